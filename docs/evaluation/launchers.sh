@@ -1,8 +1,9 @@
 #!/bin/sh
 # Programs under other launchers, on one host and on two, with block and round-robin placement: the table of docs/evaluation/launchers.md.
 # Hosts are network namespaces with host names of their own, or Slurm's nodes on this machine; needs root and ip. Launchers that are not installed
-# are left out, with a line that says so. Usage: [PROGRAMS='ring himeno counter'] launchers.sh PELAGO [RANKS …]; HYDRA and PRTERUN
-# name other commands than mpiexec.hydra and prterun.
+# are left out, with a line that says so. Usage: [PROGRAMS='ring himeno counter kmers'] launchers.sh PELAGO [RANKS …]; HYDRA and PRTERUN
+# name other commands than mpiexec.hydra and prterun, LAUNCHERS those to try (such as 'hydra allocated'). ACP names bindings/acp/tests/c/ring.c as a program
+# (acpcc -o ring ring.c), which is then run too.
 set -u
 pelago=$(realpath "$1"); shift
 ranks=${*:-1 2 4 7}
@@ -70,6 +71,18 @@ srun_by() {
 slurm_pmi2() { srun_by pmi2 "$@"; }
 slurm_pmix() { srun_by pmix "$@"; }
 slurm_plain() { srun_by none "$@"; }
+# Our own launcher in an allocation: of Slurm, and with the two hosts in a file as PBS writes it, a line for each slot.
+slurm_allocation() {
+    count=$1 nodes=$2; shift 5
+    [ "$nodes" -gt "$count" ] && nodes=$count
+    salloc -Q --overcommit -N "$nodes" -n "$count" "$pelago" run --time-limit 60 "$@"
+}
+pbs_allocation() {
+    count=$1 hosts=$2; shift 5
+    for rank in $(seq 0 $((count - 1))); do echo "10.78.0.$((rank * hosts / count + 1))"; done >"$folder/nodes"
+    mkdir -p "$folder/bin" && ln -sf "$folder/shell" "$folder/bin/ssh"
+    PATH=$folder/bin:$PATH PBS_NODEFILE=$folder/nodes "$pelago" run --time-limit 60 "$@"
+}
 # Variables as torchrun sets them, by hand.
 torchrun_style() {
     count=$1 hosts=$2 by=$3 processes=''; shift 3
@@ -138,22 +151,28 @@ check() {
     ring) [ "$(grep -c '^rank [0-9]* holds' "$2")" = "$3" ] ;;
     himeno) grep -q '^hash.*79dc8598e66ba7bc$' "$2" ;;
     counter) grep -q "^counter ranks $3 .* turns $((1000 * $3)) " "$2" ;;
+    kmers) grep -q '^kmers counts equal to those of one rank alone$' "$2" ;;
+    acp) [ "$(grep -c "^rank [0-9]* of $3 holds [0-9]*$" "$2")" = "$3" ] && [ "$(grep -c holds "$2")" = "$3" ] ;;
     esac
 }
 table() {
     launcher=$1 title=$2
-    for program in ${PROGRAMS:-ring himeno counter}; do
-        command=$program
-        [ $program = himeno ] && command="himeno S --iterations 3"
+    for program in ${PROGRAMS:-ring himeno counter kmers} ${ACP:+acp}; do
+        command="$pelago bundled $program"
+        case $program in
+        himeno) command="$command S --iterations 3" ;;
+        kmers) command="$command $folder/reads.fa --expect 20000 --verify" ;;
+        acp) command=$ACP ;;
+        esac
         for hosts in 1 2; do
-            for by in block cyclic; do
+            for by in $placements; do
                 [ "$hosts$by" = 1cyclic ] && continue
                 row=''
                 for count in $ranks; do
                     # shellcheck disable=SC2086 # words of a command
-                    (export PELAGO_SECRET; "$launcher" "$count" "$hosts" "$by" timeout 60 "$pelago" bundled $command) >"$folder/out" 2>"$folder/err" </dev/null
+                    (export PELAGO_SECRET; "$launcher" "$count" "$hosts" "$by" timeout 60 $command) >"$folder/out" 2>"$folder/err" </dev/null
                     code=$?
-                    if [ $code = 0 ] && check $program "$folder/out" "$count"; then
+                    if [ $code = 0 ] && check "$program" "$folder/out" "$count"; then
                         row="$row yes |"
                     else
                         row="$row **no** ($code) |"
@@ -167,13 +186,33 @@ table() {
 }
 echo "| launcher | program | hosts | placement |$(for count in $ranks; do printf ' n = %s |' "$count"; done)"
 echo "|---|---|---|---|$(for count in $ranks; do printf -- '---|'; done)"
-HYDRA=${HYDRA:-mpiexec.hydra} PRTERUN=${PRTERUN:-prterun}
-command -v "$HYDRA" >/dev/null && table hydra "mpiexec.hydra" || echo "not tried: mpiexec.hydra is not installed (Debian: mpich)" >&2
-command -v mpirun.openmpi >/dev/null && table open_mpi "mpirun.openmpi" || echo "not tried: mpirun.openmpi is not installed (Debian: openmpi-bin)" >&2
-command -v "$PRTERUN" >/dev/null && table prte "prterun" || echo "not tried: prterun is not installed (Python package openmpi)" >&2
-table torchrun_style "torchrun style"
+HYDRA=${HYDRA:-mpiexec.hydra} PRTERUN=${PRTERUN:-prterun} placements='block cyclic'
+[ -z "${ACP:-}" ] || ACP=$(realpath "$ACP")
+"$pelago" run -n 1 kmers "$folder/reads.fa" --generate 6000 --expect 20000 >/dev/null || exit 1
+chmod 755 "$folder"
+# Whether a launcher is to be tried; where a command is given, whether it is there.
+tried() {
+    case " ${LAUNCHERS:-hydra open_mpi prte torchrun_style slurm allocated} " in *" $1 "*) ;; *) return 1 ;; esac
+    [ -z "${2:-}" ] || command -v "$2" >/dev/null || { echo "not tried: $2 is not installed ($3)" >&2; return 1; }
+}
+tried hydra "$HYDRA" "Debian: mpich" && table hydra "mpiexec.hydra"
+tried open_mpi mpirun.openmpi "Debian: openmpi-bin" && table open_mpi "mpirun.openmpi"
+tried prte "$PRTERUN" "Python package openmpi" && table prte "prterun"
+tried torchrun_style && table torchrun_style "torchrun style"
+if tried allocated; then
+    placements=block
+    table pbs_allocation "pelago run, PBS_NODEFILE and ssh"
+    placements='block cyclic'
+fi
 [ -z "${WITHOUT_SLURM:-}" ] || exit 0
-if start_slurm; then
+tried slurm || tried allocated || exit 0
+start_slurm || exit 0
+if tried allocated; then
+    placements=block
+    table slurm_allocation "pelago run in salloc"
+    placements='block cyclic'
+fi
+if tried slurm; then
     table slurm_pmi2 "srun --mpi=pmi2"
     if srun --mpi=list 2>&1 | grep -q pmix; then table slurm_pmix "srun --mpi=pmix"; else echo "not tried: Slurm has no PMIx plugin" >&2; fi
     table slurm_plain "srun --mpi=none"

@@ -17,3 +17,9 @@ pub(crate) const STOP_LOOKS: u32 = 4;
 
 /// How long ranks that another launcher has started wait for each other, unless the environment says otherwise.
 pub(crate) const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);
+
+/// Bytes of the name of a host in a list of Slurm: what the domain name system allows, with room.
+pub(crate) const HOST_NAME_BYTES_MAX: usize = 255;
+
+/// Ranges of numbers in one name of such a list: as many as Slurm itself writes.
+pub(crate) const HOST_RANGES_MAX: usize = 5;

@@ -79,7 +79,7 @@ fn hosts_come_from_a_file_too() {
     let ended = run(&[&["run", "-n", "3", "--hostfile", file][..], &shell].concat());
     assert_eq!(ended.sorted_lines(), ["0 on a", "1 on b", "2 on b"]);
     let many = run(&[&["run", "-n", "5", "--hostfile", file][..], &shell].concat());
-    many.expect(2, "5 ranks do not fit the 4 slots of 2 hosts; name more hosts or slots, or start fewer ranks");
+    many.expect(2, "5 ranks do not fit the 4 slots of 2 hosts; start fewer ranks, name more slots, or use --oversubscribe");
     std::fs::write(&path, "a slots=none\n").unwrap();
     let wrong = run(&[&["run", "-n", "2", "--hostfile", file][..], &shell].concat());
     let line = "line 1 is \"a slots=none\": use HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to 4096 slots";

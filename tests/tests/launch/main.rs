@@ -1,6 +1,7 @@
 //! Jobs from the command line: what comes out, how they end, and that nothing is left of them.
 
 mod adopted;
+mod allocation;
 mod bench;
 mod bundled;
 mod ends;
@@ -57,6 +58,10 @@ fn pelago(arguments: &[&str]) -> (Command, String) {
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_pelago-under-test")]);
     command.args(arguments).env(MARK, &mark).stdin(Stdio::null());
+    // These tests may run in a job script.
+    for name in ["SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"] {
+        command.env_remove(name);
+    }
     (command, mark)
 }
 

@@ -99,12 +99,16 @@ fn say(line: &str) {
 
 fn parse() -> Result<Arguments, clap::Error> {
     let command = Arguments::command();
-    let words = with_np(&command, std::env::args_os().collect());
+    let words = with_mpi_names(&command, std::env::args_os().collect());
     Arguments::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
+/// Options as `mpirun` and `mpiexec` take them, and what they mean here.
+const MPI_NAMES: [(&str, &str); 5] =
+    [("-np", "-n"), ("-ppn", "-N"), ("-hosts", "--hosts"), ("-hostfile", "--hostfile"), ("-machinefile", "--hostfile")];
+
 /// `-np N`, as `mpirun` takes it, means `-n N`. Only options of `pelago` itself are changed, not the arguments of the program.
-fn with_np(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
+fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let Some(subcommand) = command.find_subcommand(name).filter(|_| ["run", "sim"].contains(&name)) else { return words };
     let takes_value = |word: &str| {
@@ -114,12 +118,14 @@ fn with_np(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
         };
         subcommand.get_arguments().find(is_it).is_some_and(|option| option.get_action().takes_values())
     };
+    // What `pelago sim` has of them.
+    let names = if name == "run" { &MPI_NAMES[..] } else { &MPI_NAMES[..1] };
     let mut at = 2;
     while let Some(word) =
         words.get_mut(at).filter(|word| word.to_str().is_some_and(|word| word.starts_with('-') && word != "--"))
     {
-        if word == "-np" {
-            *word = "-n".into();
+        if let Some((_, meant)) = names.iter().find(|(name, _)| word == name) {
+            *word = meant.into();
         }
         at += if word.to_str().is_some_and(takes_value) { 2 } else { 1 };
     }
@@ -168,9 +174,12 @@ mod tests {
             (&["sim", "--machine=m", "-np", "4", "x"], &["sim", "--machine=m", "-n", "4", "x"]),
             (&["run", "-n", "4", "--", "x", "-np"], &["run", "-n", "4", "--", "x", "-np"]),
             (&["bench", "-np"], &["bench", "-np"]),
+            (&["run", "-ppn", "2", "-hosts", "-np,b", "x", "-hosts"], &["run", "-N", "2", "--hosts", "-np,b", "x", "-hosts"]),
+            (&["run", "-machinefile", "f", "-hostfile", "-np"], &["run", "--hostfile", "f", "--hostfile", "-np"]),
+            (&["sim", "-hosts", "-np", "2"], &["sim", "-hosts", "-n", "2"]),
         ] {
             let words = |words: &[&str]| ["pelago"].iter().chain(words).map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(with_np(&Arguments::command(), words(given)), words(meant));
+            assert_eq!(with_mpi_names(&Arguments::command(), words(given)), words(meant));
         }
         let long = ["pelago", "run", "--np", "4", "ring"];
         assert!(Arguments::command().try_get_matches_from(long).is_ok());
@@ -179,8 +188,9 @@ mod tests {
     #[test]
     fn usage_errors_are_one_line() {
         for (arguments, says) in [
-            (&["run", "ring"][..], "-n <N>"),
-            (&["run", "-n", "x", "ring"], "'x'"),
+            (&["run", "-n", "x", "ring"][..], "'x'"),
+            (&["run", "-N", "0", "ring"], "'0'"),
+            (&["run", "--no-allocation", "--hosts", "a", "ring"], "--no-allocation"),
             (&["run", "-n", "2"], "PROGRAM"),
             (&["run", "--lable", "-n", "2", "ring"], "--lable"),
             (&["run", "-n", "2", "--transport", "pigeon", "ring"], "pigeon"),

@@ -90,3 +90,9 @@ pub(crate) const HOST_LEAVE: Duration = Duration::from_milliseconds(5000);
 
 /// How long a remote shell has to end when nothing is left to say.
 pub(crate) const SHELL_LEAVE: Duration = Duration::from_milliseconds(1000);
+
+/// Bytes of the file in which a scheduler names the hosts of an allocation: a line of 64 bytes for each rank of the largest job.
+pub(crate) const NODE_FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Hosts that a line about an allocation names; of the others it gives the number.
+pub(crate) const HOSTS_SHOWN_MAX: usize = 8;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `local_job` | a job whose ranks all run on this host |
 //! | `cluster` | a job of several hosts |
+//! | `allocation` | the hosts that a scheduler has given to this process |
 //! | `job` | the job state machine, the event loop that drives it, and how a job ended |
 //! | `process` | processes of ranks and all that they start; signals to the launcher |
 //! | `output` | the output of ranks, line by line |
@@ -14,6 +15,7 @@
 //! Nothing of a job has a name in the file system. If the launcher dies, the kernel kills the ranks, and a guard process kills what ranks have
 //! started. The launcher blocks in `poll` only, for signals too, and for a bounded time on processes that it has killed.
 
+mod allocation;
 mod cluster;
 mod error;
 mod job;
@@ -23,7 +25,8 @@ mod output;
 mod process;
 mod system;
 
-pub use self::cluster::{ClusterJob, HOST_COMMAND, HostList, HostListError, RemoteShell, RemoteShellError, serve};
+pub use self::allocation::{Allocation, AllocationError, AllocationSearch, Scheduler};
+pub use self::cluster::{ClusterJob, HOST_COMMAND, HostList, HostListError, RankAmounts, RemoteShell, RemoteShellError, serve};
 pub use self::error::LaunchError;
 pub use self::job::outcome::{FailureCause, JobOutcome, ProcessLocation, RankProcess};
 pub use self::local_job::LocalJob;

@@ -11,6 +11,7 @@ use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use pelago_launch::LaunchReport;
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
+use pelago_launch::launcher::{Allocation, AllocationError, AllocationSearch};
 use rustix::process::{Resource, getrlimit};
 
 /// Show what this machine offers to jobs: versions, system calls, limits, huge pages
@@ -33,12 +34,33 @@ impl Info {
     }
 }
 
-/// The launcher that is found, the way that is used, and why the others are not.
+/// The launcher that is found, the way that is used, and why the others are not; then the hosts that `pelago run` would take here.
 fn launch_lines(report: &LaunchReport) -> Vec<(&'static str, String)> {
     let detected = if report.detected.is_empty() { "none".into() } else { report.detected.join(", ") };
     let ways =
         report.ways.iter().map(|way| (way.name, format!("{}: {}", if way.is_used { "used" } else { "not used" }, way.why)));
-    [("launcher", detected)].into_iter().chain(ways).chain([("outcome", report.outcome.clone())]).collect()
+    let lines = [("launcher", detected)].into_iter().chain(ways).chain([("outcome", report.outcome.clone())]);
+    lines.chain(allocation_lines(Allocation::find())).collect()
+}
+
+/// The allocation, and how `pelago run` would start node daemons on its hosts.
+fn allocation_lines(search: Result<AllocationSearch, AllocationError>) -> Vec<(&'static str, String)> {
+    let (allocation, daemons) = match search {
+        Ok(AllocationSearch::None) => ("none: pelago run starts ranks on this host".into(), None),
+        Ok(AllocationSearch::Nested(variable)) => (
+            format!("not used: {variable} says that a launcher has started this process; pelago run starts ranks on this host"),
+            None,
+        ),
+        Ok(AllocationSearch::Found(allocation)) => {
+            let daemons = match allocation.hosts.only_host(1) {
+                Some(host) if allocation.is_here(&host) && allocation.hosts.is_single() => "none: this is the only host".into(),
+                _ => allocation.remote_shell().map_or_else(|error| format!("refused: {error}"), |shell| format!("by {shell}")),
+            };
+            (allocation.to_string(), Some(daemons))
+        }
+        Err(error) => (format!("refused: {error}"), None),
+    };
+    [("allocation", allocation)].into_iter().chain(daemons.map(|daemons| ("node daemons", daemons))).collect()
 }
 
 fn lines() -> Vec<(&'static str, String)> {

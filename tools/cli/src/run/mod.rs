@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use pelago_base::Duration;
+use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
@@ -15,9 +16,11 @@ use pelago_launch::{LaunchSettings, TransportChoice, names};
 use crate::run::hosts::OnHosts;
 use crate::{Refused, bundled, say};
 
-/// Run a parallel program on this host or, with --hosts, on several
+/// Run a parallel program on this host, on the hosts of --hosts, or on those of the allocation (Slurm, PBS, LSF, Grid Engine)
 #[derive(Args)]
-#[command(override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run --list")]
+#[command(
+    override_usage = "pelago run -n N [OPTIONS] PROGRAM [ARGS…]\n       pelago run [OPTIONS] PROGRAM [ARGS…]   (all slots of an allocation)\n       pelago run --list"
+)]
 #[command(after_help = "\
 Exit codes:
   0    every rank finished
@@ -41,9 +44,12 @@ none fails.
 
 Rank 0 reads the standard input, unless the standard input is a terminal or the job has several hosts.")]
 pub(crate) struct Run {
-    /// Number of ranks; also -np N
-    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    /// Number of ranks; also -np N [default: all slots of the hosts]
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true)]
     ranks: Option<u32>,
+    /// Number of ranks on each host; also -ppn N
+    #[arg(short = 'N', long, alias = "ppn", value_name = "N", allow_negative_numbers = true, value_parser = ranks_per_host())]
+    ranks_per_host: Option<u32>,
     /// Prefix each line of output with its rank in brackets
     #[arg(long)]
     label: bool,
@@ -109,8 +115,9 @@ impl Run {
         if self.list {
             return Ok(list());
         }
-        let job = self.job()?;
-        let outcome = match self.on.place(job)? {
+        let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
+        let job = self.job(placement.ranks)?;
+        let outcome = match self.on.place(job, placement)? {
             Ok(cluster) => cluster.run(),
             Err(job) => job.run(),
         };
@@ -121,11 +128,10 @@ impl Run {
         Ok(ExitCode::from(outcome.exit_code()))
     }
 
-    fn job(&self) -> Result<LocalJob, Refused> {
+    fn job(&self, ranks: u32) -> Result<LocalJob, Refused> {
         // What the ranks would refuse is refused once.
         let inherited = LaunchSettings::from_environment().map_err(|error| Refused(error.to_string()))?;
         let (program, arguments) = self.command.split_first().expect("clap requires one");
-        let ranks = self.ranks.expect("clap requires it");
         let mut job = LocalJob::new(ranks, program);
         job.arguments = arguments.to_vec();
         if let Some(bundled) = bundled::find(program) {
@@ -184,6 +190,10 @@ fn list() -> ExitCode {
         let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
     }
     ExitCode::SUCCESS
+}
+
+fn ranks_per_host() -> impl clap::builder::TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=i64::from(RANKS_PER_HOST_MAX))
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, &'static str> {

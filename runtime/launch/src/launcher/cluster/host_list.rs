@@ -3,7 +3,7 @@
 use pelago_base::Rank;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX};
 
-use crate::launcher::limits::REMOTE_HOSTS_MAX;
+use crate::launcher::limits::{HOSTS_SHOWN_MAX, REMOTE_HOSTS_MAX};
 
 /// Hosts as the user names them, in order. A name given twice is two hosts, each with memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,17 @@ pub(crate) struct HostRanks {
     pub(crate) name: String,
     pub(crate) first: Rank,
     pub(crate) count: u32,
+}
+
+/// What the user says about the number of ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankAmounts {
+    /// Ranks of the job.
+    pub ranks: Option<u32>,
+    /// Ranks of each host.
+    pub per_host: Option<u32>,
+    /// Whether a host may get more ranks than it has slots.
+    pub oversubscribe: bool,
 }
 
 /// The hosts cannot be understood, or do not suit the ranks.
@@ -49,7 +60,9 @@ pub enum HostListError {
     #[error("{0} ranks: a job has 1 to {RANKS_MAX} ranks")]
     Ranks(u32),
     /// The slots are too few.
-    #[error("{ranks} ranks do not fit the {slots} slots of {hosts} hosts; name more hosts or slots, or start fewer ranks")]
+    #[error(
+        "{ranks} ranks do not fit the {slots} slots of {hosts} hosts; start fewer ranks, name more slots, or use --oversubscribe"
+    )]
     Slots {
         /// Ranks of the job.
         ranks: u32,
@@ -58,6 +71,31 @@ pub enum HostListError {
         /// How many hosts are named.
         hosts: usize,
     },
+    /// The slots of a host are too few for the ranks per host.
+    #[error(
+        "{count} ranks per host do not fit the {slots} slots of {host}; start fewer, name more slots, or use --oversubscribe"
+    )]
+    PerHost {
+        /// The host.
+        host: String,
+        /// Ranks that each host is to have.
+        count: u32,
+        /// Slots of the host.
+        slots: u32,
+    },
+    /// The ranks per host are too few for all ranks.
+    #[error("{ranks} ranks are more than {count} for each host (-N {count}; hosts: {hosts})")]
+    PerHostAll {
+        /// Ranks of the job.
+        ranks: u32,
+        /// How many hosts are named.
+        hosts: usize,
+        /// Ranks that each host is to have.
+        count: u32,
+    },
+    /// The number of ranks is unknown.
+    #[error("say how many ranks: -n N, -N N (per host), or hosts with slots (HOST:SLOTS)")]
+    Unsaid,
     /// A host gets too many ranks.
     #[error("{host} would get {count} ranks; the limit for one host is {RANKS_PER_HOST_MAX}")]
     TooManyRanks {
@@ -88,6 +126,65 @@ impl HostList {
             .filter(|(_, text)| !text.is_empty())
             .map(|(line, text)| parse_line(text).ok_or_else(|| HostListError::Line { line, text: text.into() }));
         Self(named.collect::<Result<_, _>>()?).checked()
+    }
+
+    /// Hosts with so many slots each.
+    ///
+    /// # Errors
+    /// There is none, or there are too many.
+    pub(crate) fn with_slots(hosts: impl IntoIterator<Item = (String, u32)>) -> Result<Self, HostListError> {
+        Self(hosts.into_iter().map(|(name, slots)| HostEntry { name, slots: Some(slots) }).collect()).checked()
+    }
+
+    /// The hosts with the slots that `amounts` asks for, and the number of ranks: all slots, unless it says otherwise.
+    ///
+    /// # Errors
+    /// The slots do not suffice, or the number of ranks is unknown.
+    pub fn with_amounts(mut self, amounts: RankAmounts) -> Result<(Self, u32), HostListError> {
+        let RankAmounts { ranks, per_host, oversubscribe } = amounts;
+        if let Some(count) = per_host {
+            for host in &mut self.0 {
+                if let Some(slots) = host.slots.replace(count).filter(|slots| *slots < count && !oversubscribe) {
+                    return Err(HostListError::PerHost { host: host.name.clone(), count, slots });
+                }
+            }
+        }
+        let ranks = match ranks {
+            Some(ranks) => ranks,
+            None => {
+                let all: Option<Vec<u32>> = self.0.iter().map(|host| host.slots).collect();
+                let slots: u64 = all.ok_or(HostListError::Unsaid)?.into_iter().map(u64::from).sum();
+                u32::try_from(slots).unwrap_or(u32::MAX)
+            }
+        };
+        match per_host {
+            Some(count) if u64::from(ranks) > u64::from(count) * self.0.len() as u64 => {
+                return Err(HostListError::PerHostAll { ranks, hosts: self.0.len(), count });
+            }
+            None if oversubscribe => self.oversubscribe(ranks),
+            _ => {}
+        }
+        Ok((self, ranks))
+    }
+
+    /// Adds equally many slots to each host where all of them do not suffice.
+    fn oversubscribe(&mut self, ranks: u32) {
+        let slots: u64 = self.0.iter().filter_map(|host| host.slots).map(u64::from).sum();
+        let (mut missing, mut hosts) = (u64::from(ranks).saturating_sub(slots), self.0.len() as u64);
+        for slots in self.0.iter_mut().map(|host| &mut host.slots) {
+            // A host without slots takes what is left anyway.
+            let share = missing.div_ceil(hosts);
+            (missing, hosts) = (missing - share, hosts - 1);
+            *slots = slots.map(|slots| slots.saturating_add(u32::try_from(share).unwrap_or(u32::MAX)));
+        }
+    }
+
+    /// The name of the host that gets all `ranks` ranks, if one does.
+    pub fn only_host(&self, ranks: u32) -> Option<String> {
+        match &self.place(ranks).ok()?[..] {
+            [only] => Some(only.name.clone()),
+            _ => None,
+        }
     }
 
     /// Gives `ranks` ranks to the hosts, consecutive numbers to each, in order; a host that gets none is left out.
@@ -122,6 +219,21 @@ impl HostList {
             first += count;
         }
         Ok(placed)
+    }
+
+    /// Whether there is one host only.
+    pub fn is_single(&self) -> bool {
+        self.0.len() == 1
+    }
+
+    /// The hosts in words, of which the first are named: `a:2, b:2`.
+    pub fn summary(&self) -> String {
+        let text = |host: &HostEntry| host.slots.map_or(host.name.clone(), |slots| format!("{}:{slots}", host.name));
+        let named = self.0.iter().take(HOSTS_SHOWN_MAX).map(text).collect::<Vec<_>>().join(", ");
+        match self.0.len().saturating_sub(HOSTS_SHOWN_MAX) {
+            0 => named,
+            more => format!("{named} and {more} more"),
+        }
     }
 
     fn checked(self) -> Result<Self, HostListError> {
@@ -163,7 +275,7 @@ fn parse_slots(text: &str) -> Option<u32> {
 }
 
 /// Names become arguments of a remote shell, which must take none for an option or for more than a word.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let good = |character: char| character.is_alphanumeric() || "._-:@%+/".contains(character);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(good)
 }
@@ -205,6 +317,40 @@ mod tests {
         assert_eq!(placed("a:2", 0), Err(HostListError::Ranks(0)));
         assert_eq!(placed("a", RANKS_MAX + 1), Err(HostListError::Ranks(RANKS_MAX + 1)));
         assert_eq!(placed("a:1,b", 4098), Err(HostListError::TooManyRanks { host: "b".into(), count: 4097 }));
+    }
+
+    #[test]
+    fn the_number_of_ranks_is_that_of_the_slots_unless_said() {
+        let amounts = |list: &str, ranks, per_host, oversubscribe| {
+            let (hosts, ranks) = HostList::parse_list(list)?.with_amounts(RankAmounts { ranks, per_host, oversubscribe })?;
+            Ok(hosts.place(ranks)?.into_iter().map(|host| host.count).collect::<Vec<_>>())
+        };
+        assert_eq!(amounts("a:2,b:3", None, None, false), Ok(vec![2, 3]));
+        assert_eq!(amounts("a:2,b:3", Some(3), None, false), Ok(vec![2, 1]));
+        assert_eq!(amounts("a,b", None, None, false), Err(HostListError::Unsaid));
+        assert_eq!(amounts("a,b", None, Some(2), false), Ok(vec![2, 2]));
+        assert_eq!(amounts("a:4,b:3", Some(3), Some(2), false), Ok(vec![2, 1]));
+        assert_eq!(amounts("a:4,b:3", None, Some(4), true), Ok(vec![4, 4]));
+        let expected = HostListError::PerHost { host: "b".into(), count: 4, slots: 3 };
+        assert_eq!(amounts("a:4,b:3", None, Some(4), false), Err(expected));
+        let expected = HostListError::PerHostAll { ranks: 5, hosts: 2, count: 2 };
+        for oversubscribe in [false, true] {
+            assert_eq!(amounts("a:4,b:3", Some(5), Some(2), oversubscribe), Err(expected.clone()));
+        }
+    }
+
+    #[test]
+    fn ranks_beyond_the_slots_are_shared_equally_on_request() {
+        let counts = |list: &str, ranks| {
+            let amounts = RankAmounts { ranks: Some(ranks), oversubscribe: true, ..RankAmounts::default() };
+            let (hosts, ranks) = HostList::parse_list(list).unwrap().with_amounts(amounts)?;
+            Ok(hosts.place(ranks)?.into_iter().map(|host| host.count).collect::<Vec<_>>())
+        };
+        assert_eq!(counts("a:2,b:3", 5), Ok(vec![2, 3]));
+        assert_eq!(counts("a:2,b:3", 4), Ok(vec![2, 2]));
+        assert_eq!(counts("a:2,b:3", 8), Ok(vec![4, 4]));
+        assert_eq!(counts("a:1,b", 3).map(|counts| counts.iter().sum()), Ok(3));
+        assert_eq!(counts("a:4096,b:1", 4099), Err(HostListError::TooManyRanks { host: "a".into(), count: 4097 }));
     }
 
     #[test]

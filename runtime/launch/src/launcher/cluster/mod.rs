@@ -30,7 +30,8 @@ use std::path::PathBuf;
 
 use pelago_platform::Clock;
 
-pub use crate::launcher::cluster::host_list::{HostList, HostListError};
+pub(crate) use crate::launcher::cluster::host_list::is_name;
+pub use crate::launcher::cluster::host_list::{HostList, HostListError, RankAmounts};
 pub use crate::launcher::cluster::node_daemon::serve;
 pub use crate::launcher::cluster::remote_shell::command::{RemoteShell, RemoteShellError};
 

@@ -1,6 +1,7 @@
 //! The remote shell: the command that runs another command on a host, as the user writes it.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -31,6 +32,19 @@ const JOINING: [&str; 4] = ["ssh", "slogin", "rsh", "remsh"];
 impl Default for RemoteShell {
     fn default() -> Self {
         Self(["ssh", HOST].map(String::from).into())
+    }
+}
+
+impl fmt::Display for RemoteShell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let needs_quotes =
+            |word: &str| word.is_empty() || word.contains(|each: char| each.is_whitespace() || "'\"\\".contains(each));
+        let text = |word: &String| match needs_quotes(word) {
+            true => quoted(word.as_ref()).to_string_lossy().into_owned(),
+            false => word.clone(),
+        };
+        let words: Vec<_> = self.0.iter().map(text).collect();
+        f.write_str(&words.join(" "))
     }
 }
 
@@ -137,6 +151,14 @@ mod tests {
         assert_eq!(RemoteShell::parse("ssh"), Err(RemoteShellError::Hostless));
         let why = RemoteShellError::Hostless.to_string();
         assert!(why.contains("does not say {host}"), "{why}");
+    }
+
+    #[test]
+    fn a_shell_is_written_as_it_is_read() {
+        for text in ["ssh {host}", "srun -u --nodelist={host}", "sh -c 'exec \"$@\"' {host}", "'my shell' {host} 'it'\\''s'"] {
+            let shell = RemoteShell::parse(text).unwrap();
+            assert_eq!((shell.to_string().as_str(), RemoteShell::parse(&shell.to_string())), (text, Ok(shell)));
+        }
     }
 
     #[test]
