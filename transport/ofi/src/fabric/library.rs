@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::net::IpAddr;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -174,6 +175,25 @@ impl Info {
     pub(super) fn address_format(&self) -> u32 {
         // SAFETY: L3.
         unsafe { (*self.raw).addr_format }
+    }
+
+    /// The address of this machine that peers would come to, where the fabric has those of the Internet.
+    pub(super) fn source(&self) -> Option<IpAddr> {
+        // SAFETY: L3: as long as it says.
+        let bytes = unsafe {
+            let info = &*self.raw;
+            let is_there = !info.src_addr.is_null();
+            std::slice::from_raw_parts(
+                if is_there { info.src_addr.cast::<u8>() } else { ptr::dangling() },
+                if is_there { info.src_addrlen } else { 0 },
+            )
+        };
+        let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
+        match (self.address_format(), i32::from(family)) {
+            (FI_SOCKADDR..=FI_SOCKADDR_IN6, libc::AF_INET) => <[u8; 4]>::try_from(bytes.get(4..8)?).ok().map(IpAddr::from),
+            (FI_SOCKADDR..=FI_SOCKADDR_IN6, libc::AF_INET6) => <[u8; 16]>::try_from(bytes.get(8..24)?).ok().map(IpAddr::from),
+            _ => None,
+        }
     }
 
     /// How many operations may wait in the provider, to send and to receive.
