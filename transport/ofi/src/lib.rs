@@ -18,6 +18,8 @@ mod fabric;
 mod introduced;
 pub mod limits;
 mod message;
+#[cfg(test)]
+mod mock_tests;
 mod progress_thread;
 mod transport;
 

@@ -398,13 +398,18 @@ impl Engine {
 
     /// Keeps the key of a region of a peer.
     fn know(&mut self, peer: usize, header: &Header) {
+        let remote = Remote { key: header.value.get(), address: header.other.get() };
+        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
         let known = &mut self.peers[peer].known;
+        if let Some(known) = known.get_mut(&header.at.get()) {
+            // Several operations have asked, and those of the first answer may be under way.
+            (known.bytes, known.remote) = (bytes, remote);
+            return;
+        }
         if known.len() >= REGIONS_KNOWN_MAX {
             let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
             unused.into_iter().for_each(|start| self.forget(peer, start));
         }
-        let remote = Remote { key: header.value.get(), address: header.other.get() };
-        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
         self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false });
     }
 

@@ -105,7 +105,7 @@ unsafe impl Send for Port {}
 impl Port {
     /// Opens an endpoint of the fabric that is chosen.
     pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Self, FabricError> {
-        let library = Library::open()?;
+        let library = Library::with(choice)?;
         Self::open_with(library, Self::select(library, choice, interface)?)
     }
 
@@ -161,7 +161,7 @@ impl Port {
         let (library, info) = (self.library, self.info.raw);
         // SAFETY: F1, F7: each object is made by the one before it.
         unsafe {
-            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
+            library.check("fi_fabric", (library.functions.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
             let fabric = &*(*self.fabric).ops;
             library.check("fi_domain", (fabric.domain)(self.fabric, info, &mut self.domain, ptr::null_mut()))?;
             let domain = &*(*self.domain).ops;
