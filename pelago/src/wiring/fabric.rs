@@ -5,11 +5,37 @@ use std::io;
 use pelago_base::Rank;
 use pelago_launch::{LaunchSettings, LocalBootstrap, ProgressMode, names};
 use pelago_ofi::{FabricChoice, FabricName, NAME, Ofi, Setup};
+#[cfg(feature = "udp")]
+use pelago_ofi::{Introduced, Introduction};
 use pelago_platform::{Address, Bootstrap, Transport};
 use pelago_sync::Doorbell;
 
-/// All ranks are reached by the fabric that the settings name, those of this host too.
+/// What a rank of this host has published.
+type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
+
+/// All ranks of a job of one host are reached by the fabric that the settings name.
 pub(super) fn connect(settings: &LaunchSettings, local: &LocalBootstrap) -> io::Result<Box<dyn Transport>> {
+    let host = local.host().clone();
+    let find = Box::new(move |rank: Rank| host.published(rank, NAME).map(Address));
+    let ofi = Ofi::new(setup(settings, local, find)?);
+    Ok(Box::new(ofi.map_err(|error| io::Error::other(error.to_string()))?))
+}
+
+/// The way to ranks of other hosts by the fabric that the settings name; they find each other by datagrams, and find out by them who is gone.
+#[cfg(feature = "udp")]
+pub(super) fn introduce<C: Transport>(
+    settings: &LaunchSettings,
+    local: &LocalBootstrap,
+    control: C,
+) -> io::Result<Introduced<C>> {
+    let host = local.host().clone();
+    let find = Box::new(move |rank| host.address_of(rank).map(|address| Address(address.to_string().into())));
+    let setup = setup(settings, local, Box::new(|_| None))?;
+    Introduced::new(setup, Introduction { control, find }).map_err(|error| io::Error::other(error.to_string()))
+}
+
+/// What the transport of a rank is made from.
+fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::Result<Setup> {
     let (host, me) = (local.host().clone(), local.rank());
     let refuse = |why: &str| Err(io::Error::other(format!("--transport ofi: {why}")));
     if settings.encrypt {
@@ -18,18 +44,12 @@ pub(super) fn connect(settings: &LaunchSettings, local: &LocalBootstrap) -> io::
     if settings.progress == ProgressMode::Manual {
         return refuse("a progress thread is needed: --progress manual is for other transports");
     }
-    if host.count() != host.ranks() {
-        return refuse("ranks of several hosts do not find each other yet: use --transport auto or udp");
-    }
-    let fabric = choice(settings.fabric.as_deref()).map_err(io::Error::other)?;
-    let ofi = Ofi::new(Setup {
+    Ok(Setup {
         me,
         layout: host.reach().addresses(),
-        fabric,
-        find: Box::new({
-            let host = host.clone();
-            move |rank: Rank| host.published(rank, NAME).map(Address)
-        }),
+        fabric: choice(settings.fabric.as_deref()).map_err(io::Error::other)?,
+        interface: host.address_of(me).map(|address| address.ip()),
+        find,
         wake: Box::new({
             let host = host.clone();
             move || {
@@ -38,8 +58,7 @@ pub(super) fn connect(settings: &LaunchSettings, local: &LocalBootstrap) -> io::
         }),
         lost: Box::new(move |rank| _ = host.mark_failed(rank)),
         progress_thread: true,
-    });
-    Ok(Box::new(ofi.map_err(|error| io::Error::other(error.to_string()))?))
+    })
 }
 
 fn choice(fabric: Option<&str>) -> Result<FabricChoice, String> {

@@ -41,7 +41,12 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let clock = OsClock::start();
     let mut local = LocalBootstrap::start(&settings, clock).map_err(|error| start(&error))?;
     let (rank, wait) = (local.rank(), local.wait().clone());
-    let reach = local.host().reach().part(settings.transport.mapped_ranks(rank));
+    let mapped = match settings.transport {
+        // A fabric leads to other hosts, and to ranks of this one if there are no others.
+        TransportChoice::Ofi if !local.host().is_whole_job() => 0..u32::MAX,
+        transport => transport.mapped_ranks(rank),
+    };
+    let reach = local.host().reach().part(mapped);
     let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
     scrub_stack();
     let mut counters = Vec::new();
@@ -77,7 +82,8 @@ fn transport(
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
-    if settings.transport == TransportChoice::Ofi {
+    let is_whole_job = local.host().is_whole_job();
+    if settings.transport == TransportChoice::Ofi && (is_whole_job || cfg!(not(feature = "ofi"))) {
         #[cfg(feature = "ofi")]
         return super::fabric::connect(settings, local).map(|transport| (transport, None));
         #[cfg(not(feature = "ofi"))]

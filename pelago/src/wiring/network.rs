@@ -14,7 +14,7 @@ use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
 use super::launched::{Counted, Watched, watched};
 
-/// Ranks of this host are reached by `shm` and others by datagrams of `socket`, or all by datagrams, as the settings say. Also returns what
+/// Ranks of this host are reached by `shm` and others by datagrams of `socket` or by a fabric, or all by datagrams, as the settings say. Also returns what
 /// counts what passes over the network.
 pub(super) fn connect(
     shm: Shm,
@@ -52,16 +52,23 @@ pub(super) fn connect(
         progress_thread: !manual,
     })?;
     let counted: Counted = udp.counters();
-    if settings.transport == TransportChoice::Udp {
-        return Ok((Box::new(udp), counted));
-    }
+    let transport: Box<dyn Transport> = match settings.transport {
+        TransportChoice::Udp => Box::new(udp),
+        #[cfg(feature = "ofi")]
+        TransportChoice::Ofi => Box::new(split(shm, super::fabric::introduce(settings, local, udp)?, reach)),
+        _ => Box::new(split(shm, udp, reach)),
+    };
+    Ok((transport, counted))
+}
+
+/// Ranks whose memory is mapped are reached by `shm`, and others by `inter`.
+fn split<E: Transport>(shm: Shm, inter: E, reach: &Reach) -> impl Transport + use<E> {
+    let layout = reach.addresses();
     let intra_node = {
         let reach = reach.clone();
         move |rank| reach.holds(rank)
     };
-    let layout = reach.addresses();
-    let split = Split::new(shm, udp, layout, intra_node, |rank| Address(rank.number().to_le_bytes().into()));
-    Ok((Box::new(split), counted))
+    Split::new(shm, inter, layout, intra_node, |rank| Address(rank.number().to_le_bytes().into()))
 }
 
 /// The liveness of other ranks, as the memory of this host records it. Our launcher reports failed ranks and hosts to every host; ranks of

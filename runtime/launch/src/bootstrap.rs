@@ -18,6 +18,9 @@ use crate::{AdoptedJob, CoreBinding, ForeignStore, LaunchSettings, OsClock, OsWa
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
 const DATAGRAMS: &str = "udp";
 
+/// The same of ranks that datagrams introduce to each other, and that then use a fabric.
+const FABRIC: &str = "ofi";
+
 /// A rank among those of its host.
 pub struct LocalBootstrap {
     host: Arc<HostMemory>,
@@ -123,7 +126,7 @@ impl Bootstrap for LocalBootstrap {
     }
 
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
-        let address = self.host.address_of(rank).filter(|_| key == DATAGRAMS);
+        let address = self.host.address_of(rank).filter(|_| [DATAGRAMS, FABRIC].contains(&key));
         let found = address.map(|address| address.to_string().into_bytes()).or_else(|| self.host.published(rank, key));
         found.ok_or_else(|| BootstrapError::Missing(rank, key.into()))
     }

@@ -29,6 +29,19 @@ fn steps_of_tuning_are_measured_on_each_transport() {
 }
 
 #[test]
+fn operations_over_a_fabric_are_measured() {
+    let fabric = ["--transport", "ofi", "--fabric", "tcp;ofi_rxm"];
+    let refused = run(&["bench", "put", "--fabric", "shm"]);
+    refused.expect(2, "--fabric is for --transport ofi");
+    if let Err(why) = ::pelago::fabric_library() {
+        return eprintln!("not tested: {why}");
+    }
+    let found = rows(&[&["put", "get", "fetch_add", "-n", "2", "--bytes", "8,64K"], &fabric[..]].concat());
+    let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["put", "put", "get", "get", "fetch_add"]);
+}
+
+#[test]
 fn copies_between_two_others_are_measured_on_each_transport() {
     for transport in ["shm", "udp"] {
         let found = rows(&["copy", "-n", "3", "--bytes", "8,4K", "--transport", transport]);

@@ -157,26 +157,55 @@ fn processes_without_a_store_meet_on_several_hosts() {
 }
 
 #[test]
+fn processes_that_meet_reach_each_other_by_a_fabric() {
+    if pelago::fabric_library().is_err() {
+        return;
+    }
+    let Some(network) = Network::ordinary(2) else { return };
+    let shell = Shell::to(&network);
+    let secret = format!("PELAGO_SECRET={SECRET}");
+    let by = [secret.as_str(), "PELAGO_TRANSPORT=ofi", "'PELAGO_FABRIC=tcp;ofi_rxm'"];
+    for places in [&[1, 1, 2, 2][..], &[1, 2, 1]] {
+        programs(places.len(), |program| together(torchrun(&shell, places, &by, program)));
+    }
+    if is_installed("mpiexec.hydra") {
+        let launcher =
+            ["timeout", PATIENCE, "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell.path(), "-iface", "net"];
+        let variables = ["-genv", "PELAGO_TRANSPORT", "ofi", "-genv", "PELAGO_FABRIC", "'tcp;ofi_rxm'"];
+        let options = ["-n", "4", "-hosts", "10.77.0.1:2,10.77.0.2:2"];
+        programs(4, |program| end(shell.on("10.77.0.1", &[&launcher[..], &variables, &options, program].concat())));
+    }
+    for (victim, places) in [(0, [1, 1, 2, 2]), (3, [1, 2, 1, 2])] {
+        killed(&shell, victim, &places, &[&by[..], &["PELAGO_FAILURE_SECONDS=0.5"]].concat());
+    }
+}
+
+#[test]
 fn a_rank_that_is_killed_ends_ranks_that_met_on_several_hosts() {
     let Some(network) = Network::ordinary(2) else { return };
     let shell = Shell::to(&network);
     for (victim, places) in [(0, [1, 1, 2, 2]), (3, [1, 2, 1, 2]), (2, [1, 1, 2, 1])] {
         let secret = format!("PELAGO_SECRET={SECRET}");
-        let variables = [secret.as_str(), "PELAGO_FAILURE_SECONDS=0.5"];
-        let mut processes = torchrun(&shell, &places, &variables, &[PROGRAM, "exchange", "barrier"]);
-        let mut found = None;
-        for (number, process) in processes.iter_mut().enumerate() {
-            let mut line = String::new();
-            let mut output = std::io::BufReader::new(process.stdout.as_mut().expect("piped"));
-            std::io::BufRead::read_line(&mut output, &mut line).expect("text");
-            let number_of_process = line.split_whitespace().last().and_then(|word| word.parse().ok());
-            found = found.or(number_of_process.and_then(rustix::process::Pid::from_raw).filter(|_| number == victim));
-        }
-        kill_process(found.expect("a line of each rank"), Signal::KILL).expect("it runs");
-        let ended = together(processes);
-        let told = ended.error.lines().filter(|line| line.ends_with("was lost; the job was ended")).count();
-        assert!(told >= 2, "each says why: {ended:?}");
+        killed(&shell, victim, &places, &[secret.as_str(), "PELAGO_FAILURE_SECONDS=0.5"]);
     }
+}
+
+/// Kills a rank of an exchange, after which the others say why they end.
+#[track_caller]
+fn killed(shell: &Shell, victim: usize, places: &[u32], variables: &[&str]) {
+    let mut processes = torchrun(shell, places, variables, &[PROGRAM, "exchange", "barrier"]);
+    let mut found = None;
+    for (number, process) in processes.iter_mut().enumerate() {
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(process.stdout.as_mut().expect("piped"));
+        std::io::BufRead::read_line(&mut output, &mut line).expect("text");
+        let number_of_process = line.split_whitespace().last().and_then(|word| word.parse().ok());
+        found = found.or(number_of_process.and_then(rustix::process::Pid::from_raw).filter(|_| number == victim));
+    }
+    kill_process(found.expect("a line of each rank"), Signal::KILL).expect("it runs");
+    let ended = together(processes);
+    let told = ended.error.lines().filter(|line| line.ends_with("was lost; the job was ended")).count();
+    assert!(told >= 2, "each says why: {ended:?}");
 }
 
 /// The table of docs/evaluation/launchers.md, for one program: every launcher that is installed, a Slurm of two nodes among them.

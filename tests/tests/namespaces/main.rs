@@ -3,6 +3,7 @@
 
 mod acp;
 mod adopted;
+mod fabric;
 mod job;
 mod kills;
 mod lost;

@@ -78,7 +78,7 @@ fn programs(network: &Network, slots: u32, options: &[&str]) {
     HASHES.iter().for_each(|(grid, _)| drop(himeno(network, slots, options, grid)));
 }
 
-fn ring(network: &Network, slots: u32, options: &[&str]) {
+pub(crate) fn ring(network: &Network, slots: u32, options: &[&str]) {
     let ended = run(network, slots, options, &["ring"]);
     let mut lines: Vec<_> = ended.output.lines().collect();
     lines.sort();
@@ -87,7 +87,7 @@ fn ring(network: &Network, slots: u32, options: &[&str]) {
     assert_eq!(lines, expected);
 }
 
-fn himeno(network: &Network, slots: u32, options: &[&str], grid: &str) -> Ended {
+pub(crate) fn himeno(network: &Network, slots: u32, options: &[&str], grid: &str) -> Ended {
     let ended = run(network, slots, options, &["himeno", grid, "--iterations", "3"]);
     let (_, hash) = HASHES.into_iter().find(|(known, _)| *known == grid).expect("a grid");
     assert_eq!(ended.field("hash"), hash, "{ended:?}");

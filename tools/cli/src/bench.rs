@@ -18,15 +18,21 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let this = crate::this()?;
-        let transport = self.arguments.settings.transport;
-        Ok(pelago_bench::main(&self.arguments, |ranks, arguments| job(&this, transport, ranks, arguments)))
+        let settings = &self.arguments.settings;
+        if settings.fabric.is_some() && settings.transport != Transport::Ofi {
+            return Err(Refused("--fabric is for --transport ofi".into()));
+        }
+        Ok(pelago_bench::main(&self.arguments, |ranks, arguments| {
+            job(&this, settings.transport, settings.fabric.as_deref(), ranks, arguments)
+        }))
     }
 }
 
 /// Runs a job of so many ranks, each of which measures what `arguments` say.
-pub(crate) fn job(this: &Path, transport: Transport, ranks: u32, arguments: &[String]) -> Command {
+pub(crate) fn job(this: &Path, transport: Transport, fabric: Option<&str>, ranks: u32, arguments: &[String]) -> Command {
     let mut command = Command::new(this);
     command.args(["run", "-n", &ranks.to_string(), "--transport", transport.name()]);
+    command.args(fabric.into_iter().flat_map(|fabric| ["--fabric", fabric]));
     command.arg(this).args([bundled::COMMAND, bundled::BENCH_RANK]).args(arguments);
     command
 }
@@ -38,10 +44,13 @@ mod tests {
     #[test]
     fn a_job_reaches_its_ranks_as_the_command_line_says() {
         for (transport, says) in [(Transport::Auto, "shm"), (Transport::Shm, "shm"), (Transport::Udp, "udp")] {
-            let command = job(Path::new("/bin/pelago"), transport, 3, &["put".into()]);
+            let command = job(Path::new("/bin/pelago"), transport, None, 3, &["put".into()]);
             let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
             let run = ["run", "-n", "3", "--transport", says, "/bin/pelago", bundled::COMMAND, bundled::BENCH_RANK, "put"];
             assert_eq!(words, run);
         }
+        let command = job(Path::new("/bin/pelago"), Transport::Ofi, Some("tcp;ofi_rxm:lo"), 2, &[]);
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        assert_eq!(words[3..7], ["--transport", "ofi", "--fabric", "tcp;ofi_rxm:lo"]);
     }
 }

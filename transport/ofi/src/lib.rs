@@ -3,6 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Ofi`] | the transport |
+//! | [`Introduced`] | the same between hosts: ranks find each other by another transport, which also finds out who is gone |
 //! | `fabric` | libfabric: its functions, found at run time, and an endpoint |
 //! | `message` | what ranks send each other besides accesses to memory |
 //! | `engine` | a rank's conversations over its endpoint, moved by the thread that holds them |
@@ -14,10 +15,14 @@
 
 mod engine;
 mod fabric;
+mod introduced;
 pub mod limits;
 mod message;
+#[cfg(test)]
+mod mock_tests;
 mod progress_thread;
 mod transport;
 
 pub use fabric::{FabricChoice, FabricError, FabricName};
+pub use introduced::{Introduced, Introduction};
 pub use transport::{NAME, Ofi, Setup};

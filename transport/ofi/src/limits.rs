@@ -31,6 +31,15 @@ pub const NAME_BYTES_MAX: usize = 256;
 /// Fabrics that are looked at: more than any machine has devices and providers for.
 pub const INFOS_MAX: usize = 256;
 
+/// Addresses of peers that are being found out, and peers that are asked whether they live, at once: more than a rank meets in one step of a program.
+pub const QUESTIONS_MAX: usize = 64;
+
+/// How often it is looked whether a peer that is waited for lives, in ms: less than any limit of failure, and seldom enough to cost nothing.
+pub const PROBE_MILLISECONDS: u64 = 200;
+
+/// When a question for which there was no room is asked again, in ms.
+pub const QUESTION_PAUSE_MILLISECONDS: u64 = 1;
+
 /// How often a rank is served that does not look itself while its provider cannot wake a thread, in µs: what a get costs more on such a
 /// provider, against the share of a core.
 pub const POLL_PAUSE_MICROSECONDS: u32 = 50;
@@ -45,5 +54,6 @@ pub const EXCUSE_MICROSECONDS_MAX: u32 = 1000;
 const _: () = {
     assert!(SLOT_BYTES.is_multiple_of(64), "slots do not share lines");
     assert!(NAME_BYTES_MAX + 64 <= SLOT_BYTES, "a greeting is one message");
+    assert!(NAME_BYTES_MAX + 80 <= SLOT_BYTES, "what a rank has published is one message");
     assert!(NAME_BYTES_MAX + 64 <= pelago_platform::limits::PUBLISHED_BYTES_MAX, "an address can be published");
 };

@@ -1,5 +1,6 @@
 //! Ranks that reach each other by a fabric, as a transport.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
@@ -21,6 +22,8 @@ pub struct Setup {
     pub layout: AddressLayout,
     /// Which fabric is used.
     pub fabric: FabricChoice,
+    /// The interface with this address is taken if a provider has several; `None` takes the first.
+    pub interface: Option<IpAddr>,
     /// What a rank has published as its address, if anything: copies go to ranks that this one has not connected to.
     pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
     /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
@@ -50,7 +53,7 @@ const CAPABILITIES: Capabilities = Capabilities {
 pub struct Ofi {
     /// First: it ends before what it shares.
     progress_thread: Option<ProgressThread>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
     address: Address,
     fabric: FabricName,
@@ -62,11 +65,16 @@ impl Ofi {
     /// # Errors
     /// The library is not there, or no fabric does what is needed, or the system refuses.
     pub fn new(setup: Setup) -> Result<Self, FabricError> {
-        let Setup { me, layout, fabric, find, wake, lost, progress_thread } = setup;
+        Self::open(setup, false)
+    }
+
+    /// As `new`; with `seeks`, somebody finds out the addresses that `find` does not know.
+    pub(crate) fn open(setup: Setup, seeks: bool) -> Result<Self, FabricError> {
+        let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread } = setup;
         let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
         let mut nonce = [0; 8];
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
-        let port = Port::open(&fabric)?;
+        let port = Port::open(&fabric, interface)?;
         let keys = match (port.keys_are_provided(), port.has_virtual_addresses()) {
             (true, _) => KeyMode::Provided,
             (false, true) => KeyMode::VirtualAddress,
@@ -75,7 +83,7 @@ impl Ofi {
         let message_bytes_max = port.message_bytes_max();
         let capabilities = Capabilities { keys, message_bytes_max, ..CAPABILITIES };
         let fabric = port.fabric_name();
-        let engine = Engine::new(port, me, layout, u64::from_ne_bytes(nonce), find);
+        let engine = Engine::new(port, me, layout, u64::from_ne_bytes(nonce), find, seeks);
         let address = engine.address();
         let shared = Arc::new(Shared::new(engine, wake, lost));
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone())).transpose();

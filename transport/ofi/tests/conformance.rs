@@ -4,13 +4,41 @@
 //! when it sends to one that was closed.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{Instant, Rank};
+use pelago_kit::Loopback;
 use pelago_kit::conformance::Ends;
-use pelago_ofi::{FabricError, Ofi, Setup};
+use pelago_ofi::{FabricError, Introduced, Introduction, Ofi, Setup};
 use pelago_platform::{Address, Transport};
+
+/// As [`ends`], of ranks that find each other by another transport.
+fn introduced(ranks: u32) -> Ends<Introduced<Loopback>> {
+    let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
+    let control = Loopback::network(layout, ranks);
+    let end = |(me, control): (u32, Loopback)| {
+        let wakes = wakes.clone();
+        let setup = Setup {
+            me: Rank::new(me),
+            layout,
+            fabric: "tcp;ofi_rxm".parse().unwrap(),
+            interface: Some(Ipv4Addr::LOCALHOST.into()),
+            find: Box::new(|_| None),
+            wake: Box::new(move || _ = wakes[me as usize].fetch_add(1, Ordering::Relaxed)),
+            lost: Box::new(|_| ()),
+            progress_thread: false,
+        };
+        let find = Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into())));
+        Introduced::new(setup, Introduction { control, find }).unwrap()
+    };
+    let failed = |ends: &mut BTreeMap<Rank, _>, rank| {
+        drop(ends.remove(&rank));
+        ends.values_mut().for_each(|end: &mut Introduced<_>| end.network().peer_failed(Instant::ZERO, rank));
+    };
+    Ends::new((0..).zip(control).map(end), failed).counting(wakes)
+}
 
 /// Ranks with an endpoint of this provider each, all driven by the test; `None` where the library or the provider is not installed.
 fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
@@ -23,6 +51,7 @@ fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
             me,
             layout,
             fabric: provider.parse().unwrap(),
+            interface: None,
             find: Box::new(move |rank| addresses_found.lock().unwrap().get(&rank).cloned()),
             wake: Box::new(move || _ = wakes[me.index()].fetch_add(1, Ordering::Relaxed)),
             lost: Box::new(|_| ()),
@@ -68,3 +97,5 @@ macro_rules! over {
 
 over!(tcp, "tcp;ofi_rxm");
 over!(udp, "udp;ofi_rxd");
+
+pelago_kit::conformance!(introduced, introduced, |test| can_run("tcp;ofi_rxm", test));

@@ -199,7 +199,7 @@ pub enum TransportChoice {
     Shm,
     /// Over UDP only, on one host too.
     Udp,
-    /// By a fabric of libfabric only, on one host too.
+    /// By a fabric of libfabric from host to host, and by shared memory on each; if all ranks are of one host, by the fabric only.
     Ofi,
     /// By shared memory between those ranks of a host that are of one group, over UDP between all.
     Both {

@@ -49,7 +49,13 @@ impl Arguments {
         Self {
             names: names.iter().map(ToString::to_string).collect(),
             ranks: None,
-            settings: Settings { transport: Transport::Shm, bytes: bytes.to_vec(), edge: EDGE_DEFAULT, steps: None },
+            settings: Settings {
+                transport: Transport::Shm,
+                bytes: bytes.to_vec(),
+                edge: EDGE_DEFAULT,
+                steps: None,
+                fabric: None,
+            },
             format: Format::Json,
             plot: None,
             list: false,

@@ -40,14 +40,14 @@ pub(crate) enum Jobs {
 impl Benchmark {
     /// Fewer ranks that reach each other like this cannot do it.
     pub(crate) fn ranks_min(&self, transport: Transport) -> u32 {
-        if transport == Transport::Udp { self.ranks_min_apart } else { self.ranks_min }
+        if transport.is_network() { self.ranks_min_apart } else { self.ranks_min }
     }
 
     /// The numbers of ranks with which it has jobs of its own, if it has.
     pub(crate) fn own_jobs(&self, transport: Transport) -> Option<&'static [u32]> {
         match self.jobs {
             Jobs::Own(table) => Some(table),
-            Jobs::OwnApart(table) if transport == Transport::Udp => Some(table),
+            Jobs::OwnApart(table) if transport.is_network() => Some(table),
             _ => None,
         }
     }

@@ -19,7 +19,7 @@ use crate::baseline::udp_sockets::{Line, Plain};
 use crate::comparison::time;
 use crate::error::Result;
 use crate::rank::usage::Usage;
-use crate::settings::{Settings, Transport};
+use crate::settings::Settings;
 
 /// Looks at the other's flag before naps begin: some ten microseconds.
 const LOOKS: u32 = 2_000;
@@ -98,7 +98,7 @@ impl<'w> RankContext<'w> {
 
     /// Whether ranks share no memory.
     pub(crate) fn is_apart(&self) -> bool {
-        self.settings.transport == Transport::Udp && self.world.size() > 1
+        self.settings.transport.is_network() && self.world.size() > 1
     }
 
     /// The raw limit of sender and receiver, if they share no memory.

@@ -22,9 +22,12 @@ const EDGE_MAX: u64 = 1024;
 /// How ranks measure: the part of the command line that each is told.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
-    /// How ranks reach each other, and so what the raw limits are: the memory that they share, or plain UDP sockets
+    /// How ranks reach each other, and so what the raw limits are: the memory that they share, or plain UDP sockets, also of a fabric
     #[arg(long, value_enum, default_value_t)]
     pub transport: Transport,
+    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]
+    #[arg(long, value_name = "PROVIDER[:DOMAIN]")]
+    pub fabric: Option<String>,
     /// Sizes of put and get: multiples of 8, also with K, M or G [default: 8 to 16M]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     pub bytes: Vec<u64>,
@@ -47,6 +50,8 @@ pub enum Transport {
     Shm,
     /// Datagrams, on this host too.
     Udp,
+    /// A fabric of libfabric, on this host too.
+    Ofi,
 }
 
 impl Settings {
@@ -68,11 +73,17 @@ impl Settings {
 }
 
 impl Transport {
+    /// Whether ranks of one host reach each other by a network, and map no memory of each other.
+    pub(crate) const fn is_network(self) -> bool {
+        matches!(self, Self::Udp | Self::Ofi)
+    }
+
     /// As rows and launchers name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto | Self::Shm => "shm",
             Self::Udp => "udp",
+            Self::Ofi => "ofi",
         }
     }
 }

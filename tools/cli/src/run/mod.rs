@@ -68,7 +68,7 @@ pub(crate) struct Run {
     /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: the memory of this machine]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
-    /// Transport between ranks: auto, shm, udp or ofi; auto: shared memory intra-node, UDP inter-node; ofi: libfabric [default: auto]
+    /// Transport between ranks: auto, shm, udp or ofi; auto: shared memory intra-node, UDP inter-node; ofi: libfabric inter-node, and intra-node if there is one node [default: auto]
     #[arg(long, value_name = "WORD")]
     transport: Option<TransportChoice>,
     /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]

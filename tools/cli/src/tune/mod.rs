@@ -99,7 +99,7 @@ fn given(name: &str) -> Result<String, Refused> {
 
 /// What this machine is like, now.
 fn measure(this: &Path) -> Result<Figures, Refused> {
-    let rows = pelago_bench::rows(&MEASURED, &BYTES, |ranks, arguments| bench::job(this, Transport::Shm, ranks, arguments));
+    let rows = pelago_bench::rows(&MEASURED, &BYTES, |ranks, arguments| bench::job(this, Transport::Shm, None, ranks, arguments));
     let rows: Vec<Row> = rows.map_err(|line| Refused(format!("tune: {line}")))?;
     Figures::of(&rows).map_err(|missing| Refused(format!("tune: nothing was measured for {missing}")))
 }

@@ -97,7 +97,7 @@ impl Engine {
 
     /// Lets operations leave, in order, as far as there is room.
     pub(super) fn issue_all(&mut self, peer: usize) {
-        if matches!(self.peers[peer].way, Way::Greeted) {
+        if matches!(self.peers[peer].way, Way::Greeted | Way::Sought) {
             return;
         }
         while let Some(&key) = self.peers[peer].halves.front() {
@@ -146,22 +146,47 @@ impl Engine {
             }
             return true;
         }
-        let request = match self.operations[key].what {
-            What::Atomic { at, width, operator, operand } => Some(Header::atomic(at, width, operator, operand)),
+        let is_sent = match self.operations[key].what {
+            What::Atomic { at, width, operator, operand } => {
+                self.request(key, Header::atomic(at, width, operator, operand), None)
+            }
             What::Copy { from, to, bytes } => {
                 let (at, other, whole) = (from.bits().into(), to.bits().into(), bytes.into());
-                Some(Header { kind: kind::COPY, at, other, whole, ..Header::default() })
+                let request = Header { kind: kind::COPY, at, other, whole, ..Header::default() };
+                match self.told_of(peer, to) {
+                    Ok(Some(record)) => self.request(key, request, Some(&record)),
+                    Ok(None) => false,
+                    Err(failure) => {
+                        self.operations[key].result = Err(failure);
+                        true
+                    }
+                }
             }
-            _ => None,
-        };
-        let is_sent = match request {
-            Some(request) => self.request(key, request, None),
-            None => self.transfer(key),
+            _ => self.transfer(key),
         };
         if is_sent {
             self.operations[key].is_sent = true;
         }
         is_sent
+    }
+
+    /// What a peer is told of the rank that it is to copy to, which it may not know; `None` while that is being found out.
+    fn told_of(&mut self, peer: usize, to: GlobalAddress) -> Result<Option<Vec<u8>>, Failure> {
+        let target = self.layout.rank(to);
+        let is_known = target == self.me || target == self.peers[peer].rank || target.number() >= self.layout.ranks();
+        if !self.seeks || is_known {
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(&known) = self.by_rank.get(&target)
+            && let Way::Lost(failure) = self.peers[known].way
+        {
+            return Err(failure);
+        }
+        let record = self.records.get(&target).map(|record| record.to_address().0);
+        if record.is_none() {
+            self.seek(target);
+        }
+        Ok(record)
     }
 
     /// Whether all of a transfer has left.
@@ -373,13 +398,18 @@ impl Engine {
 
     /// Keeps the key of a region of a peer.
     fn know(&mut self, peer: usize, header: &Header) {
+        let remote = Remote { key: header.value.get(), address: header.other.get() };
+        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
         let known = &mut self.peers[peer].known;
+        if let Some(known) = known.get_mut(&header.at.get()) {
+            // Several operations have asked, and those of the first answer may be under way.
+            (known.bytes, known.remote) = (bytes, remote);
+            return;
+        }
         if known.len() >= REGIONS_KNOWN_MAX {
             let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
             unused.into_iter().for_each(|start| self.forget(peer, start));
         }
-        let remote = Remote { key: header.value.get(), address: header.other.get() };
-        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
         self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false });
     }
 

@@ -42,6 +42,13 @@ pub(crate) struct Engine {
     /// Who knows it has read what this rank has published.
     nonce: u64,
     find: Find,
+    /// Whether somebody else finds out what ranks have published that `find` does not know; see [`take_wanted`](Self::take_wanted).
+    seeks: bool,
+    /// What was found out so.
+    records: BTreeMap<Rank, Published>,
+    /// Ranks of which it is being found out, and those of them for which nobody was asked yet.
+    sought: BTreeSet<Rank>,
+    wanted: Vec<Rank>,
     regions: Regions<Own>,
     peers: Vec<Peer>,
     by_rank: BTreeMap<Rank, usize>,
@@ -78,6 +85,8 @@ struct Own {
 enum Way {
     /// It is this rank.
     Me,
+    /// Its endpoint is being found out.
+    Sought,
     /// It was greeted and has not answered.
     Greeted,
     Open,
@@ -196,13 +205,17 @@ enum Use {
 }
 
 impl Engine {
-    pub(crate) fn new(port: Port, me: Rank, layout: AddressLayout, nonce: u64, find: Find) -> Self {
+    pub(crate) fn new(port: Port, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
         Self {
             port,
             me,
             layout,
             nonce,
             find,
+            seeks,
+            records: BTreeMap::new(),
+            sought: BTreeSet::new(),
+            wanted: Vec::new(),
             regions: Regions::new(layout),
             peers: Vec::new(),
             by_rank: BTreeMap::new(),
@@ -230,6 +243,13 @@ impl Engine {
         Ok(peer)
     }
 
+    /// As [`connect`](Self::connect), to a rank whose endpoint is yet to be found out: what is posted to it waits until then.
+    pub(crate) fn connect_sought(&mut self, rank: Rank) -> Result<usize, ConnectError> {
+        let peer = self.reach(rank).map_err(|_| ConnectError::Unreachable(rank))?;
+        self.peers[peer].is_connected = true;
+        Ok(peer)
+    }
+
     /// The number of a peer that this rank has connected to.
     pub(crate) fn is_connected(&self, peer: usize) -> bool {
         self.peers.get(peer).is_some_and(|peer| peer.is_connected)
@@ -247,9 +267,95 @@ impl Engine {
         }
         let fabric_address = self.port.insert(&published.name).ok_or_else(wrong)?;
         let peer = self.add(rank, Way::Greeted, fabric_address, published.nonce);
+        self.greet(peer);
+        Ok(peer)
+    }
+
+    fn greet(&mut self, peer: usize) {
         let name = self.port.name().to_vec();
         self.tell(peer, Header { kind: kind::HELLO, other: self.nonce.into(), ..Header::default() }, &name);
-        Ok(peer)
+    }
+
+    /// The entry of a rank, whose endpoint is found out if nobody knows it.
+    fn reach(&mut self, rank: Rank) -> Result<usize, Failure> {
+        let unreachable = Failure::Unreachable(rank);
+        if let Some(&peer) = self.by_rank.get(&rank) {
+            return Ok(peer);
+        }
+        if rank == self.me {
+            return Ok(self.add(rank, Way::Me, 0, self.nonce));
+        }
+        let known = self.records.get(&rank).map(Published::to_address).or_else(|| (self.find)(rank));
+        match known {
+            Some(address) => self.peer(rank, &address).map_err(|_| unreachable),
+            None if self.seeks => {
+                self.seek(rank);
+                Ok(self.add(rank, Way::Sought, 0, 0))
+            }
+            None => Err(unreachable),
+        }
+    }
+
+    fn seek(&mut self, rank: Rank) {
+        if self.sought.insert(rank) {
+            self.wanted.push(rank);
+        }
+    }
+
+    /// Takes the ranks of which it is to be found out what they have published; [`found`](Self::found) is called for each.
+    pub(crate) fn take_wanted(&mut self) -> Vec<Rank> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// What a rank has published, or why that cannot be found out.
+    pub(crate) fn found(&mut self, rank: Rank, found: Result<Address, Failure>) {
+        self.sought.remove(&rank);
+        let parsed =
+            found.and_then(|address| Published::parse(&address, self.port.address_format()).ok_or(Failure::Unreachable(rank)));
+        match parsed {
+            Ok(published) => {
+                let waiting = self.by_rank.get(&rank).copied().filter(|&peer| matches!(self.peers[peer].way, Way::Sought));
+                if let Some(peer) = waiting {
+                    match self.port.insert(&published.name) {
+                        Some(address) => self.enter(peer, address, published.nonce, Way::Greeted),
+                        None => self.lose(peer, Failure::Unreachable(rank)),
+                    }
+                }
+                self.records.insert(rank, published);
+            }
+            Err(failure) => match self.by_rank.get(&rank) {
+                Some(&peer) if matches!(self.peers[peer].way, Way::Sought) => self.lose(peer, failure),
+                Some(_) => {}
+                None => drop(self.add(rank, Way::Lost(failure), 0, 0)),
+            },
+        }
+        // Copies to that rank may wait at any peer.
+        self.busy.extend((0..self.peers.len()).filter(|&peer| !self.peers[peer].queue.is_empty()));
+    }
+
+    /// The endpoint of a peer is known.
+    fn enter(&mut self, peer: usize, address: FiAddress, nonce: u64, way: Way) {
+        let is_greeted = matches!(way, Way::Greeted);
+        let entry = &mut self.peers[peer];
+        (entry.address, entry.nonce, entry.way) = (address, nonce, way);
+        if is_greeted {
+            self.greet(peer);
+        }
+        self.busy.insert(peer);
+    }
+
+    /// Peers that are waited for.
+    pub(crate) fn awaited(&self) -> Vec<Rank> {
+        let is_awaited = |peer: &&Peer| match peer.way {
+            Way::Greeted | Way::Open => peer.started > 0 || !peer.queue.is_empty() || !peer.halves.is_empty(),
+            Way::Me | Way::Sought | Way::Lost(_) => false,
+        };
+        self.peers.iter().filter(is_awaited).map(|peer| peer.rank).collect()
+    }
+
+    /// Whether operations have not ended.
+    pub(crate) fn has_operations(&self) -> bool {
+        !self.operations.is_empty()
     }
 
     fn add(&mut self, rank: Rank, way: Way, address: FiAddress, nonce: u64) -> usize {
@@ -406,7 +512,7 @@ impl Engine {
         }
         let Some(&peer) = self.by_rank.get(&sender(header)) else { return };
         match (&self.peers[peer].way, header.kind) {
-            (Way::Lost(_) | Way::Me, _) => {}
+            (Way::Lost(_) | Way::Me | Way::Sought, _) => {}
             (Way::Greeted | Way::Open, kind::WELCOME) => {
                 self.peers[peer].way = Way::Open;
                 self.busy.insert(peer);
@@ -426,6 +532,13 @@ impl Engine {
             return;
         }
         let peer = match self.by_rank.get(&rank) {
+            Some(&peer) if matches!(self.peers[peer].way, Way::Sought) => match self.port.insert(&name.to_vec()) {
+                Some(address) => {
+                    self.enter(peer, address, nonce, Way::Open);
+                    peer
+                }
+                None => return,
+            },
             Some(&peer) => peer,
             None => match self.port.insert(&name.to_vec()) {
                 Some(address) => self.add(rank, Way::Open, address, nonce),
@@ -447,6 +560,7 @@ impl Engine {
         }
         let header = Header { nonce: self.peers[peer].nonce.into(), from: self.me.number().into(), ..header };
         let message = [header.as_bytes(), payload].concat();
+        debug_assert!(!matches!(self.peers[peer].way, Way::Sought), "who has said nothing is told nothing");
         if !self.peers[peer].outbox.is_empty() || !self.send(peer, &message) {
             self.peers[peer].outbox.push_back(message);
             self.busy.insert(peer);
@@ -497,7 +611,7 @@ impl Engine {
         let Peer { way, outbox, queue, halves, .. } = &self.peers[peer];
         // The others wait for an answer.
         let is_waiting = !queue.is_empty() || !halves.is_empty();
-        if !outbox.is_empty() || is_waiting && !matches!(way, Way::Greeted) {
+        if !outbox.is_empty() || is_waiting && !matches!(way, Way::Greeted | Way::Sought) {
             self.busy.insert(peer);
         }
     }

@@ -2,7 +2,7 @@
 
 use pelago_base::{Failure, GlobalAddress};
 use pelago_memory::{Cells, Region};
-use pelago_platform::Flags;
+use pelago_platform::{Address, Flags};
 
 use super::{Engine, Own, Path, Posted, Then, Way, What};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
@@ -13,7 +13,7 @@ impl Engine {
         let at = header.at();
         let done = match header.kind {
             kind::LOOKUP => return self.look_up(peer, header),
-            kind::COPY => return self.copy(peer, header),
+            kind::COPY => return self.copy(peer, header, payload),
             kind::PUT => self.piece(header, payload.bytes() as u64).and_then(|piece| {
                 self.touched = true;
                 piece.copy_from(&payload.into()).map(|()| 0).map_err(|_| Failure::Device(at))
@@ -91,7 +91,15 @@ impl Engine {
         }
     }
 
-    fn copy(&mut self, peer: usize, header: &Header) {
+    /// Copies to a rank of which the message tells what it has published, if its sender knows more than this rank may.
+    fn copy(&mut self, peer: usize, header: &Header, record: Cells<'static>) {
+        let target = self.layout.rank(GlobalAddress::from_bits(header.other.get()));
+        if record.bytes() > 0 && target != self.me && target.number() < self.layout.ranks() {
+            let is_sought = |&peer: &usize| matches!(self.peers[peer].way, Way::Sought);
+            if self.by_rank.get(&target).is_none_or(is_sought) {
+                self.found(target, Ok(Address(record.to_vec())));
+            }
+        }
         let (from, to, bytes) = (header.at(), GlobalAddress::from_bits(header.other.get()), header.whole.get());
         let then = |start: GlobalAddress| Then::Answer { peer, id: header.id.get(), start: start.bits() };
         if let Some(result) = self.start_copy(from, to, bytes, then) {
@@ -124,12 +132,9 @@ impl Engine {
         if rank.number() >= self.layout.ranks() || !self.layout.is_in_segment(to, bytes) {
             return Some(Err(Failure::OutOfBounds(to)));
         }
-        let target = match self.by_rank.get(&rank) {
-            Some(&target) => target,
-            None => match (self.find)(rank).and_then(|address| self.peer(rank, &address).ok()) {
-                Some(target) => target,
-                None => return Some(Err(Failure::Unreachable(rank))),
-            },
+        let target = match self.reach(rank) {
+            Ok(target) => target,
+            Err(failure) => return Some(Err(failure)),
         };
         if let Way::Lost(failure) = self.peers[target].way {
             return Some(Err(failure));

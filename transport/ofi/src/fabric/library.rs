@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::net::IpAddr;
 use std::ptr;
 use std::sync::OnceLock;
 
@@ -22,12 +23,18 @@ const NAME: &str = "libfabric.so.1";
 
 #[derive(Clone, Copy)]
 pub(super) struct Library {
-    getinfo: unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo) -> c_int,
-    freeinfo: unsafe extern "C" fn(*mut FiInfo),
-    dupinfo: unsafe extern "C" fn(*const FiInfo) -> *mut FiInfo,
+    pub(super) functions: Functions,
+}
+
+/// Its functions.
+#[derive(Clone, Copy)]
+pub(super) struct Functions {
+    pub(super) getinfo: unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo) -> c_int,
+    pub(super) freeinfo: unsafe extern "C" fn(*mut FiInfo),
+    pub(super) dupinfo: unsafe extern "C" fn(*const FiInfo) -> *mut FiInfo,
     pub(super) fabric: unsafe extern "C" fn(*mut FiFabricAttr, *mut *mut FidFabric, *mut c_void) -> c_int,
-    version: unsafe extern "C" fn() -> u32,
-    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+    pub(super) version: unsafe extern "C" fn() -> u32,
+    pub(super) strerror: unsafe extern "C" fn(c_int) -> *const c_char,
 }
 
 /// A description of a fabric, or wishes for one.
@@ -42,7 +49,7 @@ unsafe impl Send for Info {}
 impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: L3.
-        unsafe { (self.library.freeinfo)(self.raw) };
+        unsafe { (self.library.functions.freeinfo)(self.raw) };
     }
 }
 
@@ -53,32 +60,48 @@ impl Library {
         OPENED.get_or_init(|| keeping_signals(Self::load)).clone().map_err(FabricError::Missing)
     }
 
+    /// The library that has a provider: that of the machine, or the one of tests.
+    pub(super) fn with(choice: &FabricChoice) -> Result<Self, FabricError> {
+        #[cfg(test)]
+        if choice.provider.as_deref().is_some_and(|provider| provider.starts_with("mock-")) {
+            return Ok(super::mock::library());
+        }
+        let _any = choice;
+        Self::open()
+    }
+
+    #[cfg(test)]
+    pub(super) const fn of(functions: Functions) -> Self {
+        Self { functions }
+    }
+
     fn load() -> Result<Self, String> {
         let library = DynamicLibrary::open(NAME, Visibility::Local)?;
         // SAFETY: L1.
-        unsafe {
-            Ok(Self {
+        let functions = unsafe {
+            Functions {
                 getinfo: library.function(c"fi_getinfo", Some(c"FABRIC_1.3"))?,
                 freeinfo: library.function(c"fi_freeinfo", Some(c"FABRIC_1.3"))?,
                 dupinfo: library.function(c"fi_dupinfo", Some(c"FABRIC_1.3"))?,
                 fabric: library.function(c"fi_fabric", Some(c"FABRIC_1.1"))?,
                 version: library.function(c"fi_version", None)?,
                 strerror: library.function(c"fi_strerror", None)?,
-            })
-        }
+            }
+        };
+        Ok(Self { functions })
     }
 
     /// Its version.
     pub(super) fn version(&self) -> (u32, u32) {
         // SAFETY: L1.
-        let version = unsafe { (self.version)() };
+        let version = unsafe { (self.functions.version)() };
         (version >> 16, version & 0xFFFF)
     }
 
     /// What an error means.
     pub(super) fn error(&self, code: c_int) -> String {
         // SAFETY: L1; a constant text, or nothing.
-        let text = unsafe { (self.strerror)(code.abs()) };
+        let text = unsafe { (self.functions.strerror)(code.abs()) };
         // SAFETY: as above.
         if text.is_null() { format!("error {code}") } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() }
     }
@@ -91,7 +114,7 @@ impl Library {
     /// Descriptions of fabrics that can do what the transport needs, in the library's order.
     pub(super) fn fabrics(&self, choice: &FabricChoice) -> Result<Vec<Info>, FabricError> {
         // SAFETY: L1, L3.
-        let hints = Info { raw: unsafe { (self.dupinfo)(ptr::null()) }, library: *self };
+        let hints = Info { raw: unsafe { (self.functions.dupinfo)(ptr::null()) }, library: *self };
         if hints.raw.is_null() {
             return Err(FabricError::Call("fi_dupinfo", "no memory".into()));
         }
@@ -113,7 +136,9 @@ impl Library {
         }
         let mut found = ptr::null_mut();
         // SAFETY: L1, L3.
-        let code = keeping_signals(|| unsafe { (self.getinfo)(API_VERSION, ptr::null(), ptr::null(), 0, hints.raw, &mut found) });
+        let code = keeping_signals(|| unsafe {
+            (self.functions.getinfo)(API_VERSION, ptr::null(), ptr::null(), 0, hints.raw, &mut found)
+        });
         if code != 0 || found.is_null() {
             return Err(FabricError::None(choice.to_string(), self.error(code)));
         }
@@ -122,7 +147,7 @@ impl Library {
         let mut next = found.raw.cast_const();
         while !next.is_null() && infos.len() < INFOS_MAX {
             // SAFETY: L3: a list that ends with null; a copy has no next.
-            let copy = unsafe { (self.dupinfo)(next) };
+            let copy = unsafe { (self.functions.dupinfo)(next) };
             if !copy.is_null() {
                 infos.push(Info { raw: copy, library: *self });
             }
@@ -174,6 +199,25 @@ impl Info {
     pub(super) fn address_format(&self) -> u32 {
         // SAFETY: L3.
         unsafe { (*self.raw).addr_format }
+    }
+
+    /// The address of this machine that peers would come to, where the fabric has those of the Internet.
+    pub(super) fn source(&self) -> Option<IpAddr> {
+        // SAFETY: L3: as long as it says.
+        let bytes = unsafe {
+            let info = &*self.raw;
+            let is_there = !info.src_addr.is_null();
+            std::slice::from_raw_parts(
+                if is_there { info.src_addr.cast::<u8>() } else { ptr::dangling() },
+                if is_there { info.src_addrlen } else { 0 },
+            )
+        };
+        let family = u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?);
+        match (self.address_format(), i32::from(family)) {
+            (FI_SOCKADDR..=FI_SOCKADDR_IN6, libc::AF_INET) => <[u8; 4]>::try_from(bytes.get(4..8)?).ok().map(IpAddr::from),
+            (FI_SOCKADDR..=FI_SOCKADDR_IN6, libc::AF_INET6) => <[u8; 16]>::try_from(bytes.get(8..24)?).ok().map(IpAddr::from),
+            _ => None,
+        }
     }
 
     /// How many operations may wait in the provider, to send and to receive.

@@ -6,6 +6,8 @@ mod abi;
 #[cfg(test)]
 mod layout_tests;
 mod library;
+#[cfg(test)]
+pub(crate) mod mock;
 mod port;
 
 use std::fmt;

@@ -15,6 +15,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
@@ -103,20 +104,22 @@ unsafe impl Send for Port {}
 
 impl Port {
     /// Opens an endpoint of the fabric that is chosen.
-    pub(crate) fn open(choice: &FabricChoice) -> Result<Self, FabricError> {
-        let library = Library::open()?;
-        Self::open_with(library, Self::select(library, choice)?)
+    pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Self, FabricError> {
+        let library = Library::with(choice)?;
+        Self::open_with(library, Self::select(library, choice, interface)?)
     }
 
     /// The fabric that would be taken, without opening it.
     pub(crate) fn selected(choice: &FabricChoice) -> Result<FabricName, FabricError> {
         let library = Library::open()?;
-        Self::select(library, choice).map(|info| info.name(library))
+        Self::select(library, choice, None).map(|info| info.name(library))
     }
 
-    fn select(library: Library, choice: &FabricChoice) -> Result<Info, FabricError> {
+    /// Of those of one provider, the one with the address `interface` comes first.
+    fn select(library: Library, choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Info, FabricError> {
         let mut infos = library.fabrics(choice)?;
         infos.retain(|info| info.message_bytes_max() >= SLOT_BYTES);
+        infos.sort_by_key(|info| interface.is_some() && info.source() != interface);
         if choice.provider.is_none() {
             infos.retain(|info| PREFERRED.contains(&info.provider().as_str()));
             infos.sort_by_key(|info| PREFERRED.iter().position(|&name| name == info.provider()));
@@ -158,7 +161,7 @@ impl Port {
         let (library, info) = (self.library, self.info.raw);
         // SAFETY: F1, F7: each object is made by the one before it.
         unsafe {
-            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
+            library.check("fi_fabric", (library.functions.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
             let fabric = &*(*self.fabric).ops;
             library.check("fi_domain", (fabric.domain)(self.fabric, info, &mut self.domain, ptr::null_mut()))?;
             let domain = &*(*self.domain).ops;

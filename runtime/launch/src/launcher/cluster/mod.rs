@@ -81,9 +81,6 @@ impl ClusterJob {
         if hosts.len() > 1 && self.job.transport == TransportChoice::Shm {
             return Err(LaunchError::Apart(hosts.len()));
         }
-        if hosts.len() > 1 && self.job.transport == TransportChoice::Ofi {
-            return Err(LaunchError::FabricApart(hosts.len()));
-        }
         let uses_network = hosts.len() > 1 || self.job.transport.has_network();
         let way = uses_network.then(|| self.network.map_or(NetworkChoice::Common, NetworkChoice::Given));
         job_key::keep_from_dumps();

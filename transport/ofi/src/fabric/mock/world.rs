@@ -1,0 +1,307 @@
+//! The endpoints of one job, their memory, and what is on its way between them.
+//!
+//! P1: memory that was registered, posted to receive or to send is valid until it is deregistered, or until the completion: the caller's promise to the
+//! interface (F2, F3, F5, F6 of the port). It is reached by cells.
+#![allow(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_memory::Cells;
+
+use crate::fabric::abi::*;
+
+/// What a provider asks for, promises and leaves open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Profile {
+    /// As which it is known.
+    pub(crate) name: &'static str,
+    pub(crate) mr_mode: i32,
+    /// Bytes of immediate data; none means that it has no notification.
+    pub(crate) cq_data_bytes: usize,
+    /// How many operations it takes at once, in each direction.
+    pub(crate) queue: usize,
+    /// Whether the target has to make progress for an access to its memory to happen.
+    pub(crate) needs_target: bool,
+    /// Whether accesses happen in the order in which they were posted.
+    pub(crate) is_ordered: bool,
+    pub(crate) name_bytes: usize,
+}
+
+impl Profile {
+    pub(crate) const VERBS: Self = Self {
+        name: "verbs",
+        mr_mode: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+        cq_data_bytes: 4,
+        queue: 64,
+        needs_target: false,
+        is_ordered: true,
+        name_bytes: 16,
+    };
+    pub(crate) const CXI: Self = Self {
+        name: "cxi",
+        mr_mode: FI_MR_ENDPOINT | FI_MR_ALLOCATED,
+        cq_data_bytes: 8,
+        queue: 32,
+        needs_target: false,
+        is_ordered: false,
+        name_bytes: 8,
+    };
+    /// It has no notification here, which others lack.
+    pub(crate) const EFA: Self = Self {
+        name: "efa",
+        mr_mode: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+        cq_data_bytes: 0,
+        queue: 16,
+        needs_target: true,
+        is_ordered: false,
+        name_bytes: 32,
+    };
+    pub(crate) const OPX: Self = Self {
+        name: "opx",
+        mr_mode: FI_MR_VIRT_ADDR,
+        cq_data_bytes: 4,
+        queue: 8,
+        needs_target: true,
+        is_ordered: true,
+        name_bytes: 8,
+    };
+}
+
+/// All worlds of this process, by number; they are as few as its tests.
+static WORLDS: Mutex<BTreeMap<u64, Arc<Mutex<World>>>> = Mutex::new(BTreeMap::new());
+
+/// A panic of another test leaves worlds as they are.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The endpoints of one job.
+pub(crate) struct World {
+    pub(super) profile: Profile,
+    random: u64,
+    /// Of a thousand operations so many fail.
+    errors: u64,
+    next: u64,
+    pub(super) endpoints: BTreeMap<u64, MockEndpoint>,
+    /// Completions by the number of their queue.
+    pub(super) queues: BTreeMap<u64, VecDeque<Done>>,
+    /// By domain and key.
+    pub(super) memory: BTreeMap<(u64, u64), Registered>,
+    /// What is on its way, in the order in which it was posted.
+    wire: Vec<Wire>,
+    /// Accesses that a target refused.
+    pub(crate) refused: u64,
+    /// Operations that were made to fail.
+    pub(crate) failed: u64,
+}
+
+#[derive(Default)]
+pub(super) struct MockEndpoint {
+    pub(super) domain: u64,
+    pub(super) queue: u64,
+    pub(super) receives: VecDeque<(Piece, usize)>,
+    pub(super) is_enabled: bool,
+}
+
+pub(super) struct Registered {
+    pub(super) piece: Piece,
+    pub(super) access: u64,
+    /// The endpoint that it is bound to, where that is needed.
+    pub(super) endpoint: Option<u64>,
+    pub(super) is_enabled: bool,
+}
+
+/// Some memory of a caller (P1).
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) at: usize,
+    pub(super) bytes: usize,
+}
+
+impl Piece {
+    fn cells(self, bytes: usize) -> Cells<'static> {
+        let at = NonNull::new(self.at as *mut u8).expect("memory of a caller");
+        // SAFETY: P1.
+        unsafe { Cells::new(at, bytes.min(self.bytes)) }
+    }
+}
+
+pub(super) struct Done {
+    pub(super) context: usize,
+    pub(super) flags: u64,
+    pub(super) bytes: usize,
+    pub(super) result: Result<(), i32>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum What {
+    Send,
+    Write { address: u64, key: u64, notifies: bool },
+    Read { address: u64, key: u64 },
+}
+
+pub(super) struct Wire {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) context: usize,
+    pub(super) local: Piece,
+    pub(super) what: What,
+}
+
+impl World {
+    /// The name of the provider of a new world, in which of a thousand operations so many fail.
+    pub(crate) fn provider(profile: Profile, seed: u64, errors: u64) -> String {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let world = Self {
+            profile,
+            random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+            errors,
+            next: 1,
+            endpoints: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            wire: Vec::new(),
+            refused: 0,
+            failed: 0,
+        };
+        lock(&WORLDS).insert(number, Arc::new(Mutex::new(world)));
+        format!("mock-{}-{number}", profile.name)
+    }
+
+    /// The world of a provider.
+    pub(crate) fn find(provider: &str) -> Option<Arc<Mutex<Self>>> {
+        let (_, number) = provider.strip_prefix("mock-")?.split_once('-')?;
+        lock(&WORLDS).get(&number.parse().ok()?).cloned()
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A number below `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) % end
+    }
+
+    /// Takes an operation, if there is room; now and then there is none for a moment.
+    pub(super) fn post(&mut self, wire: Wire) -> isize {
+        let under_way = self.wire.iter().filter(|other| other.from == wire.from).count();
+        if under_way >= self.profile.queue || self.below(8) == 0 {
+            return -(libc::EAGAIN as isize);
+        }
+        self.wire.push(wire);
+        0
+    }
+
+    /// What an endpoint moves when its queue is read.
+    pub(super) fn progress(&mut self, endpoint: u64) {
+        let mut at = 0;
+        while at < self.wire.len() {
+            if self.is_movable(endpoint, at) && self.below(4) != 0 {
+                let wire = self.wire.remove(at);
+                self.perform(&wire);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn is_movable(&self, endpoint: u64, at: usize) -> bool {
+        let Wire { from, to, what, .. } = &self.wire[at];
+        let Some(target) = self.endpoints.get(to) else { return *from == endpoint };
+        let is_message = matches!(what, What::Send);
+        let mover = if self.profile.needs_target || is_message { *to } else { *from };
+        // Messages keep their order (FI_ORDER_SAS), and wait for a place to go to.
+        let mut before = self.wire[..at].iter().filter(|other| other.from == *from && other.to == *to);
+        let is_held = before.any(|other| self.profile.is_ordered || is_message && matches!(other.what, What::Send));
+        mover == endpoint && !is_held && !(is_message && target.receives.is_empty())
+    }
+
+    fn perform(&mut self, wire: &Wire) {
+        let fails = self.errors > 0 && self.below(1000) < self.errors;
+        self.failed += u64::from(fails);
+        // The one that fails may have happened.
+        let result = if fails && self.below(2) == 0 { Ok(()) } else { self.happen(wire) };
+        let result = if fails { Err(libc::EIO) } else { result };
+        let flags = match wire.what {
+            What::Send => FI_SEND,
+            What::Write { .. } => FI_RMA | FI_WRITE,
+            What::Read { .. } => FI_RMA | FI_READ,
+        };
+        self.complete(wire.from, Done { context: wire.context, flags, bytes: wire.local.bytes, result });
+    }
+
+    fn happen(&mut self, wire: &Wire) -> Result<(), i32> {
+        let bytes = wire.local.bytes;
+        if !self.endpoints.contains_key(&wire.to) {
+            return Err(libc::ECONNRESET);
+        }
+        match wire.what {
+            What::Send => {
+                let target = self.endpoints.get_mut(&wire.to).expect("looked at above");
+                let (into, context) = target.receives.pop_front().expect("it waits for a place");
+                assert!(bytes <= into.bytes, "a message of {bytes} bytes is longer than its place");
+                into.cells(bytes).copy_from(wire.local.cells(bytes));
+                self.complete(wire.to, Done { context, flags: FI_RECV, bytes, result: Ok(()) });
+            }
+            What::Write { address, key, notifies } => {
+                let target = self.target(wire.to, address, bytes, key, FI_REMOTE_WRITE)?;
+                target.cells(bytes).copy_from(wire.local.cells(bytes));
+                if notifies {
+                    let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+                    self.complete(wire.to, Done { context: 0, flags, bytes, result: Ok(()) });
+                }
+            }
+            What::Read { address, key } => {
+                let source = self.target(wire.to, address, bytes, key, FI_REMOTE_READ)?;
+                wire.local.cells(bytes).copy_from(source.cells(bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory that an access reaches.
+    fn target(&mut self, endpoint: u64, address: u64, bytes: usize, key: u64, access: u64) -> Result<Piece, i32> {
+        let (mode, domain) = (self.profile.mr_mode, self.endpoints[&endpoint].domain);
+        let found = self.memory.get(&(domain, key)).and_then(|memory| {
+            let base = if mode & FI_MR_VIRT_ADDR == 0 { 0 } else { memory.piece.at as u64 };
+            let offset = usize::try_from(address.checked_sub(base)?).ok()?;
+            let fits = offset.checked_add(bytes).is_some_and(|end| end <= memory.piece.bytes);
+            let is_bound = mode & FI_MR_ENDPOINT == 0 || memory.endpoint == Some(endpoint) && memory.is_enabled;
+            let allows = fits && is_bound && memory.access & access != 0;
+            allows.then_some(Piece { at: memory.piece.at + offset, bytes })
+        });
+        self.refused += u64::from(found.is_none());
+        found.ok_or(libc::EACCES)
+    }
+
+    fn complete(&mut self, endpoint: u64, done: Done) {
+        let queue = self.endpoints.get(&endpoint).and_then(|endpoint| self.queues.get_mut(&endpoint.queue));
+        // One that is closed hears of nothing.
+        if let Some(queue) = queue {
+            queue.push_back(done);
+        }
+    }
+
+    /// Ends an endpoint, and all that it has posted.
+    pub(super) fn close(&mut self, endpoint: u64) {
+        self.endpoints.remove(&endpoint);
+        self.wire.retain(|wire| wire.from != endpoint);
+    }
+
+    /// Whether memory lies in a registration of a domain that allows local access.
+    pub(super) fn is_registered(&self, domain: u64, key: u64, local: Piece) -> bool {
+        self.memory.get(&(domain, key)).is_some_and(|memory| {
+            let inside = local.at >= memory.piece.at && local.at + local.bytes <= memory.piece.at + memory.piece.bytes;
+            inside && memory.access & (FI_READ | FI_WRITE | FI_SEND | FI_RECV) != 0
+        })
+    }
+}

@@ -1,0 +1,293 @@
+//! Ranks of several hosts: a transport that reaches all of them by itself, such as datagrams, introduces them to each other.
+//!
+//! ```text
+//!   rank                                     peer
+//!     │ get (control) ─────────────────────▶ │  its record: the address of its endpoint; nobody there takes part
+//!     │ ◀─────────────────────────── record  │
+//!     │ HELLO (fabric) ════════════════════▶ │  from here on as between ranks of one host
+//!     │ get (control), while it is awaited ▶ │  whether it lives is found out by the control transport
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::{AddressLayout, Duration, Failure, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_memory::{Cells, Region};
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
+    Registry, Token, Transport, TwoSided,
+};
+
+use crate::fabric::FabricError;
+use crate::limits::{NAME_BYTES_MAX, PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_MAX};
+use crate::transport::{Ofi, Setup};
+
+/// Where ranks of several hosts find each other.
+pub struct Introduction<C> {
+    /// A transport to every rank, by which nothing else is reached.
+    pub control: C,
+    /// Where a rank is reached by it.
+    pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
+}
+
+/// [`Ofi`] between ranks of which none knows the endpoints of the others: they read them from each other's memory by a control transport, at the
+/// first contact. Its failures are those of peers. Whoever is waited for is looked after by the control transport, which tells whoever made it of
+/// those that are gone.
+///
+/// All that is posted goes by the fabric. The address is that of the control transport.
+pub struct Introduced<C> {
+    ofi: Ofi,
+    control: C,
+    find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
+    layout: AddressLayout,
+    address: Address,
+    /// Memory for answers; that of the questions under way is not here.
+    free: Vec<Cells<'static>>,
+    asked: BTreeMap<u64, Question>,
+    last: u64,
+    wanted: VecDeque<Rank>,
+    /// Whether a peer was connected to since it was asked last.
+    has_met: bool,
+    /// Peers that were waited for when it was last looked.
+    awaited: Vec<Rank>,
+    next_probe: Instant,
+    retry: Option<Instant>,
+    answers: Vec<Completion>,
+}
+
+/// What a rank reads from the memory of another.
+struct Question {
+    rank: Rank,
+    into: Cells<'static>,
+    /// Whether it is to be known where the rank is, and not only whether.
+    seeks: bool,
+}
+
+/// Bytes that a rank lets others read: how long its address is, and the address.
+const RECORD_BYTES: usize = 8 + 16 + NAME_BYTES_MAX;
+
+impl<C: Transport> Introduced<C> {
+    /// The transport of a rank. The library may look for a second which devices there are.
+    ///
+    /// # Errors
+    /// As [`Ofi::new`]; or the control transport cannot be used so.
+    pub fn new(setup: Setup, introduction: Introduction<C>) -> Result<Self, FabricError> {
+        let Introduction { mut control, find } = introduction;
+        let (me, layout) = (setup.me, setup.layout);
+        let ofi = Ofi::open(setup, true)?;
+        let address = ofi.address().0;
+        let own = memory();
+        let mut bytes = [&(address.len() as u64).to_le_bytes()[..], &address].concat();
+        bytes.resize(RECORD_BYTES, 0);
+        own.write(&bytes);
+        let registered = record(layout, me)
+            .ok_or_else(|| "no address is left for it".to_owned())
+            .and_then(|start| control.memory().register(start, own.into()).map_err(|error| error.to_string()));
+        registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
+        let address = control.network().address();
+        Ok(Self {
+            ofi,
+            control,
+            find,
+            layout,
+            address,
+            free: (0..QUESTIONS_MAX).map(|_| memory()).collect(),
+            asked: BTreeMap::new(),
+            last: 0,
+            wanted: VecDeque::new(),
+            has_met: false,
+            awaited: Vec::new(),
+            next_probe: Instant::ZERO,
+            retry: None,
+            answers: Vec::new(),
+        })
+    }
+
+    /// The transport by the fabric.
+    pub fn ofi(&self) -> &Ofi {
+        &self.ofi
+    }
+
+    /// Asks for the addresses that are needed.
+    fn ask(&mut self, now: Instant) {
+        let wanted = self.ofi.shared.lock().take_wanted();
+        self.wanted.extend(wanted);
+        self.has_met = false;
+        self.retry = None;
+        while let Some(&rank) = self.wanted.front() {
+            match self.question(now, rank, true) {
+                Ok(()) => {}
+                Err(PostError::Full) => {
+                    self.retry = Some(now + Duration::from_milliseconds(QUESTION_PAUSE_MILLISECONDS));
+                    return;
+                }
+                Err(_) => self.ofi.shared.lock().found(rank, Err(Failure::Unreachable(rank))),
+            }
+            self.wanted.pop_front();
+        }
+    }
+
+    /// Reads the record of a rank.
+    fn question(&mut self, now: Instant, rank: Rank, seeks: bool) -> Result<(), PostError> {
+        let nowhere = PostError::Elsewhere(rank);
+        let from = record(self.layout, rank).ok_or(nowhere)?;
+        let into = *self.free.last().ok_or(PostError::Full)?;
+        let address = (self.find)(rank).ok_or(nowhere)?;
+        let endpoint = self.control.network().connect(None, rank, &address).map_err(|_| nowhere)?;
+        self.last += 1;
+        self.control.post(now, endpoint, Operation::Get { from, to: into }, Flags::NONE, Token(self.last))?;
+        self.free.pop();
+        self.asked.insert(self.last, Question { rank, into, seeks });
+        Ok(())
+    }
+
+    fn answered(&mut self, Completion { token, result }: Completion) {
+        let Some(Question { rank, into, seeks }) = self.asked.remove(&token.0) else { return };
+        self.free.push(into);
+        if seeks {
+            let read = result.and_then(|_| read(into).ok_or(Failure::Unreachable(rank)));
+            self.ofi.shared.lock().found(rank, read);
+        }
+    }
+
+    /// Asks those that have been waited for since the last time for a sign of life: one that does not answer is lost, which the control transport finds
+    /// out.
+    fn probe(&mut self, now: Instant) {
+        if now < self.next_probe {
+            return;
+        }
+        self.next_probe = now + Duration::from_milliseconds(PROBE_MILLISECONDS);
+        let awaited = self.ofi.shared.lock().awaited();
+        for &rank in &awaited {
+            let is_asked = self.asked.values().any(|question| question.rank == rank);
+            if !is_asked && self.awaited.contains(&rank) && self.question(now, rank, false) == Err(PostError::Full) {
+                break;
+            }
+        }
+        self.awaited = awaited;
+    }
+}
+
+/// Memory for the record of a rank. It lives as long as the process: a peer may read it, and an answer come, to the end.
+fn memory() -> Cells<'static> {
+    Cells::from_mut(vec![0_u64; RECORD_BYTES / 8].leak())
+}
+
+/// The address in a record.
+fn read(record: Cells<'static>) -> Option<Address> {
+    let bytes = record.to_vec();
+    let (length, address) = bytes.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    address.get(..length).map(|address| Address(address.into()))
+}
+
+/// Where the record of a rank is by the control transport, which reaches nothing else.
+fn record(layout: AddressLayout, rank: Rank) -> Option<GlobalAddress> {
+    layout.encode(rank, SegmentId::SYMMETRIC, 0).ok()
+}
+
+impl<C: Transport> Transport for Introduced<C> {
+    fn network(&mut self) -> &mut dyn Network {
+        self
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        let posted = self.ofi.post(now, to, operation, flags, token);
+        if self.has_met || matches!(operation, Operation::Copy { .. }) {
+            self.ask(now);
+        }
+        posted
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.control.flush(now);
+        self.ofi.flush(now);
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let mut answers = std::mem::take(&mut self.answers);
+        let control = self.control.progress(now, &mut answers);
+        answers.drain(..).for_each(|answer| self.answered(answer));
+        self.answers = answers;
+        let moved = self.ofi.progress(now, completed);
+        self.ask(now);
+        self.probe(now);
+        control || moved
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let probe = self.ofi.shared.lock().has_operations().then_some(self.next_probe);
+        [probe, self.retry, self.control.next_deadline(), self.ofi.next_deadline()].into_iter().flatten().min()
+    }
+
+    fn before_sleep(&mut self) {
+        self.control.before_sleep();
+        self.ofi.before_sleep();
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<C: Transport> Network for Introduced<C> {
+    fn capabilities(&self) -> &Capabilities {
+        self.ofi.capabilities()
+    }
+
+    fn rails(&self) -> &[Capabilities] {
+        self.ofi.rails()
+    }
+
+    fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    fn rail_to(&mut self, peer: Rank) -> Rail {
+        self.ofi.rail_to(peer)
+    }
+
+    fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
+        self.ofi.is_reachable(rail, peer)
+    }
+
+    fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
+        self.ofi.rail_of_copy(from, to)
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if rail.is_some_and(|rail| rail != Rail::FIRST) {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        // Refused there if it is none of this transport.
+        self.control.network().connect(None, peer, address)?;
+        self.has_met = true;
+        self.ofi.shared.lock().connect_sought(peer).map(|peer| Endpoint(peer as u32))
+    }
+
+    fn peer_failed(&mut self, now: Instant, peer: Rank) {
+        self.control.network().peer_failed(now, peer);
+        self.ofi.peer_failed(now, peer);
+    }
+}
+
+impl<C: Transport> Registry for Introduced<C> {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        self.ofi.register(start, memory)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.ofi.deregister(start)
+    }
+}
