@@ -7,7 +7,7 @@ use pelago_rma::{CellSlice, Error, Handle, Result};
 
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
-use crate::peer_loss::{all_there, progress, unless_lost};
+use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
@@ -280,7 +280,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the receiver to ring when it grants `ticket`.
+    /// Asks the receiver to ring when it grants `ticket`. A sender of an earlier lap that is still registered there is rung for: its ticket is granted, as
+    /// this one is less than a lap of places behind what is, and the receiver finds it no more.
     fn register(&self, ticket: Ticket) -> Result<()> {
         let admission = self.admission;
         let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
@@ -290,12 +291,26 @@ impl<'a, 'w> Requester<'a, 'w> {
         // is replaced; who finds a later one was granted meanwhile.
         loop {
             let found = admission.world.compare_swap(place, expected, waiter.word())?.wait()?;
-            let is_later = Waiter::of_word(found).is_some_and(|other| other.ticket.since(ticket) > 0);
-            if found == expected || is_later {
+            let other = Waiter::of_word(found);
+            if found == expected {
+                return other.map_or(Ok(()), |replaced| self.ring_for(replaced));
+            }
+            if other.is_some_and(|other| other.ticket.since(ticket) > 0) {
                 return Ok(());
             }
             expected = found;
         }
+    }
+
+    /// Rings for a sender in the receiver's place. Who is lost, or looked for itself meanwhile, does not hear.
+    fn ring_for(&self, Waiter { rank, sender, ticket }: Waiter) -> Result<()> {
+        let admission = self.admission;
+        if is_lost(admission.world, rank) {
+            return Ok(());
+        }
+        let bell = admission.words.at(rank, admission.bell_index(sender));
+        let _unheard = admission.world.put(bell, &[rung(self.to, self.share, ticket)])?.wait();
+        Ok(())
     }
 
     /// Waits for the bell, at most for `limit`.
