@@ -4,6 +4,7 @@
 #     sh docs/evaluation/basic-layer.sh FOLDER > docs/evaluation/basic-layer.jsonl
 #
 # Rows with "interface":"rust" are those of pelago-basic; "registered_us" is the time of an atomic on memory that its own rank has registered.
+# "threads" is a step of the condition on the simulated machine, where pelago-basic runs as "one", and which of the two it runs as elsewhere.
 #
 # FOLDER has what cargo build --release -p pelago-acp -p pelago-cli -p pelago-bench made. Rows of the simulated machine are the same
 # everywhere; rows of shm and udp are real time, medians of 31 samples of 1000 atomics each, by turns in ROUNDS rounds (5 unless set).
@@ -31,7 +32,7 @@ simulated() {
     if [ "$ranks" = 2 ]; then
         # shellcheck disable=SC2086
         "$built/pelago" sim -n 2 --machine tofu2 --quiet $options "$built/pelago-basic" one |
-            sed "s/^{/{\"platform\":\"tofu2\",\"interface\":\"rust\",\"condition\":\"$condition\"$head,/"
+            sed "s/^{\"threads\":\"one\",/{\"platform\":\"tofu2\",\"interface\":\"rust\",\"condition\":\"$condition\"$head,/"
     fi
 }
 

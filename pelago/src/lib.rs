@@ -30,6 +30,7 @@
 //! |---|---|
 //! | `launch` | [`run`] and [`Job`]: ranks of a job under `pelago run`, or alone; shared memory |
 //! | `udp` | ranks of several hosts |
+//! | `ofi` | ranks by a fabric of libfabric, opened at run time if `--transport ofi` asks for it |
 //! | `simulation` | the same program as all ranks of a simulated machine, under `pelago sim` |
 //! | `collectives`, `containers`, `dsm`, `halo`, `messaging` | the module of that name |
 //! | `page-faults` | regions of `dsm` as one slice |
@@ -102,5 +103,7 @@ pub use run_with::run_with;
 pub use simulation::processes;
 #[cfg(feature = "udp")]
 pub use wiring::transports;
+#[cfg(feature = "ofi")]
+pub use wiring::{fabric, fabric_library};
 /// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
 pub use zerocopy;

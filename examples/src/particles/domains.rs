@@ -7,8 +7,8 @@
 //! | curve | a point of the Peano–Hilbert curve through the box, as in GADGET-2 | a piece of the curve |
 //!
 //! A cut is found digit by digit: in each of four passes all ranks together add up the particles of a part, and their work, by eight bits
-//! of their places; on the curve, which has finer places, in six. So no rank needs more particles than its own; beside them it keeps 28 bytes for each while cuts are made, and for
-//! ever 24 bytes for each rank.
+//! of their places; on the curve, which has finer places, in six. So no rank needs more particles than its own; beside them it keeps 28 bytes
+//! for each while cuts are made, and for ever 24 bytes for each rank.
 //!
 //! Domains of equal work hold unequal numbers of particles. As in GADGET-2 no rank holds more than a fixed multiple of the mean, for which
 //! it has memory (`PartAllocFactor`): a cut that equal work would place further is placed where that bound is met.

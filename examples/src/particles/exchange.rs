@@ -190,9 +190,10 @@ impl Sorting {
         let mut counts = vec![0; ranks as usize];
         owners.iter().for_each(|&owner| counts[owner as usize] += 1);
         let mut end = 0;
-        let starts = (0..ranks).zip(&counts).map(|(rank, count)| {
-            end += if rank == me.number() { 0 } else { *count };
-            end - if rank == me.number() { 0 } else { *count }
+        let starts = (0..ranks).zip(&counts).map(|(rank, &count)| {
+            let leaving = if rank == me.number() { 0 } else { count };
+            end += leaving;
+            end - leaving
         });
         Self { starts: starts.collect(), owners, counts }
     }

@@ -86,8 +86,7 @@ impl Source {
     /// Those with these numbers.
     pub(crate) fn particles(&self, numbers: Range<u64>) -> Result<Vec<Particle>, String> {
         match self {
-            Self::Generator { seed, clusters: Clusters::Hernquist, .. } => Ok(numbers.map(|id| hernquist(*seed, id)).collect()),
-            Self::Generator { seed, clusters: Clusters::Plummer, .. } => Ok(numbers.map(|id| plummer(*seed, id)).collect()),
+            Self::Generator { seed, clusters, .. } => Ok(numbers.map(|id| generated(*seed, *clusters, id)).collect()),
             Self::Snapshot(path) => Snapshot::open(path)?.particles(numbers),
             Self::File(path) => {
                 let mut bytes = vec![0; (numbers.end - numbers.start) as usize * RECORD_BYTES];
@@ -112,57 +111,52 @@ impl Source {
     }
 }
 
-/// Clusters with the profile of Hernquist, in which the mass within r is (r / (r + a))², over an even background.
-fn hernquist(seed: u64, id: u64) -> Particle {
+/// A particle of a cluster, or of the even background.
+fn generated(seed: u64, clusters: Clusters, id: u64) -> Particle {
     let random = &mut Random::new(seed, OF_PARTICLE, id);
     let mass = 1.0;
     if random.unit() < BACKGROUND {
         let position = [(); 3].map(|()| random.unit());
         return Particle { id, position, velocity: random.in_ball().map(|v| (v * PARTICLE_SPEED) as f32), mass };
     }
+    let (count, radii) = match clusters {
+        Clusters::Hernquist => (CLUSTERS, RADII),
+        Clusters::Plummer => (PLUMMER_CLUSTERS, PLUMMER_RADII),
+    };
     let skewed = random.unit();
-    let of_cluster = &mut Random::new(seed, OF_CLUSTER, (CLUSTERS * skewed * skewed) as u64);
+    let of_cluster = &mut Random::new(seed, OF_CLUSTER, (count * skewed * skewed) as u64);
     let centre = [(); 3].map(|()| of_cluster.unit());
-    let radius = RADII.start + (RADII.end - RADII.start) * of_cluster.unit();
+    let radius = radii.start + (radii.end - radii.start) * of_cluster.unit();
     let drift = of_cluster.in_ball();
-    let root = (MASS_KEPT * random.unit()).sqrt();
-    let (distance, direction) = (radius * root / (1.0 - root), random.direction());
-    let own = random.in_ball();
+    let (offset, own) = match clusters {
+        Clusters::Hernquist => hernquist(radius, random),
+        Clusters::Plummer => plummer(radius, of_cluster, random),
+    };
     Particle {
         id,
-        position: std::array::from_fn(|d| wrapped(centre[d] + distance * direction[d])),
-        velocity: std::array::from_fn(|d| (drift[d] * CLUSTER_SPEED + own[d] * PARTICLE_SPEED) as f32),
+        position: std::array::from_fn(|d| wrapped(centre[d] + offset[d])),
+        velocity: std::array::from_fn(|d| (drift[d] * CLUSTER_SPEED + own[d]) as f32),
         mass,
     }
 }
 
-/// Clusters with the profile of Plummer, in which the mass within r is (r² / (r² + a²))^3/2, over an even background, and each with its own
-/// rate of collapse: the distance from the centre shrinks, faster in some clusters than in others.
+/// Offset from the centre, and velocity beside that of the cluster, by the profile of Hernquist, in which the mass within r is (r / (r + a))².
+fn hernquist(radius: f64, random: &mut Random) -> ([f64; 3], [f64; 3]) {
+    let root = (MASS_KEPT * random.unit()).sqrt();
+    let distance = radius * root / (1.0 - root);
+    (random.direction().map(|x| distance * x), random.in_ball().map(|v| v * PARTICLE_SPEED))
+}
+
+/// As [`hernquist`], by the profile of Plummer, in which the mass within r is (r² / (r² + a²))^3/2, where each cluster has its own rate of collapse:
+/// the distance from the centre shrinks, faster in some clusters than in others.
 ///
 /// With b a point of the unit ball, |b|³ is the part of the mass within a·|b|/√(1 - |b|²).
-fn plummer(seed: u64, id: u64) -> Particle {
-    let random = &mut Random::new(seed, OF_PARTICLE, id);
-    let mass = 1.0;
-    if random.unit() < BACKGROUND {
-        let position = [(); 3].map(|()| random.unit());
-        return Particle { id, position, velocity: random.in_ball().map(|v| (v * PARTICLE_SPEED) as f32), mass };
-    }
-    let skewed = random.unit();
-    let of_cluster = &mut Random::new(seed, OF_CLUSTER, (PLUMMER_CLUSTERS * skewed * skewed) as u64);
-    let centre = [(); 3].map(|()| of_cluster.unit());
-    let radius = PLUMMER_RADII.start + (PLUMMER_RADII.end - PLUMMER_RADII.start) * of_cluster.unit();
-    let drift = of_cluster.in_ball();
+fn plummer(radius: f64, of_cluster: &mut Random, random: &mut Random) -> ([f64; 3], [f64; 3]) {
     let collapse = COLLAPSE_MAX * of_cluster.unit();
     let ball = random.in_ball().map(|x| PLUMMER_KEPT * x);
     let root = (1.0 - ball.iter().map(|x| x * x).sum::<f64>()).sqrt();
     let offset = ball.map(|x| radius * x / root);
-    let velocity = |d: usize| CLUSTER_SPEED * drift[d] - collapse * offset[d];
-    Particle {
-        id,
-        position: std::array::from_fn(|d| wrapped(centre[d] + offset[d])),
-        velocity: std::array::from_fn(|d| velocity(d) as f32),
-        mass,
-    }
+    (offset, offset.map(|x| -collapse * x))
 }
 
 const _: () = {

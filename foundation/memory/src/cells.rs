@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pelago_base::{AtomicOperator, Width};
 use zerocopy::IntoBytes;
 
+use crate::bulk::{self, Source};
 use crate::{Pod, Word};
-use crate::{bulk, mapping};
 
 /// A range of bytes that other threads and processes may read and write at any moment.
 ///
@@ -128,6 +128,15 @@ impl<'a> Cells<'a> {
     }
 }
 
+impl Source for Cells<'_> {
+    const IS_STILL: bool = false;
+
+    #[inline(always)]
+    fn start(self) -> (NonNull<u8>, usize) {
+        (self.pointer, self.bytes)
+    }
+}
+
 /// Performs an atomic and returns what was there.
 ///
 /// # Safety
@@ -209,7 +218,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     #[inline(always)]
     pub fn load(self, index: usize) -> T {
         // SAFETY: M1, M5.
-        unsafe { bulk::load(self.element(index)) }
+        unsafe { bulk::load::<Cells<'_>, _>(self.element(index)) }
     }
 
     /// Writes the element at `index`.
@@ -238,16 +247,6 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     #[inline]
     pub fn write(self, start: usize, from: &[T]) {
         self.range(start..start + from.len()).cells().write(from.as_bytes());
-    }
-
-    /// Asks the system to hold the elements in large pages, of 2 MiB, as far as they fill whole ones; returns how many bytes it does. They keep
-    /// their values.
-    ///
-    /// For memory that is used whole and often, and not one byte after the other: to find a small page for each of many single numbers takes
-    /// longer than to copy them. Pages that were never touched become real by it. Costs some milliseconds for each page, two to three
-    /// times as much as touching small ones; has no effect before Linux 6.1.
-    pub fn use_large_pages(self) -> usize {
-        mapping::use_large_pages(self.cells())
     }
 
     /// Writes zero bytes everywhere.

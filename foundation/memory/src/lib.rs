@@ -41,8 +41,8 @@ mod reach;
 mod region;
 mod regions;
 mod space;
+mod strided;
 
-pub use bulk::{copy_strided, write_strided};
 pub use cells::{CellSlice, Cells};
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
@@ -52,3 +52,4 @@ pub use reach::{Place, Reach, ReachLayout};
 pub use region::{DeviceError, DeviceMemory, DeviceRange, MemoryKind, Region};
 pub use regions::Regions;
 pub use space::Space;
+pub use strided::{copy_strided, write_strided};

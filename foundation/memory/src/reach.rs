@@ -315,7 +315,7 @@ impl<T: Pod> Place<'_, T> {
     #[inline(always)]
     pub fn load(self) -> T {
         // SAFETY: M7.
-        unsafe { bulk::load(self.start()) }
+        unsafe { bulk::load::<Cells<'_>, _>(self.start()) }
     }
 
     /// Writes the object and rings its rank's doorbell.

@@ -5,7 +5,8 @@ use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
 use pelago_rma::{Error, Failure, Fault, Result, World};
 use pelago_simulator::FaultInjection;
-use pelago_test_support::faulty::run_with_death;
+use pelago_test_support::faulty::{run_with_death, settings};
+use pelago_test_support::simulated;
 
 const RANKS: u32 = 4;
 const VICTIM: Rank = Rank::new(2);
@@ -87,5 +88,63 @@ fn whoever_runs_a_collective_operation_learns_once_that_a_member_has_died() {
                 assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{way:?}");
             }
         }
+    }
+}
+
+/// Runs operations of all ranks but the victim, which dies meanwhile.
+fn run_without(world: &World, begin: &dyn Fn()) -> Result<()> {
+    let members: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
+    let settings =
+        Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, per_host: Some(1), model: Some(MODEL), ..Settings::default() };
+    let words = world.alloc::<u64>(1)?;
+    let all = Collectives::of(world, &Team::of(&members).unwrap(), &settings)?;
+    world.barrier()?;
+    begin();
+    let Some(all) = all else {
+        return (0..RUNS_MAX).try_for_each(|_| world.fetch(words.at(Rank::new(0), 0))?.wait().map(drop));
+    };
+    let mut plan = all.plan_of(Collective::Allreduce, 1, Sum, Choice::Fixed(Algorithm::Flat))?;
+    let begun = world.now();
+    loop {
+        let mut late = [u64::from(world.now() - begun > Duration::from_milliseconds(2))];
+        plan.run_in_place(&mut late)?;
+        let mut ones = [1_u64];
+        plan.run_in_place(&mut ones)?;
+        assert_eq!(ones, [u64::from(RANKS) - 1]);
+        // All end after the same number of runs.
+        if late[0] > 0 {
+            break;
+        }
+    }
+    assert_eq!(world.lost(), [VICTIM], "it died while the others waited for each other");
+    Ok(())
+}
+
+#[test]
+fn operations_go_on_when_a_rank_dies_that_is_no_member() {
+    let play = |dies| {
+        run_with_death(RANKS, FaultInjection::default(), (VICTIM, Some(dies)), |world, begin| {
+            world.on_peer_lost(|_| {});
+            run_without(world, begin)
+        })
+    };
+    for dies in [600, 650, 700].map(Duration::from_microseconds) {
+        let (_, ended) = play(Instant::ZERO + dies);
+        assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{ended:?}");
+    }
+}
+
+/// A job that does not go on without a rank ends the operations of all teams.
+#[test]
+fn operations_end_with_the_job_when_a_rank_dies_that_is_no_member() {
+    let faults = FaultInjection {
+        deaths: vec![(VICTIM, Instant::from_picoseconds(600_000_000))],
+        announced_after: Some(Duration::from_microseconds(200)),
+        ..FaultInjection::default()
+    };
+    let outcome = simulated::run(&settings(RANKS, 2, faults), |world| run_without(world, &|| {}));
+    assert!(outcome.stuck.is_empty(), "{:?} wait for ever", outcome.stuck);
+    for (rank, ended) in outcome.results.iter().enumerate() {
+        assert!(ended.as_ref().map_or(rank == VICTIM.index(), is_loss), "{rank}: {ended:?}");
     }
 }

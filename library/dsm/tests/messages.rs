@@ -276,3 +276,35 @@ fn who_goes_has_released() {
         Ok(())
     });
 }
+
+/// A rank that waits for the token knows afterwards how often and for how long: until the rank that held it has released it.
+#[test]
+fn waits_are_counted_with_their_times() {
+    const HELD: Duration = Duration::from_microseconds(50);
+    const LEAST: Duration = Duration::from_microseconds(35);
+    const MOST: Duration = Duration::from_microseconds(65);
+    on_one(|rank| {
+        let mut variable = Shared::<u64>::new(rank.world, HOME, 0)?;
+        let (mut least, mut most) = (Duration::ZERO, Duration::ZERO);
+        for waits in 1..=3 {
+            (least, most) = (least + LEAST, most + MOST);
+            if rank.world.rank() == Rank::new(2) {
+                let guard = variable.write()?;
+                rank.world.barrier()?;
+                rank.world.compute(HELD);
+                guard.release()?;
+            } else {
+                rank.world.barrier()?;
+            }
+            if rank.world.rank() == Rank::new(1) {
+                *variable.write()? += 1;
+                let statistics = variable.statistics();
+                assert_eq!(statistics.waits, waits);
+                assert!((least..most).contains(&statistics.waited), "{:?} in {waits} waits", statistics.waited);
+            }
+            rank.world.barrier()?;
+        }
+        assert_eq!(*variable.read()?, 3);
+        Ok(())
+    });
+}

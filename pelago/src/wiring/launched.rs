@@ -5,7 +5,9 @@ use std::sync::{Arc, PoisonError};
 use pelago_base::{Counters, Rank};
 use pelago_kit::{Count, Trace};
 pub(crate) use pelago_launch::tell_fault;
-use pelago_launch::{CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, names};
+use pelago_launch::{
+    CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names,
+};
 use pelago_memory::Reach;
 use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
 use pelago_shm::{CopyBy, Shm};
@@ -75,6 +77,12 @@ fn transport(
     reach: &Reach,
     clock: OsClock,
 ) -> std::io::Result<(Box<dyn Transport>, Option<Counted>)> {
+    if settings.transport == TransportChoice::Ofi {
+        #[cfg(feature = "ofi")]
+        return super::fabric::connect(settings, local).map(|transport| (transport, None));
+        #[cfg(not(feature = "ofi"))]
+        return Err(std::io::Error::other("this program was built without libfabric (feature `ofi` of pelago)"));
+    }
     let copy_by = match settings.copy {
         CopyMode::Attach => CopyBy::Attach,
         CopyMode::ProgressThread => CopyBy::ProgressThread,
@@ -120,5 +128,5 @@ pub(crate) fn watched() -> Watched {
         return Watched::ByLauncher;
     }
     let adopted = LaunchSettings::from_environment().ok().and_then(|settings| settings.adopted);
-    adopted.map_or(Watched::Not, |job| Watched::ByRanks(job.rank))
+    adopted.map_or(Watched::Not, |job| Watched::ByRanks(adopted_rank().unwrap_or(job.rank)))
 }

@@ -3,6 +3,8 @@
 #[cfg(feature = "udp")]
 use pelago_platform::Capabilities;
 
+#[cfg(feature = "ofi")]
+mod fabric;
 #[cfg(feature = "simulation")]
 mod files;
 #[cfg(feature = "launch")]
@@ -14,6 +16,8 @@ mod network;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
 
+#[cfg(feature = "ofi")]
+pub use fabric::{fabric, fabric_library};
 #[cfg(feature = "udp")]
 pub(crate) use pelago_udp::limits as udp_limits;
 /// What the transports of a launched job do by themselves, and what operations cost on them: between ranks of one host, and of several.

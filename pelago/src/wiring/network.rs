@@ -47,7 +47,7 @@ pub(super) fn connect(
                 host.reach().bell(rank).map(Doorbell::ring);
             }
         }),
-        watcher: Box::new(JobWatcher { host: host.clone(), is_watched: watched() != Watched::Not }),
+        watcher: Box::new(JobWatcher { host: host.clone(), watched: watched() }),
         clock: Arc::new(clock),
         progress_thread: !manual,
     })?;
@@ -64,18 +64,23 @@ pub(super) fn connect(
     Ok((Box::new(split), counted))
 }
 
-/// The liveness of other ranks, as the memory of this host records it. The launcher reports failed ranks and hosts to every host; ranks of
-/// another launcher report them to each other. A rank without a report is alive.
+/// The liveness of other ranks, as the memory of this host records it. Our launcher reports failed ranks and hosts to every host; ranks of
+/// another launcher report those of their host to each other. A rank without a report that would have been reported is alive.
 struct JobWatcher {
     host: Arc<HostMemory>,
-    is_watched: bool,
+    watched: Watched,
 }
 
 impl Watcher for JobWatcher {
     fn liveness(&self, rank: Rank) -> Liveness {
         let has_failed =
             self.host.job().fault() == Some(Fault::PeerLost(rank)) || self.host.failed_ranks().any(|failed| failed == rank);
-        match (has_failed, self.is_watched) {
+        let is_watched = match self.watched {
+            Watched::Not => false,
+            Watched::ByLauncher => true,
+            Watched::ByRanks(_) => self.host.control(rank).is_some(),
+        };
+        match (has_failed, is_watched) {
             (true, _) => Liveness::Lost,
             (false, true) => Liveness::Alive,
             (false, false) => Liveness::Unknown,

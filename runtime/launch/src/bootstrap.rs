@@ -67,9 +67,9 @@ impl LocalBootstrap {
     /// # Errors
     /// The memory of the job cannot be used.
     pub fn start(settings: &LaunchSettings, clock: OsClock) -> Result<Self, StartError> {
-        let (host, rank, [socket, call], monitor) = match (settings.job, settings.adopted) {
+        let (host, rank, [socket, call], monitor) = match (settings.job, &settings.adopted) {
             (Some(job), _) => joined(launched(&job)?),
-            (None, Some(job)) => adopted(&job, settings, clock)?,
+            (None, Some(job)) => adopted(job, settings, clock)?,
             (None, None) => joined(alone(settings)?),
         };
         let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
@@ -134,6 +134,9 @@ impl Bootstrap for LocalBootstrap {
             // A full pipe wakes the launcher as well, and a pipe without a reader has no launcher.
             let _ = rustix::io::write(call, &[1]);
         }
+        if let Some(monitor) = self.monitor.as_ref().filter(|_| !self.host.is_whole_job()) {
+            monitor.arrive();
+        }
         while !self.host.have_met(meeting) {
             let mut ready = || self.host.have_met(meeting) || meanwhile();
             if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut ready) {
@@ -161,7 +164,7 @@ fn joined((host, rank, descriptors): Start) -> Joined {
 fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
     let socket = match job.launcher {
         ForeignStore::Pmi { descriptor, .. } => Some(inherit(descriptor)?),
-        ForeignStore::Pmix => None,
+        ForeignStore::Pmix | ForeignStore::Rendezvous(_) => None,
     };
     let adopted = adopt(job, socket, settings, clock)?;
     Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.monitor)))

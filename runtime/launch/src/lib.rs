@@ -19,12 +19,16 @@ mod limits;
 mod rank;
 mod system;
 
-pub use adoption::{AdoptionError, StoreError, tell_fault};
+pub use adoption::{AdoptionError, StoreError, adopted_rank, tell_fault};
 pub use bootstrap::{LocalBootstrap, StartError};
 pub use rank::core_binding::CoreBinding;
 pub use rank::environment::{
-    AdoptedJob, CopyMode, ForeignStore, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, TransportChoice, names,
+    AdoptedJob, CopyMode, ForeignStore, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, RendezvousPoint,
+    TransportChoice, names,
 };
 pub use rank::foreign_launcher::ForeignLauncher;
+pub use rank::launch_report::{LaunchReport, LaunchWay};
+pub use rank::meeting_secret::SecretSource;
 pub use system::clock::OsClock;
+pub use system::network::{IpNetwork, IpNetworkError};
 pub use system::wait::OsWait;

@@ -14,8 +14,9 @@
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
 //! no system call. Any other goes to the `engine` (in `progress`), which resolves its dependencies and posts it to a transport.
 //!
-//! Absent on purpose: which networks exist, where time comes from, and (outside `wait.rs`) anything that blocks.
+//! Absent on purpose: which networks exist, where time comes from, and (outside `context/wait.rs`) anything that blocks.
 
+mod buffer;
 mod context;
 mod error;
 pub mod limits;
@@ -25,16 +26,17 @@ mod order;
 mod progress;
 mod shared;
 mod team;
-mod wait;
 
-pub use context::{Context, Rails};
+pub use context::Context;
+pub use context::chain::{Chain, Ordered};
+pub use context::handle::{Fetch, Handle};
+pub use context::rails::Rails;
+pub use context::threads::ContextFactory;
 pub use error::{Error, Result, Scope};
-pub use memory::segment::{Individual, Registered, RegisteredDevice, Symmetric};
-pub use order::chain::{Chain, Ordered};
-pub use order::handle::{Fetch, Handle};
+pub use memory::segment::{Individual, Registered, RegisteredDevice};
 pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
-pub use progress::port::ContextFactory;
 pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};
 pub use team::group::Group;
+pub use team::symmetric::Symmetric;
 pub use team::world::World;

@@ -11,29 +11,30 @@ use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network
 use crate::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use crate::{Error, Result};
 
-/// What all contexts of a rank have in common.
+/// What all contexts of a rank have in common. What waits and transfers read comes first, together.
+#[repr(C)]
 pub(crate) struct Shared {
-    pub(crate) rank: Rank,
-    pub(crate) size: u32,
-    pub(crate) topology: Topology,
-    pub(crate) reach: Reach,
-    pub(crate) clock: Arc<dyn Clock>,
+    virtual_time: Option<Arc<dyn VirtualTime>>,
     pub(crate) wait: Arc<dyn Wait>,
     /// As `wait` says.
     pub(crate) policy: WaitPolicy,
-    virtual_time: Option<Arc<dyn VirtualTime>>,
+    /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
+    data_bytes_max: u64,
+    asked_for_data: AtomicBool,
+    /// Whether this rank goes on when others are lost.
+    tolerates_peer_failures: AtomicBool,
+    /// Whether atomics of others need a core of this rank, on some rail.
+    pub(crate) serves_atomics: bool,
+    pub(crate) rank: Rank,
+    pub(crate) size: u32,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) reach: Reach,
+    pub(crate) topology: Topology,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
     /// Made when it is first used.
     individual: Mutex<Option<Box<Heap>>>,
     /// The addresses of registered memory, from the first segment for it on. Made when it is first used.
     registered: Mutex<Option<Box<Space>>>,
-    /// Whether this rank goes on when others are lost.
-    tolerates_peer_failures: AtomicBool,
-    /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
-    data_bytes_max: u64,
-    /// Whether atomics of others need a core of this rank, on some rail.
-    pub(crate) serves_atomics: bool,
-    asked_for_data: AtomicBool,
     /// The first failure that a context left behind when it was dropped.
     left_behind: Mutex<Option<Box<Error>>>,
 }

@@ -148,3 +148,32 @@ fn a_get_that_hastens_what_it_waits_for_takes_effect_once() {
     assert!(completed.iter().all(|completion| completion.result == Ok(0)));
     assert_eq!([first.to_vec(), second.to_vec()], [[1; 8], [2; 8]], "each get sees the write before its fence");
 }
+
+/// A long write is under way on links that lose much. The short one behind its fence arrives first and waits at its target, and the network gives it up
+/// there, as no answer comes through. When the long write takes effect, the fence releases nothing that has ended.
+#[test]
+fn what_a_fence_holds_back_and_the_network_gives_up_ends_once() {
+    const ROUNDS: u64 = 300;
+    let machine = Machine::bundled("rx200-qdr").unwrap();
+    let lossy = machine.replace("[rail.link]", "[rail.reliability]\nretries = 2\n\n[rail.link]\nloss = 0.3");
+    let mut ranks = job_on(&lossy, 2, 1, None);
+    let [me, peer] = [0, 1].map(Rank::new);
+    let at = ranks.layout().encode(peer, SegmentId::SYMMETRIC, 0).unwrap();
+    let address = ranks.transport(peer).network().address();
+    let to = ranks.transport(me).network().connect(None, peer, &address).unwrap();
+    let fence = Flags { fence: true, ..Flags::NONE };
+    let data = Cells::from_mut(vec![1u8; 16 << 10].leak());
+    let mut overtaken = 0;
+    for round in 0..ROUNDS {
+        let (long, short) = (Operation::Put { from: data, to: at }, Operation::Write { to: at, bytes: &[2; 8] });
+        for (write, flags, token) in [(long, Flags::NONE, 0), (short, fence, 1)] {
+            ranks.transport(me).post(Instant::ZERO, to, write, flags, Token(token)).unwrap();
+        }
+        let mut completed = Vec::new();
+        (0..1000).for_each(|_| _ = ranks.transport(me).progress(Instant::ZERO, &mut completed));
+        let ended: Vec<_> = completed.iter().map(|completion| (completion.token.0, completion.result.is_ok())).collect();
+        assert_eq!(ended.len(), 2, "round {round}: each ends once");
+        overtaken += u64::from(ended == [(1, false), (0, true)]);
+    }
+    assert!(overtaken > 0, "a short write is given up before its long one ends well");
+}

@@ -2,13 +2,13 @@
 //! is left of it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
 use crate::starter::{NOTHING, Over, Start, Started};
-use crate::{PROGRAM, RANK, end, shared_memory_names};
+use crate::{MARK, PROGRAM, RANK, Running, end, shared_memory_names};
 use pelago_test_support::moments::{below, kills, wait};
 
 /// The command, which has the bundled programs.
@@ -66,6 +66,61 @@ fn himeno_finds_the_same() {
         assert_eq!(over.codes(), vec![0; ranks as usize], "{over:?}");
         assert!(over.output.lines().any(|line| line.starts_with("hash") && line.ends_with(HASH)), "{over:?}");
     }
+}
+
+/// Blocks of ranks on two hosts, round robin on two and on three, and neither.
+const PLACEMENTS: [&str; 4] = ["(vector,(0,2,2))", "(vector,(0,2,1))", "(vector,(0,3,1))", "(vector,(0,1,1),(1,1,2))"];
+
+/// Four ranks that the launcher has placed so; each of its hosts is this machine.
+fn placed<'a>(store: &'a [(&'a str, &'a str)], command: &'a [&'a str]) -> Start<'a> {
+    Start { ranks: 4, command, store, ..NOTHING }
+}
+
+#[test]
+fn ranks_of_several_hosts_are_one_job_however_they_are_placed() {
+    for mapping in PLACEMENTS {
+        let store = [("PMI_process_mapping", mapping)];
+        let ring = placed(&store, &[PELAGO, "bundled", "ring"]).run();
+        assert_eq!((ring.codes(), ring.error.as_str()), (vec![0; 4], ""), "{ring:?}");
+        let expected: Vec<_> = (0..4).map(|rank| format!("rank {rank} holds {}", (rank + 3) % 4 + 1)).collect();
+        assert_eq!(ring.sorted_lines(), expected, "{mapping}");
+        let himeno = placed(&store, &[PELAGO, "bundled", "himeno", "S", "--iterations", "3"]).run();
+        assert_eq!(himeno.codes(), [0; 4], "{mapping}: {himeno:?}");
+        assert!(himeno.output.lines().any(|line| line.starts_with("hash") && line.ends_with(HASH)), "{mapping}: {himeno:?}");
+        for act in ["everything", "registered", "wake"] {
+            let over = placed(&store, &[PROGRAM, act]).run();
+            assert_eq!((over.codes(), over.error.as_str()), (vec![0; 4], ""), "{mapping}: {act}: {over:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_ranks_of_every_host_of_another_launcher() {
+    for mapping in PLACEMENTS {
+        for way in ["put", "barrier"] {
+            let store = [("PMI_process_mapping", mapping)];
+            let job = Start { variables: &[FAILURE], ..placed(&store, &[PROGRAM, "exchange", way]) }.start().await_lines(4);
+            job.signal(0, Signal::KILL);
+            let over = job.end();
+            assert!(over.codes().iter().skip(1).all(|&code| [1, 3, -15].contains(&code)), "{mapping}: {over:?}");
+            assert!(over.told().iter().any(|line| line.contains("rank 0 was lost; the job was ended")), "{mapping}: {over:?}");
+            assert_eq!(shared_memory_names(), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn hosts_that_cannot_be_one_job_say_why() {
+    let store = [("PMI_process_mapping", "(vector,(0,2,2))")];
+    let refused = |variables: &[(&str, &str)], variables_of: &[(u32, &str, &str)], why: &str| {
+        let over = Start { variables, variables_of, ..placed(&store, &[PROGRAM, "nothing"]) }.run();
+        assert!(over.codes().iter().all(|&code| code == 1), "{over:?}");
+        assert!(over.error.contains(why), "{why}: {over:?}");
+    };
+    refused(&[("PELAGO_TRANSPORT", "shm")], &[], "ranks on 2 hosts cannot reach each other by shared memory");
+    refused(&[("PELAGO_NETWORK", "203.0.113.0/24")], &[], "cannot take part: it has no address in 203.0.113.0/24");
+    let udp = [(2, "PELAGO_TRANSPORT", "udp"), (3, "PELAGO_TRANSPORT", "udp")];
+    refused(&[], &udp, "PELAGO_TRANSPORT has to be the same");
 }
 
 #[test]
@@ -311,7 +366,6 @@ fn a_launcher_that_does_not_keep_to_the_protocol_is_an_error() {
         (&[], &[], &["get_maxes"], "the launcher did not answer get_maxes within the start limit"),
         (&[], &[], &["barrier_in"], "not every rank came to the launcher's barrier within the start limit"),
         (&[("PMI_process_mapping", "(vector,(0")], &[], &[], "the launcher answered PMI_process_mapping by"),
-        (&[("PMI_process_mapping", "(vector,(0,2,1))")], &[], &[], "the launcher has put the ranks on several hosts"),
     ] {
         let over = Start { store, refused, unanswered, ..start }.run();
         assert_eq!((over.codes(), over.error.matches(why).count()), (vec![1; 2], 2), "{why}: {over:?}");
@@ -341,8 +395,8 @@ fn hydra_starts_jobs() {
     // It ends the others at once.
     let killed = hydra("3", &[PROGRAM, "late"]);
     assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
-    let placed = hydra("2", &["-launcher", "fork", "-hosts", "a,b", PROGRAM, "nothing"]);
-    assert!(placed.code == Some(1) && placed.error.contains("on several hosts"), "{placed:?}");
+    let placed = hydra("4", &["-launcher", "fork", "-hosts", "a,b", PELAGO, "bundled", "himeno", "S", "--iterations", "3"]);
+    assert!(placed.code == Some(0) && placed.output.contains(HASH), "{placed:?}");
 }
 
 /// A job of Open MPI's launcher, which speaks PMIx, where it is installed.
@@ -367,4 +421,23 @@ fn open_mpi_starts_jobs() {
     assert_eq!(left.code, Some(1), "{left:?}");
     let killed = mpirun("3", &[PROGRAM, "late"]);
     assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
+}
+
+/// Open MPI's launcher is killed and takes nobody along: the library of PMIx tells the ranks, and they end by themselves.
+#[test]
+fn ranks_end_with_an_open_mpi_launcher_that_is_killed() {
+    if Command::new("mpirun.openmpi").arg("--version").output().is_err() {
+        return eprintln!("not tested: mpirun.openmpi is not installed (Debian: openmpi-bin)");
+    }
+    for way in ["put", "barrier"] {
+        let mark = format!("mpirun-{way}-{}", std::process::id());
+        let mut mpirun = Command::new("mpirun.openmpi");
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", "4", PROGRAM, "exchange", way]);
+        mpirun.env(MARK, &mark).stdin(Stdio::null());
+        let job = Running::of(4, (mpirun, mark));
+        job.signal_launcher(Signal::KILL);
+        let (status, _) = job.end();
+        assert_eq!(status.signal(), Some(9));
+        assert_eq!(shared_memory_names(), [""; 0]);
+    }
 }

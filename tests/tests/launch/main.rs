@@ -4,6 +4,7 @@ mod adopted;
 mod bench;
 mod bundled;
 mod ends;
+mod fabric;
 mod fields;
 mod foreign;
 mod hosts;

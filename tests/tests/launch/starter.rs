@@ -131,7 +131,7 @@ impl Started {
 
     /// The launcher goes, and takes nobody along.
     pub(crate) fn lose_launcher(&self) {
-        self.server.streams.iter().for_each(|stream| stream.shutdown(Shutdown::Both).expect("it is connected"));
+        self.server.hang_up();
     }
 
     /// Waits for all ranks, and for everything that they have started.
@@ -208,9 +208,16 @@ impl Server {
                     }
                 }
                 "finalize" => self.answer(rank, "cmd=finalize_ack"),
+                "abort" => self.hang_up(),
                 _ => self.answer(rank, "cmd=unknown"),
             }
         }
+    }
+
+    /// The launcher goes.
+    fn hang_up(&self) {
+        // A rank that has gone has hung up before.
+        self.streams.iter().for_each(|stream| _ = stream.shutdown(Shutdown::Both));
     }
 
     fn answer(&self, rank: usize, line: &str) {

@@ -23,7 +23,7 @@ const MARGIN: Duration = Duration::from_secs(6);
 const PATIENCE: &str = "120";
 
 /// Marks the processes of a job, and their children, in their environment. The value is the number of the process that tests.
-const MARK: &str = "PELAGO_TEST_NAMESPACES";
+pub(crate) const MARK: &str = "PELAGO_TEST_NAMESPACES";
 
 /// What came of a job that ended.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ pub(crate) fn pelago(network: &Network, slots: u32, options: &[&str], program: &
 }
 
 /// Waits until no process is left of the job, but not long.
-fn is_gone_soon() -> bool {
+pub(crate) fn is_gone_soon() -> bool {
     let begun = Instant::now();
     let mark = format!("{MARK}={}", std::process::id());
     while is_left(&mark) {

@@ -2,6 +2,7 @@
 //! network namespaces of this machine. Where that is not allowed, nothing is tested, and a line says so.
 
 mod acp;
+mod adopted;
 mod job;
 mod kills;
 mod lost;

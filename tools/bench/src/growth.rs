@@ -5,7 +5,7 @@
 use pelago::{AddressLayout, GlobalPtr, Rank, SegmentId};
 
 use crate::error::{Error, Result, check};
-use crate::measure::memory::taken_bytes;
+use crate::rank::usage::taken_bytes;
 
 /// Joins the job, writes, reads and counts up the first word of `peers` ranks from `first` on, says on standard output how much memory
 /// it has taken for itself, in bytes, and exits without waiting for anybody.

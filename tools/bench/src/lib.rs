@@ -2,10 +2,12 @@
 //!
 //! | file or folder | content |
 //! |---|---|
-//! | `command` | the command: its arguments, the catalogue of benchmarks, and the jobs that it starts |
-//! | `rank` | what each rank does: sender and receiver, and the comparison with the raw limit by turns |
+//! | `command` | the command: its arguments, the catalogue of benchmarks, the jobs that it starts, and what each rank of them does |
 //! | `measure` | one file for each benchmark |
+//! | `rank` | a rank while it measures: sender and receiver |
+//! | `settings` | the part of the command line that each rank is told |
 //! | `baseline` | the raw limits: loads and stores on the same memory, plain UDP sockets |
+//! | `comparison` | library and raw limit by turns |
 //! | `results` | rows, tables, pictures; the figures of `docs/evaluation` ([`evaluation`]) |
 //! | [`count`] | instructions per operation, under valgrind |
 //! | [`growth`] | memory of a rank in a job of any size |
@@ -17,18 +19,20 @@
 
 mod baseline;
 mod command;
+mod comparison;
 pub mod count;
 mod error;
 pub mod growth;
 mod measure;
 mod rank;
 mod results;
+mod settings;
 
-pub use command::arguments::{Arguments, Format, Transport};
+pub use command::arguments::{Arguments, Format};
 pub use command::job_start::launch_rows;
+pub use command::rank::rank_main;
 pub use command::{list, main, render, rows};
 pub use error::Error;
-pub use measure::tuning::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads};
-pub use rank::rank_main;
 pub use results::evaluation;
 pub use results::row::Row;
+pub use settings::{Atomics, Descriptors, Serving, Settings, Steps, Submission, Threads, Transport};

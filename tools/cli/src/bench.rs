@@ -18,7 +18,7 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let this = crate::this()?;
-        let transport = self.arguments.transport;
+        let transport = self.arguments.settings.transport;
         Ok(pelago_bench::main(&self.arguments, |ranks, arguments| job(&this, transport, ranks, arguments)))
     }
 }

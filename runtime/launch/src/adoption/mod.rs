@@ -2,19 +2,21 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun) and PMIx (Open MPI, PRRTE, srun) |
+//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun), PMIx (Open MPI, PRRTE, srun) and a rendezvous over TCP |
+//! | `hosts` | the hosts of the job, and on what their first ranks agree through the store |
 //! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
 //! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
 //!
 //! `docs/decisions/0019-adoption.md` gives the reasons.
 
 mod gathering;
+mod hosts;
 mod launcher_store;
 mod monitor;
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{Duration, Rank};
@@ -30,13 +32,17 @@ use crate::adoption::gathering::follower::Follower;
 use crate::adoption::gathering::leader::{Leader, RankResources};
 use crate::adoption::gathering::message::{Hello, Secret};
 use crate::adoption::gathering::socket::SocketName;
-use crate::adoption::launcher_store::KeyValue;
+use crate::adoption::hosts::agreement::{self, Negotiation};
+use crate::adoption::hosts::order::{HostOrder, HostRanks};
 use crate::adoption::launcher_store::pmi::Pmi;
 use crate::adoption::launcher_store::pmix::Pmix;
+use crate::adoption::launcher_store::rendezvous::client::Rendezvous;
+use crate::adoption::launcher_store::{KeyValue, fence};
+use crate::adoption::monitor::exit_abort;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
-use crate::{AdoptedJob, ForeignStore, LaunchSettings, OsClock};
+use crate::{AdoptedJob, ForeignStore, LaunchSettings, OsClock, TransportChoice};
 
 /// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
@@ -51,12 +57,34 @@ pub enum AdoptionError {
     /// The launcher's store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The ranks are on several hosts.
+    /// The ranks are on several hosts, and are not to use a network.
+    #[error("ranks on {0} hosts cannot reach each other by shared memory; set PELAGO_TRANSPORT to auto or udp")]
+    Apart(usize),
+    /// A host cannot take part.
+    #[error("host {host} cannot take part: {why}")]
+    HostRefused {
+        /// Its name.
+        host: String,
+        /// Why it cannot.
+        why: String,
+    },
+    /// Hosts do not agree.
     #[error(
-        "the launcher has put the ranks on several hosts, and under another launcher than pelago run all have to be on one: \
-         pelago run -n {0} --hosts A,B starts them on several"
+        "the ranks of host {host} reach others by {transport}, and those of host {first} by {first_transport}: PELAGO_TRANSPORT has to be the same"
     )]
-    Hosts(u32),
+    TransportOfHost {
+        /// A host.
+        host: String,
+        /// How its ranks would reach others.
+        transport: String,
+        /// The first host.
+        first: String,
+        /// How its ranks would.
+        first_transport: String,
+    },
+    /// The addresses of this host are not known.
+    #[error("cannot list the network interfaces: {0}")]
+    Interfaces(std::io::Error),
     /// Ranks have not come.
     #[error(
         "{0} did not come within the start limit (PELAGO_START_SECONDS allows more): is each process of the job this program?"
@@ -163,62 +191,81 @@ pub(crate) fn adopt(
     clock: OsClock,
 ) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
-    let mut store: Box<dyn KeyValue> = match (job.launcher, socket) {
-        (ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, job.rank.number(), size, until)?),
+    let process = job.rank.number();
+    let mut store: Box<dyn KeyValue> = match (&job.launcher, socket) {
+        (&ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, process, size, until)?),
+        (ForeignStore::Rendezvous(point), _) => Box::new(Rendezvous::start(point, process, clock, until)?),
         _ => Box::new(Pmix::start(clock, until)?),
     };
-    let adopted = by_store(store.as_mut(), settings, clock);
-    let (host, socket) = match adopted {
+    let order = HostOrder::of(store.facts());
+    let rank = Rank::new(order.rank);
+    let _the_first = ADOPTED_RANK.set(rank);
+    let (host, socket) = match by_store(store.as_mut(), &order, settings, clock) {
         Ok(adopted) => adopted,
         Err(error) => {
-            // So that the launcher leaves the others the time to say why they end.
-            store.leave(clock.now() + LEAVE_LIMIT);
+            if order.are_several() && !matches!(error, AdoptionError::Refused(_)) {
+                // Ranks of other hosts cannot be told otherwise.
+                exit_abort::at_exit(Arc::new(Mutex::new(store)), 1, clock);
+            } else {
+                // So that the launcher leaves the others the time to say why they end.
+                store.leave(clock.now() + LEAVE_LIMIT);
+            }
             return Err(error);
         }
     };
-    let (host, rank) = (Arc::new(host), job.rank);
+    let host = Arc::new(host);
     host.join(rank);
-    let monitor = RankMonitor::start(host.clone(), rank, store, settings.failure_limit, clock);
+    let monitor = RankMonitor::start(host.clone(), rank, Arc::new(Mutex::new(store)), settings.failure_limit, clock);
     Ok(Adopted { monitor: monitor?, host, rank, socket })
+}
+
+/// The rank that this process has become among those of another launcher, which numbers processes in its own way.
+static ADOPTED_RANK: OnceLock<Rank> = OnceLock::new();
+
+/// The rank that this process has become, if another launcher has started it.
+pub fn adopted_rank() -> Option<Rank> {
+    ADOPTED_RANK.get().copied()
 }
 
 /// The memory of this host and this rank's socket, which the first rank of the host has made.
 fn by_store(
     store: &mut dyn KeyValue,
+    order: &HostOrder,
     settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
-    let (rank, size) = (store.rank(), store.size());
-    let host = store.placement().host_of(rank);
-    let neighbours = store.placement().neighbours(rank, size);
-    if neighbours.len() != size as usize {
-        return Err(AdoptionError::Hosts(size));
+    let (rank, size, here) = (order.rank, store.facts().size, order.here());
+    if order.are_several() && settings.transport == TransportChoice::Shm {
+        return Err(AdoptionError::Apart(order.hosts.len()));
     }
-    if size > RANKS_PER_HOST_MAX {
-        return Err(HostMemoryError::Ranks(size).into());
+    if here.count > RANKS_PER_HOST_MAX {
+        return Err(HostMemoryError::Ranks(here.count).into());
     }
     // What ends of ranks are seen by.
     if let ProcessLookup::Unknown(error) = ProcessIdentity::of(std::process::id()).find() {
         return Err(AdoptionError::System("pidfd_open", error));
     }
-    let name = SocketName::new(store.job(), host).map_err(AdoptionError::system("bind"))?;
+    let name = SocketName::new(&store.facts().job, here.number).map_err(AdoptionError::system("bind"))?;
     let hello = Hello { rank, size, process: std::process::id(), transport: settings.transport.to_string() };
-    let (&leader, others) = neighbours.split_first().expect("this rank is one of them");
-    let key = format!("{SECRET_KEY}{host}");
-    if rank == leader {
-        let mut leader = Leader::open(&name, hello, others, clock)?;
-        return lead(&mut leader, store, &key, settings, clock).inspect_err(|error| leader.refuse(error));
+    let key = format!("{SECRET_KEY}{}", order.place);
+    if rank == here.first {
+        let others: Vec<u32> = (here.first + 1..here.first + here.count).collect();
+        let mut leader = Leader::open(&name, hello, &others, clock)?;
+        return lead(&mut leader, store, order, &key, settings, clock).inspect_err(|error| leader.refuse(error));
     }
-    let follower = Follower::open(&name, hello, leader, clock, settings.start_limit)?;
+    let follower = Follower::open(&name, hello, here.first, clock, settings.start_limit)?;
     follower.gather()?;
-    store.fence(clock.now() + settings.start_limit)?;
+    for _ in 0..if order.are_several() { agreement::FENCES } else { 1 } {
+        fence(store, clock, clock.now() + settings.start_limit)?;
+    }
     let wrong = |text: String| StoreError::Answer("get".into(), text);
-    let text = store.get(leader, &key, clock.now() + settings.start_limit)?;
+    let text = store.get(here.leader, &key, clock.now() + settings.start_limit)?;
     let secret = Secret::parse(&text).ok_or_else(|| wrong(text))?;
-    let (memory, socket) = follower.prove(secret, settings.transport.has_network())?;
+    let uses_network = order.are_several() || settings.transport.has_network();
+    let (memory, socket) = follower.prove(secret, uses_network)?;
     let host = HostMemory::attach(&memory)?;
     if host.ranks() != size || host.control(Rank::new(rank)).is_none() {
-        return Err(AdoptionError::Message(leader));
+        return Err(AdoptionError::Message(here.first));
     }
     Ok((host, socket))
 }
@@ -226,20 +273,34 @@ fn by_store(
 fn lead(
     leader: &mut Leader,
     store: &mut dyn KeyValue,
+    order: &HostOrder,
     key: &str,
     settings: &LaunchSettings,
     clock: OsClock,
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
-    let (host, memory, mut sockets) = make(store.size(), settings)?;
+    let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
+    let size = store.facts().size;
+    let (host, memory, mut sockets) = if order.are_several() {
+        leader.go_on();
+        let negotiation = Negotiation { store: &mut *store, order, settings, clock };
+        let agreement = negotiation.agree(|store, until| store.put(key, &secret.to_string(), until))?;
+        let HostRanks { first, count, .. } = order.here();
+        let (first, heap_bytes) = (Rank::new(first), Some(agreement.heap_bytes));
+        let plan = HostPlan { ranks: size, first, count, heap_bytes, key: agreement.key, hosts: &agreement.hosts };
+        let (host, memory) = HostMemory::create(&plan)?;
+        (host, memory, agreement.sockets)
+    } else {
+        let made = make(size, settings)?;
+        store.put(key, &secret.to_string(), until(settings.start_limit))?;
+        leader.go_on();
+        fence(store, clock, until(settings.start_limit))?;
+        made
+    };
     // Before any other rank has the memory, so that every lookup succeeds.
     let all = [ProcessIdentity::of(std::process::id())].into_iter().chain(processes);
     host.reach().ranks().zip(all).for_each(|(rank, process)| _ = host.publish(rank, PROCESS_KEY, process.to_string().as_bytes()));
-    let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
-    store.put(key, &secret.to_string(), until(settings.start_limit))?;
-    leader.go_on();
-    store.fence(until(settings.start_limit))?;
     let own = if sockets.is_empty() { None } else { Some(OwnedFd::from(sockets.remove(0))) };
     let others = (1..host.count() as usize)
         .map(|place| RankResources { memory: memory.as_fd(), socket: sockets.get(place - 1).map(AsFd::as_fd) });
@@ -247,7 +308,7 @@ fn lead(
     Ok((host, own))
 }
 
-/// The memory of the job, and a socket for each rank if they reach each other over UDP.
+/// The memory of a job of one host, and a socket for each rank if they reach each other over UDP.
 fn make(size: u32, settings: &LaunchSettings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let plan = HostPlan::local(size, settings.heap_bytes);

@@ -1,9 +1,10 @@
 //! Threads as ranks, by a store in memory: who comes in which order, who does not, and who is none.
 
 use std::collections::HashMap;
+use std::io::{Read, Write};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 
 use pelago_base::Instant;
 
@@ -11,7 +12,7 @@ use super::*;
 use crate::adoption::gathering::message::{ToLeader, ToRank};
 use crate::adoption::gathering::socket;
 use crate::adoption::gathering::socket::{Connection, Received};
-use crate::adoption::launcher_store::Placement;
+use crate::adoption::launcher_store::{JobFacts, Placement, StoreEvent};
 
 /// A store that all ranks of a test share.
 #[derive(Default)]
@@ -19,33 +20,30 @@ struct Shared {
     values: Mutex<HashMap<String, String>>,
     /// How many have ever come to a fence.
     come: Mutex<u32>,
-    all: Condvar,
+    /// The launcher's ends of the connections to the ranks.
+    streams: Mutex<Vec<UnixStream>>,
+}
+
+impl Shared {
+    /// One more of `size` ranks has come to a fence.
+    fn arrive(&self, size: u32) {
+        let mut come = self.come.lock().unwrap();
+        *come += 1;
+        if come.is_multiple_of(size) {
+            self.streams.lock().unwrap().iter().for_each(|mut stream| stream.write_all(&[0]).unwrap());
+        }
+    }
 }
 
 struct Memory {
     shared: Arc<Shared>,
-    rank: u32,
-    size: u32,
-    job: String,
-    placement: Placement,
+    facts: JobFacts,
     socket: UnixStream,
 }
 
 impl KeyValue for Memory {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, _: Instant) -> Result<(), StoreError> {
@@ -57,18 +55,22 @@ impl KeyValue for Memory {
         self.shared.values.lock().unwrap().get(key).cloned().ok_or(StoreError::Gone)
     }
 
-    fn fence(&mut self, _: Instant) -> Result<(), StoreError> {
-        let mut come = self.shared.come.lock().unwrap();
-        *come += 1;
-        let goal = come.next_multiple_of(self.size);
-        self.shared.all.notify_all();
-        let limit = std::time::Duration::from(settings().start_limit);
-        let (come, waited) = self.shared.all.wait_timeout_while(come, limit, |come| *come < goal).unwrap();
-        drop(come);
-        if waited.timed_out() { Err(StoreError::Incomplete) } else { Ok(()) }
+    fn arrive(&mut self, _: Instant) -> Result<(), StoreError> {
+        self.shared.arrive(self.facts.size);
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
+        match self.socket.read(&mut [0]) {
+            Ok(1) => Ok(Some(StoreEvent::Met)),
+            Ok(_) => Err(StoreError::Gone),
+            Err(_nothing_yet) => Ok(None),
+        }
     }
 
     fn leave(&mut self, _: Instant) {}
+
+    fn abort(&mut self, _: i32, _: Instant) {}
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -79,19 +81,29 @@ impl KeyValue for Memory {
 struct ThreadJob {
     name: String,
     size: u32,
+    placement: Placement,
     shared: Arc<Shared>,
 }
 
 impl ThreadJob {
     fn new(name: &str, size: u32) -> Self {
-        Self { name: format!("{name}-{}", std::process::id()), size, shared: Arc::default() }
+        Self::placed(name, &vec![0; size as usize])
+    }
+
+    /// Ranks on these hosts, which all are this machine.
+    fn placed(name: &str, hosts: &[u32]) -> Self {
+        let (size, placement) = (hosts.len() as u32, Placement::listed(hosts));
+        Self { name: format!("{name}-{}", std::process::id()), size, placement, shared: Arc::default() }
     }
 
     fn adopt(&self, rank: u32, settings: &LaunchSettings) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
-        let (socket, _launcher) = UnixStream::pair().unwrap();
-        let (shared, job, placement) = (self.shared.clone(), self.name.clone(), Placement::one_host(self.size));
-        let mut store = Memory { shared, rank, size: self.size, job, placement, socket };
-        by_store(&mut store, settings, OsClock::start())
+        let (socket, launcher) = UnixStream::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        self.shared.streams.lock().unwrap().push(launcher);
+        let facts = JobFacts { rank, size: self.size, job: self.name.clone(), placement: self.placement.clone() };
+        let order = HostOrder::of(&facts);
+        let mut store = Memory { shared: self.shared.clone(), facts, socket };
+        by_store(&mut store, &order, settings, OsClock::start())
     }
 
     /// Somebody at the job's meeting place.
@@ -198,6 +210,56 @@ fn each_rank_has_its_own_socket_where_there_is_a_network() {
 }
 
 #[test]
+fn hosts_agree_on_addresses_key_and_heaps_for_every_placement() {
+    for (case, hosts) in [&[0, 0, 1, 1][..], &[3, 8, 3, 8, 3], &[2, 1, 1, 0, 2, 1]].into_iter().enumerate() {
+        let job = ThreadJob::placed(&format!("hosts-{case}"), hosts);
+        let adopted = std::thread::scope(|threads| {
+            let ranks = (0..job.size).map(|process| {
+                let job = &job;
+                threads.spawn(move || job.adopt(process, &settings()).unwrap())
+            });
+            ranks.collect::<Vec<_>>().into_iter().map(|rank| rank.join().unwrap()).collect::<Vec<_>>()
+        });
+        let key = adopted[0].0.key();
+        assert_ne!(key, [0; 16]);
+        let firsts = adopted[0].0.first_ranks();
+        for (process, (host, socket)) in adopted.into_iter().enumerate() {
+            let facts = JobFacts { rank: process as u32, size: job.size, job: String::new(), placement: job.placement.clone() };
+            let order = HostOrder::of(&facts);
+            assert_eq!((host.first().number(), host.count(), host.ranks()), (order.here().first, order.here().count, job.size));
+            assert_eq!((host.key(), host.first_ranks()), (key, firsts.clone()));
+            let socket = UdpSocket::from(socket.expect("a socket"));
+            assert_eq!(host.address_of(Rank::new(order.rank)), socket.local_addr().ok(), "process {process} of {hosts:?}");
+        }
+    }
+}
+
+#[test]
+fn hosts_that_do_not_agree_are_told_which() {
+    let refused = |name: &str, settings_of: &dyn Fn(u32) -> LaunchSettings| {
+        let job = ThreadJob::placed(name, &[0, 1]);
+        std::thread::scope(|threads| {
+            let ranks = [0, 1].map(|rank| {
+                let (job, settings) = (&job, settings_of(rank));
+                threads.spawn(move || job.adopt(rank, &settings).err().expect("no job").to_string())
+            });
+            ranks.map(|rank| rank.join().unwrap())
+        })
+    };
+    let [one, other] = refused("transports", &|rank| LaunchSettings {
+        transport: if rank == 0 { TransportChoice::Auto } else { TransportChoice::Udp },
+        ..settings()
+    });
+    assert!(one == other && one.contains("PELAGO_TRANSPORT has to be the same"), "{one}");
+    let nowhere = |_| LaunchSettings { network: Some("203.0.113.0/24".parse().unwrap()), ..settings() };
+    for said in refused("nowhere", &nowhere) {
+        assert!(said.contains("cannot take part: it has no address in 203.0.113.0/24"), "{said}");
+    }
+    let apart = refused("apart", &|_| LaunchSettings { transport: TransportChoice::Shm, ..settings() });
+    assert!(apart.iter().all(|said| said.starts_with("ranks on 2 hosts cannot reach each other by shared memory")), "{apart:?}");
+}
+
+#[test]
 fn strangers_disturb_nobody() {
     let job = ThreadJob::new("strangers", 2);
     std::thread::scope(|threads| {
@@ -224,8 +286,7 @@ fn who_does_not_know_the_secret_gets_nothing() {
         let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
         assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
         // As the rank that it pretends to be would.
-        *job.shared.come.lock().unwrap() += 1;
-        job.shared.all.notify_all();
+        job.shared.arrive(2);
         assert!(impostor.send(&ToLeader::Proof(Secret([0; 16])).to_string(), &[]));
         let Received::Message(text, descriptors) = hear(&impostor) else { panic!("an answer") };
         assert!(text.starts_with("refused ") && descriptors.is_empty(), "{text}");

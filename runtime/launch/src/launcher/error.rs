@@ -47,6 +47,11 @@ pub enum LaunchError {
     /// Shared memory was requested between several hosts.
     #[error("ranks on {0} hosts cannot reach each other by shared memory; use --transport auto or udp")]
     Apart(usize),
+    /// A fabric was requested between several hosts.
+    #[error(
+        "ranks on {0} hosts do not reach each other by --transport ofi yet: they find each other on one host alone; use --transport auto or udp"
+    )]
+    FabricApart(usize),
     /// A variable that ranks should have is not there.
     #[error("--export {0}: this variable is not set")]
     Export(String),

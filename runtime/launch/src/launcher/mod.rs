@@ -23,9 +23,7 @@ mod output;
 mod process;
 mod system;
 
-pub use self::cluster::{
-    ClusterJob, HOST_COMMAND, HostList, HostListError, IpNetwork, IpNetworkError, RemoteShell, RemoteShellError, serve,
-};
+pub use self::cluster::{ClusterJob, HOST_COMMAND, HostList, HostListError, RemoteShell, RemoteShellError, serve};
 pub use self::error::LaunchError;
 pub use self::job::outcome::{FailureCause, JobOutcome, ProcessLocation, RankProcess};
 pub use self::local_job::LocalJob;

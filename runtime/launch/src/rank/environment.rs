@@ -9,7 +9,9 @@ use std::str::FromStr;
 use pelago_base::{Duration, Rank};
 
 use crate::limits::START_LIMIT_DEFAULT;
-use crate::{CoreBinding, ForeignLauncher};
+use crate::rank::meeting_secret::SecretSource;
+use crate::rank::slurm;
+use crate::{CoreBinding, ForeignLauncher, IpNetwork};
 
 /// The names of the variables.
 pub mod names {
@@ -24,8 +26,10 @@ pub mod names {
     /// The descriptor of a pipe that does not block: the last rank of the host to come to a meeting writes a byte there. Set by the
     /// launcher, if the job has other hosts.
     pub const CALL: &str = "PELAGO_CALL";
-    /// `auto`, `shm` or `udp`: how ranks reach each other.
+    /// `auto`, `shm`, `udp` or `ofi`: how ranks reach each other.
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
+    /// `PROVIDER` or `PROVIDER:DOMAIN` of libfabric, for the transport `ofi`.
+    pub const FABRIC: &str = "PELAGO_FABRIC";
     /// `1`: what ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
     /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as failed.
@@ -48,6 +52,8 @@ pub mod names {
     pub const SINGLE: &str = "PELAGO_SINGLE";
     /// For how many seconds ranks that another launcher has started wait for each other.
     pub const START: &str = "PELAGO_START_SECONDS";
+    /// Where ranks that another launcher has started on several hosts reach each other: a network such as `10.1.0.0/16`.
+    pub const NETWORK: &str = "PELAGO_NETWORK";
     /// The descriptor by which a launcher that speaks PMI-1 is spoken to. Set by that launcher, as the next two.
     pub const PMI_DESCRIPTOR: &str = "PMI_FD";
     /// The number of this process among those that it has started.
@@ -58,6 +64,32 @@ pub mod names {
     pub const PMIX_JOB: &str = "PMIX_NAMESPACE";
     /// The number of this process, under a launcher that speaks PMIx.
     pub const PMIX_RANK: &str = "PMIX_RANK";
+    /// The secret of ranks that meet at one of them, where the launcher has no store: 32 hexadecimal digits, the same for all.
+    pub const SECRET: &str = "PELAGO_SECRET";
+    /// The file that holds it instead, which nobody else may read.
+    pub const SECRET_FILE: &str = "PELAGO_SECRET_FILE";
+    /// The port of rank 0 where ranks meet, if another than [`MASTER_PORT`].
+    pub const PORT: &str = "PELAGO_PORT";
+    /// The number of this process, under torchrun and its kind.
+    pub const WORLD_RANK: &str = "RANK";
+    /// How many there are.
+    pub const WORLD_SIZE: &str = "WORLD_SIZE";
+    /// The host of process 0.
+    pub const MASTER_ADDRESS: &str = "MASTER_ADDR";
+    /// A port there.
+    pub const MASTER_PORT: &str = "MASTER_PORT";
+    /// Whether torchrun itself listens at that port.
+    pub const TORCHRUN_LISTENS: &str = "TORCHELASTIC_USE_AGENT_STORE";
+    /// The number of this process, under srun.
+    pub const SLURM_RANK: &str = "SLURM_PROCID";
+    /// How many srun has started, and how many the job has.
+    pub const SLURM_SIZES: [&str; 2] = ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"];
+    /// What srun has started; batch scripts have none.
+    pub const SLURM_STEP: &str = "SLURM_STEP_ID";
+    /// The number of the job.
+    pub const SLURM_JOB: &str = "SLURM_JOB_ID";
+    /// The hosts of the step, and of the job.
+    pub const SLURM_HOSTS: [&str; 3] = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
     /// How many processes Open MPI has started.
     pub const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
 }
@@ -78,6 +110,10 @@ pub struct LaunchSettings {
     pub start_limit: Duration,
     /// How ranks reach each other.
     pub transport: TransportChoice,
+    /// Which fabric the transport `ofi` uses, as it understands it; `None` if it chooses.
+    pub fabric: Option<String>,
+    /// By which network ranks that another launcher has started on several hosts reach each other; `None` is one by which all hosts do.
+    pub network: Option<IpNetwork>,
     /// Whether what they send over a network is encrypted.
     pub encrypt: bool,
     /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
@@ -99,7 +135,7 @@ pub struct LaunchSettings {
 }
 
 /// A rank's place in a job of another launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdoptedJob {
     /// This rank.
     pub rank: Rank,
@@ -108,7 +144,7 @@ pub struct AdoptedJob {
 }
 
 /// How the store of another launcher is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignStore {
     /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
     Pmi {
@@ -119,6 +155,21 @@ pub enum ForeignStore {
     },
     /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
     Pmix,
+    /// There is none, and process 0 serves one: `srun` without a plugin, torchrun and its kind.
+    Rendezvous(RendezvousPoint),
+}
+
+/// Where the processes of a launcher without a store meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RendezvousPoint {
+    /// How many ranks the job has.
+    pub size: u32,
+    /// The host of process 0.
+    pub address: String,
+    /// The port where it listens.
+    pub port: u16,
+    /// By what the processes recognize each other.
+    pub secret: SecretSource,
 }
 
 /// A rank's place in a job that a launcher started.
@@ -137,7 +188,7 @@ pub struct LaunchedJob {
     pub call: Option<RawFd>,
 }
 
-/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `shm,udp` or `shm:N,udp`.
+/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `ofi`, `shm,udp` or `shm:N,udp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub enum TransportChoice {
@@ -148,6 +199,8 @@ pub enum TransportChoice {
     Shm,
     /// Over UDP only, on one host too.
     Udp,
+    /// By a fabric of libfabric only, on one host too.
+    Ofi,
     /// By shared memory between those ranks of a host that are of one group, over UDP between all.
     Both {
         /// Ranks of a group, in their order; all of them are one if absent.
@@ -156,7 +209,7 @@ pub enum TransportChoice {
 }
 
 impl TransportChoice {
-    const EXPECTED: &'static str = "auto, shm, udp, shm,udp or shm:N,udp";
+    const EXPECTED: &'static str = "auto, shm, udp, ofi, shm,udp or shm:N,udp";
 
     /// Whether ranks of one host reach each other over UDP too.
     pub fn has_network(self) -> bool {
@@ -166,7 +219,7 @@ impl TransportChoice {
     /// The ranks whose memory `rank` maps, if they are on its host.
     pub fn mapped_ranks(self, rank: Rank) -> Range<u32> {
         let group = match self {
-            Self::Udp => NonZeroU32::MIN,
+            Self::Udp | Self::Ofi => NonZeroU32::MIN,
             Self::Both { group: Some(group) } => group,
             Self::Auto | Self::Shm | Self::Both { group: None } => return 0..u32::MAX,
         };
@@ -181,6 +234,7 @@ impl fmt::Display for TransportChoice {
             Self::Auto => f.write_str("auto"),
             Self::Shm => f.write_str("shm"),
             Self::Udp => f.write_str("udp"),
+            Self::Ofi => f.write_str("ofi"),
             Self::Both { group: None } => f.write_str("shm,udp"),
             Self::Both { group: Some(group) } => write!(f, "shm:{group},udp"),
         }
@@ -196,6 +250,7 @@ impl FromStr for TransportChoice {
             "auto" => Ok(Self::Auto),
             "shm" => Ok(Self::Shm),
             "udp" => Ok(Self::Udp),
+            "ofi" => Ok(Self::Ofi),
             "shm,udp" => Ok(Self::Both { group: None }),
             _ => {
                 let group = text.strip_prefix("shm:").and_then(|rest| rest.strip_suffix(",udp")).ok_or_else(wrong)?;
@@ -281,6 +336,8 @@ impl LaunchSettings {
             foreign,
             start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
+            fabric: (variables.0)(names::FABRIC),
+            network: variables.read(names::NETWORK, "a network such as 10.1.0.0/16", |text| text.parse().ok())?,
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
             progress: variables.choice(names::PROGRESS, "auto, thread or manual", &progress)?,
@@ -322,11 +379,63 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     /// A job of a launcher that speaks PMIx. One that says that it has started a single process has no job.
     fn pmix_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         let is_single = (self.0)(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
-        if is_single || (self.0)(names::PMIX_JOB).is_none() {
+        if is_single {
             return Ok(None);
+        }
+        if (self.0)(names::PMIX_JOB).is_none() {
+            return self.meeting_job();
         }
         let rank = self.number(names::PMIX_RANK)?;
         Ok(rank.map(|rank| AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Pmix }))
+    }
+
+    /// A job of several processes of a launcher that has no store, if there is a secret by which they could recognize each other.
+    fn meeting_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
+        let file = || (self.0)(names::SECRET_FILE).map(|path| SecretSource::File(path.into()));
+        let Some(secret) = (self.0)(names::SECRET).map(SecretSource::Text).or_else(file) else { return Ok(None) };
+        let is_slurm = (self.0)(names::WORLD_SIZE).is_none() && (self.0)(names::SLURM_STEP).is_some();
+        let (rank, size) = if is_slurm {
+            let sizes = names::SLURM_SIZES.map(|name| self.number(name));
+            let [step, job] = sizes;
+            (names::SLURM_RANK, step?.or(job?))
+        } else {
+            (names::WORLD_RANK, self.number(names::WORLD_SIZE)?)
+        };
+        let Some(size @ 2..) = size else { return Ok(None) };
+        let expected = "the number of this process, below the number of processes";
+        let rank = self.required(rank, expected, |text| text.parse().ok().filter(|rank| (0..size).contains(rank)))?;
+        let first_host = || names::SLURM_HOSTS.iter().find_map(|name| slurm::first_host(&(self.0)(name)?));
+        let address = match (self.0)(names::MASTER_ADDRESS).or_else(|| first_host().filter(|_| is_slurm)) {
+            Some(address) => address,
+            None => self.required(names::MASTER_ADDRESS, "the host of rank 0, by name or address", |_| None)?,
+        };
+        let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+        let expected = "a port of the host of rank 0, from 1 to 65535";
+        let port = match (self.read(names::PORT, expected, port)?, self.read(names::MASTER_PORT, expected, port)?) {
+            (Some(port), _) => port,
+            (None, Some(port)) => {
+                let is_taken = (self.0)(names::TORCHRUN_LISTENS).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+                port.saturating_add(u16::from(is_taken))
+            }
+            (None, None) if is_slurm => {
+                let number = |name| (self.0)(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+                slurm::port(number(names::SLURM_JOB), number(names::SLURM_STEP))
+            }
+            (None, None) => self.required(names::MASTER_PORT, expected, port)?,
+        };
+        let point = RendezvousPoint { size: size as u32, address, port, secret };
+        Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Rendezvous(point) }))
+    }
+
+    /// As `read`, of a variable that has to be there.
+    fn required<T>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, LaunchSettingsError> {
+        let found = self.read(name, expected, parse)?;
+        found.ok_or(LaunchSettingsError { name, value: String::new(), expected })
     }
 
     /// A rank, a number of ranks or a descriptor.
@@ -406,6 +515,7 @@ mod tests {
             (names::BIND, "none"),
             (names::DEADLOCK, "0"),
             (names::TRANSPORT, "udp"),
+            (names::FABRIC, "tcp;ofi_rxm"),
             (names::ENCRYPT, "1"),
             (names::FAILURE, "0.25"),
         ];
@@ -419,6 +529,7 @@ mod tests {
                 && settings.binding == CoreBinding::None
         );
         assert_eq!((settings.transport, settings.encrypt), (TransportChoice::Udp, true));
+        assert_eq!(settings.fabric.as_deref(), Some("tcp;ofi_rxm"));
         assert_eq!(settings.failure_limit, Duration::from_milliseconds(250));
 
         let networked = [&variables[..], &[(names::SOCKET, "18"), (names::CALL, "19")]].concat();
@@ -449,9 +560,46 @@ mod tests {
     }
 
     #[test]
+    fn ranks_of_a_launcher_without_a_store_meet_if_they_have_a_secret() {
+        let torch = [("RANK", "1"), ("WORLD_SIZE", "4"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "7000")];
+        let slurm = [
+            ("SLURM_PROCID", "1"),
+            ("SLURM_NTASKS", "9"),
+            ("SLURM_STEP_NUM_TASKS", "4"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_JOB_ID", "3"),
+            ("SLURM_STEP_NODELIST", "n[7-9],m"),
+        ];
+        let (digits, secret) = ("0".repeat(32), SecretSource::Text("0".repeat(32)));
+        let with =
+            |variables: &[(&str, &str)], more: &[(&str, &str)]| read(&[variables, &[("PELAGO_SECRET", &*digits)], more].concat());
+        let point = |address: &str, port| {
+            let point = RendezvousPoint { size: 4, address: address.into(), port, secret: secret.clone() };
+            Some(AdoptedJob { rank: Rank::new(1), launcher: ForeignStore::Rendezvous(point) })
+        };
+        assert_eq!(with(&torch, &[]).unwrap().adopted, point("a", 7000));
+        assert_eq!(with(&torch, &[("TORCHELASTIC_USE_AGENT_STORE", "True")]).unwrap().adopted, point("a", 7001));
+        assert_eq!(with(&torch, &[("PELAGO_PORT", "9")]).unwrap().adopted, point("a", 9));
+        assert_eq!(with(&slurm, &[]).unwrap().adopted, point("n7", slurm::port(3, 0)));
+        assert_eq!(with(&slurm, &[("MASTER_ADDR", "b"), ("MASTER_PORT", "8")]).unwrap().adopted, point("b", 8));
+        for variables in [&torch[..], &slurm] {
+            let without = read(variables).unwrap();
+            let line = without.foreign.expect("a launcher").to_string();
+            assert!(without.adopted.is_none() && line.contains("PELAGO_SECRET"), "{line}");
+            assert_eq!(with(variables, &[("PELAGO_SINGLE", "1")]).unwrap().adopted, None);
+        }
+        for missing in ["RANK", "MASTER_ADDR", "MASTER_PORT"] {
+            let variables: Vec<_> = torch.into_iter().filter(|(name, _)| *name != missing).collect();
+            let error = with(&variables, &[]).unwrap_err().to_string();
+            assert!(error.contains(missing), "{error}");
+        }
+        assert_eq!(with(&[("RANK", "0"), ("WORLD_SIZE", "1")], &[]).unwrap().adopted, None, "a single process needs nobody");
+    }
+
+    #[test]
     fn every_choice_of_a_transport_has_its_word() {
-        use TransportChoice::{Auto, Both, Shm, Udp};
-        for choice in [Auto, Shm, Udp, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
+        use TransportChoice::{Auto, Both, Ofi, Shm, Udp};
+        for choice in [Auto, Shm, Udp, Ofi, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
             assert_eq!(read(&[(names::TRANSPORT, &choice.to_string())]).unwrap().transport, choice);
         }
     }
@@ -462,6 +610,7 @@ mod tests {
         assert_eq!(["auto", "shm", "shm,udp"].map(|text| mapped(text, 7)), [const { 0..u32::MAX }; 3]);
         assert_eq!((mapped("udp", 7), mapped("shm:3,udp", 7), mapped("shm:3,udp", 2)), (7..8, 6..9, 0..3));
         assert_eq!(mapped("shm:4294967295,udp", 7), 0..u32::MAX);
+        assert_eq!(mapped("ofi", 7), 7..8);
     }
 
     #[test]

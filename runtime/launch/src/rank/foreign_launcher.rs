@@ -14,7 +14,10 @@ pub struct ForeignLauncher {
 
 /// Variables that hold the number of processes: of Open MPI, of PMI where there is no connection to the launcher, of Slurm, of torchrun and its
 /// kind.
-const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", SLURM_SIZE, "WORLD_SIZE"];
+const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", SLURM_SIZE, WORLD_SIZE];
+
+/// Torchrun and its kind set this one.
+const WORLD_SIZE: &str = "WORLD_SIZE";
 
 /// Slurm sets this one for batch scripts too.
 const SLURM_SIZE: &str = "SLURM_NTASKS";
@@ -59,7 +62,13 @@ impl fmt::Display for ForeignLauncher {
                 )
             }
         }?;
-        write!(f, "; start it by pelago run -n {processes}, or set PELAGO_SINGLE=1 if single ranks are intended")
+        let secret = match self.variable {
+            SLURM_SIZE | WORLD_SIZE if self.has_started => {
+                " set PELAGO_SECRET to the same 32 hexadecimal digits for all of them (openssl rand -hex 16),"
+            }
+            _ => "",
+        };
+        write!(f, "; start it by pelago run -n {processes},{secret} or set PELAGO_SINGLE=1 if single ranks are intended")
     }
 }
 

@@ -4,8 +4,14 @@
 //! |---|---|
 //! | `environment` | the variables that describe a job, as settings |
 //! | `core_binding` | the cores that each rank of a host keeps to |
+//! | `launch_report` | the launcher that is found, and the way that is used |
+//! | `meeting_secret` | the secret of ranks that meet at one of them |
+//! | `slurm` | Slurm's lists of hosts |
 //! | `foreign_launcher` | other launchers, whose processes cannot become ranks |
 
 pub(crate) mod core_binding;
 pub(crate) mod environment;
 pub(crate) mod foreign_launcher;
+pub(crate) mod launch_report;
+pub(crate) mod meeting_secret;
+pub(crate) mod slurm;

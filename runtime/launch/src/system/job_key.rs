@@ -22,6 +22,12 @@ pub(crate) fn draw() -> Result<[u8; 16], Error> {
     Ok(key)
 }
 
+/// A secret of 32 hexadecimal digits.
+pub(crate) fn parse(text: &str) -> Option<[u8; 16]> {
+    let is_hexadecimal = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some(u128::from_str_radix(text, 16).ok().filter(|_| is_hexadecimal)?.to_be_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

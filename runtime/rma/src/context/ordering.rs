@@ -2,10 +2,8 @@
 
 use pelago_base::{Duration, Rank};
 
-use crate::order::chain::{Chain, Ordered};
 use crate::order::graph::After;
-use crate::order::handle::Handle;
-use crate::{Context, Result};
+use crate::{Chain, Context, Handle, Ordered, Result};
 
 impl Context {
     /// Operations that take effect after the one of `handle`, whichever ranks either concerns.

@@ -3,9 +3,8 @@
 use pelago_base::{GlobalAddress, Rank};
 use pelago_platform::{Capabilities, Rail};
 
-use crate::Context;
-use crate::order::chain::Ordered;
 use crate::order::graph::After;
+use crate::{Context, Ordered};
 
 /// The networks by which a rank reaches others, by their numbers from [`Rail::FIRST`] on; see [`Context::rails`].
 #[derive(Clone, Copy)]

@@ -1,9 +1,8 @@
-//! Waiting for operations, and for what no single call waits for. What blocks is in `wait.rs`.
+//! Waiting for operations, and for what no single call waits for. What blocks is in `wait`.
 
 use pelago_base::Duration;
 
-use crate::order::handle::Handle;
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Handle, Result};
 
 impl Context {
     /// Waits for all of `handles`.

@@ -1,5 +1,4 @@
-//! Memory that operations reach: of segments, of the symmetric heap, and what an operation keeps for itself.
+//! Memory that operations reach: of segments, and of the symmetric heap.
 
-pub(crate) mod buffer;
 pub(crate) mod segment;
-pub(crate) mod symmetric;
+pub(crate) mod symmetric_heap;

@@ -7,7 +7,7 @@ use pelago_base::{Duration, GlobalAddress, Rank, SegmentId};
 use pelago_memory::{CellSlice, Cells, DeviceMemory, DeviceRange, MemoryKind, Pod, Reach, Region};
 use pelago_platform::Transport;
 
-use crate::{Context, Error, GlobalPtr, Result, World};
+use crate::{Context, Error, GlobalPtr, Result};
 
 /// Objects begin at multiples of a cache line, so that those of different ranks' interest do not share one.
 pub(crate) const ALIGN_BYTES: u64 = 64;
@@ -23,79 +23,8 @@ pub(crate) const fn align_of_object(bytes: u64) -> u64 {
     if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGN_BYTES }
 }
 
-/// Values that every rank of the job has, at the same place of its memory; made by [`World::alloc`].
-///
-/// Dropping it is not collective: the memory is used again when all ranks have dropped theirs and one allocates again.
-pub struct Symmetric<'w, T> {
-    world: &'w World,
-    slot: usize,
-    offset: u64,
-    length: usize,
-    /// Whether writes to it wake nobody.
-    is_quiet: bool,
-    first: GlobalPtrOf<T>,
-}
-
+/// Of which type a global pointer is.
 type GlobalPtrOf<T> = core::marker::PhantomData<fn() -> T>;
-
-impl<'w, T: Pod> Symmetric<'w, T> {
-    pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
-        Self { world, slot, offset, length, is_quiet: false, first: core::marker::PhantomData }
-    }
-
-    /// Promises that no thread of this rank waits for what others write to its values, neither by [`wait_until`](Context::wait_until) nor
-    /// by [`wait_for`](Context::wait_for): then a rank that waits for something else sleeps on. For tables and queues that are asked,
-    /// not waited for.
-    ///
-    /// Whole pages are quiet, and of one memory at a time; where that cannot be, and where writes come by a transport, the rank is woken
-    /// as before, and looks in vain.
-    #[must_use]
-    pub fn quiet(mut self) -> Self {
-        let bytes = self.length * size_of::<T>();
-        let (reach, rank) = (&self.world.reach, self.world.rank());
-        let own = reach.cells(self.world.own_address(SegmentId::SYMMETRIC, self.offset), bytes as u64);
-        if let (Some(bell), Some(cells)) = (reach.bell(rank), own) {
-            self.is_quiet = bell.hush(cells.pointer().as_ptr(), bytes);
-        }
-        self
-    }
-
-    /// How many values each rank has.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether each rank has no value.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// The value at `index` of `rank`. Cost: arithmetic; no rank is asked.
-    ///
-    /// # Panics
-    /// `index` is past the end, or the job has no such rank.
-    #[inline]
-    pub fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
-        let offset = self.offset + offset_of::<T>(index, self.length);
-        let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
-        known(address.unwrap_or_else(|error| panic!("{error}")))
-    }
-
-    /// This rank's own values.
-    #[inline]
-    pub fn local(&self) -> CellSlice<'_, T> {
-        own(self.world, SegmentId::SYMMETRIC, self.offset, self.length)
-    }
-}
-
-impl<T> Drop for Symmetric<'_, T> {
-    fn drop(&mut self) {
-        if let Some(bell) = self.world.reach.bell(self.world.rank()).filter(|_| self.is_quiet) {
-            bell.listen();
-        }
-        self.world.drop_symmetric(self.slot);
-    }
-}
 
 /// Values that only this rank has, in memory that all ranks reach; made by [`Context::alloc_individual`].
 ///
@@ -403,7 +332,7 @@ pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
 }
 
 /// How far the value at `index` of `length` is from the first, in bytes; of no values, the place of the first has an address too.
-fn offset_of<T>(index: usize, length: usize) -> u64 {
+pub(crate) fn offset_of<T>(index: usize, length: usize) -> u64 {
     assert!(index < length.max(1), "element {index} of {length}");
     (index * size_of::<T>()) as u64
 }
@@ -414,7 +343,7 @@ pub(crate) fn known<T: Pod>(address: GlobalAddress) -> GlobalPtr<T> {
 }
 
 /// This rank's own values in a heap.
-fn own<T: Pod>(context: &Context, segment: SegmentId, offset: u64, length: usize) -> CellSlice<'_, T> {
+pub(crate) fn own<T: Pod>(context: &Context, segment: SegmentId, offset: u64, length: usize) -> CellSlice<'_, T> {
     let address = context.own_address(segment, offset);
     let cells = context.reach.cells(address, (length * size_of::<T>()) as u64);
     cells.and_then(Cells::elements).expect("allocations are inside the heap and aligned")

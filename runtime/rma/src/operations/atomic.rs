@@ -3,11 +3,9 @@
 use pelago_base::AtomicOperator;
 use pelago_memory::Word;
 
-use crate::order::chain::{Ordered, Terms};
-use crate::order::handle::{Fetch, Handle};
-use crate::order::record::Audience;
+use crate::progress::record::{Audience, Terms};
 use crate::progress::task::Task;
-use crate::{Context, GlobalPtr, Result};
+use crate::{Context, Fetch, GlobalPtr, Handle, Ordered, Result};
 
 /// For each operator: the operation that fetches what was there, and the one that does not.
 macro_rules! operators {

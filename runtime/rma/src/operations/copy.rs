@@ -4,12 +4,10 @@ use pelago_base::Shape;
 use pelago_memory::Pod;
 
 use super::joined;
-use crate::order::chain::{Ordered, Terms};
-use crate::order::handle::Handle;
-use crate::order::record::Audience;
+use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
-use crate::{Context, GlobalPtr, Result};
+use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
     /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from the one to the other.

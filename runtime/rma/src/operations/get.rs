@@ -7,9 +7,8 @@ use pelago_memory::{Cells, Pod, copy_strided};
 use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
-use crate::memory::buffer::{Buffer, Spare};
-use crate::order::chain::Terms;
-use crate::order::record::Audience;
+use crate::buffer::{Buffer, Spare};
+use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Result};

@@ -2,8 +2,7 @@
 
 use pelago_base::Rank;
 
-use crate::order::handle::Handle;
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Handle, Result};
 
 impl Context {
     /// Whether the network has two-sided messages by itself, so that [`send`](Self::send) is possible.

@@ -5,13 +5,11 @@ use pelago_memory::{Pod, write_strided};
 use zerocopy::IntoBytes;
 
 use super::{joined, shape_in_slice};
-use crate::memory::buffer::Buffer;
-use crate::order::chain::{Ordered, Terms};
-use crate::order::handle::Handle;
-use crate::order::record::Audience;
+use crate::buffer::Buffer;
+use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
-use crate::{Context, GlobalPtr, Result};
+use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
     /// Writes `values` from `to` on. They may be reused as soon as the call returns.
@@ -52,6 +50,16 @@ impl Context {
             return Ok(Handle::done());
         }
         self.put_remote_as(Terms::FREE, to.address(), values.as_bytes(), false)
+    }
+
+    /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.
+    #[inline]
+    pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<Handle<'_>> {
+        let handle = self.put(to, &[word])?;
+        if let Some((_, id)) = handle.parts() {
+            self.engine().borrow_mut().make_signal(id);
+        }
+        Ok(handle)
     }
 
     #[cold]

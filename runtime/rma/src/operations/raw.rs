@@ -9,12 +9,10 @@ use core::ptr::NonNull;
 use pelago_base::{AtomicOperator, GlobalAddress, Shape};
 use pelago_memory::{Cells, Word};
 
-use crate::order::chain::{Ordered, Terms};
-use crate::order::handle::Handle;
-use crate::order::record::Audience;
+use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
-use crate::{Context, Error, GlobalPtr, Result};
+use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
     /// Writes `bytes` bytes from `from` on to `to`. What is found there until the operation has ended may be what goes.

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use pelago_platform::Failure;
 
 use crate::Result;
-use crate::memory::buffer::Buffer;
+use crate::buffer::Buffer;
 use crate::order::failures::Failures;
 
 /// How operations ended, and what some of them brought.

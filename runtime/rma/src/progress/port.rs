@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pelago_base::Instant;
 use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, Token, Transport};
 
-use crate::shared::Shared;
-use crate::{Context, Error, Result};
+use crate::{Error, Result};
 
 /// Where in a shared transport's tokens the context's number stands; operations are numbered below.
 const CONTEXT_SHIFT: u32 = 48;
@@ -51,17 +50,6 @@ enum Member {
     },
     /// It is gone. Its number is given to another when nothing is under way that bears it, so that nobody is handed what others completed.
     Gone { under_way: usize },
-}
-
-/// Makes contexts for other threads of this rank. Cheap to clone and to send.
-///
-/// Every thread has a context of its own, so that the path to mapped memory stays free of locks; threads meet at a lock only when they
-/// use a transport. Handles are of the context that issued them.
-#[derive(Clone)]
-pub struct ContextFactory {
-    /// First, so that the transport is dropped before the memory that it was lent (R2).
-    hub: Arc<Mutex<Hub>>,
-    shared: Arc<Shared>,
 }
 
 impl Port {
@@ -136,6 +124,15 @@ impl Port {
         hub.clone()
     }
 
+    /// The way of one more context to a transport that several use.
+    ///
+    /// # Errors
+    /// There are 65,536 contexts, or so many are gone while operations of theirs were under way, which have not ended.
+    pub(crate) fn to(hub: Arc<Mutex<Hub>>) -> Result<Self> {
+        let context = lock(&hub).join()?;
+        Ok(Self::Shared { hub, context })
+    }
+
     /// Gives up what still completes for this context.
     pub(crate) fn leave(&mut self) {
         if let Self::Shared { hub, context } = self {
@@ -196,21 +193,6 @@ impl Hub {
         if under_way == 0 {
             self.free.push(context);
         }
-    }
-}
-
-impl ContextFactory {
-    pub(crate) fn new(hub: Arc<Mutex<Hub>>, shared: Arc<Shared>) -> Self {
-        Self { hub, shared }
-    }
-
-    /// A context for the calling thread.
-    ///
-    /// # Errors
-    /// There are 65,536 contexts, or so many have been dropped while operations of theirs were under way, which have not ended.
-    pub fn context(&self) -> Result<Context> {
-        let context = lock(&self.hub).join()?;
-        Ok(Context::new(self.shared.clone(), Port::Shared { hub: self.hub.clone(), context }))
     }
 }
 

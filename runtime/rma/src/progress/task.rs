@@ -6,8 +6,8 @@ use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId,
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
 
+use crate::buffer::Buffer;
 use crate::limits::STRIPED_BYTES_MIN;
-use crate::memory::buffer::Buffer;
 use crate::progress::striping::{Stripes, Striping};
 
 /// An operation, with everything that it needs until it is done.

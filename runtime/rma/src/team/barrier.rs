@@ -18,9 +18,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::memory::segment::ALIGN_BYTES;
-use crate::order::handle::Handle;
 use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
-use crate::{Context, Result};
+use crate::{Context, Handle, Result};
 
 /// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has
 /// ended on every network where the way back takes no longer than the way there; twice as many, so that nobody waits for it.

@@ -9,9 +9,8 @@ use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
 
 use crate::limits::COLLECTIVE_CHUNK_BYTES;
-use crate::memory::segment::known;
-use crate::memory::segment::{ALIGN_BYTES, Symmetric};
-use crate::{BarrierAlgorithm, Context, GlobalPtr, Result};
+use crate::memory::segment::{ALIGN_BYTES, known};
+use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
 
 /// Rounds of a barrier or a tree over the largest job.
 const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;

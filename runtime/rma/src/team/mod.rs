@@ -1,6 +1,6 @@
-//! What ranks do together: the job, groups, barriers; and going on without ranks that failed.
+//! What ranks do together: the job, groups, barriers, and memory that all of them allocate.
 
 pub(crate) mod barrier;
 pub(crate) mod group;
-pub(crate) mod survival;
+pub(crate) mod symmetric;
 pub(crate) mod world;

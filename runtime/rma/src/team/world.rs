@@ -8,11 +8,12 @@ use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::Pod;
 use pelago_platform::Parts;
 
-use crate::memory::segment::{Symmetric, bytes_of, register_heaps};
-use crate::memory::symmetric::SymmetricHeap;
+use crate::memory::segment::{bytes_of, register_heaps};
+use crate::memory::symmetric_heap::SymmetricHeap;
 use crate::progress::port::Port;
 use crate::shared::Shared;
 use crate::team::group::{Group, Meeting, scratch_bytes};
+use crate::team::symmetric::Symmetric;
 use crate::{BarrierAlgorithm, Context, Error, Result};
 
 /// The key under which rank 0 publishes how all ranks meet.
@@ -183,6 +184,22 @@ impl World {
     /// The job is at fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(&self.context, values, combine)
+    }
+
+    /// Goes on when ranks are lost, instead of ending the job: `tell` is called with each of them, in this thread, from inside a call that
+    /// waits or makes [`progress`](Context::progress). Called on every rank, before anything is lost.
+    ///
+    /// From then on, of a rank that was lost:
+    /// - operations on its memory fail with `PeerLost`, as far as they pass through a transport; what it left in the memory of this host
+    ///   can still be read and written;
+    /// - a wait for a value ([`wait_until`](Context::wait_until)) that is under way when ranks may see the loss ends with `PeerLost` once, for
+    ///   nobody knows who was to write the value; it may be begun again;
+    /// - meetings of a team that it belongs to end with `PeerLost`, on all its members; other [groups](Self::group), made before, go on;
+    /// - [`finish`](World::finish), and so the end of `pelago::run`, waits for the ranks that are left.
+    ///
+    /// The launcher reports which ranks were lost; the job ends well if the others do.
+    pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
+        self.go_on_without_lost_ranks(Box::new(tell));
     }
 
     /// Notes that this rank has dropped an allocation.

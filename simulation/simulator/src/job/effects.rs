@@ -113,8 +113,8 @@ impl SimulatedJob {
             pending.result = pending.operation.perform(&self.memory);
         }
         pending.effective = true;
-        let is_own = pending.operation.target(&self.memory) == pending.rank;
-        let needs_reply = self.progress_threads.perform_atomics() && pending.operation.is_atomic() && !is_own;
+        let is_own = || pending.operation.target(&self.memory) == pending.rank;
+        let needs_reply = self.progress_threads.perform_atomics() && pending.operation.is_atomic() && !is_own();
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }

@@ -4,8 +4,8 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use crate::Row;
+use crate::comparison::{Comparison, Side, time};
 use crate::error::{Error, Result};
-use crate::rank::comparison::{Comparison, Side, time};
 
 const REPETITIONS: u64 = 11;
 

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod catalogue;
 pub(crate) mod job_start;
+pub(crate) mod rank;
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -105,7 +106,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
             let code = run(&mut job(ranks, &arguments.of_rank(&["launch"])), &mut |_| {})?;
             if code == 0 { Ok(()) } else { Err(io::Error::other(format!("it ended with exit code {code}"))) }
         };
-        let launched = launch_rows(arguments.transport.name(), &ranks, start);
+        let launched = launch_rows(arguments.settings.transport.name(), &ranks, start);
         launched.map_err(|error| Stopped::Failed(error.to_string()))?.into_iter().for_each(&mut show);
     }
     if let Some(folder) = &arguments.plot {
@@ -120,15 +121,15 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
     let mut shared = Vec::new();
     let mut plans = Vec::new();
     for benchmark in arguments.benchmarks() {
-        let needed = benchmark.ranks_min(arguments.transport);
+        let needed = benchmark.ranks_min(arguments.settings.transport);
         if needed > ranks {
             if arguments.names.is_empty() {
                 continue;
             }
-            let (name, transport) = (benchmark.name, arguments.transport.name());
+            let (name, transport) = (benchmark.name, arguments.settings.transport.name());
             return Err(format!("{name} over {transport} needs {needed} ranks; give it -n {needed}"));
         }
-        match (benchmark.own_jobs(arguments.transport), benchmark.jobs) {
+        match (benchmark.own_jobs(arguments.settings.transport), benchmark.jobs) {
             (Some(table), _) => {
                 let table = arguments.ranks.map_or(table.to_vec(), |ranks| vec![ranks]);
                 plans.extend(table.into_iter().map(|ranks| (vec![benchmark.name], ranks)));

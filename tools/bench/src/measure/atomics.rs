@@ -11,8 +11,8 @@ use super::transfer::ROUND_TRIP;
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
 
 pub(crate) fn fetch_add(stage: &RankContext<'_>) -> Result<()> {
@@ -44,7 +44,7 @@ fn measure(stage: &RankContext<'_>, atomic: &Atomic) -> Result<()> {
         return Ok(());
     }
     let (at, here) = (memory.at(stage.receiver(), 0), memory.local());
-    let limit = Baseline::of(stage, &memory)?;
+    let limit = stage.baseline(&memory)?;
     let mut counted = 0;
     let mut calibrated = 0;
     let count = stage.calibrate(1, |count| {

@@ -11,8 +11,8 @@ use pelago::{Rank, Symmetric};
 use super::REPETITIONS;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Plain;
+use crate::comparison::{Comparison, Side, time};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side, time};
 use crate::rank::context::{BATCH_NS, RankContext};
 
 /// Barriers whose effect is checked.

@@ -3,9 +3,9 @@
 use pelago::collectives::{Choice, Collective, Collectives, Plan, Settings, Sum};
 
 use crate::Row;
+use crate::comparison;
+use crate::comparison::time;
 use crate::error::{Error, Result, check};
-use crate::rank::comparison;
-use crate::rank::comparison::time;
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
@@ -27,7 +27,7 @@ const BATCH_MAX: u64 = 2000;
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     settle(stage)?;
     let all = Collectives::new(stage.world, &Settings::default())?;
-    let sizes = if stage.arguments.bytes.is_empty() { &BYTES[..] } else { &stage.arguments.bytes };
+    let sizes = if stage.settings.bytes.is_empty() { &BYTES[..] } else { &stage.settings.bytes };
     for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
         for &bytes in sizes {
             let row = measure(stage, &all, operation, bytes)?;

@@ -17,8 +17,8 @@ use crate::Row;
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
+use crate::comparison::{Comparison, Side, WARM_UP_ROUNDS, percentile};
 use crate::error::{Error, Result, check};
-use crate::rank::comparison::{Comparison, Side, WARM_UP_ROUNDS, percentile};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
@@ -110,7 +110,7 @@ fn measure(stage: &RankContext<'_>, kind: &Kind) -> Result<()> {
     let [at, end] = [WORD, END].map(|index| memory.at(stage.receiver(), index));
     let (world, here) = (stage.world, memory.local());
     let own = Raw::of(world, &memory, world.rank())?;
-    let limit = Baseline::of(stage, &memory)?;
+    let limit = stage.baseline(&memory)?;
     let (mut round, mut all) = (0, Vec::new());
     let comparison = Comparison::run(REPETITIONS, |side| {
         round += 1;

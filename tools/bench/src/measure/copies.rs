@@ -3,14 +3,14 @@
 use pelago::Rank;
 
 use super::REPETITIONS;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
 
 /// Rank 0 has what rank 1 holds copied to rank 2: by one operation, or fetched and put.
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let world = stage.world;
-    for &bytes in stage.arguments.sizes() {
+    for &bytes in stage.settings.sizes() {
         let length = (bytes / 8) as usize;
         let memory = world.alloc::<u64>(length)?;
         if stage.is_idle() {

@@ -7,8 +7,8 @@ use pelago::Symmetric;
 
 use super::transfer::{fill, pattern, renew, source};
 use crate::Row;
+use crate::comparison::percentile;
 use crate::error::{Result, check};
-use crate::rank::comparison::percentile;
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
@@ -32,7 +32,7 @@ const FRESH_REPETITIONS: u64 = 5;
 const PAGE_BYTES: u64 = 4096;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
-    for &bytes in stage.arguments.sizes() {
+    for &bytes in stage.settings.sizes() {
         let batch = (BATCH_BYTES / bytes).clamp(1, BATCH);
         // Each block begins on a page of its own, on another line of it, so that no block is fetched because of the one before.
         let words = (bytes.next_multiple_of(PAGE_BYTES) / 8) + LINE_WORDS;

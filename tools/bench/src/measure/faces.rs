@@ -8,14 +8,14 @@ use pelago::{CellSlice, Pod, Shape};
 
 use crate::Row;
 use crate::baseline::Baseline;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
 
 const REPETITIONS: u64 = 101;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
-    let edge = stage.arguments.edge;
+    let edge = stage.settings.edge;
     let cells = edge * edge * edge;
     let cube = stage.world.alloc::<f64>(cells as usize)?;
     if stage.is_idle() {
@@ -23,7 +23,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     }
     let mut source = vec![0.0_f64; cells as usize];
     let mut packed = vec![0.0_f64; (edge * edge) as usize];
-    let limit = Baseline::of(stage, &cube)?;
+    let limit = stage.baseline(&cube)?;
     for (plane, shape, step) in planes(edge) {
         // From the last plane inside to the border of the other cube, as a halo goes.
         let first = ((edge - 2) * step) as usize;

@@ -7,8 +7,8 @@ use pelago::Duration;
 use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};
 
 use crate::Row;
+use crate::comparison::{WARM_UP_ROUNDS, percentile, time};
 use crate::error::{Result, check};
-use crate::rank::comparison::{WARM_UP_ROUNDS, percentile, time};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
@@ -24,7 +24,7 @@ const LANES: usize = 8;
 const PLANES: [&str; 3] = ["jk", "ik", "ij"];
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
-    let edge = stage.arguments.edge as usize;
+    let edge = stage.settings.edge as usize;
     for (across, plane) in PLANES.into_iter().enumerate() {
         let mut field = [Field::new(stage.world, &cubes(stage.world.size(), edge, across))?];
         field[0].cells_mut().fill(0.0);
@@ -89,7 +89,7 @@ fn exchange<'w>(
     plan: &mut Plan<'w, f64, 3>,
     across: usize,
 ) -> Result<Vec<f64>> {
-    let edge = stage.arguments.edge as isize;
+    let edge = stage.settings.edge as isize;
     let (rank, last) = (stage.world.rank().index(), stage.world.size() as usize - 1);
     // The two ends of the cube, and whether a neighbour is there.
     let ends = [(0, -1, rank > 0), (edge - 1, edge, rank < last)].into_iter().filter(|(.., there)| *there);

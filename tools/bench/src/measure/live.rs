@@ -6,8 +6,8 @@ use pelago::zerocopy::IntoBytes;
 
 use super::transfer::{fill, pattern, renew, source, verify};
 use crate::baseline::Baseline;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
 
 /// Repetitions of large transfers: as many as move this much, within bounds.
@@ -18,7 +18,7 @@ const LIVE_REPETITIONS_MAX: u64 = 501;
 /// One block at a time: the sender writes it anew, the receiver reads all of it.
 pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
     Comparison::run(live_repetitions(bytes), |side| {
@@ -49,7 +49,7 @@ pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
 /// One block at a time: its owner writes it anew, the sender reads all of it.
 pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     let (mut block, mut there) = (source(bytes, 0), source(bytes, 0));
     let mut round = 0;
     Comparison::run(live_repetitions(bytes), |side| {

@@ -27,7 +27,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
         return Ok(());
     }
     let here = memory.local();
-    let limit = Baseline::of(stage, &memory)?;
+    let limit = stage.baseline(&memory)?;
     let comparison = by_words(stage, &memory, put_windows, |values| match &limit {
         Baseline::Memory(raw) => stage.send(|| {
             store_windows(raw, values);

@@ -17,8 +17,8 @@ use super::transfer::ROUND_TRIP;
 use crate::Row;
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
+use crate::comparison::{Comparison, Side, percentile, time};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side, percentile, time};
 use crate::rank::context::{BATCH_APART_NS, BATCH_NS, RankContext};
 use crate::results::row::rounded;
 
@@ -51,7 +51,7 @@ fn acquire_placed(stage: &RankContext<'_>, name: &'static str, placement: Placem
     if stage.is_idle() {
         return Ok(());
     }
-    let limit = Baseline::of(stage, &memory)?;
+    let limit = stage.baseline(&memory)?;
     let mut count = stage.calibrate(1, |count| acquire_each(&mut variable, count))?;
     if let Baseline::Datagrams(_) = limit {
         count = count.min(CONVERSATION_MAX);
@@ -97,7 +97,7 @@ fn lock_each(lock: &AtomicU64, data: &AtomicU64, count: u64) -> Result<()> {
 }
 
 pub(crate) fn hand_over(stage: &RankContext<'_>) -> Result<()> {
-    let sizes = if stage.arguments.bytes.is_empty() { &HANDED_BYTES[..] } else { &stage.arguments.bytes };
+    let sizes = if stage.settings.bytes.is_empty() { &HANDED_BYTES[..] } else { &stage.settings.bytes };
     for &bytes in sizes {
         hand_over_bytes(stage, bytes)?;
     }
@@ -179,7 +179,7 @@ fn alternate(turn: &AtomicU64, data: &Raw<'_, u64>, me: u64, values: &mut [u64],
 }
 
 pub(crate) fn cached(stage: &RankContext<'_>) -> Result<()> {
-    let sizes = if stage.arguments.bytes.is_empty() { &CACHED_BYTES[..] } else { &stage.arguments.bytes };
+    let sizes = if stage.settings.bytes.is_empty() { &CACHED_BYTES[..] } else { &stage.settings.bytes };
     for &bytes in sizes {
         cached_bytes(stage, bytes)?;
     }

@@ -15,8 +15,8 @@ use super::{REPETITIONS, SLOTS};
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
 
 /// From here on a transfer is long beside reading the clock, even from a cache.
@@ -55,7 +55,7 @@ fn each_size(
     mapped: [&'static str; 2],
     measure: impl Fn(&RankContext<'_>, &Symmetric<'_, u64>, u64) -> Result<Comparison>,
 ) -> Result<()> {
-    for &bytes in stage.arguments.sizes() {
+    for &bytes in stage.settings.sizes() {
         let memory = stage.world.alloc::<u64>((bytes / 8).max(SLOTS) as usize)?;
         if !stage.is_idle() {
             let comparison = measure(stage, &memory, bytes)?;
@@ -72,7 +72,7 @@ fn each_size(
 
 fn put_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let here = memory.local();
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     by_words(stage, memory, put_each, |values| match &limit {
         Baseline::Memory(raw) => stage.send(|| {
             store_each(raw, values);
@@ -136,7 +136,7 @@ fn store_each(to: &Raw<'_, u64>, values: Range<u64>) {
 
 fn get_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Comparison> {
     let (from, here) = (memory.at(stage.receiver(), 0), memory.local());
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     let count = stage.calibrate(SLOTS, |count| get_each(stage.world, from, count).map(|sum| _ = black_box(sum)))?;
     let mut round = 0_u64;
     Comparison::run(REPETITIONS, |side| {
@@ -193,7 +193,7 @@ fn ask_each(line: &Line, count: u64) -> Result<u64> {
 fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let here = memory.local().range(0..(bytes / 8) as usize).cells();
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     let source = source(bytes + 8 * SLOTS, 0);
     let first = |value: u64| (value * LINE_WORDS % SLOTS) as usize;
     let block = |value: u64| &source[first(value)..][..(bytes / 8) as usize];
@@ -232,7 +232,7 @@ fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) 
 /// The same block many times; its owner changes it between batches.
 fn get_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
-    let limit = Baseline::of(stage, memory)?;
+    let limit = stage.baseline(memory)?;
     let mut block = source(bytes, 0);
     let library = |block: &mut [u64]| Ok(stage.world.get_into(from, black_box(block))?);
     let count = stage.calibrate(1, |count| (0..count).try_for_each(|_| library(&mut block)))?;

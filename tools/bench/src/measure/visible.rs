@@ -12,8 +12,8 @@ use pelago::{CellSlice, GlobalPtr, World};
 use super::transfer::ROUND_TRIP;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
+use crate::comparison::{Comparison, Side, time};
 use crate::error::{Result, check};
-use crate::rank::comparison::{Comparison, Side, time};
 use crate::rank::context::RankContext;
 
 /// There and back again, in one batch: a tenth of a millisecond or two.

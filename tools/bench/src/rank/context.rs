@@ -10,13 +10,16 @@ use std::io::Write;
 use std::thread::{available_parallelism, sleep};
 use std::time::Duration;
 
-use pelago::{GlobalPtr, Rank, Symmetric, World};
+use pelago::{GlobalPtr, Pod, Rank, Symmetric, World};
 
+use crate::Row;
+use crate::baseline::Baseline;
+use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::{Line, Plain};
+use crate::comparison::time;
 use crate::error::Result;
-use crate::measure::memory::Usage;
-use crate::rank::comparison::time;
-use crate::{Arguments, Row, Transport};
+use crate::rank::usage::Usage;
+use crate::settings::{Settings, Transport};
 
 /// Looks at the other's flag before naps begin: some ten microseconds.
 const LOOKS: u32 = 2_000;
@@ -41,7 +44,7 @@ const GREETINGS: u64 = 3;
 /// One rank while it measures.
 pub(crate) struct RankContext<'w> {
     pub(crate) world: &'w World,
-    pub(crate) arguments: &'w Arguments,
+    pub(crate) settings: &'w Settings,
     /// Memory of this process before it became a rank.
     pub(crate) usage_before: Usage,
     /// Its memory when it was one, after a barrier.
@@ -56,9 +59,9 @@ pub(crate) struct RankContext<'w> {
 
 impl<'w> RankContext<'w> {
     /// Collective.
-    pub(crate) fn new(world: &'w World, arguments: &'w Arguments, usage_before: Usage, usage: Usage) -> Result<Self> {
+    pub(crate) fn new(world: &'w World, settings: &'w Settings, usage_before: Usage, usage: Usage) -> Result<Self> {
         let (words, raised, awaited) = (world.alloc(NOTE + 8)?, Cell::new(0), Cell::new(0));
-        let mut stage = Self { world, arguments, usage_before, usage, words, raised, awaited, line: None };
+        let mut stage = Self { world, settings, usage_before, usage, words, raised, awaited, line: None };
         if stage.is_apart() && !stage.is_idle() {
             let plain = Plain::bind(false)?;
             let port = stage.exchange(u64::from(plain.port()?))?;
@@ -95,7 +98,7 @@ impl<'w> RankContext<'w> {
 
     /// Whether ranks share no memory.
     pub(crate) fn is_apart(&self) -> bool {
-        self.arguments.transport == Transport::Udp && self.world.size() > 1
+        self.settings.transport == Transport::Udp && self.world.size() > 1
     }
 
     /// The raw limit of sender and receiver, if they share no memory.
@@ -103,9 +106,17 @@ impl<'w> RankContext<'w> {
         self.line.as_ref()
     }
 
+    /// The raw limit of operations on the part that the receiver has of `memory`.
+    pub(crate) fn baseline<'m, T: Pod>(&'m self, memory: &'m Symmetric<'_, T>) -> Result<Baseline<'m, T>> {
+        Ok(match self.line() {
+            Some(line) => Baseline::Datagrams(line),
+            None => Baseline::Memory(Raw::of(self.world, memory, self.receiver())?),
+        })
+    }
+
     /// A row of this job, without results.
     pub(crate) fn row(&self, name: &str) -> Row {
-        Row { name: name.into(), transport: self.arguments.transport.name().into(), ranks: self.world.size(), ..Row::default() }
+        Row { name: name.into(), transport: self.settings.transport.name().into(), ranks: self.world.size(), ..Row::default() }
     }
 
     /// Hands a row on, if this is the sender; to the program that started the job.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rank::comparison::Comparison;
+use crate::comparison::Comparison;
 
 /// One result: what was measured, and the raw limit of the same run. Fields that do not apply are left out of its JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,23 +9,36 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
+use pelago_launch::LaunchReport;
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
 use rustix::process::{Resource, getrlimit};
 
 /// Show what this machine offers to jobs: versions, system calls, limits, huge pages
 #[derive(Args)]
-pub(crate) struct Info {}
+pub(crate) struct Info {
+    /// Show which launcher has started this command, and how a program in its place would become a rank
+    #[arg(long)]
+    launch: bool,
+}
 
 impl Info {
     pub(crate) fn main(self) -> ExitCode {
         let mut text = String::new();
-        for (name, value) in lines() {
+        for (name, value) in if self.launch { launch_lines(&LaunchReport::from_environment()) } else { lines() } {
             let _ = writeln!(text, "{name:22}{value}");
         }
         // A reader that has seen enough is no error.
         let _ = std::io::stdout().write_all(text.as_bytes());
         ExitCode::SUCCESS
     }
+}
+
+/// The launcher that is found, the way that is used, and why the others are not.
+fn launch_lines(report: &LaunchReport) -> Vec<(&'static str, String)> {
+    let detected = if report.detected.is_empty() { "none".into() } else { report.detected.join(", ") };
+    let ways =
+        report.ways.iter().map(|way| (way.name, format!("{}: {}", if way.is_used { "used" } else { "not used" }, way.why)));
+    [("launcher", detected)].into_iter().chain(ways).chain([("outcome", report.outcome.clone())]).collect()
 }
 
 fn lines() -> Vec<(&'static str, String)> {
@@ -47,6 +60,7 @@ fn lines() -> Vec<(&'static str, String)> {
         ("memory", format!("{}, {} free", memory_bytes(memory.totalram as u64), memory_bytes(memory.freeram as u64))),
         ("transport shm", shm.to_string()),
         ("transport udp", udp.to_string()),
+        ("transport ofi", pelago::fabric(None).unwrap_or_else(|why| format!("no: {why}"))),
         cut,
         join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleeping threads poll instead")),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use pelago_launch::launcher::{ClusterJob, HostList, IpNetwork, LocalJob, RemoteShell, serve};
+use pelago_launch::IpNetwork;
+use pelago_launch::launcher::{ClusterJob, HostList, LocalJob, RemoteShell, serve};
 
 use crate::Refused;
 

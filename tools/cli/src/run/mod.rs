@@ -28,7 +28,7 @@ Exit codes:
   130  interrupted by SIGINT, SIGTERM or SIGHUP
 
 Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
-  PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
+  PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_FABRIC, PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
   PELAGO_DEADLOCK_SECONDS=N  end a job on one host if all of its ranks have waited for N seconds [default: 5; 0: never]
   PELAGO_COPY=thread         copy registered memory by the progress thread of its owner instead of cross-memory attach
   PELAGO_STATISTICS=1        count the operations of each rank, and print the counts at its end
@@ -62,9 +62,12 @@ pub(crate) struct Run {
     /// Largest size of a heap of a rank: bytes, or with K, M, G or T [default: the memory of this machine]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     heap: Option<u64>,
-    /// Transport between ranks: auto, shm or udp; auto: shared memory intra-node, UDP inter-node [default: auto]
+    /// Transport between ranks: auto, shm, udp or ofi; auto: shared memory intra-node, UDP inter-node; ofi: libfabric [default: auto]
     #[arg(long, value_name = "WORD")]
     transport: Option<TransportChoice>,
+    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]
+    #[arg(long, value_name = "PROVIDER[:DOMAIN]")]
+    fabric: Option<String>,
     /// Rails that ranks use together: shm, udp, or shm,udp; shm:N,udp: only the ranks of a group of N share memory
     #[arg(long, value_name = "LIST", conflicts_with = "transport")]
     rails: Option<TransportChoice>,
@@ -131,6 +134,19 @@ impl Run {
             job.arguments = [bundled::COMMAND.into(), program.clone()].into_iter().chain(arguments.iter().cloned()).collect();
         }
         job.transport = self.transport.or(self.rails).unwrap_or(inherited.transport);
+        if job.transport == TransportChoice::Ofi {
+            if self.encrypt || inherited.encrypt {
+                return Err(Refused("fabrics do not encrypt: --encrypt needs --transport auto or udp".into()));
+            }
+            // What every rank would say is said once. A fabric that is not named is chosen by the ranks alone, as looking for it takes time.
+            match self.fabric.as_deref() {
+                Some(fabric) => pelago::fabric(Some(fabric)).map(drop),
+                None => pelago::fabric_library(),
+            }
+            .map_err(Refused)?;
+        } else if self.fabric.is_some() {
+            return Err(Refused("--fabric is for --transport ofi".into()));
+        }
         job.heap_bytes = self.heap.or(inherited.heap_bytes);
         job.label = self.label;
         job.time_limit = self.time_limit;
@@ -151,7 +167,8 @@ impl Run {
         let bind = (self.bind == Bind::None).then(|| (names::BIND, "none".into()));
         let encrypt = self.encrypt.then(|| (names::ENCRYPT, "1".into()));
         let failure_limit = self.failure_limit.map(|limit| (names::FAILURE, limit.as_seconds().to_string()));
-        progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit)
+        let fabric = self.fabric.clone().map(|fabric| (names::FABRIC, fabric));
+        progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit).chain(fabric)
     }
 }
 

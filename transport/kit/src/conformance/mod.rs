@@ -88,23 +88,30 @@ pub trait Fixture {
 ///
 /// pelago_kit::conformance!(traced, job);
 /// ```
+///
+/// A third argument is a function that is asked, with the name of each test, whether it can be run here; it says why if not.
 #[macro_export]
 macro_rules! conformance {
-    (@ $make:expr; $($file:ident { $($test:ident)+ })+) => {$(
+    (@ $make:expr, $can_run:expr; $($file:ident { $($test:ident)+ })+) => {$(
         mod $file {
             #[allow(unused_imports, reason = "the fixture may be named by its whole path")]
             use super::*;
             $(#[test]
             fn $test() {
-                $crate::conformance::$file::$test($make);
+                if $can_run(stringify!($test)) {
+                    $crate::conformance::$file::$test($make);
+                }
             })+
         }
     )+};
     ($name:ident, $make:expr) => {
+        $crate::conformance!($name, $make, |_: &str| true);
+    };
+    ($name:ident, $make:expr, $can_run:expr) => {
         mod $name {
             #[allow(unused_imports, reason = "as below")]
             use super::*;
-            $crate::conformance! { @ $make;
+            $crate::conformance! { @ $make, $can_run;
                 connect {
                     again_gives_the_same_endpoint
                     foreign_addresses_are_refused

@@ -216,10 +216,10 @@ impl GatheredRank {
 }
 
 /// A higher limit on open descriptors, until this is dropped.
-struct RaisedDescriptorLimit(Option<Rlimit>);
+pub(crate) struct RaisedDescriptorLimit(Option<Rlimit>);
 
 impl RaisedDescriptorLimit {
-    fn make(needed: u64) -> Result<Self, AdoptionError> {
+    pub(crate) fn make(needed: u64) -> Result<Self, AdoptionError> {
         let before = getrlimit(Resource::Nofile);
         if before.current.is_none_or(|current| current >= needed) {
             return Ok(Self(None));

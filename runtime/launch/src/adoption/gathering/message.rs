@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::system::job_key;
+
 /// Bytes of a message.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 
@@ -61,8 +63,7 @@ impl fmt::Debug for Secret {
 
 impl Secret {
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let is_hexadecimal = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        Some(Self(u128::from_str_radix(text, 16).ok().filter(|_| is_hexadecimal)?.to_be_bytes()))
+        job_key::parse(text).map(Self)
     }
 }
 

@@ -3,30 +3,46 @@
 pub(crate) mod pmi;
 pub(crate) mod pmix;
 mod pmix_library;
+pub(crate) mod rendezvous;
 
 use std::num::ParseIntError;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::Instant;
+use pelago_base::{Duration, Instant};
+use pelago_platform::Clock;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::OsClock;
+use crate::adoption::launcher_store::pmi::timespec;
+
+/// Bytes of a key and of a value that Pelago puts: every store takes these.
+pub(crate) const KEY_BYTES: usize = 32;
+pub(crate) const VALUE_BYTES: usize = 512;
+
+/// What a launcher tells one of its processes about the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobFacts {
+    /// This process.
+    pub(crate) rank: u32,
+    /// How many processes the job has.
+    pub(crate) size: u32,
+    /// The name of the job.
+    pub(crate) job: String,
+    /// Which processes are of one host.
+    pub(crate) placement: Placement,
+}
 
 /// The launcher, as one of its processes sees it.
 ///
 /// Contract:
-/// - K1 fixed: `rank`, `size`, `job` and `placement` never change; `job` is the same for all processes of a job, and no other job on its hosts has it.
+/// - K1 fixed: `facts` never change; the name of the job is the same for all processes of a job, and no other job on its hosts has it.
 /// - K2 fenced: what a process put before a `fence` is found by `get` on every process after it.
 /// - K3 finite: every call ends by its deadline, with an error if the launcher has not answered.
 pub(crate) trait KeyValue: Send {
-    /// This process.
-    fn rank(&self) -> u32;
-
-    /// How many processes the job has.
-    fn size(&self) -> u32;
-
-    /// The name of the job.
-    fn job(&self) -> &str;
-
-    /// Which processes are of one host.
-    fn placement(&self) -> &Placement;
+    /// The job, and the place of this process in it.
+    fn facts(&self) -> &JobFacts;
 
     /// Leaves `value`, of printable characters without spaces, under `key`.
     ///
@@ -40,17 +56,72 @@ pub(crate) trait KeyValue: Send {
     /// Nothing, or the launcher does not answer.
     fn get(&mut self, owner: u32, key: &str, until: Instant) -> Result<String, StoreError>;
 
-    /// Returns when all processes of the job have called it.
+    /// Tells the launcher that this process has come to the next fence, and does not wait for the others.
     ///
     /// # Errors
-    /// Some have not.
-    fn fence(&mut self, until: Instant) -> Result<(), StoreError>;
+    /// The launcher does not take it.
+    fn arrive(&mut self, until: Instant) -> Result<(), StoreError>;
+
+    /// Takes what the launcher has told by itself since, without waiting: `descriptor` can be read when there may be something.
+    ///
+    /// # Errors
+    /// The launcher has gone, or does not keep to its protocol.
+    fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError>;
 
     /// Says that this process may end from now on, with any exit code, without the launcher's having to end the others. The last call.
     fn leave(&mut self, until: Instant);
 
-    /// A descriptor that hangs up when the launcher has gone.
+    /// Asks the launcher to end all processes of the job; the launcher ends with `code` if it can. The last call, instead of `leave`.
+    fn abort(&mut self, code: i32, until: Instant);
+
+    /// A descriptor that can be read when the launcher may have told something, and that hangs up when the launcher has gone.
     fn descriptor(&self) -> BorrowedFd<'_>;
+}
+
+/// What a launcher tells by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreEvent {
+    /// All processes have come to the fence that this one has come to.
+    Met,
+    /// A process has ended without leaving, by the launcher's number of it.
+    Lost(u32),
+    /// A process has asked the launcher to end the job, and the launcher leaves that to the processes.
+    Aborted,
+    /// Nothing more will come, and that is no fault.
+    Over,
+}
+
+/// A store that a rank and its monitor use.
+pub(crate) type SharedStore = Arc<Mutex<Box<dyn KeyValue>>>;
+
+/// The store, for a moment.
+pub(crate) fn locked(store: &SharedStore) -> MutexGuard<'_, Box<dyn KeyValue>> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns when all processes of the job have called it.
+///
+/// # Errors
+/// Some have not by then, or one has ended.
+pub(crate) fn fence(store: &mut dyn KeyValue, clock: OsClock, until: Instant) -> Result<(), StoreError> {
+    store.arrive(until)?;
+    loop {
+        match store.hear()? {
+            Some(StoreEvent::Met) => return Ok(()),
+            Some(StoreEvent::Lost(process)) => return Err(StoreError::Lost(process)),
+            Some(StoreEvent::Aborted) => return Err(StoreError::Unready("another rank has ended the job".into())),
+            Some(StoreEvent::Over) => return Err(StoreError::Gone),
+            None => {}
+        }
+        let left = until.since(clock.now());
+        if left == Duration::ZERO {
+            return Err(StoreError::Incomplete);
+        }
+        match poll(&mut [PollFd::from_borrowed_fd(store.descriptor(), PollFlags::IN)], Some(&timespec(left))) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(StoreError::System(store.descriptor().as_raw_fd(), error)),
+        }
+    }
 }
 
 /// The launcher's store cannot be used.
@@ -58,7 +129,7 @@ pub(crate) trait KeyValue: Send {
 #[non_exhaustive]
 pub enum StoreError {
     /// It has closed the connection.
-    #[error("the launcher has closed its connection (PMI_FD)")]
+    #[error("the launcher has closed its connection")]
     Gone,
     /// The library by which it is spoken to cannot be used.
     #[error(
@@ -75,6 +146,9 @@ pub enum StoreError {
          this program?"
     )]
     Incomplete,
+    /// A process has ended before all had come.
+    #[error("process {0} of the launcher ended while the job was set up")]
+    Lost(u32),
     /// It has said something else than the protocol allows.
     #[error("the launcher answered {0} by {1:?}")]
     Answer(String, String),
@@ -84,14 +158,49 @@ pub enum StoreError {
     /// A key or a value is longer than it allows.
     #[error("the launcher's store takes keys and values of {0} bytes, and Pelago needs {1}")]
     Room(usize, usize),
+    /// There is no secret for the rendezvous.
+    #[error("{0}")]
+    Secret(String),
+    /// So many processes do not meet at one.
+    #[error("{0} processes are more than the {1} that can meet at one of them: use a launcher with a store (PMI-1, PMIx)")]
+    TooMany(u32, u32),
+    /// The place of the rendezvous is taken.
+    #[error(
+        "rank 0 cannot listen at port {0} for the other ranks: {1}; set MASTER_PORT or PELAGO_PORT to a free port, the same for all ranks"
+    )]
+    Listen(u16, String),
+    /// The rendezvous cannot be served.
+    #[error("rank 0 cannot serve the other ranks: {0}")]
+    Server(String),
+    /// Process 0 is not where it should be.
+    #[error("rank 0 does not listen at {0}, and so the ranks cannot meet: {1}; MASTER_ADDR and MASTER_PORT name the place")]
+    Unreachable(String, String),
+    /// Something else listens there.
+    #[error(
+        "what listens at {0} is not rank 0 of this job: MASTER_PORT or PELAGO_PORT names a free port, the same for all ranks"
+    )]
+    Stranger(String),
+    /// The secrets differ.
+    #[error("rank 0 at {0} has closed the connection: is PELAGO_SECRET the same for all ranks?")]
+    Rejected(String),
+    /// The job cannot be set up.
+    #[error("{0}")]
+    Unready(String),
     /// The system refuses.
     #[error("cannot speak to the launcher by descriptor {0} (PMI_FD): {1}")]
-    System(i32, rustix::io::Errno),
+    System(i32, Errno),
 }
 
 /// Which ranks share a host: blocks of hosts that have the same number of consecutive ranks each, again and again until all ranks are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
+    parts: Vec<RepeatedBlocks>,
+}
+
+/// Blocks that follow each other so many times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RepeatedBlocks {
+    times: u32,
     blocks: Vec<Block>,
 }
 
@@ -105,47 +214,80 @@ struct Block {
 impl Placement {
     /// All ranks are of one host.
     pub(crate) fn one_host(size: u32) -> Self {
-        Self { blocks: vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }] }
+        Self::once(vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }])
     }
 
     /// The host of each rank.
     pub(crate) fn listed(hosts: &[u32]) -> Self {
         let runs = hosts.chunk_by(|host, next| host == next);
-        Self { blocks: runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect() }
+        Self::once(runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect())
     }
 
-    /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each.
+    fn once(blocks: Vec<Block>) -> Self {
+        Self { parts: vec![RepeatedBlocks { times: 1, blocks }] }
+    }
+
+    /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each. Hydra 5 writes
+    /// `7` for one rank on host 7, and `[(0,2,1),7]x3` for blocks that follow each other three times.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let inner = text.strip_prefix("(vector,(")?.strip_suffix("))")?;
-        let block = |text: &str| {
-            let numbers: Result<Vec<u32>, ParseIntError> = text.split(',').map(str::parse).collect();
-            let [host, hosts, ranks_per_host] = numbers.ok()?.try_into().ok()?;
-            (hosts > 0 && ranks_per_host > 0 && host.checked_add(hosts).is_some()).then_some(Block {
-                host,
-                hosts,
-                ranks_per_host,
-            })
-        };
-        Some(Self { blocks: inner.split("),(").map(block).collect::<Option<_>>()? })
-    }
-
-    /// The host of `rank`, by the launcher's number of it.
-    pub(crate) fn host_of(&self, rank: u32) -> u32 {
-        let ranks = |block: &Block| u64::from(block.hosts) * u64::from(block.ranks_per_host);
-        let mut left = u64::from(rank) % self.blocks.iter().map(ranks).sum::<u64>();
-        for block in &self.blocks {
-            if left < ranks(block) {
-                return block.host + (left / u64::from(block.ranks_per_host)) as u32;
+        let mut rest = text.strip_prefix("(vector,")?.strip_suffix(')')?;
+        let mut parts = Vec::new();
+        loop {
+            if let Some(repeated) = rest.strip_prefix('[') {
+                let (blocks, after) = repeated.split_once("]x")?;
+                let (times, after) = after.split_at(after.find(',').unwrap_or(after.len()));
+                let times = times.parse().ok().filter(|&times| times > 0)?;
+                parts.push(RepeatedBlocks { times, blocks: Block::parse_list(blocks)? });
+                rest = after;
+            } else {
+                let (block, after) = Block::parse_first(rest)?;
+                parts.push(RepeatedBlocks { times: 1, blocks: vec![block] });
+                rest = after;
             }
-            left -= ranks(block);
+            if rest.is_empty() {
+                return Some(Self { parts });
+            }
+            rest = rest.strip_prefix(',')?;
         }
-        unreachable!("the rest is below the sum")
     }
 
-    /// The ranks of the job that share the host of `rank`, in their order: the first of them leads.
-    pub(crate) fn neighbours(&self, rank: u32, size: u32) -> Vec<u32> {
-        let host = self.host_of(rank);
-        (0..size).filter(|&other| self.host_of(other) == host).collect()
+    /// The host of each process of a job, by the launcher's numbers of both, without end: take as many as there are processes.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = u32> {
+        let parts = self.parts.iter().cycle();
+        let blocks = parts.flat_map(|part| std::iter::repeat_n(&part.blocks, part.times as usize)).flatten();
+        let hosts = blocks.flat_map(|block| {
+            let ranks = block.ranks_per_host;
+            (block.host..block.host + block.hosts).map(move |host| (host, ranks))
+        });
+        hosts.flat_map(|(host, ranks)| std::iter::repeat_n(host, ranks as usize))
+    }
+}
+
+impl Block {
+    /// The first block of a list, and what follows it.
+    fn parse_first(text: &str) -> Option<(Self, &str)> {
+        let Some(numbers) = text.strip_prefix('(') else {
+            let (host, rest) = text.split_at(text.find(',').unwrap_or(text.len()));
+            let host: u32 = host.parse().ok()?;
+            return host.checked_add(1).map(|_| (Self { host, hosts: 1, ranks_per_host: 1 }, rest));
+        };
+        let (numbers, rest) = numbers.split_once(')')?;
+        let numbers: Result<Vec<u32>, ParseIntError> = numbers.split(',').map(str::parse).collect();
+        let [host, hosts, ranks_per_host] = numbers.ok()?.try_into().ok()?;
+        let is_good = hosts > 0 && ranks_per_host > 0 && host.checked_add(hosts).is_some();
+        is_good.then_some((Self { host, hosts, ranks_per_host }, rest))
+    }
+
+    fn parse_list(mut text: &str) -> Option<Vec<Self>> {
+        let mut blocks = Vec::new();
+        loop {
+            let (block, rest) = Self::parse_first(text)?;
+            blocks.push(block);
+            if rest.is_empty() {
+                return Some(blocks);
+            }
+            text = rest.strip_prefix(',')?;
+        }
     }
 }
 
@@ -157,22 +299,34 @@ mod tests {
     fn ranks_are_placed_as_the_launcher_says() {
         let hosts = |text: &str| -> Vec<u32> {
             let placement = Placement::parse(text).expect("a placement");
-            (0..8).map(|rank| placement.host_of(rank)).collect()
+            placement.hosts().take(8).collect()
         };
         assert_eq!(hosts("(vector,(0,2,4))"), [0, 0, 0, 0, 1, 1, 1, 1]);
         assert_eq!(hosts("(vector,(0,2,1))"), [0, 1, 0, 1, 0, 1, 0, 1], "round robin");
         assert_eq!(hosts("(vector,(0,1,1))"), [0; 8], "one process after the other on one host");
         assert_eq!(hosts("(vector,(0,1,2),(3,2,3))"), [0, 0, 3, 3, 3, 4, 4, 4]);
-        let listed = Placement::listed(&[0, 1, 0, 0, 1]);
-        assert_eq!((listed.neighbours(0, 5), listed.neighbours(4, 5)), (vec![0, 2, 3], vec![1, 4]));
-        assert_eq!(Placement::one_host(8).neighbours(5, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(Placement::parse("(vector,(0,2,1))").expect("a placement").neighbours(5, 8), [1, 3, 5, 7]);
+        // As Hydra 5 writes it.
+        assert_eq!(hosts("(vector,[(0,2,1)]x3,0)"), [0, 1, 0, 1, 0, 1, 0, 0]);
+        assert_eq!(hosts("(vector,0,(1,1,2),2)"), [0, 1, 1, 2, 0, 1, 1, 2]);
+        assert_eq!(hosts("(vector,[0,(1,1,2)]x2,5)"), [0, 1, 1, 0, 1, 1, 5, 0]);
+        assert_eq!(Placement::listed(&[0, 1, 0, 0, 1]).hosts().take(5).collect::<Vec<_>>(), [0, 1, 0, 0, 1]);
+        assert_eq!(Placement::one_host(8).hosts().take(9).collect::<Vec<_>>(), [0; 9]);
     }
 
     #[test]
     fn what_is_no_placement_is_none() {
         for text in ["", "(vector,)", "(vector,())", "(vector,(0,1))", "(vector,(0,0,1))", "(vector,(0,1,0))", "(vector,(0,1,x))"]
         {
+            assert_eq!(Placement::parse(text), None, "{text}");
+        }
+        for text in [
+            "(vector,[(0,1,1)]x0)",
+            "(vector,[(0,1,1)])",
+            "(vector,[]x2)",
+            "(vector,[0]x2,)",
+            "(vector,4294967295)",
+            "(vector,0;1)",
+        ] {
             assert_eq!(Placement::parse(text), None, "{text}");
         }
         assert_eq!(Placement::parse("(vector,(0,1,1,1))"), None);

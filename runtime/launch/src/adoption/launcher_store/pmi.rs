@@ -9,14 +9,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::OsClock;
-use crate::adoption::launcher_store::{KeyValue, Placement, StoreError};
+use crate::adoption::launcher_store::{JobFacts, KEY_BYTES, KeyValue, Placement, StoreError, StoreEvent, VALUE_BYTES};
 
 /// Bytes of an answer: the longest value of the servers that we know has 4,096.
 const ANSWER_BYTES_MAX: usize = 8192;
-
-/// Bytes of a key and of a value that are put: every server takes these.
-const KEY_BYTES: usize = 32;
-const VALUE_BYTES: usize = 256;
 
 /// Where servers say which ranks share a host.
 const MAPPING: &str = "PMI_process_mapping";
@@ -25,20 +21,19 @@ const MAPPING: &str = "PMI_process_mapping";
 pub(crate) struct Pmi {
     socket: OwnedFd,
     clock: OsClock,
-    rank: u32,
-    size: u32,
-    /// The name of the store, which is that of the job too.
-    store: String,
-    placement: Placement,
+    /// The name of the store is that of the job.
+    facts: JobFacts,
     /// What has come behind the last line.
     read: Vec<u8>,
+    /// Fences that this process has come to and whose end was not told yet: two, if a neighbour was the first to hear of the last one.
+    fences: u32,
 }
 
 impl Pmi {
     /// Begins to speak to the launcher that has started this process as `rank` of `size`.
     pub(crate) fn start(socket: OwnedFd, clock: OsClock, rank: u32, size: u32, until: Instant) -> Result<Self, StoreError> {
-        let (store, placement) = (String::new(), Placement::one_host(size));
-        let mut pmi = Self { socket, clock, rank, size, store, placement, read: Vec::new() };
+        let facts = JobFacts { rank, size, job: String::new(), placement: Placement::one_host(size) };
+        let mut pmi = Self { socket, clock, facts, read: Vec::new(), fences: 0 };
         pmi.ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", until)?;
         let maxes = pmi.ask("cmd=get_maxes", "maxes", until)?;
         for (name, needed) in [("keylen_max", KEY_BYTES), ("vallen_max", VALUE_BYTES)] {
@@ -48,12 +43,12 @@ impl Pmi {
             }
         }
         let name = pmi.ask("cmd=get_my_kvsname", "my_kvsname", until)?;
-        pmi.store = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
+        pmi.facts.job = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
         // A server that does not say has all ranks on one host, or the ranks will miss each other there.
         match pmi.get(0, MAPPING, until) {
             Ok(text) => {
                 let wrong = || StoreError::Answer(MAPPING.into(), text.clone());
-                pmi.placement = Placement::parse(&text).ok_or_else(wrong)?;
+                pmi.facts.placement = Placement::parse(&text).ok_or_else(wrong)?;
             }
             Err(StoreError::Refused(..)) => {}
             Err(error) => return Err(error),
@@ -65,13 +60,17 @@ impl Pmi {
     fn ask(&mut self, line: &str, kind: &str, until: Instant) -> Result<Answer, StoreError> {
         let what = line.split_whitespace().next().unwrap_or_default().trim_start_matches("cmd=").to_owned();
         self.send(line, &what, until)?;
-        let answer = Answer(self.receive(&what, until)?);
+        let mut answer = Answer(self.receive(&what, until)?);
+        while self.fences > 0 && answer.value("cmd") == Some("barrier_out") {
+            self.fences -= 1;
+            answer = Answer(self.receive(&what, until)?);
+        }
         if answer.value("cmd") != Some(kind) {
             return Err(answer.wrong(&what));
         }
         match answer.value("rc") {
             None | Some("0") => Ok(answer),
-            Some(_) => Err(StoreError::Refused(what, answer.value("msg").unwrap_or("it does not say why").into())),
+            Some(_) => Err(answer.refusal(&what)),
         }
     }
 
@@ -92,19 +91,29 @@ impl Pmi {
     /// The next line.
     fn receive(&mut self, what: &str, until: Instant) -> Result<String, StoreError> {
         loop {
+            if let Some(line) = self.next_line(what)? {
+                return Ok(line);
+            }
+            self.wait(PollFlags::IN, what, until)?;
+        }
+    }
+
+    /// The next line, if it has come.
+    fn next_line(&mut self, what: &str) -> Result<Option<String>, StoreError> {
+        loop {
             if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.read.drain(..=end).collect();
-                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
+                return Ok(Some(String::from_utf8_lossy(&line[..end]).into_owned()));
             }
             if self.read.len() > ANSWER_BYTES_MAX {
                 return Err(StoreError::Answer(what.into(), "more than the protocol allows".into()));
             }
-            self.wait(PollFlags::IN, what, until)?;
             let mut piece = [0; 1024];
             match recv(&self.socket, &mut piece[..], RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return Err(StoreError::Gone),
                 Ok((bytes, _)) => self.read.extend_from_slice(&piece[..bytes]),
-                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(None),
                 Err(error) => return Err(self.broken(error)),
             }
         }
@@ -133,42 +142,47 @@ impl Pmi {
 }
 
 impl KeyValue for Pmi {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.store
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError> {
         debug_assert!(key.len() <= KEY_BYTES && value.len() <= VALUE_BYTES && !value.contains(char::is_whitespace));
-        let line = format!("cmd=put kvsname={} key={key} value={value}", self.store);
+        let line = format!("cmd=put kvsname={} key={key} value={value}", self.facts.job);
         self.ask(&line, "put_result", until).map(drop)
     }
 
     fn get(&mut self, _owner: u32, key: &str, until: Instant) -> Result<String, StoreError> {
-        let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.store), "get_result", until)?;
+        let answer = self.ask(&format!("cmd=get kvsname={} key={key}", self.facts.job), "get_result", until)?;
         answer.value("value").map(str::to_owned).ok_or_else(|| answer.wrong("get"))
     }
 
-    fn fence(&mut self, until: Instant) -> Result<(), StoreError> {
-        match self.ask("cmd=barrier_in", "barrier_out", until) {
-            Err(StoreError::Silent(_)) => Err(StoreError::Incomplete),
-            answer => answer.map(drop),
+    fn arrive(&mut self, until: Instant) -> Result<(), StoreError> {
+        self.send("cmd=barrier_in", "barrier_in", until)?;
+        self.fences += 1;
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
+        let Some(line) = self.next_line("barrier_in")? else { return Ok(None) };
+        let answer = Answer(line);
+        match (answer.value("cmd"), answer.value("rc")) {
+            (Some("barrier_out"), None | Some("0")) if self.fences > 0 => {
+                self.fences -= 1;
+                Ok(Some(StoreEvent::Met))
+            }
+            (_, Some(code)) if code != "0" => Err(answer.refusal("barrier_in")),
+            _ => Err(answer.wrong("barrier_in")),
         }
     }
 
     fn leave(&mut self, until: Instant) {
         let _whatever_it_says = self.ask("cmd=finalize", "finalize_ack", until);
+    }
+
+    fn abort(&mut self, code: i32, until: Instant) {
+        // There is no answer.
+        let _unless_it_has_gone = self.send(&format!("cmd=abort exitcode={code}"), "abort", until);
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -182,6 +196,10 @@ struct Answer(String);
 impl Answer {
     fn value(&self, name: &str) -> Option<&str> {
         self.0.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    fn refusal(&self, what: &str) -> StoreError {
+        StoreError::Refused(what.into(), self.value("msg").unwrap_or("it does not say why").into())
     }
 
     fn wrong(&self, what: &str) -> StoreError {
@@ -232,10 +250,28 @@ mod tests {
     fn a_launcher_is_asked_for_the_job() {
         let (pmi, asked) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=0 msg=success value=(vector,(0,2,1))\n"]);
         let pmi = pmi.unwrap();
-        assert_eq!((pmi.job(), pmi.rank(), pmi.size(), pmi.placement().host_of(3)), ("kvs_1", 1, 4, 1));
+        let JobFacts { rank, size, job, placement } = pmi.facts();
+        assert_eq!((job.as_str(), *rank, *size, placement.hosts().nth(3)), ("kvs_1", 1, 4, Some(1)));
         assert_eq!(asked[3], "cmd=get kvsname=kvs_1 key=PMI_process_mapping");
         let (pmi, _) = start(&[INIT, MAXES, NAME, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"]);
-        assert_eq!(*pmi.unwrap().placement(), Placement::one_host(4), "nothing is said of hosts");
+        assert_eq!(pmi.unwrap().facts().placement, Placement::one_host(4), "nothing is said of hosts");
+    }
+
+    #[test]
+    fn ends_of_fences_are_told_one_by_one_and_none_hides_an_answer() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let clock = OsClock::start();
+        let facts = JobFacts { rank: 0, size: 2, job: "kvs_1".into(), placement: Placement::one_host(2) };
+        let mut pmi = Pmi { socket: ours.into(), clock, facts, read: Vec::new(), fences: 0 };
+        let until = clock.now() + LONG;
+        (0..2).for_each(|_| pmi.arrive(until).unwrap());
+        assert_eq!(pmi.hear(), Ok(None));
+        (&theirs).write_all(b"cmd=barrier_out\ncmd=barrier_out rc=0\n").unwrap();
+        assert_eq!([pmi.hear(), pmi.hear(), pmi.hear()], [Ok(Some(StoreEvent::Met)), Ok(Some(StoreEvent::Met)), Ok(None)]);
+        pmi.arrive(until).unwrap();
+        (&theirs).write_all(b"cmd=barrier_out\ncmd=get_result rc=0 value=x\ncmd=barrier_out\n").unwrap();
+        assert_eq!(pmi.get(0, "key", until), Ok("x".into()));
+        assert!(matches!(pmi.hear(), Err(StoreError::Answer(..))), "nobody waits for it");
     }
 
     #[test]

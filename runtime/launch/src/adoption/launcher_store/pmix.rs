@@ -2,71 +2,90 @@
 //!
 //! Calls of the library have no time limit, so that a thread makes them: who asks waits for its answer until a deadline.
 
+use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use pelago_base::Instant;
 use pelago_platform::Clock;
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 
 use crate::OsClock;
 use crate::adoption::launcher_store::pmix_library::{Answer, Library, NAME, WILDCARD};
-use crate::adoption::launcher_store::{KeyValue, Placement, StoreError};
+use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError, StoreEvent};
 
 /// A call of the library.
 type Call = Box<dyn FnOnce(&Library) + Send>;
+
+/// Calls that wait for the thread: a fence and what follows it.
+const CALLS_MAX: usize = 2;
 
 /// A connection to the launcher.
 pub(crate) struct Pmix {
     calls: SyncSender<Call>,
     clock: OsClock,
-    rank: u32,
-    size: u32,
-    job: String,
-    placement: Placement,
-    /// Hangs up when the launcher has gone.
-    hang_up: OwnedFd,
+    facts: JobFacts,
+    /// Hangs up when the launcher has gone, and has a byte when the fence is over.
+    signals: OwnedFd,
+    /// The other end.
+    signaller: Arc<OwnedFd>,
+    /// The ends of the fences that this process has come to: of the last one before it as well, if a neighbour was the first to hear of that.
+    fences: VecDeque<Receiver<Result<(), String>>>,
+    /// For calls while the thread waits in a fence.
+    library: Arc<Library>,
 }
 
 impl Pmix {
     /// Connects to the launcher that has started this process.
     pub(crate) fn start(clock: OsClock, until: Instant) -> Result<Self, StoreError> {
-        let system = |error| StoreError::System(-1, error);
-        let (hang_up, closed_when_lost) = pipe_with(PipeFlags::CLOEXEC).map_err(system)?;
-        let (calls, made) = sync_channel::<Call>(1);
+        let system = |error: Errno| StoreError::Library(NAME, format!("no socket for it: {error}"));
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (signals, signaller) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(system)?;
+        let signaller = Arc::new(signaller);
+        let shut_down_when_lost = signaller.try_clone().map_err(|error| StoreError::Library(NAME, error.to_string()))?;
+        let (calls, made) = sync_channel::<Call>(CALLS_MAX);
         let (started, starts) = sync_channel(1);
-        let serve = move || match Library::start(closed_when_lost) {
+        let serve = move || match Library::start(shut_down_when_lost).map(Arc::new) {
             Ok(library) => {
                 // Nobody waits for it any more if that fails.
-                let _ = started.send(Ok((library.job(), library.rank())));
+                let _ = started.send(Ok(library.clone()));
                 made.iter().for_each(|call| call(&library));
             }
             Err(error) => _ = started.send(Err(error)),
         };
         let thread = std::thread::Builder::new().name("pelago-pmix".into());
         thread.spawn(serve).map_err(|error| StoreError::Library(NAME, error.to_string()))?;
-        let (job, rank) = received(&starts, clock, "PMIx_Init", until)?.map_err(|error| StoreError::Library(NAME, error))?;
-        let placement = Placement::one_host(1);
-        let mut pmix = Self { calls, clock, rank, size: 0, job, placement, hang_up };
+        let library = received(&starts, clock, "PMIx_Init", until)?.map_err(|error| StoreError::Library(NAME, error))?;
+        let rank = library.rank();
+        let facts = JobFacts { rank, size: 0, job: library.job(), placement: Placement::one_host(1) };
+        let mut pmix = Self { calls, clock, facts, signals, signaller, fences: VecDeque::new(), library };
         let size = pmix.call("pmix.job.size", until, |library| library.number(WILDCARD, c"pmix.job.size"))?;
-        pmix.size =
+        pmix.facts.size =
             size.filter(|&size| rank < size).ok_or_else(|| StoreError::Answer("pmix.job.size".into(), format!("{size:?}")))?;
-        pmix.placement = pmix.placed(until)?;
+        pmix.facts.placement = pmix.placed(until)?;
         Ok(pmix)
     }
 
     /// Which ranks share a host.
     fn placed(&self, until: Instant) -> Result<Placement, StoreError> {
         let peers = self.call("pmix.lpeers", until, |library| library.text(WILDCARD, c"pmix.lpeers"))?.unwrap_or_default();
-        if peers.split(',').count() == self.size as usize {
-            return Ok(Placement::one_host(self.size));
+        let size = self.facts.size;
+        if peers.split(',').count() == size as usize {
+            return Ok(Placement::one_host(size));
         }
-        let hosts = (0..self.size).map(|rank| {
-            let host = self.call("pmix.nodeid", until, move |library| library.number(rank, c"pmix.nodeid"))?;
-            host.ok_or_else(|| StoreError::Answer("pmix.nodeid".into(), "no number".into()))
+        // Servers know the numbers of hosts for the processes of their own host alone. The numbers of names are the same on all processes, as all
+        // ask in the same order.
+        let mut names = HashMap::new();
+        let hosts = (0..size).map(|rank| {
+            let name = self.call("pmix.hname", until, move |library| library.text(rank, c"pmix.hname"))?;
+            let name = name.ok_or_else(|| StoreError::Answer("pmix.hname".into(), "something else than a text".into()))?;
+            let next = names.len() as u32;
+            Ok(*names.entry(name).or_insert(next))
         });
-        Ok(Placement::listed(&hosts.collect::<Result<Vec<_>, _>>()?))
+        Ok(Placement::listed(&hosts.collect::<Result<Vec<_>, StoreError>>()?))
     }
 
     fn call<T: Send + 'static>(
@@ -97,20 +116,8 @@ fn text(text: &str) -> CString {
 }
 
 impl KeyValue for Pmix {
-    fn rank(&self) -> u32 {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn job(&self) -> &str {
-        &self.job
-    }
-
-    fn placement(&self) -> &Placement {
-        &self.placement
+    fn facts(&self) -> &JobFacts {
+        &self.facts
     }
 
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError> {
@@ -124,18 +131,52 @@ impl KeyValue for Pmix {
         found.ok_or_else(|| StoreError::Answer("PMIx_Get".into(), "something else than a text".into()))
     }
 
-    fn fence(&mut self, until: Instant) -> Result<(), StoreError> {
-        match self.call("PMIx_Fence", until, Library::fence) {
-            Err(StoreError::Silent(_)) => Err(StoreError::Incomplete),
-            answer => answer,
+    fn arrive(&mut self, _until: Instant) -> Result<(), StoreError> {
+        let (ended, end) = sync_channel(1);
+        let signaller = self.signaller.clone();
+        let made = Box::new(move |library: &Library| {
+            // Nobody waits for it any more if one of these fails.
+            let _ = ended.send(library.fence().map_err(|status| library.error(status)));
+            let _ = send(&*signaller, &[0], SendFlags::NOSIGNAL);
+        });
+        self.calls.try_send(made).map_err(|_| StoreError::Silent("PMIx_Fence".into()))?;
+        self.fences.push_back(end);
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
+        // One byte for each fence.
+        match recv(&self.signals, &mut [0; 1][..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(StoreError::Gone),
+            Ok(_) => {}
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
+            Err(error) => return Err(StoreError::Library(NAME, error.to_string())),
         }
+        let answer = self.fences.pop_front().and_then(|end| end.try_recv().ok()).ok_or(StoreError::Gone)?;
+        answer.map(|()| Some(StoreEvent::Met)).map_err(|error| StoreError::Refused("PMIx_Fence".into(), error))
     }
 
     fn leave(&mut self, until: Instant) {
+        // A neighbour may have been the first to hear that the last fence is over.
+        for end in self.fences.drain(..) {
+            let _whatever_came_of_it = received(&end, self.clock, "PMIx_Fence", until);
+        }
         let _whatever_it_says = self.call("PMIx_Finalize", until, Library::finalize);
     }
 
+    fn abort(&mut self, code: i32, until: Instant) {
+        let (library, (done, is_done)) = (self.library.clone(), sync_channel(1));
+        // The thread of the other calls may wait in a fence.
+        let thread = std::thread::Builder::new().name("pelago-abort".into());
+        let made = move || {
+            let _unless_nobody_waits = done.send(library.abort(code));
+        };
+        if thread.spawn(made).is_ok() {
+            let _whatever_it_says = received(&is_done, self.clock, "PMIx_Abort", until);
+        }
+    }
+
     fn descriptor(&self) -> BorrowedFd<'_> {
-        self.hang_up.as_fd()
+        self.signals.as_fd()
     }
 }

@@ -2,17 +2,18 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_base::{Duration, Rank};
-use pelago_platform::Clock;
+use pelago_platform::{Clock, Fault};
 use pelago_shm::HostMemory;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::OsClock;
 use crate::adoption::AdoptionError;
-use crate::adoption::launcher_store::KeyValue;
-use crate::adoption::monitor::ring::{RingMonitor, sweep};
+use crate::adoption::launcher_store::{SharedStore, locked};
+use crate::adoption::monitor::exit_abort;
+use crate::adoption::monitor::ring::{LauncherLink, RingMonitor, exit_code, say, sweep};
 
 /// How long a rank that ends waits for the launcher to take notice.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_milliseconds(2000);
@@ -24,7 +25,7 @@ const STACK_BYTES: usize = 128 * 1024;
 pub(crate) struct RankMonitor {
     host: Arc<HostMemory>,
     rank: Rank,
-    store: Box<dyn KeyValue>,
+    store: SharedStore,
     call: Arc<MonitorSignal>,
     clock: OsClock,
 }
@@ -33,6 +34,8 @@ pub(crate) struct RankMonitor {
 pub(crate) struct MonitorSignal {
     event: OwnedFd,
     part: AtomicU32,
+    /// How many meetings the rank has come to that ranks of other hosts have to come to as well.
+    meetings: AtomicU64,
 }
 
 /// The part that a rank has in its job.
@@ -49,7 +52,7 @@ pub(crate) enum Participation {
 impl MonitorSignal {
     pub(crate) fn new() -> Result<Self, AdoptionError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(AdoptionError::system("eventfd2"))?;
-        Ok(Self { event, part: AtomicU32::new(Participation::Taken as u32) })
+        Ok(Self { event, part: AtomicU32::new(Participation::Taken as u32), meetings: AtomicU64::new(0) })
     }
 
     pub(crate) fn tell(&self, part: Participation) {
@@ -64,6 +67,11 @@ impl MonitorSignal {
             1 => Participation::Left,
             _ => Participation::Finished,
         }
+    }
+
+    /// How many meetings of several hosts the rank has come to.
+    pub(crate) fn meetings(&self) -> u64 {
+        self.meetings.load(Ordering::Acquire)
     }
 
     /// A descriptor that can be read when something was told since [`hear`](Self::hear).
@@ -81,23 +89,35 @@ impl RankMonitor {
     pub(crate) fn start(
         host: Arc<HostMemory>,
         rank: Rank,
-        store: Box<dyn KeyValue>,
+        store: SharedStore,
         failure_limit: Duration,
         clock: OsClock,
     ) -> Result<Self, AdoptionError> {
         let call = Arc::new(MonitorSignal::new()?);
-        let launcher = store.descriptor().try_clone_to_owned().map_err(|error| spawn_error(&error))?;
-        let watch = RingMonitor::new(host.clone(), rank, call.clone(), launcher, failure_limit, clock);
+        let launcher = locked(&store).descriptor().try_clone_to_owned().map_err(|error| spawn_error(&error))?;
+        let link = LauncherLink { store: store.clone(), descriptor: Some(launcher) };
+        let watch = RingMonitor::new(host.clone(), rank, call.clone(), link, failure_limit, clock);
         // It ends by itself when the rank has finished, and lives on with a process that has not.
         let thread = std::thread::Builder::new().name("pelago-monitor".into()).stack_size(STACK_BYTES);
         thread.spawn(move || watch.run()).map_err(|error| spawn_error(&error))?;
         Ok(Self { host, rank, store, call, clock })
     }
 
+    /// The rank has come to a meeting to which ranks of other hosts have to come as well: a fence of the launcher. The monitor thread notices
+    /// its end.
+    pub(crate) fn arrive(&self) {
+        let arrived = locked(&self.store).arrive(self.clock.now() + LEAVE_LIMIT);
+        self.call.meetings.fetch_add(1, Ordering::AcqRel);
+        if let Err(error) = arrived {
+            say(self.rank, &error.to_string());
+            self.host.fail(Fault::Aborted);
+        }
+    }
+
     /// The rank has finished: whatever it does from now on is its own business.
     pub(crate) fn finish(&mut self) {
         self.call.tell(Participation::Finished);
-        self.store.leave(self.clock.now() + LEAVE_LIMIT);
+        locked(&self.store).leave(self.clock.now() + LEAVE_LIMIT);
     }
 }
 
@@ -107,9 +127,15 @@ impl Drop for RankMonitor {
             return;
         }
         self.call.tell(Participation::Left);
-        // Without that, many a launcher kills the others before they can say why they end.
-        self.store.leave(self.clock.now() + LEAVE_LIMIT);
-        if self.host.job().fault().is_some() {
+        let fault = self.host.job().fault();
+        if let Some(fault) = fault.filter(|_| !self.host.is_whole_job()) {
+            // Ranks of other hosts do not see it.
+            exit_abort::at_exit(self.store.clone(), exit_code(fault), self.clock);
+        } else {
+            // Without that, many a launcher kills the others before they can say why they end.
+            locked(&self.store).leave(self.clock.now() + LEAVE_LIMIT);
+        }
+        if fault.is_some() {
             sweep(&self.host, self.rank);
         }
     }

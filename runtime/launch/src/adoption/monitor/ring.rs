@@ -21,7 +21,10 @@ use rustix::process::{Signal, getpid, kill_process, pidfd_send_signal};
 
 use crate::OsClock;
 use crate::adoption::PROCESS_KEY;
+use crate::adoption::hosts::order::HostOrder;
 use crate::adoption::launcher_store::pmi::timespec;
+use crate::adoption::launcher_store::{JobFacts, SharedStore, StoreError, StoreEvent, locked};
+use crate::adoption::monitor::exit_abort;
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::adoption::monitor::rank_monitor::{MonitorSignal, Participation};
 use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
@@ -36,8 +39,11 @@ pub(crate) struct RingMonitor {
     rank: Rank,
     clock: OsClock,
     call: Arc<MonitorSignal>,
-    /// Until it has hung up, or may.
-    launcher: Option<OwnedFd>,
+    launcher: LauncherLink,
+    /// How many meetings the launcher has told of to which the ranks of all hosts have come.
+    met: u64,
+    /// How often in succession a meeting was seen that a lost rank will never come to.
+    looks_at_meeting: u64,
     /// The ranks that this one monitors, in the order of the ring; all but the last are stopped.
     links: Vec<MonitoredRank>,
     /// How far behind this rank the last is that was looked at.
@@ -50,6 +56,13 @@ pub(crate) struct RingMonitor {
     /// When this process is ended, once the job is at fault.
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
+}
+
+/// The way to the launcher.
+pub(crate) struct LauncherLink {
+    pub(crate) store: SharedStore,
+    /// That of the store, until it has hung up, or may.
+    pub(crate) descriptor: Option<OwnedFd>,
 }
 
 /// A rank that this one monitors.
@@ -70,7 +83,7 @@ impl RingMonitor {
         host: Arc<HostMemory>,
         rank: Rank,
         call: Arc<MonitorSignal>,
-        launcher: OwnedFd,
+        launcher: LauncherLink,
         failure_limit: Duration,
         clock: OsClock,
     ) -> Self {
@@ -81,7 +94,9 @@ impl RingMonitor {
             rank,
             clock,
             call,
-            launcher: Some(launcher),
+            launcher,
+            met: 0,
+            looks_at_meeting: 0,
             links: Vec::new(),
             reach: 0,
             pause,
@@ -131,8 +146,10 @@ impl RingMonitor {
     fn wait(&mut self) {
         let due = [Some(self.look_at), self.terminate_at, self.kill_at].into_iter().flatten().min().unwrap_or(self.look_at);
         let left = timespec(due.since(self.clock.now()));
-        // The end of a connection is always told, and what a launcher says is for others.
-        let launcher = self.launcher.as_ref().map(|launcher| PollFd::new(launcher, PollFlags::empty()));
+        // The end of a connection is always told. What a launcher answers to a rank that leaves is for that.
+        let takes_part = self.call.part() == Participation::Taken;
+        let flags = if takes_part { PollFlags::IN } else { PollFlags::empty() };
+        let launcher = self.launcher.descriptor.as_ref().map(|launcher| PollFd::new(launcher, flags));
         let call = PollFd::new(self.call.event(), PollFlags::IN);
         let links = self.links.iter().map(|link| PollFd::new(&link.running, PollFlags::IN));
         let mut polled: Vec<PollFd<'_>> = links.chain([call]).chain(launcher).collect();
@@ -144,7 +161,7 @@ impl RingMonitor {
         }
         let told: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
         let (ended, others) = told.split_at(self.links.len());
-        let launcher_is_gone = others.get(1) == Some(&true);
+        let has_launcher_told = others.get(1) == Some(&true);
         let mut ended = ended.iter();
         let host = &self.host;
         self.links.retain(|link| {
@@ -154,13 +171,43 @@ impl RingMonitor {
             }
             !has_ended
         });
-        if launcher_is_gone {
-            self.launcher = None;
+        if has_launcher_told && !(takes_part && self.hear_launcher()) {
+            self.launcher.descriptor = None;
             if self.call.part() == Participation::Taken && self.host.job().fault().is_none() {
                 self.say("the launcher has gone");
                 self.host.fail(Fault::Aborted);
             }
         }
+    }
+
+    /// Takes what the launcher has told; whether it is still there.
+    fn hear_launcher(&mut self) -> bool {
+        let mut store = locked(&self.launcher.store);
+        let heard = store.hear().map(|event| match event {
+            // By the number that it has here.
+            Some(StoreEvent::Lost(process)) => {
+                Some(StoreEvent::Lost(HostOrder::of(&JobFacts { rank: process, ..store.facts().clone() }).rank))
+            }
+            other => other,
+        });
+        drop(store);
+        match heard {
+            Ok(None) => {}
+            Ok(Some(StoreEvent::Met)) => {
+                self.met += 1;
+                self.host.release(self.met);
+            }
+            Ok(Some(StoreEvent::Lost(rank))) => _ = self.host.mark_failed(Rank::new(rank)),
+            Ok(Some(StoreEvent::Aborted)) => self.host.fail(Fault::Aborted),
+            Ok(Some(StoreEvent::Over)) => self.launcher.descriptor = None,
+            Err(StoreError::Gone) => return false,
+            Err(error) => {
+                self.say(&error.to_string());
+                self.host.fail(Fault::Aborted);
+                self.launcher.descriptor = None;
+            }
+        }
+        true
     }
 
     /// Looks which ranks are stopped; those that have been for too long are ended, so that others may go on without them.
@@ -183,6 +230,19 @@ impl RingMonitor {
             ));
             let _unless_it_has_ended = pidfd_send_signal(&link.running, Signal::KILL);
         }
+        self.look_at_meeting();
+    }
+
+    /// Looks whether ranks wait in a meeting to which a lost rank would have to come: the fence of a launcher that does not know of the loss never
+    /// ends. They go on after the failure limit.
+    fn look_at_meeting(&mut self) {
+        let meeting = self.call.meetings();
+        let is_open = meeting > self.met && self.host.failed_ranks().next().is_some();
+        self.looks_at_meeting = if is_open { self.looks_at_meeting + 1 } else { 0 };
+        if self.looks_at_meeting > self.looks_max {
+            self.met = meeting;
+            self.host.release(meeting);
+        }
     }
 
     /// Ends this process if the job is at fault and the rank does not leave by itself, and those that cannot because they are stopped.
@@ -203,6 +263,9 @@ impl RingMonitor {
             sweep(&self.host, self.rank);
             if let (Some(fault), Participation::Taken) = (self.host.job().fault(), self.call.part()) {
                 tell_fault(self.rank, fault);
+                if !self.host.is_whole_job() {
+                    exit_abort::abort_now(&self.launcher.store, exit_code(fault), self.clock);
+                }
             }
             let _ = kill_process(getpid(), Signal::TERM);
         }
@@ -221,8 +284,16 @@ pub fn tell_fault(rank: Rank, fault: Fault) {
     }
 }
 
+/// With which code a launcher that is asked to end the job is to end, as the ranks do.
+pub(crate) fn exit_code(fault: Fault) -> i32 {
+    match fault {
+        Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
+        _ => 1,
+    }
+}
+
 /// A line in one piece: other ranks may write to the same place at the same time.
-fn say(rank: Rank, line: &str) {
+pub(crate) fn say(rank: Rank, line: &str) {
     // Whoever cannot hear it learns it from the rank's exit code.
     let _ = std::io::stderr().write_all(format!("pelago: rank {}: {line}\n", rank.number()).as_bytes());
 }
@@ -266,8 +337,12 @@ fn note_end(host: &HostMemory, rank: Rank) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;
     use std::process::{Child, Command};
+    use std::sync::Mutex;
+
+    use crate::adoption::launcher_store::{KeyValue, Placement};
 
     use pelago_shm::HostPlan;
     use rustix::event::Timespec;
@@ -275,6 +350,39 @@ mod tests {
 
     const ME: Rank = Rank::new(0);
     const LIMIT: Duration = Duration::from_milliseconds(80);
+
+    /// A launcher that says nothing until it hangs up.
+    struct SilentLauncher(UnixStream, JobFacts);
+
+    impl KeyValue for SilentLauncher {
+        fn facts(&self) -> &JobFacts {
+            &self.1
+        }
+
+        fn put(&mut self, _: &str, _: &str, _: Instant) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        fn get(&mut self, _: u32, _: &str, _: Instant) -> Result<String, StoreError> {
+            Err(StoreError::Gone)
+        }
+
+        fn arrive(&mut self, _: Instant) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
+            Err(StoreError::Gone)
+        }
+
+        fn leave(&mut self, _: Instant) {}
+
+        fn abort(&mut self, _: i32, _: Instant) {}
+
+        fn descriptor(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
 
     /// The monitor of rank 0 and other processes, which are the next ranks; the job is fault tolerant, so that no process is ended.
     struct Ring {
@@ -295,8 +403,11 @@ mod tests {
             host.set_fault_tolerant();
             let (theirs, ours) = UnixStream::pair().unwrap();
             let call = Arc::new(MonitorSignal::new().unwrap());
+            let descriptor = Some(ours.try_clone().unwrap().into());
+            let facts = JobFacts { rank: 0, size: ranks, job: String::new(), placement: Placement::one_host(ranks) };
+            let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(SilentLauncher(ours, facts)))), descriptor };
             // No look is ever due: the tests look when they want to.
-            let mut watch = RingMonitor::new(host.clone(), ME, call, ours.into(), LIMIT, OsClock::start());
+            let mut watch = RingMonitor::new(host.clone(), ME, call, ours, LIMIT, OsClock::start());
             watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);
             watch.reach_out();
             Self { host, watch, others, launcher: Some(theirs) }

@@ -10,7 +10,6 @@
 //! | `host_list` | the hosts that the user names, and the ranks of each |
 //! | `remote_shell` | commands on other hosts |
 //! | `protocol` | the messages between launcher and node daemons |
-//! | `network` | the addresses by which ranks of different hosts reach each other |
 //! | `state_machine` | the job state machine of several hosts: messages of hosts go in, messages to hosts come out |
 //! | `event_loop` | the loop of the launcher of the job |
 //! | `node_daemon` | the launcher on one host |
@@ -21,7 +20,6 @@
 
 mod event_loop;
 mod host_list;
-mod network;
 mod node_daemon;
 mod protocol;
 mod remote_shell;
@@ -33,7 +31,6 @@ use std::path::PathBuf;
 use pelago_platform::Clock;
 
 pub use crate::launcher::cluster::host_list::{HostList, HostListError};
-pub use crate::launcher::cluster::network::{IpNetwork, IpNetworkError};
 pub use crate::launcher::cluster::node_daemon::serve;
 pub use crate::launcher::cluster::remote_shell::command::{RemoteShell, RemoteShellError};
 
@@ -46,6 +43,7 @@ use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, system_calls};
 use crate::launcher::{LaunchError, LocalJob};
 use crate::system::job_key;
+use crate::system::network::IpNetwork;
 use crate::{OsClock, TransportChoice};
 
 /// A job to run on several hosts.
@@ -81,6 +79,9 @@ impl ClusterJob {
         let hosts = self.hosts.place(self.job.ranks)?;
         if hosts.len() > 1 && self.job.transport == TransportChoice::Shm {
             return Err(LaunchError::Apart(hosts.len()));
+        }
+        if hosts.len() > 1 && self.job.transport == TransportChoice::Ofi {
+            return Err(LaunchError::FabricApart(hosts.len()));
         }
         let uses_network = hosts.len() > 1 || self.job.transport.has_network();
         let way = uses_network.then(|| self.network.map_or(NetworkChoice::Common, NetworkChoice::Given));

@@ -13,14 +13,13 @@ use pelago_base::{Counters, Event, GlobalAddress, Rank};
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
+use crate::buffer::Buffer;
 use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
-use crate::memory::buffer::Buffer;
-use crate::order::chain::Terms;
 use crate::order::graph::{After, Order, Released};
 use crate::order::outcomes::{Failed, Outcome, Outcomes};
-use crate::order::record::{Audience, Posting, Record, Stage};
 use crate::progress::peers::{NOBODY, Peer, PeerNumber, Peers, Route};
 use crate::progress::port::Port;
+use crate::progress::record::{Audience, Posting, Record, Stage, Terms};
 use crate::progress::striping::Striping;
 use crate::progress::task::{Span, Task};
 use crate::shared::{Shared, capabilities};

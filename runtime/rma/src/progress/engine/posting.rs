@@ -5,8 +5,8 @@ use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Toke
 
 use super::Engine;
 use crate::order::graph::After;
-use crate::order::record::{Posting, Record, Stage};
 use crate::progress::peers::{PeerNumber, Route};
+use crate::progress::record::{Posting, Record, Stage};
 use crate::progress::striping::Striping;
 use crate::progress::task::Task;
 use crate::shared::Shared;

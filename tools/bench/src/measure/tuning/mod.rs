@@ -8,10 +8,8 @@
 //! |---|---|
 //! | this file | the rows, and what communication threads do |
 //! | `queue` | the command queue |
-//! | `steps` | the steps, and the conditions of the paper |
 
 mod queue;
-pub(crate) mod steps;
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -21,11 +19,11 @@ use std::thread::{self, Thread};
 use pelago::{Context, GlobalAddress, GlobalPtr};
 
 use self::queue::{Descriptor, Queue, pause};
-use self::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads, conditions};
 use super::REPETITIONS;
+use crate::comparison::{Comparison, Side};
 use crate::error::{Error, Result, check};
-use crate::rank::comparison::{Comparison, Side};
 use crate::rank::context::RankContext;
+use crate::settings::{Atomics, Descriptors, Serving, Steps, Submission, Threads, conditions};
 
 /// The word that is counted up, and the one that is counted up by ranks that disturb.
 const WORD: u32 = 0;
@@ -85,22 +83,16 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
 }
 
 fn measure_all(stage: &RankContext<'_>, agents: &Agents, over: GlobalPtr<u64>) -> Result<()> {
-    let asked = stage.arguments.steps;
-    let conditions = match asked {
-        Some(steps) => vec![("asked", steps)],
-        None => conditions().to_vec(),
-    };
-    for kind in [Kind::Remote, Kind::Local] {
-        for &(name, steps) in &conditions {
-            measure(stage, agents, kind, (name, steps), over)?;
+    let disturbed = |serving| Steps { serving, ..Steps::default() };
+    let served = [("together", disturbed(Serving::Together)), ("apart", disturbed(Serving::Apart))];
+    let asked = stage.settings.steps.map(|steps| [("asked", steps)]);
+    for kind in [Kind::Remote, Kind::Local, Kind::Disturbed] {
+        let all = if kind == Kind::Disturbed { &served[..] } else { &conditions() };
+        for &condition in asked.as_ref().map_or(all, |asked| &asked[..]) {
+            measure(stage, agents, kind, condition, over)?;
         }
     }
-    let disturbed = |serving| Steps { serving, ..Steps::default() };
-    let conditions = match asked {
-        Some(steps) => vec![("asked", steps)],
-        None => vec![("together", disturbed(Serving::Together)), ("apart", disturbed(Serving::Apart))],
-    };
-    conditions.into_iter().try_for_each(|condition| measure(stage, agents, Kind::Disturbed, condition, over))
+    Ok(())
 }
 
 /// Measures one condition beside the library as it is.
@@ -264,8 +256,7 @@ impl Agents {
         let locked = steps.threads == Threads::Many;
         let number = self.queue.post(descriptor, locked);
         let result = self.queue.complete(number, locked, || self.failed.load(Acquire));
-        result
-            .ok_or_else(|| self.failure().err().unwrap_or(Error::Library(pelago::Error::Invalid("a communication thread ended"))))
+        result.ok_or_else(|| self.failure().err().unwrap_or_else(ended))
     }
 
     /// The work of a communication thread, until the end.
@@ -341,7 +332,7 @@ impl Agents {
                 return Ok(word as u32);
             }
             if self.failed.load(Relaxed) {
-                return Err(Error::Library(pelago::Error::Invalid("a communication thread ended")));
+                return Err(ended());
             }
             meanwhile()?;
             context.progress();
@@ -378,6 +369,11 @@ impl Agents {
     fn failure(&self) -> Result<()> {
         self.failure.lock().expect("nobody panics with it").take().map_or(Ok(()), Err)
     }
+}
+
+/// Why a command has no result, if its thread has not said more.
+fn ended() -> Error {
+    Error::Library(pelago::Error::Invalid("a communication thread ended"))
 }
 
 /// Ends the communication threads when dropped.

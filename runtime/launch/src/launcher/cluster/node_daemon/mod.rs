@@ -2,7 +2,6 @@
 
 mod controller;
 
-use std::fs::{read_link, read_to_string};
 use std::io::{IsTerminal, stdin, stdout};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +14,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Rlimit;
 
 use crate::OsClock;
-use crate::launcher::cluster::network::{HostAddresses, IpNetwork};
 use crate::launcher::cluster::node_daemon::controller::{NodeDaemon, StartCommand};
 use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, VERSION};
 use crate::launcher::job::controller::Controller;
@@ -26,6 +24,7 @@ use crate::launcher::system::call_error::NamedCall;
 use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
 use crate::launcher::{LaunchError, LocalJob};
 use crate::system::job_key;
+use crate::system::network::HostAddresses;
 
 /// Runs the node daemon of a host. Commands of the launcher of the job arrive on standard input; events and output go to standard output.
 ///
@@ -41,7 +40,7 @@ pub fn serve() -> Result<(), LaunchError> {
     let clock = OsClock::start();
     let (input, output) = (stdin().as_fd().try_clone_to_owned()?, stdout().as_fd().try_clone_to_owned()?);
     let mut daemon = NodeDaemon::new(input, output, clock.now())?;
-    daemon.send(&FromHost::Hello { version: VERSION.into(), reachable: reachable()? });
+    daemon.send(&FromHost::Hello { version: VERSION.into(), reachable: HostAddresses::here(ADDRESSES_MAX)? });
     let Some(plan) = wait(&mut daemon, clock, NodeDaemon::take_plan)? else { return Ok(()) };
     let part = match PreparedHost::prepare(*plan) {
         Ok(part) => part,
@@ -149,18 +148,4 @@ fn listen(daemon: &mut NodeDaemon, clock: OsClock) {
 fn pause(daemon: &NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
     let pause = daemon.next_deadline().map_or(Duration::ZERO, |deadline| deadline.since(clock.now()));
     Ok(sleep(pause, daemon.interest())?)
-}
-
-/// Where this host can be reached.
-fn reachable() -> std::io::Result<HostAddresses> {
-    let network = |interface: if_addrs::Interface| match interface.addr {
-        if_addrs::IfAddr::V4(v4) => IpNetwork { address: v4.ip.into(), prefix_bits: v4.prefixlen },
-        if_addrs::IfAddr::V6(v6) => IpNetwork { address: v6.ip.into(), prefix_bits: v6.prefixlen },
-    };
-    let interfaces = if_addrs::get_if_addrs()?.into_iter().filter(if_addrs::Interface::is_oper_up);
-    // One kernel, and one network of that kernel, which has a loopback of its own.
-    let kernel = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let network_of_kernel = read_link("/proc/self/ns/net").unwrap_or_default();
-    let machine = format!("{} {}", kernel.trim(), network_of_kernel.display());
-    Ok(HostAddresses { machine, addresses: interfaces.map(network).take(ADDRESSES_MAX).collect() })
 }

@@ -10,8 +10,8 @@ use pelago_shm::RankStage;
 use serde::{Deserialize, Serialize};
 
 use crate::TransportChoice;
-use crate::launcher::cluster::network::HostAddresses;
 use crate::launcher::job::state_machine::ProcessEnd;
+use crate::system::network::HostAddresses;
 
 /// Both sides must be of the same version: what they say changes with it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use pelago_base::{Instant, Rank};
 
 use crate::launcher::cluster::host_list::HostRanks;
-use crate::launcher::cluster::network::HostAddresses;
 use crate::launcher::job::outcome::{ProcessLocation, RankProcess};
 use crate::launcher::job::state_machine::Census;
 use crate::launcher::limits::HOST_START;
+use crate::system::network::HostAddresses;
 
 /// The state of one host.
 pub(crate) struct HostState {

@@ -21,12 +21,12 @@ use pelago_shm::RankStage;
 use rustix::io::Errno;
 
 use crate::launcher::cluster::host_list::HostRanks;
-use crate::launcher::cluster::network::{IpNetwork, choose};
 use crate::launcher::cluster::protocol::message::{FromHost, HostAssignment, JobDescription, ToHost, VERSION, WireFault};
 use crate::launcher::cluster::state_machine::host::{HostPhase, HostState};
 use crate::launcher::job::outcome::JobOutcome;
 use crate::launcher::job::state_machine::{Census, JobStateMachine, RankAction};
 use crate::launcher::limits::{HOST_LEAVE, HOST_START, PING, PINGS_MAX};
+use crate::system::network::{IpNetwork, choose};
 
 /// What to do about a host, by its place among the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use pelago_shm::RankStage;
 
 use super::*;
 use crate::TransportChoice;
-use crate::launcher::cluster::network::HostAddresses;
 use crate::launcher::job::outcome::{FailureCause, ProcessLocation, RankProcess};
 use crate::launcher::job::state_machine::{JobLimits, ProcessEnd};
+use crate::system::network::HostAddresses;
 
 fn at(milliseconds: u64) -> Instant {
     Instant::ZERO + Duration::from_milliseconds(milliseconds)

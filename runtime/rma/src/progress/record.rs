@@ -1,8 +1,9 @@
 //! What is kept of an operation until it ends.
 
 use pelago_base::AddressLayout;
-use pelago_platform::Failure;
+use pelago_platform::{Failure, Rail};
 
+use crate::order::graph::After;
 use crate::progress::peers::{NOBODY, PeerNumber};
 use crate::progress::task::Task;
 
@@ -49,6 +50,20 @@ pub(crate) enum Posting {
     Open,
     /// Yes: all of it is with the transport, and nothing but the loss of the peer can make it fail.
     Orderly,
+}
+
+/// On what terms an operation is issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// What it takes effect after.
+    pub(crate) after: After,
+    /// By which rail it goes, if not by the one that is best.
+    pub(crate) rail: Option<Rail>,
+}
+
+impl Terms {
+    /// None: it may go the direct way.
+    pub(crate) const FREE: Self = Self { after: After::Nothing, rail: None };
 }
 
 /// Who learns how an operation ended.

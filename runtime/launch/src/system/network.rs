@@ -1,20 +1,21 @@
-//! By which network the ranks of several hosts reach each other.
+//! The addresses of a host, and the network by which the ranks of several hosts reach each other.
 
 use std::fmt;
+use std::fs::{read_link, read_to_string};
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// An address with the network that it belongs to: the first bits, which all addresses there have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize))]
 pub struct IpNetwork {
     pub(crate) address: IpAddr,
     pub(crate) prefix_bits: u8,
 }
 
 /// What a host says about where it can be reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HostAddresses {
     /// The same for two hosts if they are one machine and share its loopback.
     pub(crate) machine: String,
@@ -55,6 +56,23 @@ impl IpNetwork {
 }
 
 impl HostAddresses {
+    /// Those of this host, at most so many.
+    ///
+    /// # Errors
+    /// The system does not list its interfaces.
+    pub(crate) fn here(addresses_max: usize) -> std::io::Result<Self> {
+        let network = |interface: if_addrs::Interface| match interface.addr {
+            if_addrs::IfAddr::V4(v4) => IpNetwork { address: v4.ip.into(), prefix_bits: v4.prefixlen },
+            if_addrs::IfAddr::V6(v6) => IpNetwork { address: v6.ip.into(), prefix_bits: v6.prefixlen },
+        };
+        let interfaces = if_addrs::get_if_addrs()?.into_iter().filter(if_addrs::Interface::is_oper_up);
+        // One kernel, and one network of that kernel, which has a loopback of its own.
+        let kernel = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let network_of_kernel = read_link("/proc/self/ns/net").unwrap_or_default();
+        let machine = format!("{} {}", kernel.trim(), network_of_kernel.display());
+        Ok(Self { machine, addresses: interfaces.map(network).take(addresses_max).collect() })
+    }
+
     fn first(&self, good: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
         self.addresses.iter().map(|network| network.address).find(|address| good(*address))
     }

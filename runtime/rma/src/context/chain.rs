@@ -4,22 +4,8 @@ use pelago_base::GlobalAddress;
 use pelago_platform::Rail;
 
 use crate::order::graph::After;
-use crate::order::handle::Handle;
-use crate::{Context, Error, Result};
-
-/// On what terms an operation is issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
-    /// What it takes effect after.
-    pub(crate) after: After,
-    /// By which rail it goes, if not by the one that is best.
-    pub(crate) rail: Option<Rail>,
-}
-
-impl Terms {
-    /// None: it may go the direct way.
-    pub(crate) const FREE: Self = Self { after: After::Nothing, rail: None };
-}
+use crate::progress::record::Terms;
+use crate::{Context, Error, Handle, Result};
 
 /// Operations that take effect after others, or that go by a rail; made by [`Context::after`], [`Context::after_all`] and [`Context::on`].
 ///

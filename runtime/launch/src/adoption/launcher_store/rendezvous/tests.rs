@@ -1,0 +1,207 @@
+//! Threads as processes that meet: who comes, who does not know the secret, who is missing or ends.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use pelago_base::Duration;
+use pelago_platform::Clock;
+
+use crate::adoption::launcher_store::rendezvous::client::{PROCESSES_MAX, Rendezvous};
+use crate::adoption::launcher_store::{KeyValue, StoreError, StoreEvent, fence};
+use crate::rank::environment::RendezvousPoint;
+use crate::{OsClock, SecretSource};
+
+const LONG: Duration = Duration::from_milliseconds(20_000);
+const SHORT: Duration = Duration::from_milliseconds(300);
+
+/// A place that nobody else has.
+fn point(size: u32) -> RendezvousPoint {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = free.local_addr().unwrap().port();
+    RendezvousPoint { size, address: "127.0.0.1".into(), port, secret: secret('7') }
+}
+
+fn secret(digit: char) -> SecretSource {
+    SecretSource::Text(digit.to_string().repeat(32))
+}
+
+fn come(point: &RendezvousPoint, rank: u32, limit: Duration) -> Result<Rendezvous, StoreError> {
+    let clock = OsClock::start();
+    Rendezvous::start(point, rank, clock, clock.now() + limit)
+}
+
+/// What each of these processes does; process 0 comes last.
+fn all<T: Send>(point: &RendezvousPoint, ranks: &[u32], act: impl Fn(u32) -> T + Sync) -> Vec<T> {
+    assert!(point.size as usize >= ranks.len());
+    std::thread::scope(|threads| {
+        let started: Vec<_> = ranks
+            .iter()
+            .rev()
+            .map(|&rank| {
+                threads.spawn({
+                    let act = &act;
+                    move || act(rank)
+                })
+            })
+            .collect();
+        started.into_iter().rev().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn until() -> pelago_base::Instant {
+    OsClock::start().now() + LONG
+}
+
+/// The next thing that the server tells.
+fn hear(store: &mut Rendezvous) -> Result<StoreEvent, StoreError> {
+    loop {
+        if let Some(event) = store.hear()? {
+            return Ok(event);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+fn error(result: Result<Rendezvous, StoreError>) -> String {
+    result.err().expect("no rendezvous").to_string()
+}
+
+#[test]
+fn processes_meet_and_find_what_others_left() {
+    let point = point(4);
+    let jobs = all(&point, &[0, 1, 2, 3], |rank| {
+        let clock = OsClock::start();
+        let mut store = come(&point, rank, LONG).unwrap();
+        let until = clock.now() + LONG;
+        store.put(&format!("key-{rank}"), &format!("value-{rank}"), until).unwrap();
+        fence(&mut store, clock, until).unwrap();
+        for other in 0..4 {
+            assert_eq!(store.get(other, &format!("key-{other}"), until).unwrap(), format!("value-{other}"));
+        }
+        assert!(store.get(0, "absent", until).is_err());
+        fence(&mut store, clock, until).unwrap();
+        let facts = store.facts().clone();
+        assert_eq!((facts.rank, facts.size), (rank, 4));
+        assert_eq!(facts.placement.hosts().take(4).collect::<Vec<_>>(), [0; 4], "one machine");
+        store.leave(until);
+        facts.job
+    });
+    assert!(jobs.iter().all(|job| *job == jobs[0] && job.starts_with("rendezvous-")));
+}
+
+#[test]
+fn a_process_that_ends_is_told_of_and_not_awaited() {
+    let point = point(3);
+    all(&point, &[0, 1, 2], |rank| {
+        let mut store = come(&point, rank, LONG).unwrap();
+        if rank == 1 {
+            return;
+        }
+        store.arrive(until()).unwrap();
+        let told = [hear(&mut store).unwrap(), hear(&mut store).unwrap()];
+        assert_eq!(told, [StoreEvent::Lost(1), StoreEvent::Met]);
+        store.leave(until());
+    });
+}
+
+#[test]
+fn the_end_of_process_0_is_its_loss_unless_it_has_left() {
+    let point = point(3);
+    all(&point, &[0, 1, 2], |rank| {
+        let mut store = come(&point, rank, LONG).unwrap();
+        if rank == 0 {
+            store.leave(until());
+            return;
+        }
+        assert_eq!(hear(&mut store), Ok(StoreEvent::Over));
+        store.leave(until());
+    });
+}
+
+#[test]
+fn whoever_aborts_tells_all_others() {
+    let point = point(3);
+    all(&point, &[0, 1, 2], |rank| {
+        let mut store = come(&point, rank, LONG).unwrap();
+        if rank == 2 {
+            store.abort(3, until());
+        } else {
+            assert_eq!(hear(&mut store), Ok(StoreEvent::Aborted));
+        }
+        fence(&mut store, OsClock::start(), until()).map_err(drop).ok();
+        store.leave(until());
+    });
+}
+
+#[test]
+fn processes_that_do_not_come_are_named() {
+    let point = point(4);
+    for why in all(&point, &[0, 2], |rank| error(come(&point, rank, SHORT))) {
+        assert!(why.starts_with("ranks 1, 3 did not come within the start limit"), "{why}");
+    }
+    let why = error(come(&RendezvousPoint { size: 2, ..point.clone() }, 1, SHORT));
+    assert!(why.starts_with("rank 0 does not listen at 127.0.0.1 port"), "{why}");
+}
+
+#[test]
+fn who_does_not_know_the_secret_is_sent_away() {
+    let point = point(2);
+    let whys = all(&point, &[0, 1], |rank| {
+        let wrong = RendezvousPoint { secret: secret('8'), ..point.clone() };
+        error(come(if rank == 0 { &point } else { &wrong }, rank, SHORT + SHORT))
+    });
+    assert!(whys[0].starts_with("rank 1 did not come"), "{whys:?}");
+    assert!(whys[1].contains("has closed the connection: is PELAGO_SECRET the same"), "{whys:?}");
+}
+
+#[test]
+fn who_contradicts_process_0_is_refused() {
+    let point = point(2);
+    let whys = all(&point, &[0, 1], |rank| {
+        let other = RendezvousPoint { size: 2 + rank, ..point.clone() };
+        error(come(&other, rank, SHORT + SHORT))
+    });
+    assert!(whys[1].starts_with("rank 1 belongs to a job of 3 ranks"), "{whys:?}");
+}
+
+#[test]
+fn strangers_neither_hold_nor_delay_a_rendezvous() {
+    let point = point(2);
+    all(&point, &[0, 1], |rank| {
+        if rank == 0 {
+            drop(come(&point, 0, LONG).unwrap());
+            return;
+        }
+        let connect = || loop {
+            if let Ok(stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, point.port)) {
+                return stream;
+            }
+        };
+        let silent: Vec<_> = (0..80).map(|_| connect()).collect();
+        let mut loud = connect();
+        // 32 bytes of greeting are answered by nonsense of the right length.
+        loud.write_all(&[0x55; 40]).unwrap();
+        let mut heard = Vec::new();
+        let _until_it_is_closed = loud.read_to_end(&mut heard);
+        assert_eq!(heard.len(), 32, "nothing but the greeting");
+        drop(come(&point, 1, LONG).unwrap());
+        drop(silent);
+    });
+}
+
+#[test]
+fn what_listens_there_and_is_no_rank_is_told_apart() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let point = RendezvousPoint { port, ..point(2) };
+    std::thread::spawn(move || listener.accept().unwrap().0.write_all(&[b'x'; 64]));
+    let why = error(come(&point, 1, LONG));
+    assert!(why.contains("is not rank 0 of this job"), "{why}");
+    let held = TcpListener::bind(("0.0.0.0", 0)).unwrap();
+    let why = error(come(&RendezvousPoint { port: held.local_addr().unwrap().port(), ..point.clone() }, 0, SHORT));
+    assert!(why.starts_with("rank 0 cannot listen at port"), "{why}");
+    let why = error(come(&RendezvousPoint { size: PROCESSES_MAX + 1, ..point.clone() }, 0, SHORT));
+    assert!(why.starts_with("4097 processes are more than the 4096"), "{why}");
+    let why = error(come(&RendezvousPoint { secret: SecretSource::Text("x".into()), ..point }, 0, SHORT));
+    assert!(why.starts_with("PELAGO_SECRET has to be 32"), "{why}");
+}

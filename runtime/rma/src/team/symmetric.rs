@@ -1,0 +1,81 @@
+//! Memory that all ranks allocate together.
+
+use core::marker::PhantomData;
+
+use pelago_base::{Rank, SegmentId};
+use pelago_memory::{CellSlice, Pod};
+
+use crate::memory::segment::{known, offset_of, own};
+use crate::{GlobalPtr, World};
+
+/// Values that every rank of the job has, at the same place of its memory; made by [`World::alloc`].
+///
+/// Dropping it is not collective: the memory is used again when all ranks have dropped theirs and one allocates again.
+pub struct Symmetric<'w, T> {
+    world: &'w World,
+    slot: usize,
+    offset: u64,
+    length: usize,
+    /// Whether writes to it wake nobody.
+    is_quiet: bool,
+    first: PhantomData<fn() -> T>,
+}
+
+impl<'w, T: Pod> Symmetric<'w, T> {
+    pub(crate) fn new(world: &'w World, slot: usize, offset: u64, length: usize) -> Self {
+        Self { world, slot, offset, length, is_quiet: false, first: PhantomData }
+    }
+
+    /// Promises that no thread of this rank waits for what others write to its values, neither by [`wait_until`](crate::Context::wait_until) nor
+    /// by [`wait_for`](crate::Context::wait_for): then a rank that waits for something else sleeps on. For tables and queues that are asked,
+    /// not waited for.
+    ///
+    /// Whole pages are quiet, and of one memory at a time; where that cannot be, and where writes come by a transport, the rank is woken
+    /// as before, and looks in vain.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        let bytes = self.length * size_of::<T>();
+        let (reach, rank) = (&self.world.reach, self.world.rank());
+        let own = reach.cells(self.world.own_address(SegmentId::SYMMETRIC, self.offset), bytes as u64);
+        if let (Some(bell), Some(cells)) = (reach.bell(rank), own) {
+            self.is_quiet = bell.hush(cells.pointer().as_ptr(), bytes);
+        }
+        self
+    }
+
+    /// How many values each rank has.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether each rank has no value.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The value at `index` of `rank`. Cost: arithmetic; no rank is asked.
+    ///
+    /// # Panics
+    /// `index` is past the end, or the job has no such rank.
+    #[inline]
+    pub fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
+        let offset = self.offset + offset_of::<T>(index, self.length);
+        let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
+        known(address.unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// This rank's own values.
+    #[inline]
+    pub fn local(&self) -> CellSlice<'_, T> {
+        own(self.world, SegmentId::SYMMETRIC, self.offset, self.length)
+    }
+}
+
+impl<T> Drop for Symmetric<'_, T> {
+    fn drop(&mut self) {
+        if let Some(bell) = self.world.reach.bell(self.world.rank()).filter(|_| self.is_quiet) {
+            bell.listen();
+        }
+        self.world.drop_symmetric(self.slot);
+    }
+}

@@ -1,0 +1,90 @@
+//! The part of the command line that each rank is told.
+
+mod steps;
+
+use clap::{Args, ValueEnum};
+
+pub(crate) use self::steps::conditions;
+pub use self::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads};
+
+/// Sizes that put and get are measured with unless the command line names others.
+pub(crate) const BYTES_DEFAULT: [u64; 11] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
+
+/// The largest transfer that is measured: both ends and the program's copy must fit the memory of a small machine.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// The edge of the cube unless the command line says otherwise.
+pub(crate) const EDGE_DEFAULT: u64 = 128;
+
+/// The longest edge of the cube whose faces are transferred: 8 GiB of values.
+const EDGE_MAX: u64 = 1024;
+
+/// How ranks measure: the part of the command line that each is told.
+#[derive(Args, Clone, Debug)]
+pub struct Settings {
+    /// How ranks reach each other, and so what the raw limits are: the memory that they share, or plain UDP sockets
+    #[arg(long, value_enum, default_value_t)]
+    pub transport: Transport,
+    /// Sizes of put and get: multiples of 8, also with K, M or G [default: 8 to 16M]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
+    pub bytes: Vec<u64>,
+    /// Edge of the cube of numbers whose faces are transferred
+    #[arg(long, value_name = "N", default_value_t = EDGE_DEFAULT, value_parser = clap::value_parser!(u64).range(3..=EDGE_MAX))]
+    pub edge: u64,
+    /// Steps of tuning: submission=direct|progress-thread|bypass, descriptors=prepared|built, threads=one|many, atomics=nic|progress-thread,
+    /// serving=together|apart [default: all conditions of paper E]
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub steps: Option<Steps>,
+}
+
+/// How ranks reach each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// What suits ranks of one host: shared memory.
+    #[default]
+    Auto,
+    /// Shared memory.
+    Shm,
+    /// Datagrams, on this host too.
+    Udp,
+}
+
+impl Settings {
+    /// The sizes of put and get.
+    pub(crate) fn sizes(&self) -> &[u64] {
+        if self.bytes.is_empty() { &BYTES_DEFAULT } else { &self.bytes }
+    }
+
+    /// The arguments from which a rank reads them.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![format!("--transport={}", self.transport.name()), format!("--edge={}", self.edge)];
+        arguments.extend(self.steps.map(|steps| format!("--steps={steps}")));
+        if !self.bytes.is_empty() {
+            let sizes: Vec<_> = self.bytes.iter().map(ToString::to_string).collect();
+            arguments.push(format!("--bytes={}", sizes.join(",")));
+        }
+        arguments
+    }
+}
+
+impl Transport {
+    /// As rows and launchers name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto | Self::Shm => "shm",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((end, 'K' | 'k')) => (&text[..end], 10),
+        Some((end, 'M' | 'm')) => (&text[..end], 20),
+        Some((end, 'G' | 'g')) => (&text[..end], 30),
+        _ => (text, 0),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+    let bytes = bytes.filter(|bytes| (8..=BYTES_MAX).contains(bytes) && bytes.is_multiple_of(8));
+    bytes.ok_or_else(|| "a size is a multiple of 8 bytes up to 1G, such as 8,64K,1M".into())
+}

@@ -1,0 +1,420 @@
+//! The poster's side: accesses to the memory of peers, requests to their owners, and answers.
+
+use pelago_base::{Failure, GlobalAddress};
+use pelago_memory::{Cells, Region};
+use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, limits};
+use zerocopy::IntoBytes;
+
+use super::{Engine, Known, Path, Posted, Then, Use, Way, What};
+use crate::fabric::{Refusal, Remote};
+use crate::limits::{REGIONS_KNOWN_MAX, REQUESTS_MAX};
+use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
+
+/// Where an access goes: the first address of the region, and the place in it.
+type Target = (u64, Remote);
+
+impl Engine {
+    pub(crate) fn post(&mut self, peer: usize, operation: Operation<'_>, flags: Flags, token: Token) -> Result<(), PostError> {
+        if !self.is_connected(peer) {
+            return Err(PostError::Unknown(Endpoint(peer as u32)));
+        }
+        // It holds also if the operation is refused.
+        self.peers[peer].fence |= flags.fence;
+        let bytes = match operation {
+            Operation::Write { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
+                return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::Put { from: local, .. } | Operation::Get { to: local, .. } => local.bytes() as u64,
+            Operation::Copy { bytes, .. } => bytes,
+            Operation::Write { .. } | Operation::Atomic { .. } => 0,
+        };
+        if bytes > self.port.message_bytes_max() {
+            return Err(PostError::TooLong(bytes as usize));
+        }
+        if self.accepted == limits::COMPLETIONS_MAX {
+            return Err(PostError::Full);
+        }
+        self.accepted += 1;
+        let fence = std::mem::take(&mut self.peers[peer].fence);
+        let (what, written) = match operation {
+            Operation::Write { to, bytes } => (What::Write { to, bytes: Box::default() }, bytes),
+            Operation::Put { from, to } => (What::Put { from: from.into(), to, source: GlobalAddress::NULL }, &[][..]),
+            Operation::Get { from, to } => (What::Get { from, to }, &[][..]),
+            Operation::Copy { from, to, bytes } => (What::Copy { from, to, bytes }, &[][..]),
+            Operation::Atomic { at, width, operator, operand } => (What::Atomic { at, width, operator, operand }, &[][..]),
+            Operation::Sized(_) => return Err(PostError::Sizes),
+        };
+        let key = self.operations.insert(Posted {
+            what,
+            peer,
+            then: Then::Complete { token, peer, start: None },
+            flags: Flags { fence, ..flags },
+            begun: false,
+            path: Path::Undecided,
+            next: 0,
+            is_sent: false,
+            unanswered: 0,
+            result: Ok(0),
+        });
+        if let What::Write { to, .. } = self.operations[key].what
+            && self.write_now(key, to, written)
+        {
+            return Ok(());
+        }
+        if let What::Write { bytes, .. } = &mut self.operations[key].what {
+            *bytes = written.into();
+        }
+        self.peers[peer].queue.push_back(key);
+        self.busy.insert(peer);
+        self.issue_all(peer);
+        Ok(())
+    }
+
+    /// Writes bytes at once, if nothing is in their way: they are copied once, to the slot that they leave from.
+    fn write_now(&mut self, key: usize, to: GlobalAddress, bytes: &[u8]) -> bool {
+        let (peer, fence) = (self.operations[key].peer, self.operations[key].flags.fence);
+        let notify = self.operations[key].flags.notify;
+        let target = &self.peers[peer];
+        let is_next = matches!(target.way, Way::Open) && target.queue.is_empty() && !(fence && target.started > 0);
+        if !is_next || bytes.is_empty() || notify && !self.port.can_notify() {
+            return false;
+        }
+        let Some(Ok(Some(target))) = self.target(peer, to, bytes.len() as u64) else { return false };
+        let Some(slot) = self.port.take() else { return false };
+        self.port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
+        let index = slot.index();
+        let written = self.port.write(slot, None, bytes.len(), self.peers[peer].address, target.1, notify);
+        if let Err((slot, refusal)) = written {
+            self.refused(peer, slot, refusal);
+            return false;
+        }
+        self.operations[key].begun = true;
+        self.peers[peer].started += 1;
+        self.access_began(key, index, target.0);
+        true
+    }
+
+    /// Lets operations leave, in order, as far as there is room.
+    pub(super) fn issue_all(&mut self, peer: usize) {
+        if matches!(self.peers[peer].way, Way::Greeted) {
+            return;
+        }
+        while let Some(&key) = self.peers[peer].halves.front() {
+            if !self.issue(key) {
+                break;
+            }
+            self.peers[peer].halves.pop_front();
+            self.settle(key);
+        }
+        while let Some(&key) = self.peers[peer].queue.front() {
+            let operation = &mut self.operations[key];
+            if !operation.begun {
+                if operation.flags.fence && self.peers[peer].started > 0 {
+                    break;
+                }
+                operation.begun = true;
+                self.peers[peer].started += 1;
+            }
+            if !self.issue(key) {
+                break;
+            }
+            self.peers[peer].queue.pop_front();
+            self.settle(key);
+        }
+    }
+
+    /// Whether all of an operation has left, or needs to leave no more.
+    fn issue(&mut self, key: usize) -> bool {
+        let operation = &self.operations[key];
+        let peer = operation.peer;
+        if let Way::Lost(failure) = self.peers[peer].way {
+            self.operations[key].result = operation.result.and(Err(failure));
+        }
+        if self.operations[key].result.is_err() {
+            self.operations[key].is_sent = true;
+            return true;
+        }
+        if let Way::Me = self.peers[peer].way {
+            match self.perform(key) {
+                Some(result) => {
+                    self.operations[key].result = result;
+                    self.operations[key].is_sent = true;
+                }
+                // Its second half completes it.
+                None => drop(self.operations.remove(key)),
+            }
+            return true;
+        }
+        let request = match self.operations[key].what {
+            What::Atomic { at, width, operator, operand } => Some(Header::atomic(at, width, operator, operand)),
+            What::Copy { from, to, bytes } => {
+                let (at, other, whole) = (from.bits().into(), to.bits().into(), bytes.into());
+                Some(Header { kind: kind::COPY, at, other, whole, ..Header::default() })
+            }
+            _ => None,
+        };
+        let is_sent = match request {
+            Some(request) => self.request(key, request, None),
+            None => self.transfer(key),
+        };
+        if is_sent {
+            self.operations[key].is_sent = true;
+        }
+        is_sent
+    }
+
+    /// Whether all of a transfer has left.
+    fn transfer(&mut self, key: usize) -> bool {
+        let operation = &self.operations[key];
+        let (peer, notify) = (operation.peer, operation.flags.notify);
+        let (at, bytes) = match &operation.what {
+            What::Write { to, bytes } => (*to, bytes.len() as u64),
+            What::Put { from, to, .. } => (*to, from.bytes()),
+            What::Get { from, to } => (*from, to.bytes() as u64),
+            What::Copy { .. } | What::Atomic { .. } => return true,
+        };
+        if operation.path == Path::Undecided {
+            let is_device = matches!(operation.what, What::Put { from: Region::Device(_), .. });
+            let asks = bytes == 0 || is_device || notify && !self.port.can_notify();
+            match self.target(peer, at, bytes) {
+                _ if asks => self.operations[key].path = Path::Requests,
+                None => {
+                    let request = Header { kind: kind::LOOKUP, at: at.bits().into(), ..Header::default() };
+                    if self.request(key, request, None) {
+                        self.operations[key].path = Path::Looking;
+                    }
+                }
+                Some(Err(failure)) => {
+                    self.operations[key].result = Err(failure);
+                    return true;
+                }
+                Some(Ok(None)) => self.operations[key].path = Path::Requests,
+                Some(Ok(Some(target))) => return self.access(key, target),
+            }
+        }
+        if self.operations[key].path != Path::Requests {
+            return false;
+        }
+        // A transfer of no bytes is a request too.
+        let mut is_first = self.operations[key].next == 0;
+        while std::mem::take(&mut is_first) || self.operations[key].next < bytes {
+            let next = self.operations[key].next;
+            let piece = (bytes - next).min(PAYLOAD_BYTES_MAX as u64);
+            let request = Header { at: at.bits().into(), whole: bytes.into(), skip: next.into(), ..Header::default() };
+            let is_sent = match &self.operations[key].what {
+                What::Get { .. } => {
+                    let request = Header { kind: kind::GET, value: piece.into(), ..request };
+                    self.request(key, request, None)
+                }
+                what => {
+                    let request = Header { kind: kind::PUT, ..request };
+                    match what.piece(next, piece) {
+                        Ok(payload) => self.request(key, request, Some(&payload)),
+                        Err(failure) => {
+                            self.operations[key].result = Err(failure);
+                            true
+                        }
+                    }
+                }
+            };
+            if !is_sent {
+                return false;
+            }
+            self.operations[key].next = next + piece;
+            if self.operations[key].result.is_err() {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Where memory of a peer is accessed: `None` if its region is unknown, a failure if it is not all inside one, and no target if its owner is to be
+    /// asked.
+    fn target(&self, peer: usize, at: GlobalAddress, bytes: u64) -> Option<Result<Option<Target>, Failure>> {
+        let (&start, known) = self.peers[peer].known.range(..=at.bits()).next_back()?;
+        let offset = at.bits() - start;
+        if known.is_revoked || offset >= known.bytes {
+            return None;
+        }
+        if bytes > known.bytes - offset {
+            return Some(Err(Failure::OutOfBounds(at)));
+        }
+        let place = |remote: Remote| (start, Remote { address: remote.address + offset, ..remote });
+        Some(Ok(known.remote.map(place)))
+    }
+
+    /// Whether an access was begun.
+    fn access(&mut self, key: usize, (start, remote): Target) -> bool {
+        let Some(slot) = self.port.take() else { return false };
+        let (index, Posted { peer, flags, what, .. }) = (slot.index(), &self.operations[key]);
+        let (peer, notify) = (*peer, flags.notify);
+        let address = self.peers[peer].address;
+        let begun = match what {
+            What::Get { to, .. } => self.port.read(slot, *to, address, remote),
+            What::Put { from: Region::Host(from), .. } => {
+                self.port.write(slot, Some(*from), from.bytes(), address, remote, notify)
+            }
+            What::Write { bytes, .. } => {
+                self.port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
+                self.port.write(slot, None, bytes.len(), address, remote, notify)
+            }
+            _ => Err((slot, Refusal::Again)),
+        };
+        match begun {
+            Ok(()) => {
+                self.access_began(key, index, start);
+                true
+            }
+            Err((slot, refusal)) => {
+                self.refused(peer, slot, refusal);
+                false
+            }
+        }
+    }
+
+    fn access_began(&mut self, key: usize, slot: usize, start: u64) {
+        self.uses[slot] = Use::Access(key);
+        let operation = &mut self.operations[key];
+        (operation.path, operation.is_sent) = (Path::Access(start), true);
+        operation.unanswered += 1;
+        if let Some(known) = self.peers[operation.peer].known.get_mut(&start) {
+            known.in_flight += 1;
+        }
+    }
+
+    /// An access has ended, and the provider has let go of its memory.
+    pub(super) fn access_ended(&mut self, key: usize, result: Result<(), i32>) {
+        let operation = &mut self.operations[key];
+        let (peer, path) = (operation.peer, operation.path);
+        operation.unanswered -= 1;
+        let at = match operation.what {
+            What::Write { to, .. } | What::Put { to, .. } => to,
+            What::Get { from, .. } | What::Copy { from, .. } => from,
+            What::Atomic { at, .. } => at,
+        };
+        let is_lost = matches!(self.peers[peer].way, Way::Lost(_));
+        match result {
+            Ok(()) => {}
+            // The key was checked by the owner's provider.
+            Err(libc::EACCES | libc::EPERM | libc::EKEYREJECTED) => operation.result = Err(Failure::OutOfBounds(at)),
+            Err(_) if !is_lost => {
+                operation.result = Err(Failure::PeerLost(self.peers[peer].rank));
+                self.fabric_lost(peer);
+            }
+            Err(_) => {}
+        }
+        if let Path::Access(start) = path
+            && let Some(known) = self.peers[peer].known.get_mut(&start)
+        {
+            known.in_flight -= 1;
+            if known.is_revoked && known.in_flight == 0 {
+                self.forget(peer, start);
+            }
+        }
+        self.settle(key);
+    }
+
+    /// Sends a request of an operation, if there is room and not too many have no answer.
+    fn request(&mut self, key: usize, header: Header, payload: Option<&[u8]>) -> bool {
+        let (peer, count) = (self.operations[key].peer, usize::from(self.operations[key].is_half()));
+        let asked = &self.peers[peer];
+        if asked.unanswered[count] >= REQUESTS_MAX || !asked.outbox.is_empty() || asked.is_failing {
+            return false;
+        }
+        let (nonce, from, id) = (asked.nonce.into(), self.me.number().into(), (key as u32).into());
+        let header = Header { nonce, from, id, ..header };
+        let message = [header.as_bytes(), payload.unwrap_or_default()].concat();
+        let is_sent = self.send(peer, &message);
+        if is_sent {
+            self.operations[key].unanswered += 1;
+            self.peers[peer].unanswered[count] += 1;
+        }
+        is_sent
+    }
+
+    /// Takes an answer. One that nobody waits for is ignored.
+    pub(super) fn take_answer(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
+        let key = header.id.get() as usize;
+        let waits =
+            |posted: &&mut Posted| posted.peer == peer && posted.unanswered > 0 && !matches!(posted.path, Path::Access(_));
+        let Some(operation) = self.operations.get_mut(key).filter(waits) else { return };
+        let count = usize::from(operation.is_half());
+        operation.unanswered -= 1;
+        let looked = operation.path == Path::Looking;
+        if looked {
+            operation.path = Path::Undecided;
+        }
+        match (header.kind, header.result()) {
+            (kind::REGION, _) if looked => self.know(peer, header),
+            (kind::DATA, _) => {
+                if let What::Get { to, .. } = operation.what
+                    && let Some(piece) = to.part(header.skip.get(), payload.bytes() as u64)
+                {
+                    piece.copy_from(payload);
+                }
+            }
+            (_, Some(Ok(found))) if operation.result.is_ok() => operation.result = Ok(found),
+            (_, Some(Err(failure))) => operation.result = operation.result.and(Err(failure)),
+            _ => {}
+        }
+        let unanswered = &mut self.peers[peer].unanswered[count];
+        *unanswered = unanswered.saturating_sub(1);
+        self.busy.insert(peer);
+        self.settle(key);
+    }
+
+    /// Ends an operation of which nothing is left to do.
+    fn settle(&mut self, key: usize) {
+        if self.operations.get(key).is_some_and(|operation| operation.is_sent && operation.unanswered == 0) {
+            self.end(key);
+        }
+    }
+
+    /// Keeps the key of a region of a peer.
+    fn know(&mut self, peer: usize, header: &Header) {
+        let known = &mut self.peers[peer].known;
+        if known.len() >= REGIONS_KNOWN_MAX {
+            let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
+            unused.into_iter().for_each(|start| self.forget(peer, start));
+        }
+        let remote = Remote { key: header.value.get(), address: header.other.get() };
+        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
+        self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false });
+    }
+
+    /// A peer wants to deregister a region.
+    pub(super) fn revoked(&mut self, peer: usize, start: GlobalAddress) {
+        match self.peers[peer].known.get_mut(&start.bits()) {
+            Some(known) if known.in_flight > 0 => known.is_revoked = true,
+            _ => self.forget(peer, start.bits()),
+        }
+    }
+
+    /// Forgets a region, and says so.
+    fn forget(&mut self, peer: usize, start: u64) {
+        self.peers[peer].known.remove(&start);
+        self.tell(peer, Header { kind: kind::REVOKED, at: start.into(), ..Header::default() }, &[]);
+    }
+}
+
+impl Posted {
+    /// Whether it is the second half of a copy.
+    const fn is_half(&self) -> bool {
+        matches!(self.then, Then::Answer { .. } | Then::Complete { start: Some(_), .. })
+    }
+}
+
+impl What {
+    /// Some of the bytes that are written.
+    fn piece(&self, skip: u64, bytes: u64) -> Result<Vec<u8>, Failure> {
+        match self {
+            Self::Write { bytes: all, .. } => Ok(all[skip as usize..][..bytes as usize].to_vec()),
+            Self::Put { from, source, .. } => {
+                let piece = from.part(skip, bytes).ok_or(Failure::OutOfBounds(*source))?;
+                piece.to_vec().map_err(|_| Failure::Device(*source))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The owner's side: what peers ask of this rank's memory.
+
+use pelago_base::{Failure, GlobalAddress};
+use pelago_memory::{Cells, Region};
+use pelago_platform::Flags;
+
+use super::{Engine, Own, Path, Posted, Then, Way, What};
+use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
+
+impl Engine {
+    /// Does what a peer asks for. What no rank would ask for is answered as an address outside.
+    pub(super) fn serve(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
+        let at = header.at();
+        let done = match header.kind {
+            kind::LOOKUP => return self.look_up(peer, header),
+            kind::COPY => return self.copy(peer, header),
+            kind::PUT => self.piece(header, payload.bytes() as u64).and_then(|piece| {
+                self.touched = true;
+                piece.copy_from(&payload.into()).map(|()| 0).map_err(|_| Failure::Device(at))
+            }),
+            kind::GET => {
+                let bytes = header.value.get();
+                let found = self.piece(header, bytes).and_then(|piece| piece.to_vec().map_err(|_| Failure::Device(at)));
+                match found {
+                    Ok(bytes) => {
+                        let data = Header { kind: kind::DATA, id: header.id, skip: header.skip, ..Header::default() };
+                        return self.tell(peer, data, &bytes);
+                    }
+                    Err(failure) => Err(failure),
+                }
+            }
+            _ => self.atomic(header),
+        };
+        self.tell(peer, Header::answer(header.id, done), &[]);
+    }
+
+    /// Registered memory that is not about to be deregistered.
+    pub(super) fn open_region(&self, at: GlobalAddress, bytes: u64) -> Result<Region<'static>, Failure> {
+        let found = self.regions.find(at, bytes).filter(|(_, own)| !own.is_closing);
+        found.map(|(memory, _)| memory).ok_or(Failure::OutOfBounds(at))
+    }
+
+    /// A piece of a transfer, of which all is inside one region (T8).
+    fn piece(&self, header: &Header, bytes: u64) -> Result<Region<'static>, Failure> {
+        let whole = self.open_region(header.at(), header.whole.get())?;
+        let piece = whole.part(header.skip.get(), bytes).filter(|_| bytes <= PAYLOAD_BYTES_MAX as u64);
+        piece.ok_or(Failure::OutOfBounds(header.at()))
+    }
+
+    fn atomic(&mut self, header: &Header) -> Result<u64, Failure> {
+        let at = header.at();
+        let (width, operator) = header.atomic_asked().ok_or(Failure::OutOfBounds(at))?;
+        self.touched = true;
+        let found = self.open_region(at, width.bytes())?.atomic(width, operator, header.value.get());
+        found.map_err(|_| Failure::Device(at))?.ok_or(Failure::Misaligned(at))
+    }
+
+    /// Lends the key of a region.
+    fn look_up(&mut self, peer: usize, header: &Header) {
+        let at = header.at();
+        let found = self
+            .regions
+            .at_or_before(at)
+            .filter(|(start, memory, own)| !own.is_closing && at.bits() - start.bits() < memory.bytes());
+        let Some((start, memory, own)) = found else {
+            return self.tell(peer, Header::answer(header.id, Err(Failure::OutOfBounds(at))), &[]);
+        };
+        let remote = own.registration.as_ref().map(|registration| registration.remote);
+        let region = Header {
+            kind: kind::REGION,
+            id: header.id,
+            code: remote.is_some().into(),
+            at: start.bits().into(),
+            whole: memory.bytes().into(),
+            value: remote.map_or(0, |remote| remote.key).into(),
+            other: remote.map_or(0, |remote| remote.address).into(),
+            ..Header::default()
+        };
+        if let Some((_, own)) = self.regions.get_mut(start) {
+            own.lent_to.insert(peer);
+        }
+        self.peers[peer].lent.insert(start.bits());
+        self.tell(peer, region, &[]);
+    }
+
+    /// A peer has given a key back.
+    pub(super) fn given_back(&mut self, peer: usize, start: GlobalAddress) {
+        self.peers[peer].lent.remove(&start.bits());
+        if let Some((_, own)) = self.regions.get_mut(start) {
+            own.lent_to.remove(&peer);
+        }
+    }
+
+    fn copy(&mut self, peer: usize, header: &Header) {
+        let (from, to, bytes) = (header.at(), GlobalAddress::from_bits(header.other.get()), header.whole.get());
+        let then = |start: GlobalAddress| Then::Answer { peer, id: header.id.get(), start: start.bits() };
+        if let Some(result) = self.start_copy(from, to, bytes, then) {
+            self.tell(peer, Header::answer(header.id, result), &[]);
+        }
+    }
+
+    /// Copies memory of this rank; the result, unless another rank owns the target: then `then` follows, which is told the first address of the region
+    /// that is read.
+    pub(super) fn start_copy(
+        &mut self,
+        from: GlobalAddress,
+        to: GlobalAddress,
+        bytes: u64,
+        then: impl FnOnce(GlobalAddress) -> Then,
+    ) -> Option<Result<u64, Failure>> {
+        let source = match self.open_region(from, bytes) {
+            Ok(source) => source,
+            Err(failure) => return Some(Err(failure)),
+        };
+        let rank = self.layout.rank(to);
+        if rank == self.me {
+            self.touched = true;
+            let is_host = matches!(source, Region::Host(_));
+            let device = if is_host { to } else { from };
+            let target = self.open_region(to, bytes);
+            let copied = target.and_then(|target| target.copy_from(&source).map_err(|_| Failure::Device(device)));
+            return Some(copied.map(|()| 0));
+        }
+        if rank.number() >= self.layout.ranks() || !self.layout.is_in_segment(to, bytes) {
+            return Some(Err(Failure::OutOfBounds(to)));
+        }
+        let target = match self.by_rank.get(&rank) {
+            Some(&target) => target,
+            None => match (self.find)(rank).and_then(|address| self.peer(rank, &address).ok()) {
+                Some(target) => target,
+                None => return Some(Err(Failure::Unreachable(rank))),
+            },
+        };
+        if let Way::Lost(failure) = self.peers[target].way {
+            return Some(Err(failure));
+        }
+        let (start, ..) = self.regions.at_or_before(from)?;
+        if let Some((_, own)) = self.regions.get_mut(start) {
+            own.readers += 1;
+        }
+        let half = Posted {
+            what: What::Put { from: source, to, source: from },
+            peer: target,
+            then: then(start),
+            // The target learns that its memory was written to.
+            flags: Flags::NOTIFY,
+            begun: true,
+            path: Path::Undecided,
+            next: 0,
+            is_sent: false,
+            unanswered: 0,
+            result: Ok(0),
+        };
+        let key = self.operations.insert(half);
+        self.peers[target].halves.push_back(key);
+        self.busy.insert(target);
+        None
+    }
+
+    /// A copy out of the region of this first address has ended.
+    pub(super) fn stop_reading(&mut self, start: u64) {
+        if let Some((_, Own { readers, .. })) = self.regions.get_mut(GlobalAddress::from_bits(start)) {
+            *readers -= 1;
+        }
+    }
+
+    /// Performs an operation on this rank's own memory; `None` if it goes on at another rank.
+    pub(super) fn perform(&mut self, key: usize) -> Option<Result<u64, Failure>> {
+        let moved = match &self.operations[key].what {
+            What::Write { to, bytes } => {
+                self.open_region(*to, bytes.len() as u64).and_then(|target| target.write(bytes).map_err(|_| Failure::Device(*to)))
+            }
+            What::Put { from, to, .. } => {
+                self.open_region(*to, from.bytes()).and_then(|target| target.copy_from(from).map_err(|_| Failure::Device(*to)))
+            }
+            What::Get { from, to } => self
+                .open_region(*from, to.bytes() as u64)
+                .and_then(|source| Region::Host(*to).copy_from(&source).map_err(|_| Failure::Device(*from))),
+            &What::Atomic { at, width, operator, operand } => {
+                self.touched = true;
+                return Some(self.atomic(&Header::atomic(at, width, operator, operand)));
+            }
+            &What::Copy { from, to, bytes } => {
+                let Then::Complete { token, peer, .. } = self.operations[key].then else { return Some(Ok(0)) };
+                let then = |start: GlobalAddress| Then::Complete { token, peer, start: Some(start.bits()) };
+                return self.start_copy(from, to, bytes, then);
+            }
+        };
+        self.touched = true;
+        Some(moved.map(|()| 0))
+    }
+}

@@ -1,0 +1,229 @@
+//! The functions of libfabric, found at run time; all else of it is tables of functions in its objects.
+//!
+//! L1: the types and signatures are those of libfabric's headers (see [`super::abi`]); `fi_getinfo`, `fi_dupinfo`, `fi_freeinfo` and `fi_fabric` are taken
+//! at versions of their symbols to which the layouts belong.
+//! L2: texts end with a zero byte and live until the call returns.
+//! L3: what `fi_getinfo` and `fi_dupinfo` return belongs to the caller until `fi_freeinfo`, with all that it points to; texts in it come from `malloc`.
+//! L4: a handler that was installed for a signal before may be installed again.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+
+use pelago_dynamic::{DynamicLibrary, Visibility};
+
+use super::abi::*;
+use super::{FabricChoice, FabricError, FabricName};
+use crate::limits::INFOS_MAX;
+
+/// The name of the library.
+const NAME: &str = "libfabric.so.1";
+
+#[derive(Clone, Copy)]
+pub(super) struct Library {
+    getinfo: unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo) -> c_int,
+    freeinfo: unsafe extern "C" fn(*mut FiInfo),
+    dupinfo: unsafe extern "C" fn(*const FiInfo) -> *mut FiInfo,
+    pub(super) fabric: unsafe extern "C" fn(*mut FiFabricAttr, *mut *mut FidFabric, *mut c_void) -> c_int,
+    version: unsafe extern "C" fn() -> u32,
+    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+}
+
+/// A description of a fabric, or wishes for one.
+pub(super) struct Info {
+    pub(super) raw: *mut FiInfo,
+    library: Library,
+}
+
+// SAFETY: L3: memory that nobody else knows.
+unsafe impl Send for Info {}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: L3.
+        unsafe { (self.library.freeinfo)(self.raw) };
+    }
+}
+
+impl Library {
+    /// The library, opened the first time that it is asked for.
+    pub(super) fn open() -> Result<Self, FabricError> {
+        static OPENED: OnceLock<Result<Library, String>> = OnceLock::new();
+        OPENED.get_or_init(|| keeping_signals(Self::load)).clone().map_err(FabricError::Missing)
+    }
+
+    fn load() -> Result<Self, String> {
+        let library = DynamicLibrary::open(NAME, Visibility::Local)?;
+        // SAFETY: L1.
+        unsafe {
+            Ok(Self {
+                getinfo: library.function(c"fi_getinfo", Some(c"FABRIC_1.3"))?,
+                freeinfo: library.function(c"fi_freeinfo", Some(c"FABRIC_1.3"))?,
+                dupinfo: library.function(c"fi_dupinfo", Some(c"FABRIC_1.3"))?,
+                fabric: library.function(c"fi_fabric", Some(c"FABRIC_1.1"))?,
+                version: library.function(c"fi_version", None)?,
+                strerror: library.function(c"fi_strerror", None)?,
+            })
+        }
+    }
+
+    /// Its version.
+    pub(super) fn version(&self) -> (u32, u32) {
+        // SAFETY: L1.
+        let version = unsafe { (self.version)() };
+        (version >> 16, version & 0xFFFF)
+    }
+
+    /// What an error means.
+    pub(super) fn error(&self, code: c_int) -> String {
+        // SAFETY: L1; a constant text, or nothing.
+        let text = unsafe { (self.strerror)(code.abs()) };
+        // SAFETY: as above.
+        if text.is_null() { format!("error {code}") } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() }
+    }
+
+    /// A call as a result.
+    pub(super) fn check(&self, what: &'static str, code: c_int) -> Result<(), FabricError> {
+        if code == 0 { Ok(()) } else { Err(FabricError::Call(what, self.error(code))) }
+    }
+
+    /// Descriptions of fabrics that can do what the transport needs, in the library's order.
+    pub(super) fn fabrics(&self, choice: &FabricChoice) -> Result<Vec<Info>, FabricError> {
+        // SAFETY: L1, L3.
+        let hints = Info { raw: unsafe { (self.dupinfo)(ptr::null()) }, library: *self };
+        if hints.raw.is_null() {
+            return Err(FabricError::Call("fi_dupinfo", "no memory".into()));
+        }
+        // SAFETY: L3: an empty description has all attributes.
+        unsafe {
+            let wishes = &mut *hints.raw;
+            wishes.caps = FI_MSG | FI_RMA;
+            wishes.mode = FI_CONTEXT | FI_CONTEXT2;
+            (*wishes.ep_attr).kind = FI_EP_RDM;
+            (*wishes.tx_attr).msg_order = FI_ORDER_SAS;
+            (*wishes.rx_attr).msg_order = FI_ORDER_SAS;
+            let domain = &mut *wishes.domain_attr;
+            domain.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+            domain.threading = FI_THREAD_DOMAIN;
+            domain.data_progress = FI_PROGRESS_MANUAL;
+            domain.resource_mgmt = FI_RM_ENABLED;
+            domain.name = duplicated(choice.domain.as_deref())?;
+            (*wishes.fabric_attr).prov_name = duplicated(choice.provider.as_deref())?;
+        }
+        let mut found = ptr::null_mut();
+        // SAFETY: L1, L3.
+        let code = keeping_signals(|| unsafe { (self.getinfo)(API_VERSION, ptr::null(), ptr::null(), 0, hints.raw, &mut found) });
+        if code != 0 || found.is_null() {
+            return Err(FabricError::None(choice.to_string(), self.error(code)));
+        }
+        let found = Info { raw: found, library: *self };
+        let mut infos = Vec::new();
+        let mut next = found.raw.cast_const();
+        while !next.is_null() && infos.len() < INFOS_MAX {
+            // SAFETY: L3: a list that ends with null; a copy has no next.
+            let copy = unsafe { (self.dupinfo)(next) };
+            if !copy.is_null() {
+                infos.push(Info { raw: copy, library: *self });
+            }
+            // SAFETY: as above.
+            next = unsafe { (*next).next };
+        }
+        Ok(infos)
+    }
+}
+
+impl Info {
+    /// What it is called.
+    pub(super) fn name(&self, library: Library) -> FabricName {
+        FabricName { version: library.version(), provider: self.provider(), domain: self.domain() }
+    }
+
+    /// The name of the provider, such as `tcp;ofi_rxm`.
+    pub(super) fn provider(&self) -> String {
+        // SAFETY: L3.
+        unsafe { text((*(*self.raw).fabric_attr).prov_name) }
+    }
+
+    /// The name of the domain: a device or an interface.
+    pub(super) fn domain(&self) -> String {
+        // SAFETY: L3.
+        unsafe { text((*self.domain_attr()).name) }
+    }
+
+    pub(super) fn domain_attr(&self) -> *mut FiDomainAttr {
+        // SAFETY: L3.
+        unsafe { (*self.raw).domain_attr }
+    }
+
+    pub(super) fn mr_mode(&self) -> c_int {
+        // SAFETY: L3.
+        unsafe { (*self.domain_attr()).mr_mode }
+    }
+
+    pub(super) fn cq_data_bytes(&self) -> usize {
+        // SAFETY: L3.
+        unsafe { (*self.domain_attr()).cq_data_size }
+    }
+
+    pub(super) fn message_bytes_max(&self) -> usize {
+        // SAFETY: L3.
+        unsafe { (*(*self.raw).ep_attr).max_msg_size }
+    }
+
+    pub(super) fn address_format(&self) -> u32 {
+        // SAFETY: L3.
+        unsafe { (*self.raw).addr_format }
+    }
+
+    /// How many operations may wait in the provider, to send and to receive.
+    pub(super) fn queue_sizes(&self) -> [usize; 2] {
+        // SAFETY: L3.
+        unsafe { [(*(*self.raw).tx_attr).size, (*(*self.raw).rx_attr).size] }
+    }
+}
+
+/// Signals whose handlers some providers (psm2, psm3) replace when they are loaded: a crash would end a rank with exit code 1 and a page of addresses.
+const HANDLED: [c_int; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGTERM,
+    libc::SIGTRAP,
+];
+
+/// Does something, after which signals are handled as before.
+fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
+    let handlers = HANDLED.map(|signal| {
+        // SAFETY: L4: all bytes zero are a valid value, which the call overwrites.
+        let mut handler: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: L4.
+        let asked = unsafe { libc::sigaction(signal, ptr::null(), &mut handler) };
+        (signal, handler, asked == 0)
+    });
+    let result = act();
+    for (signal, handler, _) in handlers.into_iter().filter(|&(_, _, is_known)| is_known) {
+        // SAFETY: L4.
+        unsafe { libc::sigaction(signal, &handler, ptr::null_mut()) };
+    }
+    result
+}
+
+/// A text that the library frees.
+fn duplicated(from: Option<&str>) -> Result<*mut c_char, FabricError> {
+    let Some(from) = from else { return Ok(ptr::null_mut()) };
+    let from = CString::new(from).map_err(|error| FabricError::None(from.into(), error.to_string()))?;
+    // SAFETY: L2.
+    Ok(unsafe { libc::strdup(from.as_ptr()) })
+}
+
+/// # Safety
+/// Null, or L2.
+unsafe fn text(from: *const c_char) -> String {
+    // SAFETY: the caller's promise.
+    if from.is_null() { String::new() } else { unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned() }
+}

@@ -1,0 +1,591 @@
+//! An endpoint of a fabric with its queue of completions, its memory for messages, and the memory that peers reach.
+//!
+//! F1: objects of the library are used between their making and [`Port`]'s drop, which closes them in the opposite order; calls are serialized by
+//! `&mut self` (`FI_THREAD_DOMAIN`).
+//! F2: the memory of slots and the contexts of operations lie still, and live until the endpoint is closed; if it cannot be closed, for ever.
+//! F3: a [`Slot`] is a token: whoever has it may use its memory, and gives it up with a post that succeeds. The provider owns the memory from
+//! then until the event that gives the token back.
+//! F4: a context belongs to the slot of the same number, so that its address tells the slot.
+//! F5: local memory of an access lives until its event: the poster's promise in [`pelago_platform::Operation`]. It is reached by [`Cells`], which
+//! others may write at any moment.
+//! F6: registered memory lives until it is deregistered: the promise of `Cells<'static>`.
+//! F7: names and arrays given to the library live until the call returns; what it keeps, it has copied.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeSet;
+use std::ffi::{c_int, c_void};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::ptr::{self, NonNull};
+
+use pelago_memory::Cells;
+
+use super::abi::*;
+use super::library::{Info, Library};
+use super::{FabricChoice, FabricError, FabricName};
+use crate::limits::{COMPLETIONS_AT_ONCE, NAME_BYTES_MAX, RECEIVE_SLOTS, SLOT_BYTES, TRANSMIT_SLOTS};
+
+const SLOTS: usize = RECEIVE_SLOTS + TRANSMIT_SLOTS;
+
+/// Providers in the order in which they are taken if none is named: those of networks that move memory by themselves, then sockets.
+const PREFERRED: [&str; 8] = ["cxi", "efa", "opx", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp", "sockets", "udp;ofi_rxd"];
+
+/// The right to use the memory of one slot (F3).
+#[derive(Debug)]
+pub(crate) struct Slot(u32);
+
+impl Slot {
+    /// Which one.
+    pub(crate) fn index(&self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What has happened.
+pub(crate) enum Event {
+    /// A message of so many bytes has come.
+    Received(Slot, usize),
+    /// What was posted with this slot has ended, or failed with the number of an error.
+    Ended(Slot, Result<(), i32>),
+    /// A receive of this slot failed.
+    Unreceived(Slot),
+    /// A peer has written to memory here, and said so.
+    Written,
+}
+
+/// A post did not succeed.
+pub(crate) enum Refusal {
+    /// The provider has no room, or is still connecting: progress, then try again.
+    Again,
+    /// The number of an error.
+    Failed(i32),
+}
+
+/// Where in a peer's registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remote {
+    pub(crate) key: u64,
+    pub(crate) address: u64,
+}
+
+/// Memory that peers reach, until it is given back to [`Port::deregister`].
+pub(crate) struct Registration {
+    object: *mut FidMr,
+    /// How peers name it, from its first byte on.
+    pub(crate) remote: Remote,
+}
+
+// SAFETY: F1: the object is used through the port alone.
+unsafe impl Send for Registration {}
+
+pub(crate) struct Port {
+    library: Library,
+    info: Info,
+    fabric: *mut FidFabric,
+    domain: *mut FidDomain,
+    addresses: *mut FidAv,
+    completions: *mut FidCq,
+    endpoint: *mut FidEp,
+    /// The registration of the slots, if the provider wants local memory to be registered.
+    slots_registration: *mut FidMr,
+    /// Registrations of local memory by slot, while an access is under way.
+    local: Vec<*mut FidMr>,
+    memory: NonNull<u8>,
+    contexts: NonNull<FiContext>,
+    free: Vec<Slot>,
+    name: Vec<u8>,
+    descriptor: Option<OwnedFd>,
+    keys: u64,
+}
+
+// SAFETY: F1: its objects may be used by any thread, by one at a time.
+unsafe impl Send for Port {}
+
+impl Port {
+    /// Opens an endpoint of the fabric that is chosen.
+    pub(crate) fn open(choice: &FabricChoice) -> Result<Self, FabricError> {
+        let library = Library::open()?;
+        Self::open_with(library, Self::select(library, choice)?)
+    }
+
+    /// The fabric that would be taken, without opening it.
+    pub(crate) fn selected(choice: &FabricChoice) -> Result<FabricName, FabricError> {
+        let library = Library::open()?;
+        Self::select(library, choice).map(|info| info.name(library))
+    }
+
+    fn select(library: Library, choice: &FabricChoice) -> Result<Info, FabricError> {
+        let mut infos = library.fabrics(choice)?;
+        infos.retain(|info| info.message_bytes_max() >= SLOT_BYTES);
+        if choice.provider.is_none() {
+            infos.retain(|info| PREFERRED.contains(&info.provider().as_str()));
+            infos.sort_by_key(|info| PREFERRED.iter().position(|&name| name == info.provider()));
+        }
+        // Not every provider looks at the domain that was asked for.
+        let domains: BTreeSet<String> = infos.iter().map(Info::domain).collect();
+        infos.retain(|info| choice.domain.as_ref().is_none_or(|domain| *domain == info.domain()));
+        let nothing = || {
+            let domains = domains.into_iter().collect::<Vec<_>>().join(", ");
+            FabricError::None(choice.to_string(), format!("the domains are {domains}"))
+        };
+        infos.into_iter().next().ok_or_else(nothing)
+    }
+
+    fn open_with(library: Library, info: Info) -> Result<Self, FabricError> {
+        let mut port = Self {
+            library,
+            info,
+            fabric: ptr::null_mut(),
+            domain: ptr::null_mut(),
+            addresses: ptr::null_mut(),
+            completions: ptr::null_mut(),
+            endpoint: ptr::null_mut(),
+            slots_registration: ptr::null_mut(),
+            local: vec![ptr::null_mut(); SLOTS],
+            memory: allocated(slots_layout()),
+            contexts: allocated(contexts_layout()).cast(),
+            free: (RECEIVE_SLOTS..SLOTS).rev().map(|slot| Slot(slot as u32)).collect(),
+            name: Vec::new(),
+            descriptor: None,
+            keys: 0,
+        };
+        port.start()?;
+        Ok(port)
+    }
+
+    /// Makes the objects; what was made before an error is closed by the drop.
+    fn start(&mut self) -> Result<(), FabricError> {
+        let (library, info) = (self.library, self.info.raw);
+        // SAFETY: F1, F7: each object is made by the one before it.
+        unsafe {
+            library.check("fi_fabric", (library.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
+            let fabric = &*(*self.fabric).ops;
+            library.check("fi_domain", (fabric.domain)(self.fabric, info, &mut self.domain, ptr::null_mut()))?;
+            let domain = &*(*self.domain).ops;
+            let mut attributes = FiAvAttr {
+                kind: (*self.info.domain_attr()).av_type,
+                rx_ctx_bits: 0,
+                count: 64,
+                ep_per_node: 0,
+                name: ptr::null(),
+                map_addr: ptr::null_mut(),
+                flags: 0,
+            };
+            let opened = (domain.av_open)(self.domain, &mut attributes, &mut self.addresses, ptr::null_mut());
+            library.check("fi_av_open", opened)?;
+            self.open_completions()?;
+            library.check("fi_endpoint", (domain.endpoint)(self.domain, info, &mut self.endpoint, ptr::null_mut()))?;
+            let ops = &*(*self.endpoint).fid.ops;
+            let endpoint = self.endpoint.cast::<Fid>();
+            library.check("fi_ep_bind", (ops.bind)(endpoint, self.addresses.cast(), 0))?;
+            library.check("fi_ep_bind", (ops.bind)(endpoint, self.completions.cast(), FI_SEND | FI_RECV))?;
+            library.check("fi_enable", (ops.control)(endpoint, FI_ENABLE, ptr::null_mut()))?;
+        }
+        if self.info.mr_mode() & FI_MR_LOCAL != 0 {
+            let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+            self.slots_registration = self.register_object(self.memory, SLOTS * SLOT_BYTES, access)?;
+        }
+        let mut name = vec![0_u8; NAME_BYTES_MAX];
+        let mut bytes = name.len();
+        // SAFETY: F1, F7.
+        let named = unsafe { ((*(*self.endpoint).cm).getname)(self.endpoint.cast(), name.as_mut_ptr().cast(), &mut bytes) };
+        library.check("fi_getname", named)?;
+        name.truncate(bytes);
+        self.name = name;
+        let [_, receives] = self.info.queue_sizes();
+        for slot in 0..RECEIVE_SLOTS.min(receives.max(1)) {
+            if let Err((_, Refusal::Failed(code))) = self.receive(Slot(slot as u32)) {
+                return Err(FabricError::Call("fi_recv", self.error(code)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The queue of completions, with a descriptor to wait by if the provider has one.
+    fn open_completions(&mut self) -> Result<(), FabricError> {
+        let mut code = 0;
+        for wait_obj in [FI_WAIT_FD, FI_WAIT_NONE] {
+            let mut attributes = FiCqAttr {
+                size: 2 * SLOTS,
+                flags: 0,
+                format: FI_CQ_FORMAT_DATA,
+                wait_obj,
+                signaling_vector: 0,
+                wait_cond: 0,
+                wait_set: ptr::null_mut(),
+            };
+            // SAFETY: F1, F7.
+            code =
+                unsafe { ((*(*self.domain).ops).cq_open)(self.domain, &mut attributes, &mut self.completions, ptr::null_mut()) };
+            if code == 0 {
+                break;
+            }
+        }
+        self.library.check("fi_cq_open", code)?;
+        let mut descriptor: c_int = -1;
+        let queue = self.completions.cast::<Fid>();
+        // SAFETY: F1: the command writes one number, for a queue with a descriptor; others refuse it.
+        let got = unsafe { ((*(*queue).ops).control)(queue, FI_GETWAIT, ptr::from_mut(&mut descriptor).cast()) };
+        if got == 0 && descriptor >= 0 {
+            // SAFETY: the queue has it, and is open.
+            let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+            // Another name of the same thing: it may be waited for while the queue is closed.
+            self.descriptor = borrowed.try_clone_to_owned().ok();
+        }
+        Ok(())
+    }
+
+    /// The name of this endpoint, by which peers reach it.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// How names are to be read: that of a peer has the same format.
+    pub(crate) fn address_format(&self) -> u32 {
+        self.info.address_format()
+    }
+
+    /// What it is called.
+    pub(crate) fn fabric_name(&self) -> FabricName {
+        self.info.name(self.library)
+    }
+
+    /// The longest access to remote memory, in bytes.
+    pub(crate) fn message_bytes_max(&self) -> u64 {
+        self.info.message_bytes_max() as u64
+    }
+
+    /// Whether peers choose how memory is named: by key and offset, by key and virtual address, or not at all.
+    pub(crate) fn keys_are_provided(&self) -> bool {
+        self.info.mr_mode() & FI_MR_PROV_KEY != 0
+    }
+
+    pub(crate) fn has_virtual_addresses(&self) -> bool {
+        self.info.mr_mode() & FI_MR_VIRT_ADDR != 0
+    }
+
+    /// Whether a write can tell its target that it has taken effect.
+    pub(crate) fn can_notify(&self) -> bool {
+        self.info.cq_data_bytes() > 0
+    }
+
+    /// Readable when something may have happened; `None` if the provider has no such descriptor.
+    pub(crate) fn descriptor(&self) -> Option<&OwnedFd> {
+        self.descriptor.as_ref()
+    }
+
+    /// Whether the descriptor tells of everything that happens from now on.
+    pub(crate) fn may_sleep(&mut self) -> bool {
+        let mut queue = self.completions.cast::<Fid>();
+        // SAFETY: F1, F7.
+        unsafe { ((*(*self.fabric).ops).trywait)(self.fabric, &mut queue, 1) == 0 }
+    }
+
+    /// What an error means.
+    pub(crate) fn error(&self, code: i32) -> String {
+        self.library.error(code)
+    }
+
+    /// Makes a peer known by its name.
+    pub(crate) fn insert(&mut self, name: &[u8]) -> Option<FiAddress> {
+        // Providers read as many bytes as the format has.
+        let mut padded = [0_u8; NAME_BYTES_MAX];
+        padded.get_mut(..name.len())?.copy_from_slice(name);
+        if name.len() != self.name.len() {
+            return None;
+        }
+        let mut address = ADDRESS_UNSPECIFIED;
+        // SAFETY: F1, F7.
+        let inserted = unsafe {
+            ((*(*self.addresses).ops).insert)(self.addresses, padded.as_ptr().cast(), 1, &mut address, 0, ptr::null_mut())
+        };
+        (inserted == 1 && address != ADDRESS_UNSPECIFIED).then_some(address)
+    }
+
+    /// Lets peers reach memory.
+    pub(crate) fn register(&mut self, memory: Cells<'static>) -> Result<Registration, FabricError> {
+        let access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
+        let object = self.register_object(memory.pointer(), memory.bytes(), access)?;
+        // SAFETY: F1: just made.
+        let key = unsafe { (*object).key };
+        let address = if self.has_virtual_addresses() { memory.pointer().as_ptr() as usize as u64 } else { 0 };
+        Ok(Registration { object, remote: Remote { key, address } })
+    }
+
+    /// Ends a registration; the provider refuses its peers from then on.
+    pub(crate) fn deregister(&mut self, registration: Registration) {
+        close(registration.object.cast());
+    }
+
+    fn register_object(&mut self, at: NonNull<u8>, bytes: usize, access: u64) -> Result<*mut FidMr, FabricError> {
+        self.keys += 1;
+        let (domain, mut object) = (self.domain.cast::<Fid>(), ptr::null_mut());
+        // SAFETY: F1, F2, F6; local memory of an access by F5.
+        let code = unsafe {
+            let register = (*(*self.domain).mr).reg;
+            register(domain, at.as_ptr().cast(), bytes, access, 0, self.keys, 0, &mut object, ptr::null_mut())
+        };
+        self.library.check("fi_mr_reg", code)?;
+        if self.info.mr_mode() & FI_MR_ENDPOINT != 0 {
+            let fid = object.cast::<Fid>();
+            // SAFETY: F1.
+            let code = unsafe {
+                let ops = &*(*fid).ops;
+                match (ops.bind)(fid, self.endpoint.cast(), 0) {
+                    0 => (ops.control)(fid, FI_ENABLE, ptr::null_mut()),
+                    code => code,
+                }
+            };
+            if let Err(error) = self.library.check("fi_mr_enable", code) {
+                close(fid);
+                return Err(error);
+            }
+        }
+        Ok(object)
+    }
+
+    /// A slot to send or to write from, if one is free.
+    pub(crate) fn take(&mut self) -> Option<Slot> {
+        self.free.pop()
+    }
+
+    /// Gives a slot back that came with an [`Event::Ended`] or from [`take`](Self::take).
+    pub(crate) fn give_back(&mut self, slot: Slot) {
+        self.free.push(slot);
+    }
+
+    /// The memory of a slot; it is not used after the slot is given up.
+    pub(crate) fn memory(&self, slot: &Slot) -> Cells<'static> {
+        // SAFETY: F2, F3: inside the memory of slots, which is reached by cells alone.
+        unsafe { Cells::new(self.memory.add(slot.index() * SLOT_BYTES), SLOT_BYTES) }
+    }
+
+    /// Lets the next message come to this slot.
+    pub(crate) fn receive(&mut self, slot: Slot) -> Result<(), (Slot, Refusal)> {
+        let (memory, context) = (self.memory(&slot), self.context(&slot));
+        // SAFETY: F1 to F4.
+        let code = unsafe {
+            let receive = (*(*self.endpoint).msg).recv;
+            let into = memory.pointer().as_ptr().cast();
+            receive(self.endpoint, into, SLOT_BYTES, self.slots_description(), ADDRESS_UNSPECIFIED, context)
+        };
+        posted(code, slot)
+    }
+
+    /// Sends the first bytes of a slot.
+    pub(crate) fn send(&mut self, slot: Slot, bytes: usize, to: FiAddress) -> Result<(), (Slot, Refusal)> {
+        let (memory, context) = (self.memory(&slot), self.context(&slot));
+        debug_assert!(bytes <= SLOT_BYTES);
+        // SAFETY: F1 to F4.
+        let code = unsafe {
+            let send = (*(*self.endpoint).msg).send;
+            send(self.endpoint, memory.pointer().as_ptr().cast(), bytes, self.slots_description(), to, context)
+        };
+        posted(code, slot)
+    }
+
+    /// Writes memory to a peer's; the event comes when it is there. `None` writes the first bytes of the slot, `Some` other memory, which lives
+    /// until the event (F5). If `notify`, the peer has an [`Event::Written`] then.
+    pub(crate) fn write(
+        &mut self,
+        slot: Slot,
+        from: Option<Cells<'static>>,
+        bytes: usize,
+        to: FiAddress,
+        remote: Remote,
+        notify: bool,
+    ) -> Result<(), (Slot, Refusal)> {
+        let memory = from.unwrap_or_else(|| self.memory(&slot));
+        let mut description = match self.local_description(&slot, from) {
+            Ok(description) => description,
+            Err(refusal) => return Err((slot, refusal)),
+        };
+        let vector = libc::iovec { iov_base: memory.pointer().as_ptr().cast(), iov_len: bytes };
+        let target = FiRmaIov { addr: remote.address, len: bytes, key: remote.key };
+        let message = FiMsgRma {
+            msg_iov: &vector,
+            desc: &mut description,
+            iov_count: 1,
+            addr: to,
+            rma_iov: &target,
+            rma_iov_count: 1,
+            context: self.context(&slot),
+            data: 0,
+        };
+        let flags = FI_COMPLETION | FI_DELIVERY_COMPLETE | if notify { FI_REMOTE_CQ_DATA } else { 0 };
+        // SAFETY: F1 to F5, F7.
+        let code = unsafe { ((*(*self.endpoint).rma).writemsg)(self.endpoint, &message, flags) };
+        self.posted_access(code, slot)
+    }
+
+    /// Reads a peer's memory into local memory, which lives until the event (F5).
+    pub(crate) fn read(
+        &mut self,
+        slot: Slot,
+        into: Cells<'static>,
+        from: FiAddress,
+        remote: Remote,
+    ) -> Result<(), (Slot, Refusal)> {
+        let description = match self.local_description(&slot, Some(into)) {
+            Ok(description) => description,
+            Err(refusal) => return Err((slot, refusal)),
+        };
+        let context = self.context(&slot);
+        // SAFETY: F1 to F5.
+        let code = unsafe {
+            let read = (*(*self.endpoint).rma).read;
+            let to = into.pointer().as_ptr().cast();
+            read(self.endpoint, to, into.bytes(), description, from, remote.address, remote.key, context)
+        };
+        self.posted_access(code, slot)
+    }
+
+    /// Appends what has happened, some of it; returns whether there may be more.
+    pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> bool {
+        let nothing = FiCqDataEntry { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0 };
+        let mut entries = [nothing; COMPLETIONS_AT_ONCE];
+        // SAFETY: F1, F7: the queue was opened for entries of this format.
+        let count =
+            unsafe { ((*(*self.completions).ops).read)(self.completions, entries.as_mut_ptr().cast(), COMPLETIONS_AT_ONCE) };
+        if count == -FI_EAVAIL {
+            self.poll_error(events);
+            return true;
+        }
+        let count = usize::try_from(count).unwrap_or(0).min(COMPLETIONS_AT_ONCE);
+        for entry in &entries[..count] {
+            let event = if entry.flags & FI_REMOTE_WRITE != 0 {
+                Some(Event::Written)
+            } else {
+                self.slot_of(entry.op_context).map(|slot| match entry.flags & FI_RECV {
+                    0 => self.ended(slot, Ok(())),
+                    _ => Event::Received(slot, entry.len.min(SLOT_BYTES)),
+                })
+            };
+            events.extend(event);
+        }
+        count == COMPLETIONS_AT_ONCE
+    }
+
+    fn poll_error(&mut self, events: &mut Vec<Event>) {
+        let mut entry = FiCqErrEntry {
+            op_context: ptr::null_mut(),
+            flags: 0,
+            len: 0,
+            buf: ptr::null_mut(),
+            data: 0,
+            tag: 0,
+            olen: 0,
+            err: 0,
+            prov_errno: 0,
+            err_data: ptr::null_mut(),
+            err_data_size: 0,
+            room: [0; 4],
+        };
+        // SAFETY: F1, F7.
+        let read = unsafe { ((*(*self.completions).ops).readerr)(self.completions, &mut entry, 0) };
+        if read <= 0 {
+            return;
+        }
+        let is_receive = |slot: &Slot| slot.index() < RECEIVE_SLOTS;
+        let event = self.slot_of(entry.op_context).map(|slot| match is_receive(&slot) {
+            true => Event::Unreceived(slot),
+            false => self.ended(slot, Err(entry.err)),
+        });
+        events.extend(event);
+    }
+
+    fn ended(&mut self, slot: Slot, result: Result<(), i32>) -> Event {
+        self.forget_local(&slot);
+        Event::Ended(slot, result)
+    }
+
+    /// The slot that a context belongs to (F4).
+    fn slot_of(&self, context: *mut c_void) -> Option<Slot> {
+        let offset = (context as usize).checked_sub(self.contexts.as_ptr() as usize)?;
+        let index = offset / size_of::<FiContext>();
+        (index < SLOTS && offset.is_multiple_of(size_of::<FiContext>())).then_some(Slot(index as u32))
+    }
+
+    fn context(&self, slot: &Slot) -> *mut c_void {
+        // SAFETY: F2: inside.
+        unsafe { self.contexts.add(slot.index()) }.as_ptr().cast()
+    }
+
+    fn slots_description(&self) -> *mut c_void {
+        description(self.slots_registration)
+    }
+
+    /// How the provider names local memory: that of the slot, or other memory, which is registered until the access ends where the provider wants that.
+    fn local_description(&mut self, slot: &Slot, memory: Option<Cells<'static>>) -> Result<*mut c_void, Refusal> {
+        let Some(memory) = memory.filter(|_| !self.slots_registration.is_null()) else { return Ok(self.slots_description()) };
+        let registered = self.register_object(memory.pointer(), memory.bytes(), FI_READ | FI_WRITE);
+        self.local[slot.index()] = registered.map_err(|_| Refusal::Failed(libc::ENOMEM))?;
+        Ok(description(self.local[slot.index()]))
+    }
+
+    fn forget_local(&mut self, slot: &Slot) {
+        close(std::mem::replace(&mut self.local[slot.index()], ptr::null_mut()).cast());
+    }
+
+    fn posted_access(&mut self, code: isize, slot: Slot) -> Result<(), (Slot, Refusal)> {
+        if code != 0 {
+            self.forget_local(&slot);
+        }
+        posted(code, slot)
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let is_closed = close(self.endpoint.cast());
+        for object in self.local.drain(..) {
+            close(object.cast());
+        }
+        close(self.slots_registration.cast());
+        close(self.completions.cast());
+        close(self.addresses.cast());
+        close(self.domain.cast());
+        close(self.fabric.cast());
+        if is_closed {
+            // SAFETY: F2: allocated with these layouts, and the provider has forgotten them.
+            unsafe {
+                dealloc(self.memory.as_ptr(), slots_layout());
+                dealloc(self.contexts.as_ptr().cast(), contexts_layout());
+            }
+        }
+    }
+}
+
+/// Closes an object, if there is one; whether there is none any more.
+fn close(object: *mut Fid) -> bool {
+    // SAFETY: F1.
+    object.is_null() || unsafe { ((*(*object).ops).close)(object) == 0 }
+}
+
+fn description(registration: *mut FidMr) -> *mut c_void {
+    // SAFETY: F1.
+    if registration.is_null() { ptr::null_mut() } else { unsafe { (*registration).mem_desc } }
+}
+
+/// What a post returned; the slot is the provider's if it succeeded (F3).
+fn posted(code: isize, slot: Slot) -> Result<(), (Slot, Refusal)> {
+    match -(code as i32) {
+        0 => Ok(()),
+        libc::EAGAIN => Err((slot, Refusal::Again)),
+        code => Err((slot, Refusal::Failed(code))),
+    }
+}
+
+fn slots_layout() -> Layout {
+    Layout::from_size_align(SLOTS * SLOT_BYTES, 4096).expect("the size of the slots is a constant")
+}
+
+fn contexts_layout() -> Layout {
+    Layout::from_size_align(SLOTS * size_of::<FiContext>(), 64).expect("as above")
+}
+
+/// Memory of zeros.
+fn allocated(layout: Layout) -> NonNull<u8> {
+    // SAFETY: no layout here is of no bytes.
+    NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+}

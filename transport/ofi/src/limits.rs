@@ -1,0 +1,49 @@
+//! Bounds of an endpoint of libfabric and of the conversations over it, with their reasons.
+
+use pelago_base::limits::INJECT_SIZE;
+
+/// Bytes of memory for one message or one captured write: the longest write that a rank posts so, and the header of a message, in whole lines of
+/// cache.
+pub const SLOT_BYTES: usize = INJECT_SIZE + 64;
+
+/// Messages that may arrive while nobody looks, before the provider holds back their senders: some from each of the peers that a rank
+/// exchanges halos with.
+pub const RECEIVE_SLOTS: usize = 128;
+
+/// Messages and accesses to remote memory that may be under way: more than the round trip of a fabric of today hides.
+pub const TRANSMIT_SLOTS: usize = 256;
+
+/// Completions that are taken from the provider by one call: they fill a page at most.
+pub const COMPLETIONS_AT_ONCE: usize = 32;
+
+/// Calls for completions in one look: as many as empty the slots, so that a look ends while peers go on.
+pub const CALLS_PER_LOOK: usize = (RECEIVE_SLOTS + TRANSMIT_SLOTS) / COMPLETIONS_AT_ONCE;
+
+/// Requests of a rank that another has not answered, and as many for the second halves of copies. They bound what a rank keeps to answer one peer.
+pub const REQUESTS_MAX: u32 = 32;
+
+/// Regions of one peer whose keys a rank keeps: the heaps, and those that it uses in one phase of a program.
+pub const REGIONS_KNOWN_MAX: usize = 256;
+
+/// Bytes of the name of an endpoint: the longest that any provider has, with room; an address is published with a few more.
+pub const NAME_BYTES_MAX: usize = 256;
+
+/// Fabrics that are looked at: more than any machine has devices and providers for.
+pub const INFOS_MAX: usize = 256;
+
+/// How often a rank is served that does not look itself while its provider cannot wake a thread, in µs: what a get costs more on such a
+/// provider, against the share of a core.
+pub const POLL_PAUSE_MICROSECONDS: u32 = 50;
+
+/// How long a progress thread leaves a rank alone at first that looks by itself, in µs: a get from a rank that has just begun to compute waits so
+/// long.
+pub const EXCUSE_MICROSECONDS_MIN: u32 = 100;
+
+/// The same of a rank that has looked for long: a thousandth of a core, where a sleep and its end cost a microsecond.
+pub const EXCUSE_MICROSECONDS_MAX: u32 = 1000;
+
+const _: () = {
+    assert!(SLOT_BYTES.is_multiple_of(64), "slots do not share lines");
+    assert!(NAME_BYTES_MAX + 64 <= SLOT_BYTES, "a greeting is one message");
+    assert!(NAME_BYTES_MAX + 64 <= pelago_platform::limits::PUBLISHED_BYTES_MAX, "an address can be published");
+};

@@ -1,0 +1,138 @@
+//! The thread that serves peers while the rank computes or sleeps. A rank that looks by itself is left alone.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::Rank;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::engine::Engine;
+use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS};
+
+/// Looks without an event after which the thread sleeps.
+const LOOKS: u32 = 8;
+
+/// What the rank and its progress thread share.
+pub(crate) struct Shared {
+    engine: Mutex<Engine>,
+    wake: Box<dyn Fn() + Send + Sync>,
+    lost: Box<dyn Fn(Rank) + Send + Sync>,
+    /// How often the rank has looked.
+    looks: AtomicU64,
+    /// Whether the rank sleeps.
+    sleeping: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: Engine, wake: Box<dyn Fn() + Send + Sync>, lost: Box<dyn Fn(Rank) + Send + Sync>) -> Self {
+        let (looks, sleeping, stop) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        Self { engine: Mutex::new(engine), wake, lost, looks, sleeping, stop }
+    }
+
+    /// A panic of another thread leaves nothing behind that is dangerous to use.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rank looks.
+    pub(crate) fn attend(&self) {
+        self.looks.store(self.looks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        if self.sleeping.load(Ordering::Relaxed) {
+            self.sleeping.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Tells whoever wants to know, without the lock.
+    pub(crate) fn tell(&self, news: bool, losses: Vec<Rank>) {
+        losses.into_iter().for_each(|rank| (self.lost)(rank));
+        if news {
+            (self.wake)();
+        }
+    }
+}
+
+pub(crate) struct ProgressThread {
+    shared: Arc<Shared>,
+    call: Arc<OwnedFd>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl ProgressThread {
+    pub(crate) fn start(shared: Arc<Shared>) -> std::io::Result<Self> {
+        let call = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let completions = shared.lock().port.descriptor().map(OwnedFd::try_clone).transpose()?;
+        let attendance = Attendance { shared: shared.clone(), call: call.clone(), completions };
+        let thread = std::thread::Builder::new().name("pelago-ofi".into()).spawn(move || attendance.run())?;
+        Ok(Self { shared, call, thread: Some(thread) })
+    }
+
+    /// The rank is about to sleep.
+    pub(crate) fn before_sleep(&self) {
+        self.shared.sleeping.store(true, Ordering::SeqCst);
+        self.call();
+    }
+
+    /// Ends the sleep of the thread.
+    pub(crate) fn call(&self) {
+        let _ = rustix::io::write(&*self.call, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Drop for ProgressThread {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.call();
+        if let Some(thread) = self.thread.take() {
+            let _ended = thread.join();
+        }
+    }
+}
+
+/// The thread's own side.
+struct Attendance {
+    shared: Arc<Shared>,
+    call: Arc<OwnedFd>,
+    completions: Option<OwnedFd>,
+}
+
+impl Attendance {
+    fn run(&self) {
+        let (mut seen, mut idle, mut excuse) = (0, 0, EXCUSE_MICROSECONDS_MIN);
+        while !self.shared.stop.load(Ordering::SeqCst) {
+            let looks = self.shared.looks.load(Ordering::Relaxed);
+            let is_attended = !self.shared.sleeping.load(Ordering::SeqCst) && std::mem::replace(&mut seen, looks) != looks;
+            if is_attended {
+                self.sleep(None, Some(excuse));
+                excuse = (2 * excuse).min(EXCUSE_MICROSECONDS_MAX);
+                continue;
+            }
+            excuse = EXCUSE_MICROSECONDS_MIN;
+            let mut engine = self.shared.lock();
+            idle = if engine.drive() { 0 } else { idle + 1 };
+            let (news, losses) = (engine.take_news(), engine.take_losses());
+            let may_sleep = idle >= LOOKS && (self.completions.is_none() || engine.port.may_sleep());
+            let has_unsent = engine.has_unsent();
+            drop(engine);
+            self.shared.tell(news, losses);
+            if !may_sleep {
+                std::thread::yield_now();
+                continue;
+            }
+            let pause = (self.completions.is_none() || has_unsent).then_some(POLL_PAUSE_MICROSECONDS);
+            self.sleep(self.completions.as_ref(), pause);
+        }
+    }
+
+    /// Sleeps until the rank calls, an operation ends, a message comes, or the time in µs, less than a second, has passed.
+    fn sleep(&self, completions: Option<&OwnedFd>, limit: Option<u32>) {
+        let mut sources = vec![PollFd::new(&*self.call, PollFlags::IN)];
+        if let Some(descriptor) = completions {
+            sources.push(PollFd::new(descriptor, PollFlags::IN));
+        }
+        let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: i64::from(limit) * 1000 });
+        let _ = poll(&mut sources, limit.as_ref());
+        let _ = rustix::io::read(&*self.call, &mut [0; 8]);
+    }
+}

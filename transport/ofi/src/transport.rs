@@ -1,0 +1,177 @@
+//! Ranks that reach each other by a fabric, as a transport.
+
+use std::sync::Arc;
+
+use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+use pelago_memory::Region;
+use pelago_platform::{
+    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, KeyMode, Network, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
+};
+
+use crate::engine::Engine;
+use crate::fabric::{FabricChoice, FabricError, FabricName, Port};
+use crate::progress_thread::{ProgressThread, Shared};
+
+/// What the transport of a rank is made from.
+pub struct Setup {
+    /// The rank.
+    pub me: Rank,
+    /// How the job divides its addresses.
+    pub layout: AddressLayout,
+    /// Which fabric is used.
+    pub fabric: FabricChoice,
+    /// What a rank has published as its address, if anything: copies go to ranks that this one has not connected to.
+    pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
+    /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
+    pub wake: Box<dyn Fn() + Send + Sync>,
+    /// Called with each rank that the provider could not reach though this rank needed it.
+    pub lost: Box<dyn Fn(Rank) + Send + Sync>,
+    /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
+    pub progress_thread: bool,
+}
+
+/// What the transport is called, and the name under which ranks publish their addresses.
+pub const NAME: &str = "ofi";
+
+/// What operations cost over sockets, which are all that was measured. Cores of the target perform atomics, because those of a fabric do not exclude
+/// those of cores; a write wakes its target if it says so.
+const CAPABILITIES: Capabilities = Capabilities {
+    latency: Duration::from_microseconds(20),
+    bytes_per_second: 2e9,
+    wakes_target: false,
+    ..Capabilities::of(NAME)
+};
+
+/// Ranks that reach each other by a fabric.
+///
+/// Puts and gets of memory of processes are accesses of the fabric. All else is asked of the owner, who does it inside
+/// [`progress`](Transport::progress), or by its progress thread.
+pub struct Ofi {
+    /// First: it ends before what it shares.
+    progress_thread: Option<ProgressThread>,
+    shared: Arc<Shared>,
+    capabilities: Capabilities,
+    address: Address,
+    fabric: FabricName,
+}
+
+impl Ofi {
+    /// The transport of a rank. The library may look for a second which devices there are.
+    ///
+    /// # Errors
+    /// The library is not there, or no fabric does what is needed, or the system refuses.
+    pub fn new(setup: Setup) -> Result<Self, FabricError> {
+        let Setup { me, layout, fabric, find, wake, lost, progress_thread } = setup;
+        let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
+        let mut nonce = [0; 8];
+        rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
+        let port = Port::open(&fabric)?;
+        let keys = match (port.keys_are_provided(), port.has_virtual_addresses()) {
+            (true, _) => KeyMode::Provided,
+            (false, true) => KeyMode::VirtualAddress,
+            (false, false) => KeyMode::Offset,
+        };
+        let message_bytes_max = port.message_bytes_max();
+        let capabilities = Capabilities { keys, message_bytes_max, ..CAPABILITIES };
+        let fabric = port.fabric_name();
+        let engine = Engine::new(port, me, layout, u64::from_ne_bytes(nonce), find);
+        let address = engine.address();
+        let shared = Arc::new(Shared::new(engine, wake, lost));
+        let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone())).transpose();
+        let progress_thread = progress_thread.map_err(|error| system(&error))?;
+        Ok(Self { progress_thread, shared, capabilities, address, fabric })
+    }
+
+    /// The fabric that was chosen.
+    pub fn fabric(&self) -> &FabricName {
+        &self.fabric
+    }
+}
+
+impl Transport for Ofi {
+    fn network(&mut self) -> &mut dyn Network {
+        self
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self
+    }
+
+    fn post(
+        &mut self,
+        _now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        let mut engine = self.shared.lock();
+        let had_unsent = engine.has_unsent();
+        let posted = engine.post(to.0 as usize, operation, flags, token);
+        if let Some(thread) = self.progress_thread.as_ref().filter(|_| engine.has_unsent() && !had_unsent) {
+            thread.call();
+        }
+        posted
+    }
+
+    fn flush(&mut self, _now: Instant) {}
+
+    fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
+        self.shared.attend();
+        let mut engine = self.shared.lock();
+        let moved = engine.drive();
+        let (news, losses) = (engine.take_news(), engine.take_losses());
+        let any = engine.fetch_completed(completed);
+        drop(engine);
+        // Another thread of this rank may sleep until then.
+        self.shared.tell(news, losses);
+        moved || any
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn before_sleep(&mut self) {
+        if let Some(thread) = &self.progress_thread {
+            thread.before_sleep();
+        }
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        None
+    }
+}
+
+impl Network for Ofi {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
+        if rail.is_some_and(|rail| rail != Rail::FIRST) {
+            return Err(ConnectError::Unreachable(peer));
+        }
+        self.shared.lock().connect(peer, address).map(|peer| Endpoint(peer as u32))
+    }
+
+    fn peer_failed(&mut self, _now: Instant, peer: Rank) {
+        self.shared.lock().peer_failed(peer);
+        self.shared.tell(true, Vec::new());
+    }
+}
+
+impl Registry for Ofi {
+    fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
+        self.shared.lock().register(start, memory)
+    }
+
+    fn deregister(&mut self, start: GlobalAddress) -> bool {
+        self.shared.lock().deregister(start)
+    }
+}

@@ -1,0 +1,70 @@
+//! The contract of a transport, over providers of libfabric that need no hardware.
+//!
+//! The provider `shm` of 1.17 is tried by jobs only (`tests/tests/launch/fabric.rs`): its endpoints of one process get in each other's way, and it crashes
+//! when it sends to one that was closed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{Instant, Rank};
+use pelago_kit::conformance::Ends;
+use pelago_ofi::{FabricError, Ofi, Setup};
+use pelago_platform::{Address, Transport};
+
+/// Ranks with an endpoint of this provider each, all driven by the test; `None` where the library or the provider is not installed.
+fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
+    let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
+    let addresses: Arc<Mutex<BTreeMap<Rank, Address>>> = Arc::default();
+    let mut ends = Vec::new();
+    for me in (0..ranks).map(Rank::new) {
+        let (addresses_found, wakes) = (addresses.clone(), wakes.clone());
+        let setup = Setup {
+            me,
+            layout,
+            fabric: provider.parse().unwrap(),
+            find: Box::new(move |rank| addresses_found.lock().unwrap().get(&rank).cloned()),
+            wake: Box::new(move || _ = wakes[me.index()].fetch_add(1, Ordering::Relaxed)),
+            lost: Box::new(|_| ()),
+            progress_thread: false,
+        };
+        let mut end = match Ofi::new(setup) {
+            Ok(end) => end,
+            Err(error @ (FabricError::Missing(_) | FabricError::None(..))) => {
+                eprintln!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        addresses.lock().unwrap().insert(me, end.network().address());
+        ends.push(end);
+    }
+    // The endpoint is closed, as that of a process that died, and the launcher tells the others.
+    let failed = |ends: &mut BTreeMap<Rank, Ofi>, rank| {
+        drop(ends.remove(&rank));
+        ends.values_mut().for_each(|end| end.network().peer_failed(Instant::ZERO, rank));
+    };
+    Some(Ends::new(ends, failed).counting(wakes))
+}
+
+/// Whether a test can be run over this provider, told in a line if not.
+fn can_run(provider: &str, test: &str) -> bool {
+    let reason = match test {
+        "the_same_script_completes_alike" => "when a provider delivers, and in which order, is not in the hands of a test (T7)",
+        _ => return ends(1, provider).is_some(),
+    };
+    eprintln!("skipped: {reason}");
+    false
+}
+
+/// The fixtures of a provider, after `can_run` has found it.
+macro_rules! over {
+    ($name:ident, $provider:literal) => {
+        pelago_kit::conformance!($name, |ranks| ends(ranks, $provider).expect("it was there before"), |test| can_run(
+            $provider, test
+        ));
+    };
+}
+
+over!(tcp, "tcp;ofi_rxm");
+over!(udp, "udp;ofi_rxd");
