@@ -15,8 +15,8 @@ const SENDERS_PER_SERVER: u32 = 64;
 /// Slots that each server has at least, where the placement is automatic: with fewer, senders are laps behind and look often.
 const SLOTS_PER_SERVER: u32 = 16;
 
-/// Ranks that a server answers at most, as far as each has the fewest slots: when all begin at once, a look waits behind the first tickets of all, for about as long as the
-/// slots last.
+/// Ranks that a server answers at most, about, as far as each server has so many slots: when all begin at once, a look waits behind the first tickets of
+/// all. With more ranks it waits for longer than the receiver takes for what the slots hold.
 const SENDERS_PER_SERVER_MAX: u32 = 1024;
 const SLOTS_PER_SERVER_MIN: u32 = 4;
 
@@ -118,9 +118,7 @@ impl Servers {
         match &settings.placement {
             Placement::Receiver | Placement::Automatic => Self::one(receiver, settings),
             Placement::Proxy(rank) => Self::one(*rank, settings),
-            Placement::Split { proxies, .. } => {
-                Self::new(proxies, &vec![1; proxies.len()], settings, Users::Nearest)
-            }
+            Placement::Split { proxies, .. } => Self::new(proxies, &vec![1; proxies.len()], settings, Users::Nearest),
             Placement::Topology { servers, .. } => {
                 let partition = topology.partition((*servers).clamp(1, slots.min(SHARES_MAX as u32)));
                 let senders: Vec<_> = (0..partition.groups()).map(|group| partition.ranks_of(group)).collect();
@@ -234,15 +232,12 @@ pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, V
             &format!("{} slots are fewer than {SLOTS_PER_SERVER} for each of 2 servers", settings.slots),
         );
     }
-    let most_crowded = settings.slots / SLOTS_PER_SERVER_MIN;
-    let most = most.max((ranks / SENDERS_PER_SERVER_MAX).min(most_crowded)).min(SHARES_MAX as u32);
-    let by_topology = |wanted: u32, why: String, rejected: String| {
-        let servers = wanted.clamp(2, most);
+    let by_topology = |servers: u32, why: String, rejected: String| {
         (Placement::Topology { servers, borrow: false }, why, vec![format!("one counter: {rejected}")])
     };
     if job.atomics_by_cores && hosts > 1 && ranks / hosts > 1 {
         let why = format!("one for each of {hosts} hosts, as far as each has {SLOTS_PER_SERVER} slots");
-        return by_topology(hosts, why, "each ticket would take a round trip and a core of its holder".into());
+        return by_topology(hosts.clamp(2, most), why, "each ticket would take a round trip and a core of its holder".into());
     }
     if ranks <= SENDERS_OF_ONE_COUNTER {
         return one(
@@ -250,14 +245,14 @@ pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, V
             &format!("pays from {} ranks on", SENDERS_OF_ONE_COUNTER + 1),
         );
     }
-    let why = if most > settings.slots / SLOTS_PER_SERVER {
-        format!("one for {SENDERS_PER_SERVER_MAX} of {ranks} ranks, as far as each has {SLOTS_PER_SERVER_MIN} slots")
-    } else {
-        format!("one for {SENDERS_PER_SERVER} of {ranks} ranks, as far as each has {SLOTS_PER_SERVER} slots")
+    let crowded = (ranks / SENDERS_PER_SERVER_MAX).min(settings.slots / SLOTS_PER_SERVER_MIN).min(SHARES_MAX as u32);
+    let (servers, senders, slots) = match (ranks / SENDERS_PER_SERVER).clamp(2, most) {
+        servers if servers < crowded => (crowded, SENDERS_PER_SERVER_MAX, SLOTS_PER_SERVER_MIN),
+        servers => (servers, SENDERS_PER_SERVER, SLOTS_PER_SERVER),
     };
     by_topology(
-        ranks / SENDERS_PER_SERVER,
-        why,
+        servers,
+        format!("one for {senders} of {ranks} ranks, as far as each has {slots} slots"),
         format!("{ranks} ranks are more than the {SENDERS_OF_ONE_COUNTER} that one atomic unit answers"),
     )
 }

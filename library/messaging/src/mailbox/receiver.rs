@@ -44,7 +44,17 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         let weight = |share| u64::from(mailbox.admission.server(share).weight);
         let parts = 4 * (0..mailbox.admission.shares()).map(weight).sum::<u64>().max(1);
         let rings = (0..mailbox.admission.shares()).map(|share| (mailbox.slots(share), mailbox.ring(share))).collect();
-        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, left: 0, rests, parts, ask_at: Instant::ZERO }
+        Self {
+            mailbox,
+            rings,
+            granter: Granter::new(&mailbox.admission),
+            heads,
+            turn: 0,
+            left: 0,
+            rests,
+            parts,
+            ask_at: Instant::ZERO,
+        }
     }
 
     /// The next message, if it has arrived.
