@@ -31,6 +31,9 @@ const BYSTANDER_BYTES: usize = 64 << 10;
 /// Puts that a bystander times before the others begin.
 const QUIET_PUTS: u32 = 20;
 
+/// Between the agreement on when to begin and then: longer than the agreement takes to come to all.
+const PAUSE: Duration = Duration::from_microseconds(100);
+
 /// Measure many ranks that send to rank 0 at once; rank 0 prints one line, or one JSON object
 #[derive(Parser)]
 #[command(name = "incast")]
@@ -210,7 +213,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     report.tell(world, arguments)
 }
 
-/// Everybody begins together; the time from then to the last message is what counts.
+/// Everybody begins together, in virtual time at the same instant; the time from then to the last message is what counts.
 fn together(
     world: &World,
     arguments: &Arguments,
@@ -223,7 +226,10 @@ fn together(
     if let Role::Bystander { to } = role {
         report.quiet = Some(time_puts(world, block.at(to, 0), |puts| puts < QUIET_PUTS)?);
     }
-    world.barrier()?;
+    // Ranks leave a barrier one after another, which would decide whose message is the first.
+    let mut last = [world.now().as_picoseconds()];
+    world.allreduce(&mut last, u64::max)?;
+    world.compute(Instant::from_picoseconds(last[0]) + PAUSE - world.now());
     let start = world.now();
     match role {
         Role::Bystander { to } => {

@@ -103,8 +103,9 @@ impl Topology {
 
     /// Groups of ranks that are near each other, at most `most`.
     ///
-    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid, as many
-    /// boxes as a power of two, by halving the longest sides; equal ones where lengths allow.
+    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid,
+    /// boxes of one shape where lengths allow, cut from the last dimension on: routes go dimension by dimension, so that what comes from one box to one rank comes over
+    /// the same last links, and what a busy link delays delays few boxes. Their ranks have consecutive numbers.
     ///
     /// Cost: linear in the groups.
     pub fn partition(&self, most: u32) -> Partition {
@@ -155,14 +156,14 @@ impl Level {
 
 impl Grid {
     fn partition(self, ranks: u32, most: u32) -> Partition {
-        let mut parts = [1; DIMENSIONS_MAX];
-        loop {
-            // Halves the longest side whose halves are equal, or the longest if there is none.
-            let may_halve = |&along: &usize| 2 * parts[along] <= self.lengths[along] && 2 * parts.iter().product::<u32>() <= most;
-            let is_even = |along: usize| self.lengths[along].is_multiple_of(2 * parts[along]);
-            let better = |along: &usize| (is_even(*along), self.lengths[*along].div_ceil(parts[*along]));
-            let Some(along) = (0..self.dimensions).filter(may_halve).max_by_key(better) else { break };
-            parts[along] *= 2;
+        // From the last dimension on, as long as parts are left to cut: into equal ones, unless those would be less than half as many.
+        let (mut parts, mut rest) = ([1; DIMENSIONS_MAX], most);
+        for along in (0..self.dimensions).rev() {
+            let length = self.lengths[along];
+            let wanted = rest.min(length);
+            let equal = (wanted.div_ceil(2)..=wanted).rev().find(|&parts| length.is_multiple_of(parts));
+            parts[along] = equal.unwrap_or(wanted);
+            rest /= parts[along];
         }
         let mut found = 0;
         let mut number = |part| {
@@ -219,6 +220,19 @@ impl Grid {
         below * self.ranks_per_router + if is_inside { ranks % self.ranks_per_router } else { 0 }
     }
 
+    /// The first rank of a router beside that of a rank and in its box, if there is one: along the first dimension that has one.
+    fn beside(self, rank: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> Option<u32> {
+        let router = rank / self.ranks_per_router;
+        let corners = self.corners(self.part_of(rank, parts), parts);
+        let strides = self.lengths.into_iter().scan(1, |next, length| Some(std::mem::replace(next, *next * length)));
+        let along = |(([from, to], length), stride): (([u32; 2], u32), u32)| {
+            let place = router / stride % length;
+            let up = (place + 1 < to).then(|| (router + stride) * self.ranks_per_router).filter(|&rank| rank < ranks);
+            up.or_else(|| (place > from).then(|| (router - stride) * self.ranks_per_router))
+        };
+        corners.into_iter().zip(self.lengths).zip(strides).find_map(along)
+    }
+
     /// A rank amid a box.
     fn middle(self, part: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> u32 {
         let corners = self.corners(part, parts);
@@ -272,6 +286,12 @@ impl Partition {
         })
     }
 
+    /// The first rank of a router beside that of `rank` and in the same box, if there is one; none in a tree, whose hosts at one switch are all equally near.
+    pub fn beside(&self, rank: Rank) -> Option<Rank> {
+        let Groups::Boxes { grid, parts, .. } = &self.groups else { return None };
+        grid.beside(rank.number(), *parts, self.ranks).map(Rank::new)
+    }
+
     /// The box of a group, by its number among all boxes.
     fn part(&self, group: u32) -> Option<u32> {
         let Groups::Boxes { numbers, .. } = &self.groups else { return None };
@@ -315,6 +335,10 @@ mod tests {
                 let middle = partition.middle(group);
                 prop_assert!(middle.number() < topology.ranks());
                 prop_assert_eq!(partition.group_of(middle), group, "{} lies in its group", middle);
+                if let Some(beside) = partition.beside(middle) {
+                    prop_assert!(beside.number() < topology.ranks() && beside != middle);
+                    prop_assert_eq!(partition.group_of(beside), group, "{} lies in the group of {}", beside, middle);
+                }
             }
         }
     }
@@ -345,8 +369,8 @@ mod tests {
             let partition = torus.partition(most);
             (0..partition.groups()).map(|group| partition.ranks_of(group)).collect::<Vec<_>>()
         };
-        assert_eq!(sizes(8), [648; 8], "halves of the three long dimensions");
+        assert_eq!(sizes(8), [864; 6], "planes of the last dimension");
         assert_eq!(sizes(1), [5184]);
-        assert_eq!(sizes(27), [324; 16]);
+        assert_eq!(sizes(27), [288; 18], "thirds of those");
     }
 }

@@ -128,3 +128,37 @@ fn an_exchange_copies_and_sleeps_as_often_as_it_must() {
         }
     }
 }
+
+/// A flag that follows the parts of a border needs progress of the sender, which it makes before it ends its exchange: not only after computing.
+#[test]
+fn a_rank_that_computes_after_an_exchange_does_not_keep_its_neighbour_waiting() {
+    let settings = simulated::settings_by(2, &["overhead_ns = 1000.0"; 2]);
+    for (method, rail) in Method::ALL.into_iter().flat_map(|method| [0, 1, 2].map(|rail| (method, rail))) {
+        let outcome = simulated::run(&settings, |world| {
+            let array = Template::new([2, 5000], Nodes::new([2, 1], [false; 2]).unwrap())
+                .unwrap()
+                .array()
+                .shadow([[1, 1], [0, 0]])
+                .unwrap();
+            let mut field = [Field::<f64, 2>::new(world, &array)?];
+            let settings = Settings::default().with_method(method).with_rail(Rail::new(rail).unwrap());
+            let mut plan = Plan::build(world, &mut field, &settings)?;
+            plan.reflect(&mut field)?;
+            world.barrier()?;
+            // The border of rank 1 is there when rank 0 begins, which then computes for long.
+            let (computing, at_most) = (Duration::from_milliseconds(10), Duration::from_milliseconds(1));
+            if world.rank() == Rank::new(0) {
+                world.compute(Duration::from_microseconds(200));
+            }
+            let start = world.now();
+            plan.reflect(&mut field)?;
+            let took = world.now() - start;
+            if world.rank() == Rank::new(0) {
+                world.compute(computing);
+            }
+            assert!(took < at_most, "{method} by {rail}, {}: {took:?}", world.rank());
+            Ok(())
+        });
+        outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
+    }
+}

@@ -15,6 +15,11 @@ const SENDERS_PER_SERVER: u32 = 64;
 /// Slots that each server has at least, where the placement is automatic: with fewer, senders are laps behind and look often.
 const SLOTS_PER_SERVER: u32 = 16;
 
+/// Ranks that a server answers at most, about, as far as each server has so many slots: when all begin at once, a look waits behind the first tickets of
+/// all. With more ranks it waits for longer than the receiver takes for what the slots hold.
+const SENDERS_PER_SERVER_MAX: u32 = 1024;
+const SLOTS_PER_SERVER_MIN: u32 = 4;
+
 /// A rank that holds counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -76,6 +81,8 @@ pub(crate) struct Share {
     pub(crate) holder: Rank,
     pub(crate) slots: u32,
     pub(crate) first_slot: u32,
+    /// Its part of the messages, beside the weights of the others: the ranks that use it, or 1 where shares are given by rank numbers.
+    pub(crate) weight: u32,
     /// Places for senders that wait, as many as slots or more.
     pub(crate) waiters: u32,
     pub(crate) first_waiter: u32,
@@ -102,7 +109,7 @@ pub(crate) struct Servers {
 impl Servers {
     /// One server: the receiver of each message.
     pub(crate) fn one(holder: Rank, settings: &Settings) -> Self {
-        Self::new(&[holder], &[settings.slots], settings.waiters, Users::One)
+        Self::new(&[holder], &[1], settings, Users::One)
     }
 
     /// Those of a placement that was checked.
@@ -111,28 +118,27 @@ impl Servers {
         match &settings.placement {
             Placement::Receiver | Placement::Automatic => Self::one(receiver, settings),
             Placement::Proxy(rank) => Self::one(*rank, settings),
-            Placement::Split { proxies, .. } => {
-                Self::new(proxies, &weights(slots, &vec![1; proxies.len()]), settings.waiters, Users::Nearest)
-            }
+            Placement::Split { proxies, .. } => Self::new(proxies, &vec![1; proxies.len()], settings, Users::Nearest),
             Placement::Topology { servers, .. } => {
                 let partition = topology.partition((*servers).clamp(1, slots.min(SHARES_MAX as u32)));
                 let senders: Vec<_> = (0..partition.groups()).map(|group| partition.ranks_of(group)).collect();
                 let holders: Vec<_> = (0..partition.groups()).map(|group| holder(&partition, group, receiver)).collect();
-                Self::new(&holders, &weights(slots, &senders), settings.waiters, Users::Groups(partition))
+                Self::new(&holders, &senders, settings, Users::Groups(partition))
             }
         }
     }
 
-    fn new(holders: &[Rank], slots: &[u32], waiters: u32, users: Users) -> Self {
-        let all: u32 = slots.iter().sum();
+    fn new(holders: &[Rank], weights: &[u32], settings: &Settings, users: Users) -> Self {
+        let all = settings.slots;
         let (mut first_slot, mut first_waiter) = (0, 0);
-        let share = |(number, (&holder, &slots)): (u32, (&Rank, &u32))| {
-            let waiters = slots.max((u64::from(waiters) * u64::from(slots) / u64::from(all.max(1))) as u32);
-            let share = Share { number, holder, slots, first_slot, waiters, first_waiter };
+        let slots = slots(all, weights);
+        let share = |(number, ((&holder, &weight), slots)): (u32, ((&Rank, &u32), u32))| {
+            let waiters = slots.max((u64::from(settings.waiters) * u64::from(slots) / u64::from(all.max(1))) as u32);
+            let share = Share { number, holder, slots, first_slot, weight, waiters, first_waiter };
             (first_slot, first_waiter) = (first_slot + slots, first_waiter + waiters);
             share
         };
-        Self { shares: (0..).zip(holders.iter().zip(slots)).map(share).collect(), users }
+        Self { shares: (0..).zip(holders.iter().zip(weights).zip(slots)).map(share).collect(), users }
     }
 
     /// How many there are.
@@ -180,24 +186,30 @@ impl Servers {
     }
 }
 
-/// A rank amid a group; not the receiver, whose network interface has its messages to handle.
+/// A rank amid a group; in the group of the receiver, where the first message of all comes from, the next one on a neighbouring router. Not the receiver,
+/// whose network interface has its messages to handle.
 fn holder(partition: &Partition, group: u32, receiver: Rank) -> Rank {
+    if partition.group_of(receiver) == group
+        && let Some(beside) = partition.beside(receiver)
+    {
+        return beside;
+    }
     let middle = partition.middle(group);
     let next = Rank::new(middle.number().wrapping_sub(1));
     let is_other = middle != receiver || middle.number() == 0 || partition.group_of(next) != group;
     if is_other { middle } else { next }
 }
 
-/// Shares of `slots` in proportion to `senders`: one each, the rest by the largest remainder. Their sum is `slots`, which are as many as shares at least.
-fn weights(slots: u32, senders: &[u32]) -> Vec<u32> {
-    let count = senders.len() as u32;
-    let (rest, all) = (u64::from(slots.saturating_sub(count)), senders.iter().copied().map(u64::from).sum::<u64>().max(1));
-    let mut weights: Vec<_> = senders.iter().map(|&senders| 1 + (rest * u64::from(senders) / all) as u32).collect();
-    let mut order: Vec<_> = (0..senders.len()).collect();
-    order.sort_by_key(|&share| std::cmp::Reverse(rest * u64::from(senders[share]) % all));
-    let left = slots.saturating_sub(weights.iter().sum());
-    order.into_iter().take(left as usize).for_each(|share| weights[share] += 1);
-    weights
+/// Shares of `all` slots in proportion to `weights`: one each, the rest by the largest remainder. Their sum is `all`, which are as many as shares at least.
+fn slots(all: u32, weights: &[u32]) -> Vec<u32> {
+    let count = weights.len() as u32;
+    let (rest, sum) = (u64::from(all.saturating_sub(count)), weights.iter().copied().map(u64::from).sum::<u64>().max(1));
+    let mut slots: Vec<_> = weights.iter().map(|&weight| 1 + (rest * u64::from(weight) / sum) as u32).collect();
+    let mut order: Vec<_> = (0..weights.len()).collect();
+    order.sort_by_key(|&share| std::cmp::Reverse(rest * u64::from(weights[share]) % sum));
+    let left = all.saturating_sub(slots.iter().sum());
+    order.into_iter().take(left as usize).for_each(|share| slots[share] += 1);
+    slots
 }
 
 /// What the automatic placement chooses, and why; with what it rejected and why. The same on every rank.
@@ -220,13 +232,12 @@ pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, V
             &format!("{} slots are fewer than {SLOTS_PER_SERVER} for each of 2 servers", settings.slots),
         );
     }
-    let by_topology = |wanted: u32, why: String, rejected: String| {
-        let servers = wanted.clamp(2, most);
+    let by_topology = |servers: u32, why: String, rejected: String| {
         (Placement::Topology { servers, borrow: false }, why, vec![format!("one counter: {rejected}")])
     };
     if job.atomics_by_cores && hosts > 1 && ranks / hosts > 1 {
         let why = format!("one for each of {hosts} hosts, as far as each has {SLOTS_PER_SERVER} slots");
-        return by_topology(hosts, why, "each ticket would take a round trip and a core of its holder".into());
+        return by_topology(hosts.clamp(2, most), why, "each ticket would take a round trip and a core of its holder".into());
     }
     if ranks <= SENDERS_OF_ONE_COUNTER {
         return one(
@@ -234,10 +245,14 @@ pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, V
             &format!("pays from {} ranks on", SENDERS_OF_ONE_COUNTER + 1),
         );
     }
-    let why = format!("one for {SENDERS_PER_SERVER} of {ranks} ranks, as far as each has {SLOTS_PER_SERVER} slots");
+    let crowded = (ranks / SENDERS_PER_SERVER_MAX).min(settings.slots / SLOTS_PER_SERVER_MIN).min(SHARES_MAX as u32);
+    let (servers, senders, slots) = match (ranks / SENDERS_PER_SERVER).clamp(2, most) {
+        servers if servers < crowded => (crowded, SENDERS_PER_SERVER_MAX, SLOTS_PER_SERVER_MIN),
+        servers => (servers, SENDERS_PER_SERVER, SLOTS_PER_SERVER),
+    };
     by_topology(
-        ranks / SENDERS_PER_SERVER,
-        why,
+        servers,
+        format!("one for {senders} of {ranks} ranks, as far as each has {slots} slots"),
         format!("{ranks} ranks are more than the {SENDERS_OF_ONE_COUNTER} that one atomic unit answers"),
     )
 }
@@ -298,20 +313,20 @@ mod tests {
         #[test]
         fn slots_are_in_proportion_to_senders(slots in 1..5000_u32, senders in prop::collection::vec(1..10_000_u32, 1..100)) {
             prop_assume!(slots as usize >= senders.len());
-            let (weights, all) = (weights(slots, &senders), f64::from(senders.iter().sum::<u32>()));
-            prop_assert_eq!(weights.iter().sum::<u32>(), slots);
+            let (shares, all) = (super::slots(slots, &senders), f64::from(senders.iter().sum::<u32>()));
+            prop_assert_eq!(shares.iter().sum::<u32>(), slots);
             let rest = f64::from(slots) - senders.len() as f64;
-            for (&weight, &senders) in weights.iter().zip(&senders) {
-                prop_assert!((f64::from(weight) - 1.0 - rest * f64::from(senders) / all).abs() <= 1.0);
+            for (&share, &senders) in shares.iter().zip(&senders) {
+                prop_assert!((f64::from(share) - 1.0 - rest * f64::from(senders) / all).abs() <= 1.0);
             }
         }
     }
 
     #[test]
     fn shares_of_any_number() {
-        assert_eq!(weights(256, &[1; 3]), [86, 85, 85]);
-        assert_eq!(weights(16, &[7, 1]), [13, 3]);
-        assert_eq!(weights(4, &[100, 1, 1, 1]), [1; 4]);
+        assert_eq!(slots(256, &[1; 3]), [86, 85, 85]);
+        assert_eq!(slots(16, &[7, 1]), [13, 3]);
+        assert_eq!(slots(4, &[100, 1, 1, 1]), [1; 4]);
     }
 
     #[test]
@@ -328,7 +343,7 @@ mod tests {
         };
         let settings = Settings::new(256, 64);
         let by_nic = [2, 128, 129, 1027, 4099, 16_387, 65_539].map(|ranks| chosen(&settings, &tree(ranks), false, false));
-        assert_eq!(by_nic, [1, 1, 2, 16, 16, 16, 16]);
+        assert_eq!(by_nic, [1, 1, 2, 16, 16, 16, 64]);
         assert_eq!(chosen(&settings, &tree(65_539), false, true), 1, "jobs that survive losses");
         assert_eq!(chosen(&Settings::new(16, 64), &tree(65_539), false, false), 1, "too few slots");
         let two_words = Settings { counting: Counting::TwoWords, ..settings.clone() };

@@ -39,6 +39,8 @@ struct Job {
     /// Who waits for a slot.
     waiters: Vec<AtomicU64>,
     bells: Vec<Notify>,
+    /// Wakes those who are more than a lap behind, and look whenever anything was granted.
+    grants: Vec<Notify>,
     /// Rings for the receiver when a message has come.
     arrival: Notify,
 }
@@ -81,9 +83,9 @@ impl Job {
             Counters::TwoWords { taken: counter(), consumed: counter() }
         };
         let words = || (0..slots).map(|_| AtomicU64::new(0)).collect();
-        let bells = (0..senders).map(|_| Notify::new()).collect();
+        let bells = || (0..senders).map(|_| Notify::new()).collect();
         let (flags, bodies, waiters, arrival) = (words(), words(), words(), Notify::new());
-        Self { slots, counters, waiting, first, flags, bodies, waiters, bells, arrival }
+        Self { slots, counters, waiting, first, flags, bodies, waiters, bells: bells(), grants: bells(), arrival }
     }
 
     fn slot(&self, ticket: Ticket) -> usize {
@@ -104,24 +106,30 @@ impl Job {
 
     fn wait(&self, sender: usize, ticket: Ticket) {
         if matches!(self.waiting, Waiting::Notified) {
-            self.register(sender, ticket);
+            // Who is further behind has no place.
+            while ticket.since(self.counters.granted(self.slots)) >= self.slots as i32 {
+                self.grants[sender].wait();
+            }
+            // Its ticket is granted; the receiver finds it no more.
+            self.register(sender, ticket).into_iter().for_each(|replaced| self.bells[replaced].notify());
         }
         while !self.is_granted(ticket) {
             self.bells[sender].wait();
         }
     }
 
-    fn register(&self, sender: usize, ticket: Ticket) {
+    /// Says whose registration it replaced.
+    fn register(&self, sender: usize, ticket: Ticket) -> Option<usize> {
         let place = &self.waiters[self.slot(ticket)];
         let mut expected = 0;
         loop {
             let found = match place.compare_exchange(expected, (sender as u64) << 33 | mark(ticket), AcqRel, Acquire) {
-                Ok(_) => return,
+                Ok(replaced) => return (replaced != 0).then_some((replaced >> 33) as usize),
                 Err(found) => found,
             };
             // Of a later ticket: this one was granted meanwhile.
             if Ticket::new(found as u32).since(ticket) > 0 {
-                return;
+                return None;
             }
             expected = found;
         }
@@ -149,7 +157,10 @@ impl Job {
         self.counters.grant(granted);
         match self.waiting {
             Waiting::Polling => self.bells.iter().for_each(Notify::notify),
-            Waiting::Notified => self.waiter(granted).into_iter().for_each(|sender| self.bells[sender].notify()),
+            Waiting::Notified => {
+                self.grants.iter().for_each(Notify::notify);
+                self.waiter(granted).into_iter().for_each(|sender| self.bells[sender].notify());
+            }
         }
     }
 
@@ -218,13 +229,14 @@ fn slots_hold_one_message_each() {
     }
 }
 
-/// Who waits is woken (G2). With no more than two laps of tickets nobody registers where somebody else waits.
+/// Who waits is woken (G2). With no more than two laps of tickets nobody registers where somebody else waits; with three, somebody may.
 #[test]
 fn whoever_waits_is_told() {
     for first in FIRSTS {
         for in_one_word in [true, false] {
             explore(2, 1, 3, move || Job::new(1, in_one_word, Waiting::Notified, first, 2));
             explore(2, 2, 2, move || Job::new(2, in_one_word, Waiting::Notified, first, 2));
+            explore(3, 1, 1, move || Job::new(1, in_one_word, Waiting::Notified, first, 3));
         }
     }
 }
@@ -260,4 +272,43 @@ fn whoever_registers_and_then_looks_is_let_in_or_told() {
 #[should_panic(expected = "G2")]
 fn whoever_looks_and_then_registers_may_sleep_for_ever() {
     one_sees_the_other(false);
+}
+
+/// A sender registers and looks, one of the next lap registers in the same place when it sees the first one's ticket granted, and the receiver grants
+/// that: is the first one let in or told?
+fn one_registers_after_the_other(rings: bool) {
+    for in_one_word in [true, false] {
+        loom::model(move || {
+            let job = Arc::new(Job::new(1, in_one_word, Waiting::Notified, 0, 2));
+            let [ticket, next_lap] = [1, 2].map(Ticket::new);
+            let first = thread::spawn({
+                let job = job.clone();
+                move || {
+                    job.register(0, ticket);
+                    job.is_granted(ticket)
+                }
+            });
+            let second = thread::spawn({
+                let job = job.clone();
+                move || job.is_granted(ticket) && job.register(1, next_lap).is_some() && rings
+            });
+            job.counters.grant(ticket);
+            let mut is_told = job.waiter(ticket).is_some();
+            let is_let_in = first.join().unwrap();
+            is_told |= second.join().unwrap();
+            assert!(is_let_in || is_told, "G2: it sleeps, and nobody knows");
+        });
+    }
+}
+
+#[test]
+fn whoever_registers_in_the_place_of_another_rings_for_it() {
+    one_registers_after_the_other(true);
+}
+
+/// The model tells right from wrong.
+#[test]
+#[should_panic(expected = "G2")]
+fn whoever_is_replaced_and_not_rung_for_may_sleep_for_ever() {
+    one_registers_after_the_other(false);
 }

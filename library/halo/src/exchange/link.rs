@@ -62,6 +62,10 @@ pub(crate) struct Link<'w, const D: usize> {
     exchanges: u64,
     /// What may still be under way of the last exchange that used each half of the outbox, or of the last one if the method is direct.
     sent: [Option<Handle<'w>>; 2],
+    /// All rails at once, if there are several; and what goes by them in the exchange that is under way. Its flag follows only when it has ended, by the
+    /// progress of this rank.
+    all: Option<Rail>,
+    parts: Option<Handle<'w>>,
 }
 
 /// The progress of a link in one exchange.
@@ -154,6 +158,8 @@ impl<'w, const D: usize> Link<'w, D> {
             progress: None,
             exchanges: 0,
             sent: [None; 2],
+            all: world.rails().all(),
+            parts: None,
         }
     }
 
@@ -225,6 +231,9 @@ impl<'w, const D: usize> Link<'w, D> {
             let half = self.half();
             self.sent[half] = Some(flagged);
         }
+        if self.rail.is_some() && self.rail == self.all {
+            self.parts = last;
+        }
         self.progress = self.progress.map(|progress| LinkProgress { is_sent: true, ..progress });
         Ok(())
     }
@@ -255,11 +264,13 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(())
     }
 
-    /// Waits until the exchange reads the field no longer.
+    /// Waits until the exchange reads the field no longer, and until its flag is on its way: what has to follow all parts of a border would else
+    /// follow them at the next progress of this rank, which may compute first while the neighbour waits.
     pub(crate) fn end(&mut self) -> Result<()> {
+        let parts = self.parts.take().map_or(Ok(()), Handle::wait);
         match self.method {
-            Method::Direct => self.sent[self.half()].take().map_or(Ok(()), Handle::wait),
-            Method::Packed | Method::Fetched => Ok(()),
+            Method::Direct => parts.and(self.sent[self.half()].take().map_or(Ok(()), Handle::wait)),
+            Method::Packed | Method::Fetched => parts,
         }
     }
 

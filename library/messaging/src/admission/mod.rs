@@ -12,7 +12,9 @@
 //!   no living sender claims belongs to a lost one, or its message has come. While it takes tickets it claims all; afterwards no ticket of
 //!   others, so that whoever goes away from a mailbox, or waits at it, does not keep the receiver from passing over those of the lost.
 //! - **G2** A sender that waits registers, then looks once more; the receiver grants, then looks who waits. So one of them sees the other.
-//!   A registration replaces that of an earlier ticket only. Should one be lost with its rank, who waits also looks now and then.
+//!   A registration replaces only that of an earlier ticket which is granted: whoever replaces it rings for it, as the receiver, which may still have to
+//!   look for it, does not find it any more. Should a bell be lost, with its rank or behind one that was rung late for an earlier ticket of the same sender,
+//!   a sender that waits also looks now and then.
 
 mod granter;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use pelago_rma::{CellSlice, Error, Handle, Result};
 
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
-use crate::peer_loss::{all_there, progress, unless_lost};
+use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
@@ -178,8 +178,10 @@ impl<'a, 'w> Requester<'a, 'w> {
                     limit = (limit + limit).min(BELL_LIMIT_MAX);
                 }
                 Waiting::Notified if behind < waiters => {
-                    self.register(ticket)?;
-                    registered = true;
+                    registered = self.register(ticket)?;
+                    if !registered {
+                        self.pause(ticket, next)?;
+                    }
                 }
                 Waiting::Notified | Waiting::BackingOff => self.pause(ticket, next)?,
             }
@@ -280,8 +282,9 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the receiver to ring when it grants `ticket`.
-    fn register(&self, ticket: Ticket) -> Result<()> {
+    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted; says whether somebody rings.
+    /// The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
+    fn register(&self, ticket: Ticket) -> Result<bool> {
         let admission = self.admission;
         let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
         let place = admission.words.at(self.to, admission.waiter_index(self.share, ticket));
@@ -290,22 +293,36 @@ impl<'a, 'w> Requester<'a, 'w> {
         // is replaced; who finds a later one was granted meanwhile.
         loop {
             let found = admission.world.compare_swap(place, expected, waiter.word())?.wait()?;
-            let is_later = Waiter::of_word(found).is_some_and(|other| other.ticket.since(ticket) > 0);
-            if found == expected || is_later {
-                return Ok(());
+            let other = Waiter::of_word(found);
+            if found == expected {
+                return other.map_or(Ok(()), |replaced| self.ring_for(replaced)).map(|()| true);
             }
-            expected = found;
+            match other {
+                // Also this ticket itself, if the wait for it was interrupted.
+                Some(other) if other.ticket.since(ticket) >= 0 => return Ok(true),
+                // The laps on both sides of the wrap of numbers overlap where places are no power of two.
+                Some(other) if !self.admits(other.ticket) => return Ok(false),
+                _ => expected = found,
+            }
         }
+    }
+
+    /// Rings in the receiver's place for a sender whose ticket is granted. Who is lost, or looked for itself meanwhile, does not hear.
+    fn ring_for(&self, Waiter { rank, sender, ticket }: Waiter) -> Result<()> {
+        let admission = self.admission;
+        if is_lost(admission.world, rank) {
+            return Ok(());
+        }
+        let bell = admission.words.at(rank, admission.bell_index(sender));
+        let _unheard = admission.world.put(bell, &[rung(self.to, self.share, ticket)])?.wait();
+        Ok(())
     }
 
     /// Waits for the bell, at most for `limit`.
     fn pause(&mut self, ticket: Ticket, limit: Duration) -> Result<()> {
         let admission = self.admission;
         let bell = rung(self.to, self.share, ticket);
-        let waited =
-            admission
-                .world
-                .wait_until_within(limit, admission.words.local(), admission.bell_index(self.sender), |seen| seen == bell);
+        let waited = admission.world.wait_until_within(limit, self.words, admission.bell_index(self.sender), |seen| seen == bell);
         if unless_lost(admission.world, waited)?.is_some() {
             self.granted = ticket.after(1);
         }

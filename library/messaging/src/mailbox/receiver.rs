@@ -26,8 +26,10 @@ pub struct MailReceiver<'m, 'w> {
     /// The share to be asked first, and for how many messages yet.
     turn: u32,
     left: u32,
-    /// Quarters of messages by which the turns of each share were too short.
-    rests: Vec<u32>,
+    /// What the turns of each share were too short by, in parts of a message.
+    rests: Vec<u64>,
+    /// So many parts are a message.
+    parts: u64,
     /// When to ask next what went with lost ranks.
     ask_at: Instant,
 }
@@ -39,8 +41,20 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     pub(super) fn new(mailbox: &'m Mailbox<'w>) -> Self {
         let heads = vec![Ticket::default(); mailbox.admission.shares() as usize];
         let rests = vec![0; heads.len()];
+        let weight = |share| u64::from(mailbox.admission.server(share).weight);
+        let parts = 4 * (0..mailbox.admission.shares()).map(weight).sum::<u64>().max(1);
         let rings = (0..mailbox.admission.shares()).map(|share| (mailbox.slots(share), mailbox.ring(share))).collect();
-        Self { mailbox, rings, granter: Granter::new(&mailbox.admission), heads, turn: 0, left: 0, rests, ask_at: Instant::ZERO }
+        Self {
+            mailbox,
+            rings,
+            granter: Granter::new(&mailbox.admission),
+            heads,
+            turn: 0,
+            left: 0,
+            rests,
+            parts,
+            ask_at: Instant::ZERO,
+        }
     }
 
     /// The next message, if it has arrived.
@@ -166,8 +180,8 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(None)
     }
 
-    /// Notes a message of a share, whose turn is a quarter of its slots: as many as its holder is told of at a time. So shares end together that
-    /// have slots in proportion to their messages.
+    /// Notes a message of a share. A round of turns has a quarter as many messages as there are slots, each turn those in proportion to the ranks that
+    /// use the share. So shares end together whose ranks send equally much, also where their numbers of slots are rounded.
     #[inline]
     fn take_turn(&mut self, share: u32) {
         if share != self.turn {
@@ -180,9 +194,11 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     }
 
     fn begin_turn(&mut self, share: u32) {
-        let (slots, _) = self.rings[share as usize];
-        let quarters = self.rests[share as usize] + slots.count();
-        (self.turn, self.left, self.rests[share as usize]) = (share, quarters / 4, quarters % 4);
+        let admission = &self.mailbox.admission;
+        let rest = &mut self.rests[share as usize];
+        *rest += u64::from(admission.settings().slots) * u64::from(admission.server(share).weight);
+        (self.turn, self.left) = (share, (*rest / self.parts) as u32);
+        *rest %= self.parts;
     }
 
     /// The message of the next ticket of a share, if it has arrived.

@@ -40,15 +40,54 @@ fn a_sender_borrows_when_its_share_is_used_up_and_its_last_message_consumed() {
 fn a_registration_replaces_an_earlier_one_and_no_later_one() {
     run(Platform::Mapped, 1, |world| {
         let admission = Admission::new(world, Receivers::Each, Settings::permits(4)).unwrap();
-        let requester = Requester::new(&admission, world.rank()).unwrap();
+        let mut requester = Requester::new(&admission, world.rank()).unwrap();
         for (lap, left) in [(1, 1), (2, 2), (1, 2), (0, 2), (3, 3)] {
             let ticket = Ticket::new(1 + 4 * lap);
-            requester.register(ticket).unwrap();
+            requester.granted = Ticket::new(4 * lap);
+            assert!(requester.register(ticket).unwrap());
             let found = Waiter::of_word(admission.words.local().load(admission.waiter_index(0, ticket)));
             let waiter = Waiter { rank: world.rank(), sender: 0, ticket: Ticket::new(1 + 4 * left) };
             assert_eq!(found, Some(waiter), "registered on lap {lap}");
         }
     });
+}
+
+/// The receiver granted ticket 1 before its sender was registered, and looks again only when the sender of ticket 2 has taken its place.
+#[test]
+fn whoever_replaces_a_registration_rings_for_it_if_its_ticket_is_granted() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 3, |world| {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(1)).unwrap();
+            let place = admission.waiter_index(0, Ticket::new(1));
+            let registered = || Waiter::of_word(admission.words.local().load(place)).map(|waiter| waiter.ticket.number());
+            let bell = || admission.words.local().load(admission.bell_index(0));
+            let mut requester = Requester::new(&admission, RECEIVER).unwrap();
+            if world.rank() == Rank::new(0) {
+                assert!(requester.register(Ticket::new(1)).unwrap());
+                assert!(requester.register(Ticket::new(1)).unwrap(), "once more, after an interruption");
+                assert_eq!(bell(), 0, "it does not let itself in");
+            }
+            world.barrier().unwrap();
+            if world.rank() == Rank::new(1) {
+                requester.granted = Ticket::new(1);
+                assert!(!requester.register(Ticket::new(2)).unwrap(), "ticket 1 is not granted");
+            }
+            world.barrier().unwrap();
+            assert!(bell() == 0 && (world.rank() != RECEIVER || registered() == Some(1)));
+            world.barrier().unwrap();
+            if world.rank() == Rank::new(1) {
+                requester.granted = Ticket::new(2);
+                assert!(requester.register(Ticket::new(2)).unwrap());
+            }
+            world.barrier().unwrap();
+            match world.rank().number() {
+                0 => assert_eq!(bell(), rung(RECEIVER, 0, Ticket::new(1))),
+                1 => assert_eq!(bell(), 0),
+                _ => assert_eq!(registered(), Some(2)),
+            }
+            world.barrier().unwrap();
+        });
+    }
 }
 
 #[test]
