@@ -23,7 +23,7 @@ fn programs() {
 
 #[test]
 fn options() {
-    one_line(&["run", RANK, "nothing"], "-n <N>");
+    one_line(&["run", RANK, "nothing"], "say how many ranks: -n N");
     one_line(&["run", "--lable", "-n", "2", RANK], "--lable");
     one_line(&["run", "-n", "2", "--heap", "12Q", RANK], "12Q");
     one_line(&["run", "-n", "2", "--heap", "4T", RANK], "segment");
