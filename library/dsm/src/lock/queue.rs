@@ -757,6 +757,9 @@ mod tests {
     /// What another rank does while this one waits, and how that ends the wait, if it does.
     type Event = Box<dyn FnOnce(&Alone) -> Option<Waited>>;
 
+    /// The arguments of `post`.
+    type Release = (WordAddress, Change, usize, u64, u64);
+
     /// The words of two ranks, of which only one does anything by itself.
     #[derive(Default)]
     struct Alone {
@@ -764,7 +767,7 @@ mod tests {
         lost: RefCell<Vec<Rank>>,
         /// The home is reached by messages: what is posted takes effect when it is settled, not at once.
         is_apart: Cell<bool>,
-        posted: Cell<Option<(WordAddress, Change, usize, u64, u64)>>,
+        posted: Cell<Option<Release>>,
         /// The result of the compare-swap of a release that was posted before the test.
         found: Cell<Option<u64>>,
         events: RefCell<VecDeque<Event>>,
