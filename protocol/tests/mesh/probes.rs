@@ -113,3 +113,27 @@ fn a_dead_peer_does_not_make_a_rank_slow_to_ask_others() {
     network.wait(0, 2_001).unwrap();
     assert!(network.now.since(begin) < Duration::from_milliseconds(2), "{:?}", network.now.since(begin));
 }
+
+#[test]
+fn a_peer_that_reads_a_datagram_and_its_repetition_together_echoes_the_first() {
+    let mut network = acquainted(Weather::FAIR);
+    let (late, late_operations) = (Duration::from_milliseconds(1), 60);
+    for operation in 0..late_operations {
+        // Enough others for the round trip to be as short as before, and for every third of the late ones to earn a repetition.
+        for token in 0..40 {
+            let request = write(&network);
+            network.submit(0, 1, request, 1_000 + 100 * operation + token);
+            network.wait(0, 1_000 + 100 * operation + token).unwrap();
+        }
+        network.fate = Box::new(move |departure| Some(if departure.to == 1 { late } else { Duration::ZERO }));
+        let request = write(&network);
+        network.submit(0, 1, request, 1_000 + 100 * operation + 50);
+        network.run_until(network.now + Duration::from_picoseconds(late.as_picoseconds() / 2));
+        network.fate = Box::new(|_| CARRIED);
+        network.arrive();
+        network.pump(1);
+        network.wait(0, 1_000 + 100 * operation + 50).unwrap();
+    }
+    let repeated = network.count(0, Event::DatagramRepeated);
+    assert!(repeated > 4 && repeated <= late_operations / 2, "{repeated}: none of them was needed");
+}

@@ -746,6 +746,7 @@ pub(crate) fn lost_rank(error: &Error) -> Option<Rank> {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::collections::VecDeque;
 
     use super::super::memory::WORDS;
     use super::*;
@@ -753,25 +754,74 @@ mod tests {
     const HOME: Rank = Rank::new(0);
     const ME: Rank = Rank::new(1);
 
-    /// The words of two ranks, of which only one does anything: each operation takes effect at once. And the ranks that
-    /// are lost, and what a posted compare-swap has found.
-    struct Alone(RefCell<[[u64; WORDS]; 2]>, RefCell<Vec<Rank>>, Cell<Option<u64>>);
+    /// What another rank does while this one waits, and how that ends the wait, if it does.
+    type Event = Box<dyn FnOnce(&Alone) -> Option<Waited>>;
+
+    /// The arguments of `post`.
+    type Release = (WordAddress, Change, usize, u64, u64);
+
+    /// The words of two ranks, of which only one does anything by itself.
+    #[derive(Default)]
+    struct Alone {
+        words: RefCell<Vec<[u64; WORDS]>>,
+        lost: RefCell<Vec<Rank>>,
+        /// The home is reached by messages: what is posted takes effect when it is settled, not at once.
+        is_apart: Cell<bool>,
+        posted: Cell<Option<Release>>,
+        /// The result of the compare-swap of a release that was posted before the test.
+        found: Cell<Option<u64>>,
+        events: RefCell<VecDeque<Event>>,
+        waits: Cell<u32>,
+    }
 
     impl Alone {
         fn member() -> Member<Self> {
-            let mut words = [[0; WORDS]; 2];
-            words[0][newest(Epoch(0))] = version(1).word();
-            words[0][tail(Epoch(0))] = Tail::free(Epoch(0), false).word();
-            Member::new(Self(RefCell::new(words), RefCell::default(), Cell::default()))
+            let alone = Self { words: RefCell::new(vec![[0; WORDS]; 2]), ..Self::default() };
+            alone.set(HOME, newest(Epoch(0)), version(1).word());
+            alone.set(HOME, tail(Epoch(0)), Tail::free(Epoch(0), false).word());
+            Member::new(alone)
+        }
+
+        /// The next event while this rank waits.
+        fn then(&self, event: impl FnOnce(&Self) -> Option<Waited> + 'static) {
+            self.events.borrow_mut().push_back(Box::new(event));
+        }
+
+        /// Another rank changes the state of this one while it waits.
+        fn then_state(&self, state: State) {
+            self.then(move |alone| {
+                alone.set_own(STATE, state.word());
+                None
+            });
+        }
+
+        fn get(&self, rank: Rank, word: usize) -> u64 {
+            self.words.borrow()[rank.index()][word]
+        }
+
+        fn set(&self, rank: Rank, word: usize, value: u64) {
+            self.words.borrow_mut()[rank.index()][word] = value;
+        }
+
+        fn state_at_home(&self) -> State {
+            State::of_word(self.get(HOME, STATE))
+        }
+
+        fn apply(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<u64> {
+            self.change(at, |word| match change {
+                Change::Store(new) => new,
+                Change::Raise(new) => word.max(new),
+            });
+            self.compare_swap(WordAddress { word: then, ..at }, expected, new)
         }
 
         fn change(&self, at: WordAddress, new: impl FnOnce(u64) -> u64) -> u64 {
-            let word = &mut self.0.borrow_mut()[at.rank.index()][at.word];
+            let word = &mut self.words.borrow_mut()[at.rank.index()][at.word];
             std::mem::replace(word, new(*word))
         }
 
         fn tail(&self) -> Tail {
-            Tail::of_word(self.0.borrow()[0][tail(Epoch(0))])
+            Tail::of_word(self.get(HOME, tail(Epoch(0))))
         }
     }
 
@@ -789,11 +839,11 @@ mod tests {
         }
 
         fn lost(&self) -> Vec<Rank> {
-            self.1.borrow().clone()
+            self.lost.borrow().clone()
         }
 
         fn losses(&self) -> usize {
-            self.1.borrow().len()
+            self.lost.borrow().len()
         }
 
         fn load(&self, at: WordAddress) -> Result<u64> {
@@ -818,23 +868,26 @@ mod tests {
         }
 
         fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>> {
-            self.change(at, |word| match change {
-                Change::Store(new) => new,
-                Change::Raise(new) => word.max(new),
-            });
-            self.compare_swap(WordAddress { word: then, ..at }, expected, new).map(Some)
+            if !self.is_apart.get() {
+                return self.apply(at, change, then, expected, new).map(Some);
+            }
+            assert_eq!(self.posted.replace(Some((at, change, then, expected, new))), None, "one release at a time");
+            Ok(None)
         }
 
         fn settle(&self) -> Result<Option<u64>> {
-            Ok(self.2.take())
+            match self.posted.take() {
+                Some((at, change, then, expected, new)) => self.apply(at, change, then, expected, new).map(Some),
+                None => Ok(self.found.take()),
+            }
         }
 
         fn own(&self, word: usize) -> u64 {
-            self.0.borrow()[ME.index()][word]
+            self.get(ME, word)
         }
 
         fn set_own(&self, word: usize, value: u64) {
-            self.0.borrow_mut()[ME.index()][word] = value;
+            self.set(ME, word, value);
         }
 
         fn change_own(&self, word: usize, expected: u64, new: u64) -> bool {
@@ -842,11 +895,22 @@ mod tests {
         }
 
         fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited> {
-            let found = self.own(word);
-            match until {
-                _ if is(found) => Ok(Waited::Seen(found)),
-                Some(_) => Ok(Waited::Late),
-                None => panic!("it waits for ever"),
+            assert!(self.waits.replace(self.waits.get() + 1) < 100, "it waits again and again");
+            loop {
+                let found = self.own(word);
+                if is(found) {
+                    return Ok(Waited::Seen(found));
+                }
+                let event = self.events.borrow_mut().pop_front();
+                match (event, until) {
+                    (Some(event), _) => {
+                        if let Some(waited) = event(self) {
+                            return Ok(waited);
+                        }
+                    }
+                    (None, Some(_)) => return Ok(Waited::Late),
+                    (None, None) => panic!("it waits for ever"),
+                }
             }
         }
     }
@@ -893,11 +957,9 @@ mod tests {
         let (member, node) = (Alone::member(), Node::of_sequence(1));
         let last = Tail::of_rank(HOME, node, Epoch(0));
         let gone = LeftToken { epoch: Epoch(0), by: HOME, readers: false }.word();
-        {
-            let words = &mut member.memory.0.borrow_mut()[0];
-            (words[tail(Epoch(0))], words[KNOWN]) = (last.word(), version(7).word());
-            words[link(Epoch(0), node)] = if left { gone } else { 0 };
-        }
+        member.memory.set(HOME, tail(Epoch(0)), last.word());
+        member.memory.set(HOME, KNOWN, version(7).word());
+        member.memory.set(HOME, link(Epoch(0), node), if left { gone } else { 0 });
         (member, last)
     }
 
@@ -919,9 +981,9 @@ mod tests {
         {
             let member = Alone::member();
             let state = State { phase, epoch: Epoch(epoch), closed, ..State::default() };
-            member.memory.0.borrow_mut()[0][STATE] = state.word();
+            member.memory.set(HOME, STATE, state.word());
             member.notify_drained(HOME, Epoch(0)).unwrap();
-            let found = State::of_word(member.memory.0.borrow()[0][STATE]);
+            let found = member.memory.state_at_home();
             assert_eq!((found.phase, found.epoch, found.closed), (then, state.epoch, closed), "{state:?}");
         }
     }
@@ -932,10 +994,10 @@ mod tests {
         let waiting = State { phase: Phase::Waiting, sequence: 5, ..State::default() };
         let next = Link { rank: HOME, epoch: Epoch(0), patient: false, sequence: 5 };
         for (found, then) in [(Phase::Waiting, Phase::Holding), (Phase::Abandoned, Phase::Skipping)] {
-            member.memory.0.borrow_mut()[0][STATE] = waiting.with(found).word();
+            member.memory.set(HOME, STATE, waiting.with(found).word());
             let is_skipped = matches!(member.hand_over(next, version(2), false), Ok(HandOver::Skipped(_)));
             assert_eq!(is_skipped, then == Phase::Skipping);
-            assert_eq!(State::of_word(member.memory.0.borrow()[0][STATE]), waiting.with(then));
+            assert_eq!(member.memory.state_at_home(), waiting.with(then));
         }
     }
 
@@ -943,7 +1005,7 @@ mod tests {
     fn an_error_of_a_rank_that_is_not_lost_is_returned() {
         for lost in [None, Some(Rank::new(3))] {
             let member = Alone::member();
-            member.memory.1.borrow_mut().extend(lost);
+            member.memory.lost.borrow_mut().extend(lost);
             for rank in [HOME, Rank::new(2)] {
                 let error = Error::from(Failure::PeerLost(rank));
                 assert_eq!(member.unless_lost::<()>(Err(error.clone())), Err(error.clone()));
@@ -965,10 +1027,100 @@ mod tests {
         ] {
             let member = Alone::member();
             member.posted.set(Some(Posted { epoch: Epoch(0), next }));
-            member.memory.2.set(Some(found.word()));
+            member.memory.found.set(Some(found.word()));
             member.settle().unwrap();
-            assert_eq!(member.memory.2.take(), None);
+            assert_eq!(member.memory.found.take(), None);
             assert_eq!(member.state().epoch, Epoch(u16::from(is_recovered)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_writer_that_stops_waiting_while_the_last_reader_notifies_it_has_the_token_unless_the_lock_is_recovered() {
+        let holding = State { phase: Phase::Holding, readers: true, sequence: 5, ..State::default() };
+        let draining = holding.with(Phase::Draining);
+        let recovered = State { epoch: Epoch(1), ..draining.with(Phase::Idle) };
+        let closed = State { epoch: Epoch(1), closed: true, ..draining };
+        for (then, has_token) in [(draining.with(Phase::Holding), true), (recovered, false), (closed, false)] {
+            let member = Alone::member();
+            member.memory.set_own(STATE, holding.word());
+            let counts = member.at_home(readers(Epoch(0)));
+            member.memory.set(HOME, counts.word, Readers::ONE);
+            member.memory.then(move |alone| {
+                alone.change(counts, |count| count - Readers::ONE);
+                Some(Waited::Late)
+            });
+            member.memory.then_state(then);
+            let attempt = member.drain(holding, version(1), Patience::Until(Instant::ZERO)).unwrap();
+            assert_eq!(matches!(attempt, Attempt::Token(_)), has_token, "{then:?}");
+            assert_eq!(matches!(attempt, Attempt::Anew), !has_token, "{then:?}");
+        }
+    }
+
+    #[test]
+    fn a_release_to_the_home_is_settled_before_the_node_of_another_rank_is_reset() {
+        let own = State { phase: Phase::Holding, sequence: 5, ..State::default() };
+        let (node, is_free) = (own.node(), |member: &Member<Alone>| member.memory.tail() == Tail::free(Epoch(0), false));
+        let (member, next) = (Alone::member(), Link { rank: HOME, epoch: Epoch(0), patient: false, sequence: 5 });
+        member.memory.is_apart.set(true);
+        member.memory.set_own(STATE, own.word());
+        member.memory.set_own(link(Epoch(0), node), next.word());
+        member.memory.set(HOME, STATE, own.with(Phase::Abandoned).word());
+        member.memory.set(HOME, tail(Epoch(0)), Tail::of_rank(HOME, node, Epoch(0)).word());
+        member.give(version(2)).unwrap();
+        assert_eq!((member.memory.state_at_home().phase, is_free(&member)), (Phase::Idle, true));
+        // Its own node stands in the queue anew when the rank has settled the release itself.
+        let member = Alone::member();
+        member.memory.is_apart.set(true);
+        member.memory.set_own(STATE, own.word());
+        member.memory.set(HOME, tail(Epoch(0)), Tail::of_rank(ME, node, Epoch(0)).word());
+        member.give(version(2)).unwrap();
+        assert!(!is_free(&member), "a rank that releases does not wait");
+        member.settle().unwrap();
+        assert!(is_free(&member));
+    }
+
+    #[test]
+    fn a_rank_that_finds_its_successor_recovered_waits_until_it_is_recovered_itself() {
+        let (member, idle) = (Alone::member(), State { sequence: 5, ..State::default() });
+        let next = Link { rank: HOME, epoch: Epoch(0), patient: true, sequence: 5 };
+        let closed = State { epoch: Epoch(1), closed: true, ..idle };
+        member.memory.set_own(STATE, idle.word());
+        member.memory.set(HOME, STATE, closed.word());
+        member.memory.then_state(closed);
+        assert!(matches!(member.hand_over(next, version(2), false), Ok(HandOver::Recovered)));
+        assert_eq!(member.state(), closed);
+    }
+
+    #[test]
+    fn a_rank_goes_on_in_an_open_state_of_a_lock_that_is_recovered_from_all_losses() {
+        let member = Alone::member();
+        member.memory.lost.borrow_mut().push(Rank::new(2));
+        let recovered = member.open().unwrap();
+        assert_eq!(recovered, State { epoch: Epoch(1), ..State::default() });
+        let opened = State { epoch: Epoch(2), ..recovered };
+        member.memory.set_own(STATE, State { closed: true, ..opened }.word());
+        member.memory.then_state(opened);
+        assert_eq!(member.open(), Ok(opened));
+    }
+
+    #[test]
+    fn a_rank_waits_for_a_recovery_by_another_rank_unless_that_is_lost() {
+        let (lost, opened) = (Rank::new(2), State { epoch: Epoch(1), ..State::default() });
+        let recovery_by = |recoverer| Recovery { epoch: Epoch(1), recoverer: Some(recoverer), losses: 1 };
+        let member = |recoverer| {
+            let member = Alone::member();
+            member.memory.lost.borrow_mut().push(lost);
+            member.memory.set(HOME, recovery(), recovery_by(recoverer).word());
+            member
+        };
+        let other = member(HOME);
+        other.memory.then_state(State { closed: true, ..opened });
+        other.memory.then_state(opened);
+        other.recover_if_needed(None).unwrap();
+        assert_eq!((other.state(), other.memory.get(HOME, recovery())), (opened, recovery_by(HOME).word()));
+        let own = member(lost);
+        own.recover_if_needed(None).unwrap();
+        let whole = Recovery { epoch: Epoch(2), recoverer: None, losses: 1 };
+        assert_eq!((own.state().epoch, own.memory.get(HOME, recovery())), (Epoch(2), whole.word()));
     }
 }

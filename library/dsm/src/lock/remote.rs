@@ -296,8 +296,8 @@ impl LockMemory for RemoteWords<'_> {
 #[cfg(test)]
 mod tests {
     use pelago_rma::Failure;
-    use pelago_simulator::FaultInjection;
-    use pelago_test_support::faulty::run_with_death;
+    use pelago_simulator::{FaultInjection, simulate};
+    use pelago_test_support::faulty::{run_with_death, settings};
     use pelago_test_support::threads::{Platform, run};
 
     use super::*;
@@ -333,5 +333,27 @@ mod tests {
             }
             Ok(())
         });
+    }
+
+    #[test]
+    fn a_loss_that_the_job_does_not_go_on_without_fails_a_wait() {
+        const VICTIM: Rank = Rank::new(1);
+        let dies = Instant::ZERO + Duration::from_milliseconds(2);
+        let announced_after = Some(Duration::from_microseconds(200));
+        let ended = simulate(
+            &settings(2, 1, FaultInjection { deaths: vec![(VICTIM, dies)], announced_after, ..FaultInjection::default() }),
+            |parts| -> Result<()> {
+                let world = World::new(*parts)?;
+                let words = RemoteWords::new(&world, Rank::new(0), WORDS)?;
+                if world.rank() == VICTIM {
+                    world.compute(Duration::from_milliseconds(20));
+                } else {
+                    let waited = words.wait(STATE, None, &mut |word| word != 0);
+                    assert_eq!(waited, Err(Fault::PeerLost(VICTIM).into()));
+                }
+                Ok(())
+            },
+        );
+        assert_eq!(ended.unwrap().results[0], Some(Ok(())));
     }
 }

@@ -1,6 +1,9 @@
 //! Of a sender alone; `tests/mesh` and `tests/crowd` have whole conversations.
 
+use pelago_base::Duration;
+
 use super::*;
+use crate::peer::round_trip::Patience;
 use crate::wire::{Acknowledgement, HEADER_BYTES, TAG_BYTES};
 
 #[test]
@@ -68,4 +71,74 @@ fn nothing_follows_the_last_datagram_of_a_window() {
     assert!(sender.may_follow(DATAGRAM_BYTES as u64), "after one more, there is room for the last");
     sender.push(Draft::default(), None, 0);
     assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
+}
+
+/// The round trip to a near peer.
+fn near() -> RoundTrip {
+    let mut round_trip = RoundTrip::default();
+    (0..50).for_each(|_| round_trip.sample(Duration::from_microseconds(5)));
+    round_trip
+}
+
+/// A new datagram leaves; returns its sequence number.
+fn send(sender: &mut Sender, now: Instant, prompt: bool) -> u64 {
+    let sequence = sender.push(Draft::default(), None, 0);
+    sender.handle_sent(now, Left { sequence, number: 100 + sequence, bytes: 100, prompt }, &near());
+    sequence
+}
+
+/// The peer has received all datagrams before `next`.
+fn acknowledge(sender: &mut Sender, now: Instant, next: u64) {
+    let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
+    sender.handle_acknowledgement(now, &Acknowledgement { next, ..nothing }, DATAGRAM_BYTES as u64);
+}
+
+#[test]
+fn what_the_peer_may_keep_back_is_asked_for_later_than_what_it_answers_at_once() {
+    let due = |sender: &Sender| {
+        let due = sender.answer_due(&near(), Patience::default());
+        due.map(|due| due.since(Instant::ZERO))
+    };
+    let (at_once, kept_back) = (Some(Duration::from_microseconds(100)), Some(Duration::from_microseconds(2_100)));
+    let mut sender = sender();
+    send(&mut sender, Instant::ZERO, true);
+    assert_eq!(due(&sender), at_once);
+    acknowledge(&mut sender, Instant::ZERO, 1);
+    assert_eq!(due(&sender), None);
+    let sequence = send(&mut sender, Instant::ZERO, false);
+    assert_eq!(due(&sender), kept_back, "none that is answered at once is on its way any more");
+    for (prompt, expected) in [(true, at_once), (false, kept_back)] {
+        sender.handle_sent(Instant::ZERO, Left { sequence, number: 200, bytes: 100, prompt }, &near());
+        assert_eq!(due(&sender), expected, "the latest transmission decides");
+    }
+    send(&mut sender, Instant::ZERO, true);
+    assert_eq!(due(&sender), at_once, "one of two");
+}
+
+#[test]
+fn what_is_overtaken_by_a_datagram_that_has_arrived_is_asked_for_at_once() {
+    let mut sender = sender();
+    for _ in 0..2 {
+        send(&mut sender, Instant::ZERO, false);
+    }
+    let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
+    let mut words = nothing.words;
+    words[0] = 0b10;
+    let said = Acknowledgement { next: 0, words, words_used: 1, ..nothing };
+    sender.handle_acknowledgement(Instant::ZERO, &said, DATAGRAM_BYTES as u64);
+    let due = sender.answer_due(&near(), Patience::default()).unwrap();
+    assert_eq!(due.since(Instant::ZERO), Duration::from_microseconds(100));
+}
+
+#[test]
+fn what_is_on_its_way_for_a_round_trip_is_not_lost_when_the_peer_repeats() {
+    let (mut sender, round_trip) = (sender(), near());
+    assert!(!sender.handle_repetition(Instant::ZERO, &round_trip), "nothing is on its way");
+    let sequence = send(&mut sender, Instant::ZERO, false);
+    let answered = Instant::ZERO + round_trip.smoothed();
+    assert!(!sender.handle_repetition(answered, &round_trip));
+    assert_eq!(sender.poll(answered, &round_trip, true), None);
+    let later = answered + Duration::from_nanoseconds(1);
+    assert!(sender.handle_repetition(later, &round_trip));
+    assert_eq!(sender.poll(later, &round_trip, true), Some(Next::Again(sequence)));
 }
