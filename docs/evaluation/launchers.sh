@@ -7,15 +7,30 @@
 set -u
 pelago=$(realpath "$1"); shift
 ranks=${*:-1 2 4 7}
-folder=$(mktemp -d) prefix=launchers-$$ munged=''
+folder=$(mktemp -d) prefix=launchers-$$ munged='' running=''
 PELAGO_SECRET=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 clean() {
-    for place in + 1 2; do ip netns delete "$prefix-$place" 2>/dev/null; done
+    trap '' INT TERM
+    [ -z "$running" ] || kill "$running" 2>/dev/null
+    # While Slurm's daemons are there to do so, they end the steps of a run that was interrupted.
+    if [ -n "${SLURM_CONF:-}" ]; then
+        squeue -h -o %i 2>/dev/null | xargs -r scancel 2>/dev/null
+        for _ in $(seq 25); do [ -z "$(squeue -h 2>/dev/null)" ] && break; sleep 0.2; done
+    fi
+    for place in 1 2; do ip netns pids "$prefix-$place" 2>/dev/null | xargs -r kill 2>/dev/null; done
     for daemon in "$folder"/*.pid; do [ -s "$daemon" ] && kill "$(cat "$daemon")" 2>/dev/null; done
     [ -z "$munged" ] || kill "$munged" 2>/dev/null
     sleep 0.5
+    for place in 1 2; do ip netns pids "$prefix-$place" 2>/dev/null | xargs -r kill -9 2>/dev/null; done
+    # What is left, such as slurmstepd, has a file of the folder open.
+    holders | xargs -r kill 2>/dev/null
+    sleep 0.5
+    holders | xargs -r kill -9 2>/dev/null
+    for place in + 1 2; do ip netns delete "$prefix-$place" 2>/dev/null; done
     rm -rf "$folder"
 }
+# Other processes that have a file of the folder open.
+holders() { find /proc/[0-9]*/fd -lname "$folder/*" 2>/dev/null | cut -d/ -f3 | sort -u | grep -vx $$; }
 trap clean EXIT
 trap 'exit 1' INT TERM
 
@@ -170,8 +185,9 @@ table() {
                 row=''
                 for count in $ranks; do
                     # shellcheck disable=SC2086 # words of a command
-                    (export PELAGO_SECRET; "$launcher" "$count" "$hosts" "$by" timeout 60 $command) >"$folder/out" 2>"$folder/err" </dev/null
-                    code=$?
+                    (export PELAGO_SECRET; "$launcher" "$count" "$hosts" "$by" timeout 60 $command) >"$folder/out" 2>"$folder/err" </dev/null &
+                    # In the background, because a signal is handled after a command in the foreground, and at once during a wait.
+                    running=$!; wait "$running"; code=$?; running=''
                     if [ $code = 0 ] && check "$program" "$folder/out" "$count"; then
                         row="$row yes |"
                     else

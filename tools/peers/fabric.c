@@ -1,0 +1,131 @@
+/* What libfabric itself takes where Pelago's transport over it is measured: put, get and fetch_add by an endpoint of type RDM, from one process to another
+ * that drives its own progress. Each line is one result, as pelago's JSON. Usage: fabric PROVIDER */
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REPETITIONS = 201, WARM_UP = 10, MEBIBYTE = 1 << 20 };
+
+/* What the two processes tell each other. */
+typedef struct { char name[512]; size_t length; uint64_t key, base; atomic_int ready; } published;
+static published *target;
+static struct fid_cq *queue;
+static struct fid_ep *endpoint;
+static struct fid_mr *region;
+static char *memory;
+static fi_addr_t peer;
+
+static void check(const char *what, long code) {
+    if (code) { fprintf(stderr, "fabric: %s: %s\n", what, fi_strerror((int)-code)); exit(1); }
+}
+
+static void open_all(const char *provider) {
+    struct fi_info *hints = fi_allocinfo(), *info;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->caps = FI_MSG | FI_RMA | FI_ATOMIC;
+    hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    hints->fabric_attr->prov_name = strdup(provider);
+    check("fi_getinfo", fi_getinfo(FI_VERSION(1, 11), NULL, NULL, 0, hints, &info));
+    struct fid_fabric *fabric; struct fid_domain *domain; struct fid_av *addresses;
+    struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT, .size = 512 };
+    struct fi_av_attr av = { .type = FI_AV_TABLE };
+    check("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
+    check("fi_domain", fi_domain(fabric, info, &domain, NULL));
+    check("fi_cq_open", fi_cq_open(domain, &cq, &queue, NULL));
+    check("fi_av_open", fi_av_open(domain, &av, &addresses, NULL));
+    check("fi_endpoint", fi_endpoint(domain, info, &endpoint, NULL));
+    check("fi_ep_bind", fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV));
+    check("fi_ep_bind", fi_ep_bind(endpoint, &addresses->fid, 0));
+    check("fi_enable", fi_enable(endpoint));
+    memory = aligned_alloc(4096, 2 * MEBIBYTE);
+    memset(memory, 0, 2 * MEBIBYTE);
+    uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    check("fi_mr_reg", fi_mr_reg(domain, memory, 2 * MEBIBYTE, access, 0, 1, 0, &region, NULL));
+    if (target->ready) {
+        if (fi_av_insert(addresses, target->name, 1, &peer, 0, NULL) != 1) check("fi_av_insert", -FI_EINVAL);
+    } else {
+        target->length = sizeof target->name;
+        check("fi_getname", fi_getname(&endpoint->fid, target->name, &target->length));
+        target->key = fi_mr_key(region);
+        target->base = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)memory : 0;
+        target->ready = 1;
+    }
+}
+
+static int look(void) {
+    struct fi_cq_entry entry;
+    ssize_t count = fi_cq_read(queue, &entry, 1);
+    if (count == 1) return 1;
+    if (count != -FI_EAGAIN) check("fi_cq_read", count);
+    sched_yield();
+    return 0;
+}
+
+static long put(size_t bytes) {
+    struct iovec local = { memory, bytes };
+    struct fi_rma_iov remote = { target->base, bytes, target->key };
+    struct fi_msg_rma message = { .msg_iov = &local, .iov_count = 1, .addr = peer, .rma_iov = &remote, .rma_iov_count = 1 };
+    return fi_writemsg(endpoint, &message, FI_DELIVERY_COMPLETE | FI_COMPLETION);
+}
+static long get(size_t bytes) { return fi_read(endpoint, memory, bytes, NULL, peer, target->base, target->key, NULL); }
+static long fetch_add(size_t bytes) {
+    *(uint64_t *)memory = 1;
+    (void)bytes;
+    return fi_fetch_atomic(endpoint, memory, 1, NULL, memory + MEBIBYTE, NULL, peer, target->base, target->key, FI_UINT64, FI_SUM, NULL);
+}
+
+static int ascending(const void *a, const void *b) { return (*(double *)a > *(double *)b) - (*(double *)a < *(double *)b); }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (double)t.tv_sec * 1e9 + (double)t.tv_nsec; }
+
+static void measure(const char *name, long (*post)(size_t), size_t bytes) {
+    static double times[REPETITIONS];
+    for (int repetition = -WARM_UP; repetition < REPETITIONS; repetition++) {
+        double start = now();
+        long code;
+        while ((code = post(bytes)) == -FI_EAGAIN) look();
+        check(name, code);
+        while (!look()) {}
+        if (repetition >= 0) times[repetition] = now() - start;
+    }
+    qsort(times, REPETITIONS, sizeof *times, ascending);
+    printf("{\"name\":\"%s\",\"ranks\":2,\"bytes\":%zu,\"transport\":\"raw\",\"median_ns\":%.1f}\n", name, bytes, times[REPETITIONS / 2]);
+}
+
+int main(int count, char **arguments) {
+    const char *provider = count > 1 ? arguments[1] : "tcp;ofi_rxm";
+    target = mmap(NULL, sizeof *target, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        open_all(provider);
+        for (;;) look();
+    }
+    while (!target->ready) {
+        if (waitpid(child, NULL, WNOHANG)) return 1;
+        usleep(1000);
+    }
+    open_all(provider);
+    measure("put", put, 8);
+    measure("get", get, 8);
+    measure("fetch_add", fetch_add, 8);
+    measure("put", put, MEBIBYTE);
+    measure("get", get, MEBIBYTE);
+    kill(child, SIGTERM);
+    return 0;
+}
