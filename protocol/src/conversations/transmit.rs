@@ -192,7 +192,7 @@ impl<M: Memory> Conversations<M> {
             {
                 put.out += 1;
             }
-            return Some(self.end_around(now, index, (sequence, urgent), start, body, sources, buffer));
+            return Some(self.end_around(now, index, (sequence, urgent), body.behind(start), sources, buffer));
         }
         // What begins anew acknowledges anew.
         active.receiver.owe(now, true);
@@ -321,7 +321,7 @@ impl<M: Memory> Conversations<M> {
         if let Some(sent) = self.peers[index as usize].active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
             sent.draft.frames = frames;
         }
-        self.end_around(now, index, (sequence, true), start, body, sources, buffer)
+        self.end_around(now, index, (sequence, true), body.behind(start), sources, buffer)
     }
 
     /// A datagram that only acknowledges, if the peer waits for that.
@@ -383,18 +383,17 @@ impl<M: Memory> Conversations<M> {
         at + frames.len()
     }
 
-    /// As `end`, of a datagram whose piece begins at `start` and may be partly left out of the buffer.
+    /// As `end`, of a datagram of which a part may be left out of the buffer.
     fn end_around(
         &mut self,
         now: Instant,
         index: u32,
         numbered: (u64, bool),
-        start: usize,
         body: Body,
         sources: Sources<'_, M>,
         buffer: &mut [u8],
     ) -> Made {
-        let at = start + body.written;
+        let at = body.written;
         let (Some((from, count)), Some(injected)) = (body.left_out, sources.injected) else {
             return Made::whole(self.end(now, index, Some(numbered), at, buffer));
         };
@@ -465,6 +464,13 @@ fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
 struct Body {
     written: usize,
     left_out: Option<(usize, usize)>,
+}
+
+impl Body {
+    /// With what was written before the piece.
+    fn behind(self, bytes: usize) -> Self {
+        Self { written: bytes + self.written, ..self }
+    }
 }
 
 /// A datagram that was made: its length, and what of it is not in the buffer.
