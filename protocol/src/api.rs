@@ -111,6 +111,11 @@ impl Injection<'_> {
     pub fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
+
+    /// The bytes.
+    pub fn source(&self) -> &[u8] {
+        self.bytes
+    }
 }
 
 /// Something about a peer that the user should know.
@@ -168,6 +173,21 @@ pub struct Transmit {
     pub bytes: usize,
     /// Whether there may be more for this peer.
     pub more: bool,
+    /// The bytes of an injection that are not in the buffer; only [`poll_transmit_gathered`](crate::Conversations::poll_transmit_gathered)
+    /// leaves any out.
+    pub gap: Option<Gap>,
+}
+
+/// Bytes of an injection that belong to a datagram and are not copied to its buffer: the datagram is the first `at` bytes of the buffer, these
+/// bytes, and what follows in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Where in the datagram they belong.
+    pub at: usize,
+    /// Where in the injection they begin.
+    pub from: usize,
+    /// How many they are.
+    pub bytes: usize,
 }
 
 impl<L> Request<'_, L> {

@@ -36,7 +36,7 @@ mod peer;
 mod wire;
 
 pub use api::{
-    Completion, Config, Event, Full, INJECT_SIZE, Injection, Liveness, PeerIndex, Rejected, Request, Transmit,
+    Completion, Config, Event, Full, Gap, INJECT_SIZE, Injection, Liveness, PeerIndex, Rejected, Request, Transmit,
     UNREACHABLE_AFTER_LIMITS,
 };
 pub use conversations::Conversations;

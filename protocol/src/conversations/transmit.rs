@@ -5,7 +5,7 @@ use pelago_base::{Event as Counted, GlobalAddress, Instant};
 use super::Conversations;
 use super::operations::{PendingOperation, Source};
 use super::serve::further;
-use crate::api::{Injection, PeerIndex, Transmit};
+use crate::api::{Gap, Injection, PeerIndex, Transmit};
 use crate::memory::{Denied, Memory};
 use crate::peer::receiver::Owed;
 use crate::peer::sender::{Left, Next};
@@ -20,13 +20,16 @@ const BURST: u32 = 64;
 /// A piece is added to frames if so much of it fits.
 const PIECE_WORTHWHILE: usize = 256;
 
+/// Bytes of a piece that cost more to copy than two more parts of a message cost the kernel.
+const GAP_WORTHWHILE: usize = 4096;
+
 impl<M: Memory> Conversations<M> {
     /// Writes the next datagram to be sent into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
     /// datagram that takes them along.
     pub fn poll_transmit(&mut self, now: Instant, memory: &M, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
         while let Some(&index) = self.queue.front() {
             if self.burst < BURST
-                && let Some(transmit) = self.transmit(now, index, Sources { memory, injected: None }, buffer, true)
+                && let Some(transmit) = self.transmit(now, index, Sources::of(memory), buffer, true)
             {
                 self.burst += 1;
                 if !transmit.more {
@@ -47,7 +50,7 @@ impl<M: Memory> Conversations<M> {
             }
             if let Some(bytes) = self.send_acknowledgement(index, buffer) {
                 self.note_deadline(now, index);
-                return Some(self.transmitted(index, bytes));
+                return Some(self.transmitted(index, Made::whole(bytes)));
             }
         }
         None
@@ -80,7 +83,7 @@ impl<M: Memory> Conversations<M> {
     /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if nothing is
     /// on its way there.
     pub fn poll_transmit_full(&mut self, now: Instant, to: PeerIndex, memory: &M, buffer: &mut [u8]) -> Option<Transmit> {
-        self.transmit(now, to.0, Sources { memory, injected: None }, buffer, false)
+        self.transmit(now, to.0, Sources::of(memory), buffer, false)
     }
 
     /// The same to the peer of an injection that is not captured, whose bytes are those of the caller.
@@ -91,7 +94,21 @@ impl<M: Memory> Conversations<M> {
         memory: &M,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
-        self.transmit(now, injection.peer.0, Sources { memory, injected: Some(injection.bytes) }, buffer, false)
+        let sources = Sources { memory, injected: Some(injection.bytes), gathers: false };
+        self.transmit(now, injection.peer.0, sources, buffer, false)
+    }
+
+    /// The same, but bytes of the injection that belong to a datagram may be left where they are: see [`Transmit::gap`]. In jobs that encrypt,
+    /// none are.
+    pub fn poll_transmit_gathered(
+        &mut self,
+        now: Instant,
+        injection: &Injection<'_>,
+        memory: &M,
+        buffer: &mut [u8],
+    ) -> Option<Transmit> {
+        let sources = Sources { memory, injected: Some(injection.bytes), gathers: true };
+        self.transmit(now, injection.peer.0, sources, buffer, false)
     }
 
     fn may_send(&mut self, now: Instant, index: u32) -> bool {
@@ -110,24 +127,24 @@ impl<M: Memory> Conversations<M> {
     ) -> Option<Transmit> {
         let peer = &mut self.peers[index as usize];
         let active = peer.active.as_mut()?;
-        let bytes = match active.sender.poll(now, &peer.round_trip, eagerly) {
+        let made = match active.sender.poll(now, &peer.round_trip, eagerly) {
             Some(Next::Again(sequence)) => Some(self.send_again(now, index, sequence, sources, buffer)),
             Some(Next::New) => self.send_new(now, index, sources, buffer),
-            Some(Next::Empty) => Some(self.send_frames(now, index, Draft::default(), buffer)),
+            Some(Next::Empty) => Some(Made::whole(self.send_frames(now, index, Draft::default(), buffer))),
             None => None,
         }?;
         self.note_deadline(now, index);
-        Some(self.transmitted(index, bytes))
+        Some(self.transmitted(index, made))
     }
 
-    fn transmitted(&self, index: u32, bytes: usize) -> Transmit {
+    fn transmitted(&self, index: u32, Made { bytes, gap }: Made) -> Transmit {
         let peer = &self.peers[index as usize];
         let more = peer.active.as_ref().is_some_and(|active| active.sender.has_work());
-        Transmit { to: peer.rank, peer: PeerIndex(index), bytes, more }
+        Transmit { to: peer.rank, peer: PeerIndex(index), bytes, more, gap }
     }
 
     /// A new datagram with what waits; `None` if nothing does after all.
-    fn send_new(&mut self, now: Instant, index: u32, sources: Sources<'_, M>, buffer: &mut [u8]) -> Option<usize> {
+    fn send_new(&mut self, now: Instant, index: u32, sources: Sources<'_, M>, buffer: &mut [u8]) -> Option<Made> {
         loop {
             let peer = &mut self.peers[index as usize];
             let datagram_bytes = peer.datagram_bytes();
@@ -138,12 +155,12 @@ impl<M: Memory> Conversations<M> {
                 if draft.is_none() || room >= PIECE_WORTHWHILE {
                     let offered = Offered { transfer, draft: draft.unwrap_or_default() };
                     match self.send_piece(now, index, offered, datagram_bytes, sources, buffer) {
-                        Some(bytes) => return Some(bytes),
+                        Some(made) => return Some(made),
                         None => continue,
                     }
                 }
             }
-            return draft.map(|draft| self.send_frames(now, index, draft, buffer));
+            return draft.map(|draft| Made::whole(self.send_frames(now, index, draft, buffer)));
         }
     }
 
@@ -156,7 +173,7 @@ impl<M: Memory> Conversations<M> {
         datagram_bytes: usize,
         sources: Sources<'_, M>,
         buffer: &mut [u8],
-    ) -> Option<usize> {
+    ) -> Option<Made> {
         let is_last = self.bytes_left(transfer) <= datagram_bytes as u64;
         let sender = &self.peers[index as usize].active.as_ref()?.sender;
         let (sequence, after) = (sender.next(), sender.after());
@@ -167,7 +184,7 @@ impl<M: Memory> Conversations<M> {
         let (piece, rest) = self.next_piece(transfer, room);
         let written = piece.map(|piece| (piece, self.write_piece(piece, sources, &mut buffer[start..])));
         let active = self.peers[index as usize].active.as_mut()?;
-        if let Some((piece, Ok(bytes))) = written {
+        if let Some((piece, Ok(body))) = written {
             active.sender.advance(rest.unwrap_or(transfer), rest.is_none());
             let sequence = active.sender.push(draft, Some(piece), after);
             if let Piece::Put { operation, .. } = piece
@@ -175,7 +192,7 @@ impl<M: Memory> Conversations<M> {
             {
                 put.out += 1;
             }
-            return Some(self.end(now, index, Some((sequence, urgent)), start + bytes, buffer));
+            return Some(self.end_around(now, index, (sequence, urgent), body.behind(start), sources, buffer));
         }
         // What begins anew acknowledges anew.
         active.receiver.owe(now, true);
@@ -196,7 +213,7 @@ impl<M: Memory> Conversations<M> {
                 self.kept_bytes += draft.frames.len() - before;
             }
         }
-        (!draft.frames.is_empty()).then(|| self.send_frames(now, index, draft, buffer))
+        (!draft.frames.is_empty()).then(|| Made::whole(self.send_frames(now, index, draft, buffer)))
     }
 
     /// Bytes of a transfer that no datagram has carried yet.
@@ -234,13 +251,17 @@ impl<M: Memory> Conversations<M> {
     }
 
     /// Writes a piece, whose bytes are read from memory now; or says why the memory at an address cannot be read.
-    fn write_piece(&mut self, piece: Piece, sources: Sources<'_, M>, into: &mut [u8]) -> Result<usize, (Denied, GlobalAddress)> {
+    fn write_piece(&mut self, piece: Piece, sources: Sources<'_, M>, into: &mut [u8]) -> Result<Body, (Denied, GlobalAddress)> {
         let (head, body) = into.split_at_mut(PIECE_BYTES);
         match piece {
             Piece::Put { operation, offset, bytes } => {
-                let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return Ok(0) };
+                let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return Ok(Body::default()) };
+                head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
                 let body = &mut body[..bytes];
                 match &put.from {
+                    Source::Injected if sources.gathers && bytes >= GAP_WORTHWHILE && self.seal.takes_parts(bytes) => {
+                        return Ok(Body { written: PIECE_BYTES, left_out: Some((offset as usize, bytes)) });
+                    }
                     Source::Local(local) => sources.memory.read_local(local, offset, body),
                     Source::Injected => body.copy_from_slice(part(sources.injected.expect(CAPTURED), offset, bytes)),
                     Source::Captured { from, bytes: kept } => body.copy_from_slice(part(kept, offset - from, bytes)),
@@ -248,13 +269,12 @@ impl<M: Memory> Conversations<M> {
                         sources.memory.read(further(from, offset), body).map_err(|denied| (denied, from))?;
                     }
                 }
-                head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
-                Ok(PIECE_BYTES + bytes)
+                Ok(Body { written: PIECE_BYTES + bytes, left_out: None })
             }
             Piece::Answer { operation, from, offset, bytes } => {
                 sources.memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;
                 head.copy_from_slice(&wire::reply(operation, offset));
-                Ok(PIECE_BYTES + bytes)
+                Ok(Body { written: PIECE_BYTES + bytes, left_out: None })
             }
         }
     }
@@ -273,35 +293,35 @@ impl<M: Memory> Conversations<M> {
     }
 
     /// A datagram once more: the same number and contents; bytes of pieces are read again.
-    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, sources: Sources<'_, M>, buffer: &mut [u8]) -> usize {
+    fn send_again(&mut self, now: Instant, index: u32, sequence: u64, sources: Sources<'_, M>, buffer: &mut [u8]) -> Made {
         self.counters.count(Counted::DatagramRepeated);
-        let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
-        let Some(sent) = active.sender.sent_mut(sequence) else { return 0 };
+        let Some(active) = self.peers[index as usize].active.as_mut() else { return Made::whole(0) };
+        let Some(sent) = active.sender.sent_mut(sequence) else { return Made::whole(0) };
         let words_max = sent.words_max();
         let (frames, piece, after) = (std::mem::take(&mut sent.draft.frames), sent.piece, sent.after);
         let start = self.begin(index, Some(Place { sequence, after }), true, &frames, words_max, buffer);
-        let written = piece.map_or(Ok(0), |piece| self.write_piece(piece, sources, &mut buffer[start..]));
-        let end = match (written, piece) {
-            (Ok(bytes), _) => start + bytes,
+        let written = piece.map_or(Ok(Body::default()), |piece| self.write_piece(piece, sources, &mut buffer[start..]));
+        let body = match (written, piece) {
+            (Ok(body), _) => body,
             // The memory is registered no longer, or its device fails: say so in the place of its bytes.
             (Err((denied, _)), Some(Piece::Answer { operation, .. })) => {
                 let mut frame = Vec::new();
                 Frame::Denied { operation, denied, second: false }.append(&mut frame);
                 buffer[start..start + frame.len()].copy_from_slice(&frame);
-                start + frame.len()
+                Body { written: frame.len(), left_out: None }
             }
             (Err((denied, at)), Some(Piece::Put { operation, .. })) => {
                 if let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) {
                     put.failure = put.failure.or(Some(denied.at(at)));
                 }
-                start
+                Body::default()
             }
-            (Err(_), None) => start,
+            (Err(_), None) => Body::default(),
         };
         if let Some(sent) = self.peers[index as usize].active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
             sent.draft.frames = frames;
         }
-        self.end(now, index, Some((sequence, true)), end, buffer)
+        self.end_around(now, index, (sequence, true), body.behind(start), sources, buffer)
     }
 
     /// A datagram that only acknowledges, if the peer waits for that.
@@ -363,21 +383,51 @@ impl<M: Memory> Conversations<M> {
         at + frames.len()
     }
 
-    /// Seals what `begin` began and notes that it leaves: its number and whether it is answered at once.
-    fn end(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, end: usize, buffer: &mut [u8]) -> usize {
-        self.counters.count(Counted::DatagramSent);
-        let bytes = end + TAG_BYTES;
-        let peer = &mut self.peers[index as usize];
+    /// As `end`, of a datagram of which a part may be left out of the buffer.
+    fn end_around(
+        &mut self,
+        now: Instant,
+        index: u32,
+        numbered: (u64, bool),
+        body: Body,
+        sources: Sources<'_, M>,
+        buffer: &mut [u8],
+    ) -> Made {
+        let at = body.written;
+        let (Some((from, count)), Some(injected)) = (body.left_out, sources.injected) else {
+            return Made::whole(self.end(now, index, Some(numbered), at, buffer));
+        };
+        let bytes = at + count + TAG_BYTES;
         Header::write_bytes(bytes as u16, buffer);
         if let Some(header) = Header::parse(buffer) {
-            self.seal.seal(header.nonce(peer.rank), &mut buffer[..bytes]);
+            let nonce = header.nonce(self.peers[index as usize].rank);
+            let tag = self.seal.tag(nonce, &[&buffer[..at], &injected[from..from + count]]);
+            buffer[at..at + TAG_BYTES].copy_from_slice(&tag);
         }
+        self.note_sent(now, index, Some(numbered), bytes);
+        Made { bytes, gap: Some(Gap { at, from, bytes: count }) }
+    }
+
+    /// Seals what `begin` began and notes that it leaves: its number and whether it is answered at once.
+    fn end(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, end: usize, buffer: &mut [u8]) -> usize {
+        let bytes = end + TAG_BYTES;
+        Header::write_bytes(bytes as u16, buffer);
+        if let Some(header) = Header::parse(buffer) {
+            self.seal.seal(header.nonce(self.peers[index as usize].rank), &mut buffer[..bytes]);
+        }
+        self.note_sent(now, index, numbered, bytes);
+        bytes
+    }
+
+    /// A datagram of so many bytes leaves.
+    fn note_sent(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, bytes: usize) {
+        self.counters.count(Counted::DatagramSent);
+        let peer = &mut self.peers[index as usize];
         if let (Some(active), Some((sequence, prompt))) = (&mut peer.active, numbered) {
             active.used = now;
             let left = Left { sequence, number: self.transmissions, bytes, prompt };
             active.sender.handle_sent(now, left, &peer.round_trip);
         }
-        bytes
     }
 }
 
@@ -385,6 +435,14 @@ impl<M: Memory> Conversations<M> {
 struct Sources<'a, M> {
     memory: &'a M,
     injected: Option<&'a [u8]>,
+    /// Whether the bytes of the caller may be left where they are.
+    gathers: bool,
+}
+
+impl<'a, M> Sources<'a, M> {
+    fn of(memory: &'a M) -> Self {
+        Self { memory, injected: None, gathers: false }
+    }
 }
 
 impl<M> Clone for Sources<'_, M> {
@@ -399,6 +457,33 @@ const CAPTURED: &str = "an injection is captured before anything else is sent";
 
 fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
     &bytes[offset as usize..][..length]
+}
+
+/// What was written of a piece, and where in an injection the rest lies, and how much of it, that belongs behind it.
+#[derive(Clone, Copy, Default)]
+struct Body {
+    written: usize,
+    left_out: Option<(usize, usize)>,
+}
+
+impl Body {
+    /// With what was written before the piece.
+    fn behind(self, bytes: usize) -> Self {
+        Self { written: bytes + self.written, ..self }
+    }
+}
+
+/// A datagram that was made: its length, and what of it is not in the buffer.
+#[derive(Clone, Copy)]
+struct Made {
+    bytes: usize,
+    gap: Option<Gap>,
+}
+
+impl Made {
+    fn whole(bytes: usize) -> Self {
+        Self { bytes, gap: None }
+    }
 }
 
 /// What a new datagram may carry.

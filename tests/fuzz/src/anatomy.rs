@@ -12,7 +12,7 @@ pub(crate) const TAG_BYTES: usize = 16;
 pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_507;
 
 const RANK_MASK: u32 = (1 << 20) - 1;
-const VERSION: u32 = 3 << 20;
+const VERSION: u32 = 4 << 20;
 const FLAGS_AT: usize = 3;
 const SEQUENCED: u8 = 1;
 const FENCED: u8 = 2;

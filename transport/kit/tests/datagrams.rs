@@ -446,6 +446,52 @@ fn a_region_is_taken_back_when_it_is_read_no_more_and_others_at_once() {
 }
 
 #[test]
+fn a_datagram_around_bytes_of_an_injection_is_whole_with_them() {
+    for encrypt in [false, true] {
+        let [mut me, mut peer] = [0, 1].map(|rank| {
+            let (key, failure_limit, receive_window_bytes) = (Key([1; 16]), FAILURE_LIMIT, 1 << 22);
+            let (me, layout, incarnation) = (Rank::new(rank), layout(), rank);
+            Side::new(Config { me, incarnation, layout, key, encrypt, failure_limit, receive_window_bytes })
+        });
+        let to = me.connect(Rank::new(1), 20_000);
+        peer.connect(Rank::new(0), 20_000);
+        let heap = cells(HEAP_BYTES);
+        peer.register(at(1, 0), heap.into()).unwrap();
+        let mut now = Instant::ZERO;
+        // The first is sent before the peer has told how large datagrams may be.
+        for (round, bytes) in [(1, 8), (2, 50_000), (3, 10_000), (4, 900)] {
+            now = now + Duration::from_milliseconds(10);
+            let given: Vec<u8> = (0..bytes).map(|number| (number % 251) as u8 ^ round).collect();
+            let injection = me.inject(now, to, at(1, 0), &given, Token(round.into())).unwrap();
+            let (mut buffer, mut left_out) = (vec![0; 20_000], 0);
+            while let Some(Transmit { bytes, gap, .. }) =
+                me.conversations.poll_transmit_gathered(now, &injection, &me.memory, &mut buffer)
+            {
+                let mut whole = match gap {
+                    None => buffer[..bytes].to_vec(),
+                    Some(gap) => {
+                        left_out += gap.bytes;
+                        let missing = &injection.source()[gap.from..][..gap.bytes];
+                        [&buffer[..gap.at], missing, &buffer[gap.at..bytes - gap.bytes]].concat()
+                    }
+                };
+                assert_eq!(whole.len(), bytes);
+                assert_eq!(peer.take_in(now, &mut whole), Ok(()), "{bytes} bytes of {round}");
+            }
+            me.conversations.capture(&injection);
+            // All but what does not pay; nothing that is encrypted.
+            let is_left_out = !encrypt && bytes >= 10_000;
+            assert_eq!(left_out > bytes / 2, is_left_out, "{left_out} of {bytes}");
+            assert!(is_left_out || left_out == 0);
+            let mut arrived = vec![0; bytes];
+            heap.part(0, bytes as u64).unwrap().read(&mut arrived);
+            assert!(arrived == given, "{round}");
+            pass(now, &mut peer, &mut me);
+        }
+    }
+}
+
+#[test]
 fn only_what_may_be_sent_again_is_captured() {
     let [mut me, mut peer] = [0, 1].map(side);
     let [to, back] = [(&mut me, 1), (&mut peer, 0)].map(|(side, rank)| side.connect(Rank::new(rank), DATAGRAM_BYTES));

@@ -12,7 +12,7 @@ use pelago_kit::datagrams::{self, RankConversations, RankMemory};
 use pelago_platform::{Clock, Flags, Operation, PostError, Token};
 use pelago_protocol::{Config, Event, INJECT_SIZE, Injection, Liveness, PeerIndex, Transmit};
 
-use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_GATHERED_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
@@ -273,7 +273,9 @@ impl Driver {
             if self.outgoing.is_empty() {
                 return any;
             }
-            let sent = if self.may_lend() { self.socket.lend(&mut self.outgoing) } else { self.socket.send(&mut self.outgoing) };
+            let outside = if let Load::Injected(injection) = load { injection.source() } else { &[] };
+            let lend = self.may_lend();
+            let sent = self.socket.send_around(&mut self.outgoing, outside, lend);
             any |= sent.sent + sent.dropped > 0;
             if sent.left > 0 {
                 self.put_off(at, any);
@@ -303,15 +305,19 @@ impl Driver {
 
     /// Assembles datagrams; returns whether there is no room for more rather than nothing to send.
     fn fill(&mut self, now: Instant, load: Load<'_>) -> bool {
+        let assembles = matches!(load, Load::Injected(injection) if self.is_worth_lending(injection));
         while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
             let transmit = match load {
                 Load::Any { patient } => self.conversations.poll_transmit(now, &self.memory, room, patient),
                 Load::Full(to) => self.conversations.poll_transmit_full(now, to, &self.memory, room),
-                Load::Injected(injection) => self.conversations.poll_transmit_injected(now, injection, &self.memory, room),
+                Load::Injected(injection) if assembles => {
+                    self.conversations.poll_transmit_injected(now, injection, &self.memory, room)
+                }
+                Load::Injected(injection) => self.conversations.poll_transmit_gathered(now, injection, &self.memory, room),
             };
-            let Some(Transmit { peer, bytes, more, .. }) = transmit else { return false };
+            let Some(Transmit { peer, bytes, more, gap, .. }) = transmit else { return false };
             if let Some(Some(address)) = self.peers.get(peer.0 as usize) {
-                self.outgoing.commit(*address, bytes);
+                self.outgoing.commit_around(*address, bytes, gap);
             }
             let is_all = match load {
                 Load::Any { .. } => !self.conversations.has_work(),
@@ -322,6 +328,12 @@ impl Driver {
             }
         }
         true
+    }
+
+    /// Whether an injection is assembled in memory whose pages the kernel may take, rather than copied by the kernel from where it lies.
+    fn is_worth_lending(&self, injection: &Injection<'_>) -> bool {
+        let is_long = injection.bytes() > UDP_GATHERED_BYTES_MAX as u64;
+        is_long && self.lends && self.outgoing.may_lend() && has_place(self.conversations.stream_bytes())
     }
 
     /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in

@@ -21,6 +21,10 @@ pub const UDP_LENT_BYTES_MAX: usize = UDP_LENT_BYTES / 4 * 3;
 /// Bytes of a message whose pages cost less to lend than its bytes to copy.
 pub const UDP_LENT_MESSAGE_BYTES_MIN: usize = 32 * 1024;
 
+/// Bytes of a write that leaves from the memory of the caller, copied by the kernel alone. A longer one keeps its sender busy until its target has it:
+/// there the pages of a copy cost less to lend than its bytes cost the kernel to copy, wherever the kernel takes pages.
+pub const UDP_GATHERED_BYTES_MAX: usize = 256 << 10;
+
 /// Bytes of a write over UDP, which is captured while its first datagrams are on their way: as much as a context keeps.
 pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
 

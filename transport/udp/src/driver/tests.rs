@@ -156,6 +156,87 @@ fn memory_that_was_lent_is_taken_back_when_all_has_arrived() {
     job.until_ended(1);
 }
 
+/// Of an injection that is sent in batches: the calls that send, the datagrams, and the bytes that were assembled.
+fn batches(job: &mut Job, bytes: &[u8]) -> (usize, usize, usize) {
+    let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
+    job.now = job.now + Duration::from_milliseconds(1);
+    let (now, driver) = (job.now, &mut job.ranks[0]);
+    let injection = driver.conversations.inject(now, peer, at, bytes, 1).unwrap();
+    let (mut calls, mut datagrams, mut assembled) = (0, 0, 0);
+    loop {
+        driver.fill(now, Load::Injected(&injection));
+        if driver.outgoing.is_empty() {
+            break;
+        }
+        calls += 1;
+        datagrams += driver.outgoing.len();
+        assembled += driver.outgoing.assembled_bytes();
+        let sent = driver.socket.send_around(&mut driver.outgoing, bytes, false);
+        assert_eq!((sent.left, sent.dropped), (0, 0));
+    }
+    driver.conversations.capture(&injection);
+    job.until_ended(1);
+    (calls, datagrams, assembled)
+}
+
+/// What a megabyte costs besides its bytes: a system call for each three datagrams, an acknowledgement for each eight, and no copy but the
+/// kernel's.
+#[test]
+fn a_long_write_leaves_from_the_memory_of_the_caller() {
+    let mut job = Job::new(2, false);
+    // Until the window is as large as what is sent.
+    for round in 0..20 {
+        job.write(0, 1, &vec![round; 1 << 20]);
+        job.until_ended(1);
+    }
+    for (bytes, calls, datagrams) in [(64 << 10, 2, 4), (1 << 20, 17, 49)] {
+        let content: Vec<u8> = (0..bytes).map(|index| (index % 251) as u8).collect();
+        let acknowledged = job.count(1, Event::DatagramSent);
+        let (found, of_it, assembled) = batches(&mut job, &content);
+        assert_eq!((found, of_it), (calls, datagrams), "{bytes} bytes");
+        // Headers and tags; what is left for the last datagram may be so little that it is copied.
+        assert!(assembled < 128 * datagrams + 4096, "{assembled} of {bytes} bytes were copied");
+        let acknowledgements = job.count(1, Event::DatagramSent) - acknowledged;
+        assert!(acknowledgements <= datagrams as u64 / 8 + 2, "{acknowledgements} of {datagrams} datagrams");
+        let mut arrived = vec![0; bytes];
+        pelago_protocol::Memory::read(&job.ranks[1].memory, heap(job.layout, 1), &mut arrived).unwrap();
+        assert!(arrived == content);
+    }
+}
+
+#[test]
+fn what_a_full_socket_did_not_take_is_copied_before_the_write_returns() {
+    let mut job = Job::new(2, false);
+    job.write(0, 1, &[1; 8]);
+    job.until_ended(1);
+    job.ranks[0].socket.is_full.store(true, std::sync::atomic::Ordering::Relaxed);
+    let mut content = vec![7; 50_000];
+    job.write(0, 1, &content);
+    assert!(job.ranks[0].outgoing.assembled_bytes() > 40_000);
+    content.fill(8);
+    job.ranks[0].socket.is_full.store(false, std::sync::atomic::Ordering::Relaxed);
+    job.until_ended(1);
+    let mut arrived = vec![0; content.len()];
+    pelago_protocol::Memory::read(&job.ranks[1].memory, heap(job.layout, 1), &mut arrived).unwrap();
+    assert!(arrived.iter().all(|&byte| byte == 7));
+}
+
+/// Where pages are lent, the longest writes are assembled in them.
+#[test]
+fn only_long_writes_are_worth_lending() {
+    let mut job = Job::new(2, true);
+    for (bytes, lends) in [(UDP_GATHERED_BYTES_MAX, false), (UDP_GATHERED_BYTES_MAX + 1, true)] {
+        let (peer, at, content) = (job.peer(0, 1), heap(job.layout, 1), vec![1; bytes]);
+        let driver = &mut job.ranks[0];
+        let injection = driver.conversations.inject(job.now, peer, at, &content, 1).unwrap();
+        assert_eq!(driver.is_worth_lending(&injection), lends && driver.outgoing.may_lend());
+        driver.lends = false;
+        assert!(!driver.is_worth_lending(&injection), "nothing that is encrypted is lent");
+        driver.lends = true;
+        driver.conversations.capture(&injection);
+    }
+}
+
 /// Three ranks, of which the first has written something that the second has not taken in, and the third so much to the first that the
 /// answer of the second comes behind all that.
 fn busy() -> Job {

@@ -16,6 +16,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::{mem, ptr};
 
 use libc::{c_int, iovec, mmsghdr};
+use pelago_protocol::Gap;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
@@ -35,9 +36,29 @@ pub(crate) fn keep_from_dumps<T>(value: &T) {
 /// Bytes to send to one address, as one datagram or cut into several.
 pub(super) struct Message<'a> {
     pub(super) to: &'a Name,
+    /// The bytes, but for those that lie outside.
     pub(super) bytes: &'a [u8],
+    /// Where bytes are missing, counted from a place `start` bytes before `bytes`; and what they are parts of.
+    pub(super) start: usize,
+    pub(super) gaps: &'a [Gap],
+    pub(super) outside: &'a [u8],
     /// The length of the datagrams to cut it into.
     pub(super) cut_into: Option<u16>,
+}
+
+impl<'a> Message<'a> {
+    /// Its bytes in order, from wherever they lie: one part, and two more for each gap.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (bytes, outside, start) = (self.bytes, self.outside, self.start);
+        let last = &bytes[self.gaps.last().map_or(0, |gap| gap.at - start)..];
+        let mut from = 0;
+        let around = self.gaps.iter().flat_map(move |gap| {
+            let part = &bytes[from..gap.at - start];
+            from = gap.at - start;
+            [part, &outside[gap.from..][..gap.bytes]]
+        });
+        around.chain(std::iter::once(last))
+    }
 }
 
 /// The headers of messages to send; kept so that sending allocates nothing.
@@ -51,9 +72,10 @@ pub(super) struct Departures {
 unsafe impl Send for Departures {}
 
 impl Departures {
-    /// For so many messages per call.
+    /// For so many messages per call, and as many gaps in them.
     pub(super) fn new(messages: usize) -> Self {
-        Self { headers: headers(messages), vectors: vectors(messages), controls: vec![[0; CUT_BYTES]; messages].into() }
+        let vectors = vectors(messages + 2 * messages);
+        Self { headers: headers(messages), vectors, controls: vec![[0; CUT_BYTES]; messages].into() }
     }
 
     /// Sends the first messages, as many as the kernel takes, and returns their number; an error is about the very first. A `connected`
@@ -64,17 +86,22 @@ impl Departures {
         connected: bool,
         messages: impl Iterator<Item = Message<'a>>,
     ) -> Result<usize, Errno> {
-        let places = self.headers.iter_mut().zip(&mut self.vectors).zip(&mut self.controls);
-        let mut count = 0;
-        for (message, ((header, vector), control)) in messages.zip(places) {
-            *vector = iovec { iov_base: message.bytes.as_ptr().cast_mut().cast(), iov_len: message.bytes.len() };
+        let places = self.headers.iter_mut().zip(&mut self.controls);
+        let (mut count, mut free) = (0, &mut *self.vectors);
+        for (message, (header, control)) in messages.zip(places) {
+            let parts = 1 + 2 * message.gaps.len();
+            let Some((vectors, others)) = std::mem::take(&mut free).split_at_mut_checked(parts) else { break };
+            free = others;
+            for (vector, part) in vectors.iter_mut().zip(message.parts()) {
+                *vector = iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() };
+            }
             (header.msg_hdr.msg_name, header.msg_hdr.msg_namelen) = (ptr::null_mut(), 0);
             if !connected {
                 let name = message.to.bytes();
                 (header.msg_hdr.msg_name, header.msg_hdr.msg_namelen) = (name.as_ptr().cast_mut().cast(), name.len() as _);
             }
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = parts as _;
             (header.msg_hdr.msg_control, header.msg_hdr.msg_controllen) = (ptr::null_mut(), 0);
             if let Some(segment_bytes) = message.cut_into {
                 *control = control::cut_into(segment_bytes);
@@ -85,7 +112,7 @@ impl Departures {
         match &mut self.headers[..count] {
             [] => Ok(0),
             // The call with the least for the kernel to read.
-            [one] if one.msg_hdr.msg_controllen == 0 => {
+            [one] if one.msg_hdr.msg_controllen == 0 && one.msg_hdr.msg_iovlen == 1 => {
                 let (message, bytes) = (&one.msg_hdr, &self.vectors[0]);
                 let (socket, start, length) = (socket.as_raw_fd(), bytes.iov_base, bytes.iov_len);
                 let (name, name_bytes) = (message.msg_name.cast(), message.msg_namelen);

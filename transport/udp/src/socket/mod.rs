@@ -97,13 +97,20 @@ impl Socket {
     /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
     /// way. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
-        self.pass(batch, false)
+        self.pass(batch, &[], false)
+    }
+
+    /// As [`send`](Self::send) of a batch of which bytes lie `outside`, with `lend` as [`lend`](Self::lend). What is left has been copied
+    /// when the call returns, so that nothing outside is needed any more.
+    pub(crate) fn send_around(&self, batch: &mut Outgoing, outside: &[u8], lend: bool) -> Sent {
+        self.pass(batch, outside, lend)
     }
 
     /// As [`send`](Self::send), but the kernel may read large messages to whom most is sent when they are delivered. Until then nothing
     /// else takes their place, as long as no more than `UDP_LENT_BYTES_MAX` bytes are on their way, all of them to one address.
+    #[cfg(test)]
     pub(crate) fn lend(&self, batch: &mut Outgoing) -> Sent {
-        self.pass(batch, true)
+        self.pass(batch, &[], true)
     }
 
     /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
@@ -134,12 +141,12 @@ impl Socket {
         })
     }
 
-    fn pass(&self, batch: &mut Outgoing, lend: bool) -> Sent {
+    fn pass(&self, batch: &mut Outgoing, outside: &[u8], lend: bool) -> Sent {
         #[cfg(test)]
         if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
-            return Sent { left: batch.len(), ..Sent::default() };
+            return batch.keep(outside);
         }
-        batch.send(self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, lend)
+        batch.send(outside, self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, lend)
     }
 
     /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.

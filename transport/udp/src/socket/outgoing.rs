@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 
+use pelago_protocol::Gap;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
@@ -49,12 +50,28 @@ impl Outgoing {
     /// # Panics
     /// There is no such room.
     pub fn commit(&mut self, to: SocketAddr, bytes: usize) {
-        self.queue.commit(to, bytes);
+        self.queue.commit(to, bytes, None);
+    }
+
+    /// The same of a datagram of `bytes` bytes that may have a gap, whose bytes are passed when it is sent: by the next call that sends.
+    pub(crate) fn commit_around(&mut self, to: SocketAddr, bytes: usize, gap: Option<Gap>) {
+        self.queue.commit(to, bytes, gap);
     }
 
     /// Whether enough waits that its pages are worth lending.
     pub(crate) fn is_large(&self) -> bool {
         self.queue.bytes() >= UDP_LENT_MESSAGE_BYTES_MIN
+    }
+
+    /// Whether the kernel is not known to refuse pages.
+    pub(crate) fn may_lend(&self) -> bool {
+        self.passage.is_some()
+    }
+
+    /// Bytes in the buffer of what waits to be sent: what has been copied of it, and headers and tags.
+    #[cfg(test)]
+    pub(crate) fn assembled_bytes(&self) -> usize {
+        self.queue.bytes()
     }
 
     /// Whether the kernel may still read something that was sent.
@@ -67,6 +84,12 @@ impl Outgoing {
         self.queue.take_back();
     }
 
+    /// As if the kernel had no room.
+    #[cfg(test)]
+    pub(super) fn keep(&mut self, outside: &[u8]) -> Sent {
+        self.queue.keep(outside)
+    }
+
     /// The number of datagrams that wait to be sent.
     pub fn len(&self) -> usize {
         self.queue.datagrams()
@@ -77,10 +100,11 @@ impl Outgoing {
         self.len() == 0
     }
 
-    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes. With `lend`, the kernel may read large
-    /// messages when they are delivered.
+    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes. What is missing in gaps lies
+    /// `outside`. With `lend`, the kernel may read large messages without gaps when they are delivered.
     pub(super) fn send(
         &mut self,
+        outside: &[u8],
         socket: BorrowedFd<'_>,
         connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>,
         segment_bytes_max: &AtomicUsize,
@@ -97,7 +121,7 @@ impl Outgoing {
             queue.clear();
             return Sent { sent: 1, ..Sent::default() };
         }
-        queue.send(segment_bytes_max, &mut SendPath { socket, lane, departures, passage, lend, has_lent: false })
+        queue.send_with(outside, segment_bytes_max, &mut SendPath { socket, lane, departures, passage, lend, has_lent: false })
     }
 }
 
@@ -122,7 +146,7 @@ impl SendPath<'_> {
     fn lend(&mut self, message: &Message<'_>) -> Option<Result<usize, Errno>> {
         let (Some(lane), Some(passage)) = (&mut self.lane, &*self.passage) else { return None };
         // From the beginning of a page, the largest message has no more pages than a socket takes from a pipe at once.
-        if message.bytes.len() < UDP_LENT_MESSAGE_BYTES_MIN || !begins_page(message.bytes) {
+        if message.bytes.len() < UDP_LENT_MESSAGE_BYTES_MIN || !begins_page(message.bytes) || !message.gaps.is_empty() {
             return None;
         }
         let cut = lane.cut_into(message.cut_into.unwrap_or(0));

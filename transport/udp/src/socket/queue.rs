@@ -2,11 +2,15 @@
 //!
 //! Datagrams lie in one buffer in their order, described by runs. A run leaves as one message that the kernel cuts, where it does
 //! that, and otherwise datagram by datagram.
+//!
+//! Bytes of a datagram may lie elsewhere, in memory that is borrowed for one call that sends: the datagram then has a gap in the buffer. Where the
+//! kernel has no room, the bytes are copied into the gaps before that call returns.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pelago_protocol::Gap;
 use rustix::io::Errno;
 
 use super::kernel::Message;
@@ -50,6 +54,11 @@ pub(super) struct Queue {
     end: usize,
     datagrams: usize,
     runs: VecDeque<Run>,
+    /// Where bytes are missing in the buffer, in order, and how many of the gaps are of datagrams that have left.
+    gaps: Vec<Gap>,
+    gaps_sent: usize,
+    /// How many bytes are missing.
+    missing: usize,
     /// Whether the kernel may still read what was sent.
     has_lent: bool,
 }
@@ -59,7 +68,9 @@ impl Queue {
         let bytes: Box<[u8]> = vec![0; UDP_LENT_BYTES].into();
         let origin = whole_pages(&bytes, 0);
         let runs = VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
-        Self { bytes, origin, start: origin, end: origin, datagrams: 0, runs, has_lent: false }
+        let gaps = Vec::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
+        let (gaps_sent, missing) = (0, 0);
+        Self { bytes, origin, start: origin, end: origin, datagrams: 0, runs, gaps, gaps_sent, missing, has_lent: false }
     }
 
     /// Whether the kernel may still read what was sent.
@@ -76,7 +87,7 @@ impl Queue {
         }
     }
 
-    /// How many bytes wait to be sent.
+    /// How many bytes of the buffer wait to be sent.
     pub(super) fn bytes(&self) -> usize {
         self.end - self.start
     }
@@ -91,12 +102,12 @@ impl Queue {
         self.runs.iter().all(|run| run.to == first).then_some(first)
     }
 
-    /// The only datagram; `None` if there are several or none.
+    /// The only datagram; `None` if there are several or none, or if it has a gap.
     pub(super) fn only(&self) -> Option<&[u8]> {
-        (self.datagrams == 1).then(|| &self.bytes[self.start..self.end])
+        (self.datagrams == 1 && self.gaps.is_empty()).then(|| &self.bytes[self.start..self.end])
     }
 
-    /// Everything has left.
+    /// Everything has left, none of it with a gap.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.datagrams = 0;
@@ -108,10 +119,11 @@ impl Queue {
         if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
             return None;
         }
-        self.bytes[self.end..self.origin + UDP_OUTGOING_BYTES].get_mut(..bytes)
+        self.bytes[self.end..self.origin + UDP_OUTGOING_BYTES - self.missing].get_mut(..bytes)
     }
 
-    pub(super) fn commit(&mut self, to: SocketAddr, bytes: usize) {
+    /// A datagram of `bytes` bytes, those of the gap among them. The room for these stays free, should they have to be copied.
+    pub(super) fn commit(&mut self, to: SocketAddr, bytes: usize, gap: Option<Gap>) {
         assert!(self.room(bytes).is_some(), "{bytes} bytes were committed without room for them");
         let to = canonical(to);
         match self.runs.back_mut().filter(|run| run.accepts(to, bytes)) {
@@ -119,18 +131,22 @@ impl Queue {
             None => self.runs.push_back(Run::new(to, bytes)),
         }
         self.datagrams += 1;
-        self.end += bytes;
+        let missing = gap.map_or(0, |gap| gap.bytes);
+        self.gaps.extend(gap.map(|gap| Gap { at: self.end + gap.at, ..gap }));
+        self.missing += missing;
+        self.end += bytes - missing;
     }
 
-    /// Sends until nothing is left or the kernel has no room, and remembers in `segment_bytes_max` what it does not cut.
+    /// Sends until nothing is left or the kernel has no room, and remembers in `segment_bytes_max` what it does not cut. What is missing in
+    /// gaps lies in `outside`.
     ///
     /// Each turn takes a datagram out of the queue or refuses a run that was not, so that they are at most twice the datagrams.
-    pub(super) fn send(&mut self, segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
+    pub(super) fn send_with(&mut self, outside: &[u8], segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
         let mut outcome = Sent::default();
         while let Some(first) = self.runs.front() {
             let limit = segment_bytes_max.load(Ordering::Relaxed);
             let (refused, cut) = (first.refused, first.is_cut(limit));
-            match kernel.send(self.messages(limit)) {
+            match kernel.send(self.messages(outside, limit)) {
                 Ok(0) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => break,
                 Ok(taken) => {
                     // Passing now shows that it was the cutting that was refused, not the datagrams.
@@ -144,16 +160,26 @@ impl Queue {
             }
         }
         self.make_room(kernel.has_lent());
+        self.fill_gaps(outside);
         outcome.left = self.datagrams;
         outcome
     }
 
-    fn messages(&self, limit: usize) -> impl Iterator<Item = Message<'_>> + Clone {
-        let mut rest = &self.bytes[self.start..self.end];
-        self.runs.iter().flat_map(move |run| {
-            let (bytes, after) = rest.split_at(run.bytes);
-            rest = after;
-            run.messages(bytes, limit)
+    fn messages<'a>(&'a self, outside: &'a [u8], limit: usize) -> impl Iterator<Item = Message<'a>> + Clone {
+        let (mut start, mut gaps) = (self.start, &self.gaps[self.gaps_sent..]);
+        self.runs.iter().flat_map(move |run| run.lengths(limit).map(move |length| (run, length))).map(move |(run, length)| {
+            let (end, inside) = extent(gaps, start, length);
+            let (mine, others) = gaps.split_at(inside);
+            let message = Message {
+                to: &run.name,
+                bytes: &self.bytes[start..end],
+                start,
+                gaps: mine,
+                outside,
+                cut_into: run.is_cut(limit).then_some(run.segment_bytes as u16),
+            };
+            (start, gaps) = (end, others);
+            message
         })
     }
 
@@ -175,8 +201,9 @@ impl Queue {
         if run.datagrams == 0 {
             self.runs.pop_front();
         }
-        self.start += bytes;
         self.datagrams -= datagrams;
+        let (end, gaps) = extent(&self.gaps[self.gaps_sent..], self.start, bytes);
+        (self.start, self.gaps_sent) = (end, self.gaps_sent + gaps);
         datagrams
     }
 
@@ -190,8 +217,44 @@ impl Queue {
             }
         }
         self.bytes.copy_within(self.start..self.end, self.origin);
+        self.gaps.drain(..std::mem::take(&mut self.gaps_sent));
+        self.gaps.iter_mut().for_each(|gap| gap.at = gap.at - self.start + self.origin);
         (self.start, self.end) = (self.origin, self.origin + self.end - self.start);
     }
+
+    /// As if the kernel had no room.
+    #[cfg(test)]
+    pub(super) fn keep(&mut self, outside: &[u8]) -> Sent {
+        self.fill_gaps(outside);
+        Sent { left: self.datagrams, ..Sent::default() }
+    }
+
+    /// Copies what is missing into what is left, whose room was kept free: from the last gap to the first, each makes room for itself and
+    /// those before.
+    fn fill_gaps(&mut self, outside: &[u8]) {
+        let mut missing: usize = self.gaps.iter().map(|gap| gap.bytes).sum();
+        let (mut end, all) = (self.end, self.end + missing);
+        while let Some(Gap { at, from, bytes }) = self.gaps.pop() {
+            self.bytes.copy_within(at..end, at + missing);
+            missing -= bytes;
+            self.bytes[at + missing..][..bytes].copy_from_slice(&outside[from..][..bytes]);
+            end = at;
+        }
+        (self.end, self.missing) = (all, 0);
+    }
+}
+
+/// Where a message ends in the buffer that begins at `start` and has `length` bytes, and how many of the gaps are in it.
+fn extent(gaps: &[Gap], start: usize, length: usize) -> (usize, usize) {
+    let mut end = start + length;
+    let inside = gaps.iter().take_while(|gap| {
+        // A tag follows each gap in its datagram.
+        let is_inside = gap.at + gap.bytes < end;
+        end -= if is_inside { gap.bytes } else { 0 };
+        is_inside
+    });
+    let inside = inside.count();
+    (end, inside)
 }
 
 /// Datagrams to one address that may leave as one message: all of one length, except that the last may be shorter.
@@ -228,14 +291,11 @@ impl Run {
         self.datagrams > 1 && self.segment_bytes <= limit && self.refused.is_none()
     }
 
-    fn messages<'a>(&'a self, bytes: &'a [u8], limit: usize) -> impl Iterator<Item = Message<'a>> + Clone {
-        let cut = self.is_cut(limit);
-        let (step, count) = if cut { (self.bytes, 1) } else { (self.segment_bytes, self.datagrams) };
-        (0..count).map(move |index| Message {
-            to: &self.name,
-            bytes: &bytes[index * step..bytes.len().min((index + 1) * step)],
-            cut_into: cut.then_some(self.segment_bytes as u16),
-        })
+    /// The lengths of the messages that it leaves as.
+    fn lengths(&self, limit: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+        let (step, count) = if self.is_cut(limit) { (self.bytes, 1) } else { (self.segment_bytes, self.datagrams) };
+        let bytes = self.bytes;
+        (0..count).map(move |index| step.min(bytes - index * step))
     }
 }
 
@@ -289,8 +349,9 @@ mod tests {
 
     impl Kernel for Script {
         fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno> {
+            let bytes = |message: &Message<'_>| message.parts().collect::<Vec<_>>().concat();
             let messages: Vec<_> =
-                messages.map(|message| (message.to.bytes().to_vec(), message.bytes.to_vec(), message.cut_into)).collect();
+                messages.map(|message| (message.to.bytes().to_vec(), bytes(&message), message.cut_into)).collect();
             self.offered.push(messages.len());
             let count = self.answers.pop_front().unwrap_or(Ok(usize::MAX))?.min(messages.len());
             self.taken.extend(messages.into_iter().take(count));
@@ -306,9 +367,28 @@ mod tests {
         ([10, 0, 0, number], 5000).into()
     }
 
+    impl Queue {
+        /// Sends what has no gaps.
+        fn send(&mut self, segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
+            self.send_with(&[], segment_bytes_max, kernel)
+        }
+    }
+
     fn push(queue: &mut Queue, to: u8, length: usize, content: u8) {
         queue.room(length).unwrap().fill(content);
-        queue.commit(address(to), length);
+        queue.commit(address(to), length, None);
+    }
+
+    /// What datagrams with gaps have in them: each content stands there so often that no datagram has more of it.
+    fn outside() -> Vec<u8> {
+        (0..=u8::MAX).flat_map(|content| [content; 2048]).collect()
+    }
+
+    /// The same contents, of which all but one byte in front and one behind are left out.
+    fn push_around(queue: &mut Queue, to: u8, length: usize, content: u8) {
+        queue.room(length).unwrap()[..2].fill(content);
+        let gap = Gap { at: 1, from: 2048 * usize::from(content), bytes: length - 2 };
+        queue.commit(address(to), length, Some(gap));
     }
 
     fn queue(datagrams: &[(u8, usize)]) -> Queue {
@@ -409,6 +489,41 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_elsewhere_leaves_where_it_belongs_and_is_not_copied() {
+        let (outside, mut queue, mut script) = (outside(), Queue::new(), Script::default());
+        for content in 0..3 {
+            push_around(&mut queue, 1, 100, content);
+        }
+        push(&mut queue, 1, 40, 3);
+        assert_eq!(queue.bytes(), 3 * 2 + 40);
+        let message = queue.messages(&outside, UDP_RUN_BYTES_MAX).next().unwrap();
+        let lengths: Vec<_> = message.parts().map(<[u8]>::len).collect();
+        assert_eq!(lengths, [1, 98, 2, 98, 2, 98, 41], "a tag and the next header are one part");
+        assert!(message.parts().any(|part| std::ptr::eq(part, &outside[2048..2048 + 98])));
+        assert_eq!(queue.send_with(&outside, &unlimited(), &mut script), Sent { sent: 4, dropped: 0, left: 0 });
+        let contents: Vec<_> = script.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(contents, [vec![0; 100], vec![1; 100], vec![2; 100], vec![3; 40]]);
+        assert_eq!((queue.gaps.len(), queue.missing, queue.bytes()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_lies_elsewhere_counts_in_a_batch_as_if_it_were_copied() {
+        let (outside, mut queue) = (outside(), Queue::new());
+        let mut content = 0;
+        while queue.room(2000).is_some() {
+            push_around(&mut queue, 1, 2000, content);
+            content += 1;
+        }
+        assert_eq!(usize::from(content), UDP_OUTGOING_BYTES / 2000);
+        let full = queue.send_with(&outside, &unlimited(), &mut Script::of(&[Err(Errno::AGAIN)]));
+        assert_eq!((full.left, queue.bytes()), (usize::from(content), usize::from(content) * 2000), "it has been copied");
+        let mut script = Script::default();
+        queue.send(&unlimited(), &mut script);
+        let contents: Vec<_> = script.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(contents, (0..content).map(|content| vec![content; 2000]).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn what_is_lent_stays_as_it_is() {
         let (mut queue, mut script) = (Queue::new(), Script { lends: true, ..Script::default() });
         let mut lent: Vec<(usize, u8)> = Vec::new();
@@ -437,20 +552,22 @@ mod tests {
         #[test]
         fn datagrams_are_sent_once_and_in_order(
             datagrams in proptest::collection::vec((0..3u8, prop_oneof![0..4usize, 2000..2002usize]), 0..300),
-            answers in proptest::collection::vec(answer(), 0..60),
+            answers in proptest::collection::vec(answer(), 0..60), gaps in any::<u64>(),
         ) {
             let (mut queue, limit, mut script) = (Queue::new(), unlimited(), Script::of(&answers));
-            let (mut total, capacity) = (Sent::default(), queue.runs.capacity());
+            let outside = outside();
+            let (mut total, capacity) = (Sent::default(), (queue.runs.capacity(), queue.gaps.capacity()));
             let mut waiting = datagrams.iter().enumerate().peekable();
             while waiting.peek().is_some() || queue.datagrams() > 0 {
                 while let Some((index, &(to, length))) = waiting.next_if(|(_, (_, length))| queue.room(*length).is_some()) {
+                    let push = if length > 2 && gaps >> (index % 64) & 1 == 1 { push_around } else { push };
                     push(&mut queue, to, length, index as u8);
                 }
-                let sent = queue.send(&limit, &mut script);
+                let sent = queue.send_with(&outside, &limit, &mut script);
                 prop_assert_eq!(sent.left, queue.datagrams());
                 total = Sent { sent: total.sent + sent.sent, dropped: total.dropped + sent.dropped, left: 0 };
             }
-            prop_assert_eq!(queue.runs.capacity(), capacity, "nothing was allocated");
+            prop_assert_eq!((queue.runs.capacity(), queue.gaps.capacity()), capacity, "nothing was allocated");
             prop_assert_eq!(total.sent + total.dropped, datagrams.len());
             let arrived = script.datagrams();
             prop_assert_eq!(arrived.len(), total.sent);

@@ -49,7 +49,7 @@ fn lend(passage: &mut Option<Passage>, lanes: &mut Lanes, bytes: &[u8]) -> Optio
     let (mut departures, other, name) = (Departures::new(1), UnixDatagram::unbound().unwrap(), to().into());
     let lane = lanes.take(to(), 1, |_| None);
     let mut way = SendPath { socket: other.as_fd(), lane, departures: &mut departures, passage, lend: true, has_lent: false };
-    let lent = way.lend(&Message { to: &name, bytes, cut_into: None });
+    let lent = way.lend(&Message { to: &name, bytes, start: 0, gaps: &[], outside: &[], cut_into: None });
     assert_eq!(way.has_lent, lent == Some(Ok(1)));
     lent
 }
@@ -112,7 +112,7 @@ fn a_datagram_that_a_full_lane_does_not_take_stays() {
     let (mut outgoing, (lanes, far)) = (Outgoing::new(), lane());
     outgoing.lanes = lanes;
     let (socket, segment_bytes_max) = (UnixDatagram::unbound().unwrap(), AtomicUsize::new(0));
-    let send = |outgoing: &mut Outgoing| outgoing.send(socket.as_fd(), |_| None, &segment_bytes_max, false);
+    let send = |outgoing: &mut Outgoing| outgoing.send(&[], socket.as_fd(), |_| None, &segment_bytes_max, false);
     for _ in 0..MANY {
         outgoing.room(1000).unwrap().fill(1);
         outgoing.commit(to(), 1000);
