@@ -5,6 +5,7 @@
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
 //! | [`barrier`] | the time of a barrier, by each algorithm |
 //! | [`fagus`] | a message that is found by its flag, and the barrier of Fagus: what paper C measures |
+//! | [`latency`] | how long single operations take, in percentiles |
 //! | [`collectives`] | the time of collective operations, by each algorithm, and which is chosen |
 //! | [`alltoall`] | the time of an exchange in which every rank puts to every other at once |
 //! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
@@ -32,6 +33,7 @@ pub mod himeno;
 pub mod incast;
 pub mod kmeans;
 pub mod kmers;
+pub mod latency;
 pub mod litmus;
 pub mod lu;
 pub mod particles;
@@ -56,6 +58,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(fields, "shallow water: five staggered fields, exchanged together"),
     program!(barrier, "the time of a barrier, by each algorithm"),
     program!(fagus, "a message that is found by its flag, and a barrier by way of one rank"),
+    program!(latency, "percentiles of the time of single puts, gets and atomics"),
     program!(collectives, "the time of collective operations, by each algorithm"),
     program!(alltoall, "the time until every rank has put to every other"),
     program!(incast, "many ranks send to one, by several ways"),

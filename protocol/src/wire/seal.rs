@@ -135,7 +135,9 @@ mod tests {
         }
         let mut sealed = [&text[..], &whole].concat();
         assert!(seal.open([1; 16], &mut sealed).is_some());
-        for (encrypt, bytes, takes) in [(false, SHORT_BYTES_MAX, false), (false, SHORT_BYTES_MAX + 1, true), (true, 20_000, false)] {
+        for (encrypt, bytes, takes) in
+            [(false, SHORT_BYTES_MAX, false), (false, SHORT_BYTES_MAX + 1, true), (true, 20_000, false)]
+        {
             assert_eq!(Seal::new(Key([7; 16]), encrypt).takes_parts(bytes), takes);
         }
     }

@@ -173,6 +173,27 @@ fn messages_and_barriers_of_fagus_are_timed_with_and_without_a_progress_thread()
 }
 
 #[test]
+fn operations_are_timed_one_by_one() {
+    for (transport, operation, bytes) in [
+        ("shm", "put", "100"),
+        ("udp", "put", "100000"),
+        ("udp", "get", "100000"),
+        ("shm", "get", "1"),
+        ("udp", "fetch-add", "8"),
+    ] {
+        let program = ["latency", "--operation", operation, "--bytes", bytes, "--repeat", "50"];
+        let ended = run(&[&["run", "-n", "3", "--transport", transport][..], &program].concat());
+        ended.expect(0, "");
+        assert!(
+            ended.output.starts_with(&format!("latency {operation} ranks 3 bytes {bytes} operations 50 us p50 ")),
+            "{ended:?}"
+        );
+        let times: Vec<f64> = ended.output.split_whitespace().skip(10).filter_map(|word| word.parse().ok()).collect();
+        assert!(times.len() == 4 && times[0] > 0.0 && times.is_sorted(), "{ended:?}");
+    }
+}
+
+#[test]
 fn every_rank_puts_to_every_other() {
     for (ranks, transport, options, bytes) in [
         (1, "shm", &[][..], "4096"),
@@ -335,6 +356,7 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
         (&["alltoall", "--repeat", "-1"], "alltoall: invalid value '-1'"),
         (&["alltoall", "4096"], "alltoall: unexpected argument '4096'"),
         (&["fagus", "--bytes", "0"], "fagus: invalid value '0'"),
+        (&["latency", "--operation", "push"], "latency: invalid value 'push'"),
         (&["particles", "--side", "0"], "particles: invalid value '0'"),
         (&["particles", "--side", "1025"], "particles: invalid value '1025'"),
         (&["particles", "--dt", "inf"], "particles: invalid value 'inf'"),

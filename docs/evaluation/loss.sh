@@ -1,0 +1,68 @@
+#!/bin/sh
+# Two hosts whose network loses packets: percentiles of put and get, a loop of messages, and a shared counter, beside Open MPI over TCP, by turns:
+# what docs/performance.md shows. The hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip, nft and Open MPI.
+# Prints "turn who loss line" for each run; a run that takes longer than two minutes is "cut off".
+# Usage: loss.sh PELAGO LATENCY_MPI [TURNS [LOSSES]]; LATENCY_MPI is tools/peers/latency.c, compiled; LOSSES are per ten thousand.
+set -eu
+pelago=$(realpath "$1") peer=$(realpath "$2") turns=${3:-5} losses=${4:-0 10 100 500 1000 3000}
+one=loss-$$-1 other=loss-$$-2 folder=$(mktemp -d)
+clean() {
+    ip netns delete "$one" 2>/dev/null || true
+    ip netns delete "$other" 2>/dev/null || true
+    rm -rf "$folder"
+}
+trap clean EXIT
+trap 'exit 1' INT TERM
+ip netns add "$one"
+ip netns add "$other"
+ip -n "$one" link add name net mtu 1500 type veth peer name net mtu 1500 netns "$other"
+for host in "$one" "$other"; do
+    ip -n "$host" address add "10.78.0.${host##*-}/24" dev net
+    ip -n "$host" link set dev lo up
+    # One packet for each datagram or segment, as between machines.
+    ip -n "$host" link set dev net up gso_max_segs 1
+done
+lose() {
+    for host in "$one" "$other"; do
+        ip netns exec "$host" nft flush ruleset
+        [ "$1" = 0 ] && continue
+        ip netns exec "$host" nft "add table inet loss; add chain inet loss input { type filter hook input priority 0; }"
+        ip netns exec "$host" nft "add rule inet loss input numgen random mod 10000 < $1 counter drop"
+    done
+}
+# Open MPI tells hosts apart by their names, which namespaces of the network do not have of their own.
+cat >"$folder/shell" <<'SHELL'
+#!/bin/sh
+host=$1; shift
+exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
+SHELL
+chmod +x "$folder/shell"
+mpi() {
+    ip netns exec "$one" unshare --uts sh -c "hostname $one; exec mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 \
+        --mca plm_rsh_agent $folder/shell --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include net --mca oob_tcp_if_include net \
+        --mca osc ^ucx --host $one:1,$other:1 -n 2 $peer $*"
+}
+ours() { "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell 'ip netns exec {host}' "$@"; }
+say() {
+    prefix="$turn $1 $loss" call=$2
+    shift 2
+    # The shell's own functions cannot be given to timeout; a run that hangs is ended by it all the same.
+    ($call "$@" >"$folder/out" 2>&1) & run=$!
+    (sleep 120; kill "$run" 2>/dev/null) & guard=$!
+    if wait "$run"; then sed "s/^/$prefix /" "$folder/out"; else echo "$prefix $*: cut off or failed: $(tail -n 1 "$folder/out")"; fi
+    kill "$guard" 2>/dev/null || true
+}
+for turn in $(seq "$turns"); do
+    for loss in $losses; do
+        lose "$loss"
+        for operation in put get; do
+            for shape in '8 5000' '1048576 100'; do
+                set -- $shape
+                say pelago ours latency --operation "$operation" --bytes "$1" --repeat "$2"
+                say openmpi mpi "$operation" "$1" "$2"
+            done
+        done
+        say pelago ours incast --messages 500 --bytes 64
+        say pelago ours counter --turns 300
+    done
+done

@@ -1,0 +1,142 @@
+//! How long single operations take, as a distribution: what a program that waits for each of them sees on a network that loses or delays some.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use pelago::{Duration, Rank, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Time operations of rank 0 on the memory of the last rank, each after the one before has ended: rank 0 prints percentiles in microseconds
+#[derive(Parser)]
+#[command(name = "latency")]
+struct Arguments {
+    /// What is timed, up to its completion at the target
+    #[arg(long, value_enum, default_value_t = Operation::Put)]
+    operation: Operation,
+    /// Bytes of a put or get; fetch-add is of 8
+    #[arg(long, value_name = "B", default_value_t = 8, allow_negative_numbers = true, value_parser = at_least_one)]
+    bytes: u32,
+    /// How many operations are timed, after a tenth as many that are not
+    #[arg(long, value_name = "R", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
+    repeat: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Operation {
+    Put,
+    Get,
+    FetchAdd,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(_) if world.size() < 2 => Ok(Stop::Wrong(TOO_FEW.into()).tell("latency", world)),
+        Ok(arguments) => measure(world, arguments),
+        Err(stop) => Ok(stop.tell("latency", world)),
+    });
+    exit("latency", result)
+}
+
+const TOO_FEW: &str = "an operation between ranks needs 2 of them; give -n 2";
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| if ranks < 2 { Err(TOO_FEW.into()) } else { Ok(()) })
+}
+
+fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let (block, counter) = (world.alloc::<u8>(arguments.bytes as usize)?, world.alloc::<u64>(1)?);
+    let (origin, target) = (Rank::new(0), Rank::new(world.size() - 1));
+    let warm_up = u64::from(arguments.repeat.div_ceil(10));
+    let last = warm_up + u64::from(arguments.repeat);
+    let mut bytes = vec![CONTENT; arguments.bytes as usize];
+    world.put(block.at(world.rank(), 0), &bytes)?.wait()?;
+    world.barrier()?;
+    let (mut times, mut wrong) = (Vec::new(), 0);
+    if world.rank() == origin {
+        for number in 1..=last {
+            if arguments.operation == Operation::Put {
+                bytes.fill(number as u8);
+            }
+            let start = world.now();
+            let is_right = match arguments.operation {
+                Operation::Put => world.put(block.at(target, 0), &bytes)?.wait().map(|()| true)?,
+                Operation::Get => world.get_into(block.at(target, 0), &mut bytes).map(|()| true)?,
+                Operation::FetchAdd => world.fetch_add(counter.at(target, 0), 1)?.wait()? == number - 1,
+            };
+            if number > warm_up {
+                times.push((world.now() - start).as_picoseconds());
+            }
+            wrong += u64::from(!is_right || arguments.operation == Operation::Get && !holds(world, &bytes, CONTENT));
+        }
+    }
+    world.barrier()?;
+    if world.rank() == target && arguments.operation == Operation::Put {
+        block.local().read(0, &mut bytes);
+        wrong += u64::from(!holds(world, &bytes, last as u8));
+    }
+    let mut all = [wrong];
+    world.allreduce(&mut all, |one, other| one + other)?;
+    if world.rank() == origin {
+        report(arguments, world.size(), &mut times, all[0]);
+    }
+    Ok(if all == [0] { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is got each time.
+const CONTENT: u8 = 0x5a;
+
+fn holds(world: &World, bytes: &[u8], content: u8) -> bool {
+    !world.moves_data() || bytes.iter().all(|&byte| byte == content)
+}
+
+/// Says how the times are distributed, or what is wrong. A reader that has seen enough is no error.
+fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64) {
+    if wrong > 0 {
+        let _ = writeln!(std::io::stderr(), "latency: {wrong} operations did not bring what they should");
+        return;
+    }
+    times.sort_unstable();
+    let name = arguments.operation.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let [p50, p99, p999, most] =
+        [500, 990, 999, 1000].map(|permille| Duration::from_picoseconds(percentile(times, permille)).as_seconds() * 1e6);
+    let bytes = if arguments.operation == Operation::FetchAdd { 8 } else { arguments.bytes };
+    let _ = writeln!(
+        std::io::stdout(),
+        "latency {name} ranks {ranks} bytes {bytes} operations {} us p50 {p50:.3} p99 {p99:.3} p99.9 {p999:.3} max {most:.3}",
+        times.len()
+    );
+}
+
+/// The smallest of sorted times that so many of a thousand do not exceed.
+fn percentile(times: &[u64], permille: usize) -> u64 {
+    times[(times.len() * permille).div_ceil(1000).clamp(1, times.len()) - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_time_that_so_many_do_not_exceed() {
+        let times: Vec<_> = (1..=1000).collect();
+        assert_eq!([1, 500, 990, 999, 1000].map(|permille| percentile(&times, permille)), [1, 500, 990, 999, 1000]);
+        assert_eq!([500, 501, 999, 1000].map(|permille| percentile(&[1, 2], permille)), [1, 2, 2, 2]);
+        assert_eq!([1, 1000].map(|permille| percentile(&[7], permille)), [7, 7]);
+    }
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        let check = |text: &str, ranks| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), ranks);
+        assert_eq!(check("--operation fetch-add --repeat 5 --bytes 16", 2), Ok(()));
+        assert_eq!(check("", 1), Err(TOO_FEW.into()));
+        assert!(check("--operation push", 2).is_err() && check("--repeat 0", 2).is_err() && check("--bytes 0", 2).is_err());
+    }
+}
