@@ -1,9 +1,10 @@
 #!/bin/sh
 # Two hosts whose network loses packets: percentiles of put and get, a loop of messages, and a shared counter, beside Open MPI over TCP, by turns:
 # what docs/performance.md shows. The hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip, nft and Open MPI.
-# Prints "turn who loss line" for each run; a run that takes longer than two minutes is "cut off".
+# Prints "turn who loss line" for each run; a run that takes longer than a minute is "cut off".
 # Usage: loss.sh PELAGO LATENCY_MPI [TURNS [LOSSES]]; LATENCY_MPI is tools/peers/latency.c, compiled; LOSSES are per ten thousand.
 set -eu
+LONGEST=60
 pelago=$(realpath "$1") peer=$(realpath "$2") turns=${3:-5} losses=${4:-0 10 100 500 1000 3000}
 one=loss-$$-1 other=loss-$$-2 folder=$(mktemp -d)
 clean() {
@@ -38,19 +39,15 @@ exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
 SHELL
 chmod +x "$folder/shell"
 mpi() {
-    ip netns exec "$one" unshare --uts sh -c "hostname $one; exec mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 \
+    timeout "$LONGEST" ip netns exec "$one" unshare --uts sh -c "hostname $one; exec mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 \
         --mca plm_rsh_agent $folder/shell --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include net --mca oob_tcp_if_include net \
         --mca osc ^ucx --host $one:1,$other:1 -n 2 $peer $*"
 }
-ours() { "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell 'ip netns exec {host}' "$@"; }
+ours() { timeout "$LONGEST" "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell 'ip netns exec {host}' "$@"; }
 say() {
     prefix="$turn $1 $loss" call=$2
     shift 2
-    # The shell's own functions cannot be given to timeout; a run that hangs is ended by it all the same.
-    ($call "$@" >"$folder/out" 2>&1) & run=$!
-    (sleep 120; kill "$run" 2>/dev/null) & guard=$!
-    if wait "$run"; then sed "s/^/$prefix /" "$folder/out"; else echo "$prefix $*: cut off or failed: $(tail -n 1 "$folder/out")"; fi
-    kill "$guard" 2>/dev/null || true
+    if $call "$@" >"$folder/out" 2>&1; then sed "s/^/$prefix /" "$folder/out"; else echo "$prefix $*: cut off or failed: $(tail -n 1 "$folder/out")"; fi
 }
 for turn in $(seq "$turns"); do
     for loss in $losses; do
