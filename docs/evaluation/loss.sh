@@ -23,6 +23,8 @@ for host in "$one" "$other"; do
     # One packet for each datagram or segment, as between machines.
     ip -n "$host" link set dev net up gso_max_segs 1
 done
+# The wire takes a moment before it carries anything.
+sleep 2
 lose() {
     for host in "$one" "$other"; do
         ip netns exec "$host" nft flush ruleset
