@@ -1,4 +1,5 @@
-//! The atomics, the fence and the futex that the rest is made of: the machine's, or a model's under `cfg(loom)`.
+//! The atomics, the fence and the futex that the rest is made of: the machine's, or a model's under `cfg(loom)`. Below Miri the futex alone is a
+//! model, because Miri refuses the argument types with which rustix makes the system call there.
 
 use core::time::Duration;
 
@@ -33,7 +34,7 @@ pub fn futex_wake_all(word: &AtomicU32) {
     system::futex_wake_all(word);
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 mod system {
     use rustix::io::Errno;
     use rustix::thread::futex::{self, Flags, Timespec};
@@ -84,6 +85,31 @@ mod system {
 
     pub(super) fn futex_wake_all(_word: &AtomicU32) {
         let _queue = QUEUE.0.lock().expect("no model panics with the lock");
+        QUEUE.1.notify_all();
+    }
+}
+
+#[cfg(all(miri, not(loom)))]
+mod system {
+    use std::sync::{Condvar, Mutex};
+
+    use super::{AtomicU32, Duration, Ordering};
+
+    /// One queue for all words, as in the model of loom.
+    static QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+
+    pub(super) fn futex_wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) -> bool {
+        let queue = QUEUE.0.lock().expect("no thread panics with the lock");
+        if word.load(Ordering::Relaxed) != expected {
+            return false;
+        }
+        let (_queue, result) =
+            QUEUE.1.wait_timeout(queue, timeout.unwrap_or(Duration::MAX)).expect("no thread panics with the lock");
+        result.timed_out()
+    }
+
+    pub(super) fn futex_wake_all(_word: &AtomicU32) {
+        let _queue = QUEUE.0.lock().expect("no thread panics with the lock");
         QUEUE.1.notify_all();
     }
 }
