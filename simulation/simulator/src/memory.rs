@@ -24,8 +24,8 @@ const CONTROL_BYTES: usize = 64;
 
 const PAGE_BYTES: usize = 4096;
 
-/// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its lines in collectives take.
-const SHARED_BYTES: usize = PAGE_BYTES / 4;
+/// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its barriers take, of up to 1,048,576 ranks.
+const SHARED_BYTES: usize = PAGE_BYTES * 3 / 16;
 
 /// Bytes of `/proc/self/pagemap` for each page; its two highest bits say whether the page exists.
 const PAGEMAP_WORD_BYTES: usize = 8;

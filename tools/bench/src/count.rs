@@ -46,7 +46,7 @@ const RENEW: &str = "cargo run --release -p pelago-bench --bin pelago-count -- r
 const COMPILER: &str = "# compiler: ";
 
 /// `check` compares the counts with the table, `renew` writes the table anew, `loop NAME N` is what valgrind runs; `talk HEAP FIRST PEERS`
-/// is a rank that tells what memory it takes, see [`growth`].
+/// is a rank that tells what memory it takes, and `meet` a job whose first rank does, see [`growth`].
 pub fn counted_main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
@@ -64,7 +64,8 @@ pub fn counted_main(arguments: &[String]) -> ExitCode {
                 _ => Err("talk needs three numbers".into()),
             }
         }
-        _ => Err("say check, renew, loop NAME N, or talk HEAP FIRST PEERS".into()),
+        ["meet"] => growth::meet().map_err(|error| error.to_string()),
+        _ => Err("say check, renew, loop NAME N, talk HEAP FIRST PEERS, or meet".into()),
     };
     done.map_or_else(
         |message| {

@@ -30,6 +30,22 @@ pub fn talk(heap_bytes: u64, first: u32, peers: u32) -> Result<()> {
     })
 }
 
+/// Meets all ranks in two barriers; rank 0 then says on standard output how much memory the process has taken for itself, in bytes. In a
+/// simulated job this is the memory of all ranks.
+///
+/// # Errors
+/// The job cannot start, or is at fault.
+pub fn meet() -> Result<()> {
+    pelago::run(|world| {
+        world.barrier()?;
+        world.barrier()?;
+        if world.rank() == Rank::new(0) {
+            println!("{}", taken_bytes()?);
+        }
+        Ok(())
+    })
+}
+
 fn refused(why: &str) -> Error {
     Error::System("cannot talk to a rank", std::io::Error::other(why))
 }
