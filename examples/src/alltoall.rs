@@ -13,14 +13,14 @@ use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Time exchanges: rank 0 prints the ranks, the bytes of a block, and the microseconds of one exchange on the slowest rank
+/// Measure all-to-all exchanges: rank 0 prints the ranks, the bytes of a block, and the microseconds per exchange on the slowest rank
 #[derive(Parser)]
 #[command(name = "alltoall")]
 struct Arguments {
-    /// How much each rank puts to each other
+    /// Bytes that each rank puts to each other rank
     #[arg(long, value_name = "B", default_value_t = 4096, allow_negative_numbers = true, value_parser = at_least_one)]
     bytes: u32,
-    /// How many exchanges follow one another; what arrived is checked after each, while no clock runs
+    /// Number of consecutive exchanges; the received data is checked after each, outside of the measurement
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
 }
@@ -96,7 +96,7 @@ fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2], ch
         let _ = writeln!(std::io::stdout(), "alltoall ranks {size} bytes {} us {microseconds:.3}{note}", arguments.bytes);
     } else {
         let (rank, sender) = (failure << 1 >> 33, failure as u32);
-        let _ = writeln!(std::io::stderr(), "alltoall: what rank {sender} put to rank {rank} is not what arrived");
+        let _ = writeln!(std::io::stderr(), "alltoall: rank {rank} received other data than rank {sender} put");
     }
 }
 

@@ -11,17 +11,17 @@ use pelago::{BarrierAlgorithm, Duration, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Time barriers: rank 0 prints the algorithm, the ranks, and the microseconds of one barrier on the slowest rank
+/// Measure barriers: rank 0 prints the algorithm, the number of ranks, and the microseconds per barrier on the slowest rank
 #[derive(Parser)]
 #[command(name = "barrier")]
 struct Arguments {
-    /// ring, recursive-doubling, dissemination, central or entry-permit, that of Fagus
+    /// Algorithm: ring, recursive-doubling, dissemination, central, or entry-permit (paper C)
     #[arg(long, value_name = "NAME", default_value_t = Algorithm::World(BarrierAlgorithm::RecursiveDoubling))]
     algorithm: Algorithm,
-    /// How many barriers are timed together, one after another
+    /// Number of consecutive barriers in the measurement
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
-    /// How many come before; on a real machine the first ones also make connections
+    /// Number of repetitions before the measurement; on a real machine the first ones also make connections
     #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true)]
     warm_up: u32,
 }

@@ -11,7 +11,7 @@ use pelago::{Duration, Instant, Rank, Team, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse, rail};
 
-/// Time collective operations: rank 0 prints the operation, the ranks, the bytes of a block, the algorithm, and the microseconds of one
+/// Measure collective operations: rank 0 prints the operation, the ranks, the bytes of a block, the algorithm, and the microseconds of one
 /// operation on the slowest rank
 #[derive(Parser)]
 #[command(name = "collectives")]
@@ -22,42 +22,42 @@ struct Arguments {
     /// Bytes of a block: multiples of 8, also with K or M
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "8", value_parser = bytes)]
     bytes: Vec<usize>,
-    /// Algorithms; all that are possible; auto: the best by trial; or model: the one that is predicted to be best
+    /// Algorithms by name; all: every possible one; auto: the fastest in a trial; model: the fastest by prediction
     #[arg(long, value_name = "all|auto|model|NAMES", value_delimiter = ',', default_value = "auto")]
     algorithm: Vec<Which>,
-    /// What steps cost, in nanoseconds: the latency of a message, what it occupies its sender, and what a byte takes [default: measured]
+    /// Cost model in nanoseconds: latency of a message, time of its sender, time per byte [default: measured]
     #[arg(long, value_name = "NS,NS,NS", value_parser = model)]
     model: Option<Model>,
-    /// Say which algorithms there are, what each is predicted to take, and has taken in the trial
+    /// Print all algorithms with their predicted times and the times measured in the trial
     #[arg(long)]
     explain: bool,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
-    /// How many operations are timed together, one after another
+    /// Number of consecutive operations in the measurement
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
-    /// Begin each operation after a pause, in virtual time all members at the same instant, instead of right after the last one; trials too
+    /// Start each operation after a pause (in virtual time: all members at the same instant) instead of directly after the previous one; also in trials
     #[arg(long)]
     apart: bool,
-    /// Consecutive ranks on a host, for hierarchical algorithms [default: those that reach each other's memory]
+    /// Number of consecutive ranks per host, for hierarchical algorithms [default: ranks that map each other's memory]
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = at_least_one)]
     per_host: Option<u32>,
-    /// By which rail messages go: one name for all, or two, between members of a host and between others; - is as is best [default: with auto, as
-    /// a trial finds best]
+    /// Rail of messages: one name for all, or two, for intra-host and inter-host messages; -: the best one [default: with auto, the best in a
+    /// trial]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
-    /// Bytes of the pieces in which a long broadcast goes: multiples of 8, also with K or M
+    /// Bytes of the pieces of a long broadcast: multiples of 8, also with K or M
     #[arg(long, value_name = "BYTES", default_value = "64K", value_parser = bytes)]
     piece: usize,
-    /// The ranks in the order in which they are members; all of them, each once [default: by their numbers]
+    /// Order of the ranks in the team; each rank exactly once [default: by their numbers]
     #[arg(long, value_name = "RANKS", value_delimiter = ',', num_args = 1)]
     order: Vec<u32>,
-    /// What copying to other memory before an operation and back after it takes in virtual time: up to so many bytes, so many nanoseconds and
-    /// gigabytes per second, the last for all beyond
+    /// Simulation: cost of staging copies before and after an operation: up to BYTES, NS nanoseconds and GBPS gigabytes per second; the last entry
+    /// holds for larger blocks
     #[arg(long, value_name = "BYTES:NS:GBPS,...", value_delimiter = ',', num_args = 1, value_parser = stage)]
     staging: Vec<Stage>,
-    /// Megabytes of each rank's heap for all of this
+    /// Megabytes of each rank's heap for the collective operations
     #[arg(long, value_name = "M", default_value_t = 32, allow_negative_numbers = true, value_parser = at_least_one)]
     memory: u32,
 }

@@ -9,14 +9,14 @@ use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Count together: rank 0 prints the ranks, the bytes, the microseconds of one turn, and of how many turns the data came from another rank
+/// Add to a shared counter: rank 0 prints the ranks, the bytes, the microseconds per turn, and the number of turns whose data came from another rank
 #[derive(Parser)]
 #[command(name = "counter")]
 struct Arguments {
-    /// How often each rank adds
+    /// Number of additions of each rank
     #[arg(long, value_name = "T", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
     turns: u32,
-    /// How many words the counter has, each of 8 bytes
+    /// Number of words of the counter, 8 bytes each
     #[arg(long, value_name = "W", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     words: u32,
     /// Only rank 0 adds, to a counter whose home is the last rank
@@ -94,7 +94,7 @@ fn report(ranks: u32, words: u32, picoseconds: u64, turns: u64, [brought, wrong]
             "counter ranks {ranks} bytes {bytes} us {microseconds:.3} turns {turns} brought {brought}"
         );
     } else {
-        let _ = writeln!(std::io::stderr(), "counter: {wrong} ranks found another count than was added");
+        let _ = writeln!(std::io::stderr(), "counter: {wrong} ranks found a wrong count");
     }
 }
 

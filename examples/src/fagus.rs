@@ -12,17 +12,17 @@ use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Time messages of rank 0 to rank 1, and barriers of all ranks: rank 0 prints microseconds
+/// Measure messages from rank 0 to rank 1 and barriers of all ranks: rank 0 prints microseconds
 #[derive(Parser)]
 #[command(name = "fagus")]
 struct Arguments {
     /// Bytes of a message
     #[arg(long, value_name = "B", default_value_t = 10_000, allow_negative_numbers = true, value_parser = at_least_one)]
     bytes: u32,
-    /// How many messages and how many barriers are timed, one after another
+    /// Number of consecutive messages and barriers in the measurement
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
-    /// How many come before; on a real machine the first ones also make connections
+    /// Number of repetitions before the measurement; on a real machine the first ones also make connections
     #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true)]
     warm_up: u32,
 }

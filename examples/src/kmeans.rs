@@ -20,17 +20,17 @@ const PICOSECONDS_PER_DISTANCE: u64 = 2_000;
 
 type Point = [i64; DIMENSIONS];
 
-/// Find clusters: rank 0 prints the milliseconds, those of a serial run, and the bytes that have travelled, also as whole variables
+/// K-means clustering: rank 0 prints the milliseconds, those of a serial run, the bytes sent, and the bytes of whole variables
 #[derive(Parser)]
 #[command(name = "kmeans")]
 struct Arguments {
-    /// How many points, of all ranks together
+    /// Number of points of all ranks
     #[arg(long, value_name = "P", default_value_t = 20_000, allow_negative_numbers = true, value_parser = at_least_one)]
     points: u32,
-    /// How many clusters
+    /// Number of clusters
     #[arg(long, value_name = "C", default_value_t = 16, allow_negative_numbers = true, value_parser = at_least_one)]
     clusters: u32,
-    /// How often points are moved, at most
+    /// Largest number of rounds
     #[arg(long, value_name = "R", default_value_t = 30, allow_negative_numbers = true, value_parser = at_least_one)]
     rounds: u32,
 }

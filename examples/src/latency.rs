@@ -8,17 +8,17 @@ use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Time operations of rank 0 on the memory of the last rank, each after the one before has ended: rank 0 prints percentiles in microseconds
+/// Measure single operations of rank 0 on the memory of the last rank, one after another: rank 0 prints percentiles in microseconds
 #[derive(Parser)]
 #[command(name = "latency")]
 struct Arguments {
-    /// What is timed, up to its completion at the target
+    /// Operation, measured until its completion at the target
     #[arg(long, value_enum, default_value_t = Operation::Put)]
     operation: Operation,
-    /// Bytes of a put or get; fetch-add is of 8
+    /// Bytes of a put or get; fetch-add has 8
     #[arg(long, value_name = "B", default_value_t = 8, allow_negative_numbers = true, value_parser = at_least_one)]
     bytes: u32,
-    /// How many operations are timed, after a tenth as many that are not
+    /// Number of measured operations; a tenth as many unmeasured ones precede them
     #[arg(long, value_name = "R", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
 }

@@ -17,11 +17,11 @@ const BATCH: usize = 500;
 /// Ranks that observe, at most: others look on.
 const RANKS_MAX: u32 = 4;
 
-/// Play games: rank 0 prints of each game and kind of memory how many outcomes were seen, how many showed ranks apart, and how many are forbidden
+/// Litmus tests of the memory model: rank 0 prints for each test and kind of memory the number of outcomes, of relaxed outcomes, and of forbidden outcomes
 #[derive(Parser)]
 #[command(name = "litmus")]
 struct Arguments {
-    /// How many games of each sort are played
+    /// Number of runs of each test
     #[arg(long, value_name = "R", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
     runs: u32,
 }

@@ -20,14 +20,14 @@ const BLOCKS_MAX: u32 = 128;
 /// What a multiplication and an addition cost where computing is declared.
 const PICOSECONDS_PER_STEP: u64 = 400;
 
-/// Factor a matrix: rank 0 prints the milliseconds, those of a serial run, and the bytes that have travelled, also as whole pages
+/// Blocked LU factorization: rank 0 prints the milliseconds, those of a serial run, the bytes sent, and the bytes of the pages that contain them
 #[derive(Parser)]
 #[command(name = "lu")]
 struct Arguments {
-    /// How many blocks a row of the matrix has
+    /// Number of blocks in a row of the matrix
     #[arg(long, value_name = "B", default_value_t = 8, allow_negative_numbers = true, value_parser = at_least_one)]
     blocks: u32,
-    /// How many rows a block has
+    /// Number of rows of a block
     #[arg(long, value_name = "R", default_value_t = 32, allow_negative_numbers = true, value_parser = at_least_one)]
     rows: u32,
 }

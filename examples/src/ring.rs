@@ -78,14 +78,14 @@ fn rounds(world: &World, inbox: &Symmetric<'_, u64>, times: u32) -> pelago::Resu
     Ok(())
 }
 
-/// Every rank writes its number to its right neighbour, adds one, and prints what it got
+/// Each rank writes its number to its right neighbour, adds one, and prints the value that it received
 #[derive(Parser)]
 #[command(name = "ring")]
 struct Arguments {
-    /// Do so R times, with a barrier before and after each look, and print the microseconds of one time on the slowest rank instead
+    /// Repeat R times, with a barrier before and after each check, and print the microseconds per repetition on the slowest rank
     #[arg(long, value_name = "R", allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: Option<u32>,
-    /// How many times come before; on a real machine the first ones also make connections
+    /// Number of repetitions before the measurement; on a real machine the first ones also make connections
     #[arg(long, value_name = "W", default_value_t = 0, allow_negative_numbers = true, requires = "repeat")]
     warm_up: u32,
 }

@@ -23,20 +23,20 @@ const OMEGA: f64 = 1.5;
 /// What a point costs where computing is declared.
 const PICOSECONDS_PER_POINT: u64 = 1_000;
 
-/// Relax a grid: rank 0 prints the milliseconds, those of a serial run, and the bytes that have travelled, also as whole pages
+/// Red-black relaxation: rank 0 prints the milliseconds, those of a serial run, the bytes sent, and the bytes of the pages that contain them
 #[derive(Parser)]
 #[command(name = "sor")]
 struct Arguments {
-    /// How many inner rows, and columns, the grid has
+    /// Number of inner rows, and of columns, of the grid
     #[arg(long, value_name = "N", default_value_t = 256, allow_negative_numbers = true, value_parser = size)]
     size: u32,
-    /// How often all points are relaxed
+    /// Number of iterations
     #[arg(long, value_name = "I", default_value_t = 20, allow_negative_numbers = true, value_parser = at_least_one)]
     iterations: u32,
-    /// How many points a page has; by default, a row
+    /// Number of points per page [default: one row]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = page)]
     page: Option<u32>,
-    /// Reach the grid as one slice, by page faults
+    /// Access the grid as one slice, by page faults
     #[arg(long)]
     page_faults: bool,
 }

@@ -21,14 +21,14 @@ const BEGINNING: usize = 2;
 /// Steps of a search between two looks at what others have found.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
 
-/// Find the shortest round trip: rank 0 prints its length and the cities, the milliseconds, those of a search by one rank, and the bytes that have travelled
+/// Travelling salesman by branch and bound: rank 0 prints the tour, its length, the milliseconds, those of a serial search, and the bytes sent
 #[derive(Parser)]
 #[command(name = "tsp")]
 struct Arguments {
-    /// How many cities, from 4 to 20
+    /// Number of cities, from 4 to 20
     #[arg(long, value_name = "C", default_value_t = 12, allow_negative_numbers = true, value_parser = cities)]
     cities: usize,
-    /// Which cities
+    /// Seed of the positions of the cities
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }

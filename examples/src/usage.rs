@@ -55,20 +55,21 @@ fn for_each_dimension<T: Copy>(asked: &[Open<T>]) -> Result<[Option<T>; DIMENSIO
 /// How borders travel, for programs with halos.
 #[derive(Args)]
 pub(crate) struct Borders {
-    /// How borders travel, direct, packed or fetched: one name for all, or one for each dimension, where - leaves it open; by default, as a
-    /// trial finds best
+    /// Method of the halo exchange: direct, packed or fetched; one name for all dimensions, or one for each; -: chosen by a trial
+    /// [default: chosen by a trial]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1, value_parser = method)]
     method: Vec<Open<Method>>,
-    /// How edges and corners come, direct or forwarded; by default, as a trial finds best
+    /// Route of edges and corners: direct or forwarded [default: chosen by a trial]
     #[arg(long, value_name = "NAME", value_parser = route)]
     route: Option<Route>,
-    /// By which rail borders travel: one name for all, or one for each dimension, where - leaves it open, and all is by all rails in parts; by default, as trials find best
+    /// Rail of the halo exchange: one name for all dimensions, or one for each; -: chosen by a trial; all: in parts over all rails
+    /// [default: chosen by trials]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', num_args = 1)]
     rail: Vec<String>,
-    /// How long trials may take together, half a second by default; what has not been tried by then is not taken
+    /// Time limit of all trials together; candidates that were not measured by then are not chosen [default: 0.5]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     trial_limit: Option<Duration>,
-    /// Say how borders travel, what else was tried, and what it cost: rank 0 for its neighbours
+    /// Print the chosen methods, all candidates and their costs: rank 0, for its neighbours
     #[arg(long)]
     pub(crate) explain: bool,
 }

@@ -17,11 +17,11 @@
 //! }
 //! ```
 //!
-//! The same executable runs alone, and as the ranks of a job under `pelago run`. Nothing in it says where.
+//! The same executable runs alone, as the ranks of a job under `pelago run` and other launchers, and on a simulated machine under `pelago sim`.
 //!
-//! [`World`] is where to begin: it allocates memory that all ranks reach and has the collective operations; everything one-sided is
-//! a method of [`Context`], to which it dereferences. What a program may assume about memory that others write is written in the
-//! project's `docs/memory-model.md`.
+//! Start with [`World`]: it allocates memory that all ranks can reach, and has the collective operations. All one-sided operations are
+//! methods of [`Context`], to which `World` dereferences. The page `docs/book/src/memory-model.md` of the repository states the guarantees for
+//! memory that other ranks write; `docs/book` has tutorials.
 //!
 //! # Features
 //! All but `page-faults` are on by default.
@@ -49,12 +49,12 @@
     feature = "messaging"
 ))]
 #[doc = include_str!("../../README.md")]
-#[doc = include_str!("../../docs/memory-model.md")]
-#[doc = include_str!("../../docs/collectives.md")]
-#[doc = include_str!("../../docs/containers.md")]
-#[doc = include_str!("../../docs/dsm.md")]
-#[doc = include_str!("../../docs/halo.md")]
-#[doc = include_str!("../../docs/messaging.md")]
+#[doc = include_str!("../../docs/book/src/memory-model.md")]
+#[doc = include_str!("../../docs/book/src/collectives.md")]
+#[doc = include_str!("../../docs/book/src/containers.md")]
+#[doc = include_str!("../../docs/book/src/dsm.md")]
+#[doc = include_str!("../../docs/book/src/halo.md")]
+#[doc = include_str!("../../docs/book/src/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
 #[cfg(feature = "launch")]

@@ -114,7 +114,7 @@ pub enum Fault {
     #[error("rank {0} was lost")]
     PeerLost(Rank),
     /// A rank is alive, but another has heard nothing of it for too long.
-    #[error("rank {0} is alive but cannot be reached: nothing of it has come for many times the failure limit")]
+    #[error("rank {0} is alive but cannot be reached: no datagram of it has arrived for many times the failure limit")]
     Unreachable(Rank),
     /// Somebody ended the job.
     #[error("the job was aborted")]

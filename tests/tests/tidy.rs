@@ -96,7 +96,7 @@ fn a_small_build_has_few_dependencies() {
     let names = tree.lines().filter(|line| !line.is_empty()).map(|line| line.trim_end_matches(" (*)"));
     let (own, others): (BTreeSet<&str>, BTreeSet<&str>) = names.partition(|name| name.starts_with("pelago"));
     assert!(!own.iter().any(|name| name.contains("simulator") || name.contains("collectives")), "{own:?}");
-    let states = format!("{} crates of others", others.len());
+    let states = format!("{} external crates", others.len());
     assert!(read("README.md").contains(&states), "README.md says how many there are: {states}: {others:#?}");
     assert!(!others.is_empty() && others.len() <= 24, "{others:#?}");
 }
@@ -337,9 +337,9 @@ fn islands_of_unsafe_code_are_listed() {
     let allow = concat!("#![allow(unsafe", "_code)]");
     let islands: BTreeSet<String> =
         sources().into_iter().filter(|(_, text)| text.lines().any(|line| line == allow)).map(|(path, _)| path).collect();
-    let page = read("docs/unsafe.md");
+    let page = read("docs/book/src/unsafe.md");
     let listed: BTreeSet<String> = page.split('`').filter(|word| word.ends_with(".rs")).map(str::to_owned).collect();
-    assert_eq!(listed, islands, "docs/unsafe.md lists the files that allow unsafe code");
+    assert_eq!(listed, islands, "docs/book/src/unsafe.md lists the files that allow unsafe code");
 }
 
 #[test]
@@ -549,7 +549,7 @@ fn public_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 #[test]
 fn public_names_use_the_glossary() {
-    let glossary = read("docs/glossary.md");
+    let glossary = read("docs/book/src/glossary.md");
     let rows = glossary.lines().filter_map(|line| line.strip_prefix("|")?.strip_suffix("|"));
     let replaced: Vec<(String, Vec<String>)> = rows
         .filter_map(|row| {
@@ -570,7 +570,7 @@ fn public_names_use_the_glossary() {
             wrong.extend(old.map(|(term, old)| format!("{path}:{line}: {name}: say {term:?} instead of {:?}", old.join(" "))));
         }
     }
-    assert!(wrong.is_empty(), "docs/glossary.md gives the words for public names:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/book/src/glossary.md gives the words for public names:\n{}", wrong.join("\n"));
 }
 
 #[test]

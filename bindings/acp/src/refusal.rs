@@ -31,7 +31,7 @@ pub(crate) enum Refusal {
     Rank { rank: i32, ranks: u32 },
     #[error("the ranks that were asked for are not the ranks of the job, each once")]
     Ranks,
-    #[error("color {0} does not exist: there is one, 0")]
+    #[error("color {0} does not exist; the only color is 0")]
     Color(i32),
     #[error("{bytes} bytes at {address:#x} are not memory of this process")]
     NoMemory { address: usize, bytes: usize },
@@ -39,13 +39,13 @@ pub(crate) enum Refusal {
     Key(u64),
     #[error("the size of starter memory cannot be {0:?}: it is a number of bytes")]
     StarterSize(String),
-    #[error("both ends would be the same rank")]
+    #[error("the two ends of a channel must be different ranks")]
     SameRank,
     #[error("the calling rank is neither the sender nor the receiver")]
     NoEnd,
     #[error("{0:#x} is not a channel of this rank that is in use")]
     Channel(usize),
-    #[error("the other end of this channel does that")]
+    #[error("only the other end of this channel can do this")]
     WrongEnd,
     #[error("{0:#x} is not a request that somebody may wait for")]
     Request(usize),
@@ -57,7 +57,7 @@ pub(crate) enum Refusal {
     NotConnected,
     #[error("the segment buffer is connected; acp_disconnect_segbuf comes first")]
     Connected,
-    #[error("no segment {0}")]
+    #[error("segment {0} does not exist")]
     NoSegment(&'static str),
     #[error("there is no place with number {0}")]
     Index(i32),

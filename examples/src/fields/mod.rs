@@ -35,16 +35,16 @@ const LENGTH_MIN: usize = 2;
 #[derive(Parser)]
 #[command(name = "fields")]
 struct Arguments {
-    /// How many cells from wall to wall
+    /// Number of cells from wall to wall
     #[arg(long, value_name = "N", default_value_t = 192, allow_negative_numbers = true, value_parser = at_least_one)]
     length: u32,
-    /// How many cells round the channel
+    /// Number of cells around the channel (periodic)
     #[arg(long, value_name = "N", default_value_t = 128, allow_negative_numbers = true, value_parser = at_least_one)]
     width: u32,
-    /// How many steps in time
+    /// Number of time steps
     #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = at_least_one)]
     steps: u32,
-    /// Into how many parts length and width are cut; by default, so that blocks have the least surface
+    /// Number of parts of length and width [default: blocks with the smallest surface]
     #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
     split: Option<[usize; 2]>,
     #[command(flatten)]

@@ -43,29 +43,29 @@ const MEASURED_SECONDS: f64 = 3.0;
 /// The benchmark's operations per cell of the interior and iteration.
 const OPERATIONS_PER_CELL: f64 = 34.0;
 
-/// The Himeno benchmark: a 19-point stencil over a grid that the ranks share
+/// Himeno benchmark: a 19-point stencil on a grid that is distributed over the ranks
 #[derive(Parser)]
 #[command(name = "himeno")]
 struct Arguments {
-    /// The grid: XS, S, M, L or XL (32x32x64, 64x64x128, 128x128x256, 256x256x512 or 512x512x1024 cells), or IxJxK cells
+    /// Grid: XS, S, M, L or XL (32x32x64, 64x64x128, 128x128x256, 256x256x512 or 512x512x1024 cells), or IxJxK cells
     #[arg(default_value = "S", value_parser = grid::cells)]
     size: Extent,
-    /// How many iterations; about 3 seconds of them by default, as many as a short trial suggests
+    /// Number of iterations [default: about 3 seconds, as a short trial predicts]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
     iterations: Option<u32>,
-    /// Into how many parts i, j and k are cut; by default, so that blocks have the least surface
+    /// Number of parts of i, j and k [default: blocks with the smallest surface]
     #[arg(long, value_name = "AxB[xC]", allow_hyphen_values = true)]
     split: Option<Split>,
-    /// The three coefficients b
+    /// Value of the three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
-    /// Compute nothing while borders are under way, as the benchmark does
+    /// Do not compute during the halo exchange, as in the original benchmark
     #[arg(long)]
     no_overlap: bool,
-    /// In simulated time: nanoseconds to compute a cell
+    /// Simulation: nanoseconds to compute a cell
     #[arg(long, value_name = "NS", default_value_t = 0.0, allow_negative_numbers = true, value_parser = cost)]
     cost_cell: f64,
-    /// In simulated time: nanoseconds that an iteration takes besides
+    /// Simulation: additional nanoseconds of each iteration
     #[arg(long, value_name = "NS", default_value_t = 0.0, allow_negative_numbers = true, value_parser = cost)]
     cost_iteration: f64,
     #[command(flatten)]

@@ -34,57 +34,56 @@ const QUIET_PUTS: u32 = 20;
 /// Between the agreement on when to begin and then: longer than the agreement takes to come to all.
 const PAUSE: Duration = Duration::from_microseconds(100);
 
-/// Measure many ranks that send to rank 0 at once; rank 0 prints one line, or one JSON object
+/// Measure many-to-one messages to rank 0; rank 0 prints one line, or one JSON object
 #[derive(Parser)]
 #[command(name = "incast")]
 struct Arguments {
     /// eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K or acquire-topology:K
     #[arg(long, default_value_t = Method::Acquire)]
     method: Method,
-    /// How many ranks send [default: all but the receiver]
+    /// Number of sending ranks [default: all but the receiver]
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = at_least_one)]
     senders: Option<u32>,
-    /// How many messages each of them sends
+    /// Number of messages of each sender
     #[arg(long, value_name = "M", default_value_t = 100, allow_negative_numbers = true, value_parser = at_least_one)]
     messages: u32,
-    /// How long a message is; at least 24, for what it is checked by
+    /// Bytes of a message; at least 24, for its check
     #[arg(long, value_name = "B", default_value_t = 64, allow_negative_numbers = true, value_parser = at_least_one)]
     bytes: u32,
-    /// How many messages have room at the receiver, or are let through at a time
+    /// Number of slots at the receiver, or of concurrent messages
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = at_least_one)]
     slots: u32,
-    /// How many messages' room a sender acquires at a time, where it acquires room
+    /// Number of slots that a sender acquires at once
     #[arg(long, value_name = "K", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     batch: u32,
-    /// How senders wait for room: notified, backing-off or polling
+    /// How senders wait for a slot: notified, backing-off or polling
     #[arg(long, default_value = "notified", value_parser = method::waiting)]
     waiting: Waiting,
-    /// Places at the receiver for senders that wait to be notified; 0 for as many as slots
+    /// Places at the receiver for senders that wait for a notification; 0: as many as slots
     #[arg(long, value_name = "W", default_value_t = 0)]
     waiters: u32,
-    /// Both counters in one-word, or in two-words as in the paper
+    /// Layout of the two counters: one-word, or two-words as in paper A
     #[arg(long, default_value = "one-word", value_parser = method::counting)]
     counting: Counting,
     /// Milliseconds that the receiver sleeps (in a simulation: computes) before it receives
     #[arg(long, value_name = "MS", default_value_t = 0)]
     sleep_ms: u32,
-    /// Nanoseconds of computing for each message at the receiver, in a simulation
+    /// Simulation: nanoseconds of computing for each message at the receiver
     #[arg(long, value_name = "NS", default_value_t = 0)]
     work_ns: u32,
-    /// Nanoseconds of computing for each message that the receiver's core has to match or answer (eager, limit, rendezvous), in a
-    /// simulation
+    /// Simulation: nanoseconds for each message that the core of the receiver matches or answers (eager, limit, rendezvous)
     #[arg(long, value_name = "NS", default_value_t = 0)]
     match_ns: u32,
-    /// Milliseconds without any message after which the receiver counts what is missing as lost
+    /// Milliseconds without a message after which the receiver counts the missing messages as lost
     #[arg(long, value_name = "MS", default_value_t = 1000, allow_negative_numbers = true, value_parser = at_least_one)]
     patience_ms: u32,
-    /// Have the last rank time puts of 64 KiB to rank 1, the receiver's neighbour; neither sends then
+    /// The last rank measures puts of 64 KiB to rank 1, the neighbour of the receiver; neither of them sends
     #[arg(long)]
     bystander: bool,
-    /// Tell the most memory that the receiver's process has had: one more field of the JSON object, where the system tells
+    /// Report the peak memory of the receiver's process in an additional JSON field, where the system provides it
     #[arg(long)]
     peak: bool,
-    /// Tell on standard error where the counters of a mailbox lie, and why
+    /// Print the placement of the counters and its reason to standard error
     #[arg(long)]
     explain: bool,
     /// text or json

@@ -26,28 +26,28 @@ const STRETCH_BASES: u64 = 1 << 16;
 /// Counts from which on they are summed up as one.
 const SPECTRUM: usize = 1000;
 
-/// Count k-mers: rank 0 prints how many there are, how often how many of them occur, and those that occur most often
+/// Count k-mers: rank 0 prints their number, a histogram of their counts, and the most frequent ones
 #[derive(Parser)]
 #[command(name = "kmers")]
 struct Arguments {
-    /// FASTA or FASTQ, plain or compressed by gzip
+    /// FASTA or FASTQ file, plain or compressed with gzip
     file: PathBuf,
-    /// The length of a k-mer, up to 32
+    /// Length of a k-mer, up to 32
     #[arg(long, value_name = "K", default_value_t = 21, allow_negative_numbers = true, value_parser = at_least_one)]
     k: u32,
-    /// How many of the most frequent k-mers are printed
+    /// Number of the most frequent k-mers to print
     #[arg(long, value_name = "T", default_value_t = 10)]
     top: u32,
-    /// How many different k-mers are expected; more are counted all the same, more slowly
+    /// Expected number of different k-mers; a larger number is counted correctly, but more slowly
     #[arg(long, value_name = "W", default_value_t = 1 << 22, allow_negative_numbers = true, value_parser = at_least_one)]
     expect: u32,
-    /// Rank 0 counts alone too, and compares
+    /// Rank 0 also counts serially, and compares
     #[arg(long)]
     verify: bool,
-    /// Write the file first: reads of 150 bases of a genome of a tenth as many bases as these, made by chance from a seed
+    /// Write the file first: random reads of 150 bases, BASES bases in total, from a genome of a tenth of this length
     #[arg(long, value_name = "BASES")]
     generate: Option<u64>,
-    /// The seed of what is generated
+    /// Seed of the generated file
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
 }

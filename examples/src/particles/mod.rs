@@ -43,63 +43,63 @@ use particle::Particle;
 use report::Report;
 use source::{Clusters, SIDE_MAX, Source};
 
-/// Particles move, the box is cut anew, and each particle goes to the rank that owns its place now
+/// Particles move, the box is divided again, and each particle goes to the rank that owns its new position
 #[derive(Parser)]
 #[command(name = "particles")]
 struct Arguments {
-    /// Make N*N*N particles
+    /// Generate N*N*N particles
     #[arg(long, value_name = "N", default_value_t = 128, allow_negative_numbers = true, value_parser = side)]
     side: u32,
-    /// How they lie: clusters that fly apart (hernquist), or fall together (plummer)
+    /// Distribution: expanding clusters (hernquist), or collapsing ones (plummer)
     #[arg(long, value_name = "NAME", default_value = "hernquist", value_parser = ["hernquist", "plummer"])]
     clusters: String,
-    /// Which particles are made
+    /// Seed of the generated particles
     #[arg(long, value_name = "NUMBER", default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
-    /// Read them from a snapshot of GADGET-2 instead, format 1, in one file or several; --dt is in its units of length and velocity
+    /// Read the particles from a snapshot of GADGET-2 (format 1, one file or several); --dt is in its units of length and velocity
     #[arg(long, value_name = "PATH", conflicts_with_all = ["side", "clusters", "seed", "file"])]
     snapshot: Option<PathBuf>,
-    /// They move to where this later snapshot has them, instead of by their velocities
+    /// Move the particles to their positions in this later snapshot, instead of by their velocities
     #[arg(long, value_name = "PATH", requires = "snapshot", conflicts_with = "dt")]
     snapshot_after: Option<PathBuf>,
-    /// Read them instead: records of 48 bytes, little-endian, of id (u64), place (3 f64, from 0 on and below 1), velocity (3 f32), mass (f32)
+    /// Read the particles from a file: little-endian records of 48 bytes with id (u64), position (3 f64, at least 0 and below 1), velocity (3 f32), mass (f32)
     #[arg(long, value_name = "PATH", conflicts_with_all = ["side", "clusters", "seed"])]
     file: Option<PathBuf>,
-    /// For how long they move
+    /// Time step
     #[arg(long, value_name = "TIME", default_value_t = 1.0, allow_negative_numbers = true, value_parser = finite::<f64>)]
     dt: f64,
-    /// What is cut: the box by planes, or the Peano-Hilbert curve through it, as GADGET-2 has it
+    /// Domains: boxes cut by planes, or sections of a Peano-Hilbert curve as in GADGET-2
     #[arg(long, value_name = "WHAT", default_value = "boxes", value_parser = ["boxes", "curve"])]
     domains: String,
-    /// What each rank is to have the same share of: particles, or work, as GADGET-2 has it
+    /// Balance between ranks: equal numbers of particles, or equal work as in GADGET-2
     #[arg(long, value_name = "WHAT", default_value = "particles", value_parser = ["particles", "work"])]
     balance: String,
-    /// For whom ranks wait: for all (barriers), for the particles that come to them (arrivals), or, while time is taken, for nobody (none)
+    /// Synchronization of the phases: barriers, the arrival of the own particles (arrivals), or none during the measurement (none)
     #[arg(long, value_name = "HOW", default_value = "barriers", value_parser = ["barriers", "arrivals", "none"])]
     sync: String,
-    /// As --sync arrivals
+    /// The same as --sync arrivals
     #[arg(long, conflicts_with = "sync")]
     no_sync: bool,
-    /// The barrier between phases: ring, recursive-doubling, dissemination or central
+    /// Barrier between phases: ring, recursive-doubling, dissemination or central
     #[arg(long, value_name = "NAME", default_value_t = BarrierAlgorithm::RecursiveDoubling)]
     algorithm: BarrierAlgorithm,
-    /// How often the same exchange is done; the fastest counts
+    /// Number of repetitions of the exchange; the fastest counts
     #[arg(long, value_name = "R", default_value_t = 1, allow_negative_numbers = true, value_parser = at_least_one)]
     repeat: u32,
-    /// What is printed: text, or json with what each rank had and took
+    /// Output: text, or json with the data of each rank
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     format: String,
-    /// In simulated time: nanoseconds to find the owner of a particle, for each that a rank has
+    /// Simulation: nanoseconds per particle of a rank to find its new owner
     // The paper draws its three lines but does not print their slopes: these are guesses for a core of its time.
     #[arg(long, value_name = "NS", default_value_t = 80.0, allow_negative_numbers = true, value_parser = cost)]
     cost_count: f64,
-    /// In simulated time: nanoseconds to count a particle that leaves, besides
+    /// Simulation: additional nanoseconds to count a leaving particle
     #[arg(long, value_name = "NS", default_value_t = 0.0, allow_negative_numbers = true, value_parser = cost)]
     cost_count_sent: f64,
-    /// In simulated time: nanoseconds to pack a particle that leaves
+    /// Simulation: nanoseconds to pack a leaving particle
     #[arg(long, value_name = "NS", default_value_t = 60.0, allow_negative_numbers = true, value_parser = cost)]
     cost_pack: f64,
-    /// In simulated time: nanoseconds to unpack a particle that comes
+    /// Simulation: nanoseconds to unpack an arriving particle
     #[arg(long, value_name = "NS", default_value_t = 60.0, allow_negative_numbers = true, value_parser = cost)]
     cost_unpack: f64,
 }

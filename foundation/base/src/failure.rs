@@ -11,14 +11,14 @@ pub enum Failure {
     PeerLost(Rank),
     /// The peer is alive, but no way leads to it, or nothing has come of it for too long; whether the operation took effect there is unknown.
     #[error(
-        "rank {0} is alive but cannot be reached: no way leads to it, or nothing of it has come for many times the failure limit"
+        "rank {0} is alive but cannot be reached: there is no route to it, or no datagram of it has arrived for many times the failure limit"
     )]
     Unreachable(Rank),
     /// The address is not in registered memory.
     #[error("{0:?} is not in registered memory of its rank")]
     OutOfBounds(GlobalAddress),
     /// A two-sided message found no room at its receiver as often as the network tries.
-    #[error("rank {0} had no room for a message as often as the network tried")]
+    #[error("rank {0} had no receive slot for a message in all tries of the network (not_ready_retries)")]
     NotReady(Rank),
     /// A word is not at a multiple of its width.
     #[error("{0:?} is not aligned for an atomic")]

@@ -15,7 +15,7 @@
 //!
 //! # Argument
 //!
-//! The unsafe modules cite these invariants; `docs/memory-model.md` explains them to users.
+//! The unsafe modules cite these invariants; `docs/book/src/memory-model.md` explains them to users.
 //!
 //! - **M1** Every pointer behind [`Cells`] is valid for reads and writes of its length, for its lifetime. Whoever calls the unsafe
 //!   constructor promises it; [`Reach`] and [`Mapping`] derive it from the mapping that they own or share.

@@ -326,7 +326,7 @@ impl<'w> Collectives<'w> {
         let (blocks_in, blocks_out) = (operation.blocks_in(position, size), operation.blocks_out(position, size));
         let fits = input.is_none_or(|input| input.len() == needed(blocks_in));
         if !fits || output.len() != needed(blocks_out) {
-            return Err(Error::Invalid("the values are not as many as the operation needs at this member"));
+            return Err(Error::Invalid("the number of values differs from the number that the operation needs at this member"));
         }
         let key = self.key::<T>(operation, count, commutes)?;
         let found = self.prepared.borrow().iter().position(|prepared| prepared.key == key);
@@ -369,10 +369,12 @@ impl<'w> Collectives<'w> {
 
     pub(crate) fn key<T: Pod>(&self, operation: Collective, count: usize, commutes: bool) -> Result<Key> {
         if operation.root().is_some_and(|root| root >= self.team.size()) {
-            return Err(Error::Invalid("the root is no member of the team"));
+            return Err(Error::Invalid("the root must be a member of the team"));
         }
         if size_of::<T>() == 0 || size_of::<T>() > self.plan_bytes / 64 || align_of::<T>() > 32 {
-            return Err(Error::Invalid("collective operations take values of some bytes, at most a 64th of a plan's memory"));
+            return Err(Error::Invalid(
+                "an element of a collective operation has at least one byte, and at most 1/64 of the memory of a plan",
+            ));
         }
         Ok(Key { operation, count, value_bytes: size_of::<T>(), commutes })
     }
@@ -421,7 +423,12 @@ impl<'w> Collectives<'w> {
         let (chosen, rails) = match choice {
             Choice::Fixed(algorithm) => {
                 let possible = self.team.size() == 1 || candidates.iter().any(|candidate| candidate.algorithm == algorithm);
-                (possible.then_some(algorithm).ok_or(Error::Invalid("the algorithm does not do this operation here"))?, asked)
+                (
+                    possible
+                        .then_some(algorithm)
+                        .ok_or(Error::Invalid("the algorithm does not support this operation for this team"))?,
+                    asked,
+                )
             }
             Choice::Table => (self.choose(key), asked),
             Choice::Trial => self.try_out::<T>(key, fold, &mut candidates)?,

@@ -11,7 +11,7 @@
 //! | [`Model`], [`Promise`] | the cost model, and bounds of the messages of an algorithm |
 //!
 //! A collective operation is a schedule: sends, receives, copies, combinations of one member, in order. One executor makes these steps by
-//! puts with flags behind the data. `docs/collectives.md` describes how members avoid conflicts without barriers, and the
+//! puts with flags behind the data. `docs/book/src/collectives.md` describes how members avoid conflicts without barriers, and the
 //! measurements.
 //!
 //! Absent on purpose: networks, threads, clocks other than the world's, unsafe code.

@@ -142,7 +142,7 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
             Buffers::InPlace(values) => values.len() == blocks_in.max(blocks_out),
         };
         if !fits {
-            return Err(Error::Invalid("the values are not as many as the operation needs at this member"));
+            return Err(Error::Invalid("the number of values differs from the number that the operation needs at this member"));
         }
         self.state.begin()?;
         let (input, output, shifts) = match buffers {

@@ -14,7 +14,7 @@
 //! | [`SyncBarrier`] | the two-phase barrier of Fagus, by way of one rank |
 //! | [`Statistics`] | counts of what a variable has cost |
 //!
-//! `docs/dsm.md` describes the guarantees of a guard, the protocol of the lock, and the loss of ranks. Sources: Bershad, Zekauskas, Sawdon, the
+//! `docs/book/src/dsm.md` describes the guarantees of a guard, the protocol of the lock, and the loss of ranks. Sources: Bershad, Zekauskas, Sawdon, the
 //! Midway distributed shared memory system (1993); Fagus (paper C); Mellor-Crummey and Scott, algorithms for scalable synchronization (1991).
 //!
 //! # What does not compile

@@ -55,7 +55,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// The job has another number of ranks than the nodes; [`World::alloc`]'s.
     pub fn new(world: &'w World, array: &Array<D>) -> Result<Self> {
         if array.template().nodes().ranks() != world.size() {
-            return Err(Error::Invalid("the nodes of an array are as many as the ranks of the job"));
+            return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
         }
         let layout = array.layout(array.template().nodes().place(world.rank()));
         let (memory, id) = (world.alloc(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));

@@ -9,7 +9,7 @@
 //! | `exchange`, `trial` | the links of a block and their protocol; measuring methods and rails |
 //! | [`shape`] | boxes of cells as count × block × stride |
 //!
-//! The words are those of XcalableMP: *nodes*, *template*, *align*, *shadow*, *reflect*. `docs/halo.md` says how to use them and what an
+//! The words are those of XcalableMP: *nodes*, *template*, *align*, *shadow*, *reflect*. `docs/book/src/halo.md` says how to use them and what an
 //! exchange costs. Source: Odajima et al., hybrid communication in XcalableACC (2015): paper B, section `reflect`.
 //!
 //! Absent on purpose: networks, threads, clocks other than the world's, what is computed.

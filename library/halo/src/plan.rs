@@ -163,9 +163,9 @@ fn routes<const D: usize>(settings: &Settings) -> &'static [Route] {
 }
 
 fn check<T: Pod, const D: usize>(fields: &[Field<'_, T, D>]) -> Result<()> {
-    let Some(first) = fields.first() else { return Err(Error::Invalid("a plan has one field at least")) };
+    let Some(first) = fields.first() else { return Err(Error::Invalid("a plan needs at least one field")) };
     if fields.iter().any(|field| field.array().template().nodes() != first.array().template().nodes()) {
-        return Err(Error::Invalid("the fields of a plan lie on the same nodes"));
+        return Err(Error::Invalid("all fields of a plan must have the same nodes"));
     }
     if fields.iter().any(Field::is_under_way) {
         return Err(Error::Invalid("an exchange of these fields is under way: wait for it first"));

@@ -53,7 +53,7 @@ impl<'w> Channel<'w> {
     /// # Errors
     /// The settings are impossible; [`World::alloc`]'s.
     pub fn new(world: &'w World, from: Rank, to: Rank, settings: ChannelSettings) -> Result<Self> {
-        check(from.number().max(to.number()) < world.size(), "an end of the channel is no rank of the job")?;
+        check(from.number().max(to.number()) < world.size(), "both ends of a channel must be ranks of the job")?;
         let slots = settings.check()?;
         let (ring, credit) = (world.alloc(slots.words())?, world.alloc(1)?);
         let (is_sent, is_received) = Default::default();

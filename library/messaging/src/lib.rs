@@ -11,7 +11,7 @@
 //! | [`PlacementExplanation`], [`Server`] | where the counters lie, and why |
 //! | [`credit`] | permission to send, as arithmetic on two counters |
 //!
-//! `docs/messaging.md` compares the parts, their costs and the effects of losses. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.
+//! `docs/book/src/messaging.md` compares the parts, their costs and the effects of losses. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.
 //!
 //! Absent on purpose: networks, threads, clocks other than the world's, unbounded memory, unsafe code.
 

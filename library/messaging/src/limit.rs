@@ -112,7 +112,7 @@ impl LimitReceiver<'_, '_> {
     /// `from` is no rank of the job; the holder of the counters was lost; the job is at fault.
     pub fn release(&mut self, from: Rank) -> Result<()> {
         let admission = &self.limit.admission;
-        check(from.number() < admission.world().size(), "the sender is no rank of the job")?;
+        check(from.number() < admission.world().size(), "the sender must be a rank of the job")?;
         self.granter.give_at_once(admission.nearest(from))
     }
 

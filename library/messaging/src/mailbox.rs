@@ -21,7 +21,7 @@ use crate::slots::Slots;
 /// The receiver owns `slots` slots and two counters. A sender takes a ticket by a remote atomic, waits until its ticket is granted, and
 /// writes its message into the slot of the ticket; the receiver takes messages in the order of their tickets and grants a ticket for each that
 /// it has consumed. The receiver's core takes no part in admission, the slots cannot overflow, and their memory does not depend on the number of
-/// senders: paper A, receive-buffer acquisition. `docs/messaging.md` lists the differences to the paper.
+/// senders: paper A, receive-buffer acquisition. `docs/book/src/messaging.md` lists the differences to the paper.
 ///
 /// Each rank of the job has the same memory of it, but only receivers and holders of counters use it:
 /// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a waiting sender.

@@ -132,11 +132,11 @@ impl Settings {
         let shares = match &self.placement {
             Placement::Receiver | Placement::Automatic => 1,
             Placement::Proxy(rank) => {
-                check(rank.number() < size, "the proxy is no rank of the job")?;
+                check(rank.number() < size, "the proxy must be a rank of the job")?;
                 1
             }
             Placement::Split { proxies, .. } => {
-                check(proxies.iter().all(|rank| rank.number() < size), "a proxy is no rank of the job")?;
+                check(proxies.iter().all(|rank| rank.number() < size), "all proxies must be ranks of the job")?;
                 check(proxies.is_sorted_by(|one, next| one < next), "proxies are to be different and in ascending order")?;
                 check((1..=SHARES_MAX).contains(&proxies.len()), "proxies are from 1 to 256 ranks")?;
                 let shares = proxies.len() as u32;
@@ -154,7 +154,7 @@ impl Settings {
         check(self.slots.is_power_of_two() && self.slots <= SLOTS_MAX, "slots are a power of two up to 65,536")?;
         check(
             self.waiters == 0 || self.waiters.is_power_of_two() && self.waiters <= WAITERS_MAX,
-            "places of those who wait are a power of two up to 1,048,576",
+            "the number of places for waiting senders is a power of two up to 1,048,576",
         )?;
         check(self.slots >= shares, "each share of the counters needs a slot")
     }

@@ -80,7 +80,7 @@ struct Running<'p> {
 /// # Errors
 /// The environment asks for no simulation, or for none that there can be.
 pub fn ranks() -> Result<u32> {
-    let nobody = || BootstrapError::Start("nobody asks for a simulation".into()).into();
+    let nobody = || BootstrapError::Start("no simulation was requested (pelago sim starts one)".into()).into();
     simulated::request()?.map(|request| request.ranks).ok_or_else(nobody)
 }
 
@@ -91,7 +91,7 @@ pub fn ranks() -> Result<u32> {
 /// The environment asks for no simulation, or for one that cannot begin.
 pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
     let Some(mut simulation) = simulated::simulation()? else {
-        return Err(BootstrapError::Start("nobody asks for a simulation".into()).into());
+        return Err(BootstrapError::Start("no simulation was requested (pelago sim starts one)".into()).into());
     };
     simulation.prefer_stacks(stack_bytes);
     let seats = RefCell::new((0..simulation.ranks()).map(|_| SimulatedProcess::default()).collect());

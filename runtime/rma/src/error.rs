@@ -18,8 +18,8 @@ pub enum Error {
     Failed(#[from] Failure),
     /// How an operation ended is no longer known: so many that are newer have failed since. It may have failed itself.
     #[error(
-        "how this operation ended is no longer known, as too many newer ones have failed since (up to {groups} groups of failures are \
-         remembered); if it failed and nobody was told, quiet reports it: ask a handle soon after its operation has ended",
+        "the result of this operation is no longer known, because too many newer operations have failed since (results of {groups} groups are \
+         kept); if it failed without a report, quiet reports it: ask a handle soon after its operation has ended",
         groups = FAILURE_GROUPS_MAX
     )]
     Forgotten,
@@ -114,8 +114,8 @@ pub enum Error {
     Bootstrap(#[from] BootstrapError),
     /// A simulation moves sizes only, and the program may need the bytes.
     #[error(
-        "this simulation moves the sizes of long transfers and not their bytes, and the program has not asked whether bytes are moved \
-         (World::moves_data): it may compute with what never arrives"
+        "this simulation (--data sizes) does not move the bytes of long transfers, and the program has not asked for this \
+         (World::moves_data): it might compute with data that never arrives"
     )]
     SizesOnly,
     /// A transport refused an operation that it must accept: a mistake in the transport.

@@ -83,7 +83,7 @@ pub struct Totals {
 #[non_exhaustive]
 pub enum ReadError {
     /// It is no JSON, or lacks something.
-    #[error("this is no report: {0}")]
+    #[error("this file is not a report: {0}")]
     Json(#[from] serde_json::Error),
     /// It is a report of another layout.
     #[error("this report has format {found}, and only format {FORMAT} can be read: write it again with this version")]

@@ -23,10 +23,10 @@ pub enum SimulationError {
     #[error("no room for the memory of the ranks: {0}")]
     Memory(String),
     /// The library's own protocol was to carry only sizes.
-    #[error("the library's own protocol carries bytes: sizes alone are simulated without it, and without faults")]
+    #[error("--data sizes excludes --protocol and --faults: the protocol of the library carries bytes")]
     SizesByProtocol,
     /// The description of the machine has a cost for the first use of a page.
-    #[error("on this machine the first use of a page takes time, which sizes alone do not tell (node.shared.page_ns)")]
+    #[error("--data sizes is impossible on this machine, where the first use of a page takes time (node.shared.page_ns)")]
     SizesOfPages,
     /// There are no ranks, or none on a node.
     #[error("a simulation needs at least one rank, and one rank on a node")]

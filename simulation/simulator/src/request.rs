@@ -52,7 +52,7 @@ pub struct SimulationRequest {
 #[non_exhaustive]
 pub enum RequestError {
     /// It is no request.
-    #[error("the environment variable {VARIABLE} is no simulation that pelago sim would ask for: {0}")]
+    #[error("the environment variable {VARIABLE} does not describe a simulation of pelago sim: {0}")]
     Malformed(String),
     /// Its machine is none.
     #[error(transparent)]

@@ -8,4 +8,5 @@ mod installed;
 mod interface;
 mod scripts;
 mod simulated;
+mod tutorial;
 mod wrong;

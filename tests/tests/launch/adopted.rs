@@ -296,7 +296,7 @@ fn ranks_that_do_not_agree_are_refused() {
     };
     refused(&[(2, "PMI_SIZE", "4")], "rank 2 belongs to a job of 4 ranks, and the first rank of its host to one of 3");
     refused(&[(1, "PELAGO_TRANSPORT", "udp")], "rank 1 reaches others by udp, and the first rank of its host by auto");
-    refused(&[(1, "PMI_RANK", "2")], "two processes of this host say that they are rank 2");
+    refused(&[(1, "PMI_RANK", "2")], "two processes of this host claim to be rank 2");
     refused(&[(1, "PMI_RANK", "0")], "did not come within the start limit");
 }
 
@@ -340,8 +340,8 @@ fn another_user_who_takes_the_place_of_the_leader_is_refused() {
     holder.kill().expect("it runs");
     holder.wait().expect("a status");
     assert_eq!(over.codes(), [1, 1], "{over:?}");
-    assert!(over.error.contains("another process has taken the place where the ranks of this host were to meet"), "{over:?}");
-    assert!(over.error.contains("a process of user 65534 has taken the place"), "{over:?}");
+    assert!(over.error.contains("another process occupies the meeting place of the ranks of this host"), "{over:?}");
+    assert!(over.error.contains("a process of user 65534 occupies the meeting place"), "{over:?}");
 }
 
 #[test]

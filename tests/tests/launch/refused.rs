@@ -1,5 +1,5 @@
 //! Bundled programs on systems that refuse one call: each job works without it, or ends at once with one line that names it. What comes of
-//! each is written down in the project's `docs/system-calls.md`.
+//! each is written down in the project's `docs/book/src/system-calls.md`.
 
 use std::fmt::Write;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ const REFUSE: &str = env!("CARGO_BIN_EXE_refuse-under-test");
 /// How the document is renewed.
 const RENEW: &str = "PELAGO_RENEW_DOCUMENTS";
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/system-calls.md");
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/system-calls.md");
 
 /// What filters say, and kernels that are too old.
 const ERRORS: [Errno; 2] = [Errno::NOSYS, Errno::PERM];
@@ -56,7 +56,7 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
     let written = std::fs::read_to_string(DOCUMENT).unwrap_or_default();
     assert!(
         written == document,
-        "docs/system-calls.md is out of date: renew it by {RENEW}=1 cargo test -p pelago-tests --test launch refused"
+        "docs/book/src/system-calls.md is out of date: renew it by {RENEW}=1 cargo test -p pelago-tests --test launch refused"
     );
 }
 
@@ -165,12 +165,12 @@ fn document(rows: impl Iterator<Item = String>) -> String {
     let (major, minor) = OLDEST_LINUX;
     let mut text = format!(
         "# System calls\n\n\
-        The oldest Linux on which jobs can be started is {major}.{minor}. Containers may refuse system calls that the kernel has. `pelago info` lists what\n\
-        is refused on a machine.\n\n\
-        This table says what comes of it if one call is refused: with `ENOSYS`, as by older kernels, or with `EPERM`, as by the filters of older\n\
-        container runtimes. Each row was tested with `ring`, `himeno` and `counter` over shared memory and with `ring` and `counter` over UDP: a job works as\n\
-        before, or ends with exit code 2 before any rank runs. Calls that every program needs, such as `read`, `mmap`, `futex`, `poll`, `clone`,\n\
-        `execve`, `prlimit64` and `sysinfo`, are not listed.\n\n\
+        Jobs need Linux {major}.{minor} or later. A container may refuse system calls that the kernel provides. `pelago info` lists the refused calls of a\n\
+        machine.\n\n\
+        The table shows the effect of refusing one call: with `ENOSYS`, as an older kernel does, or with `EPERM`, as the filter of an older container\n\
+        runtime does. Each row was tested with `ring`, `himeno` and `counter` over shared memory and with `ring` and `counter` over UDP. A job either works\n\
+        by other means, or ends with exit code 2 before any rank runs. The table omits calls that every program needs, such as `read`, `mmap`, `futex`,\n\
+        `poll`, `clone`, `execve`, `prlimit64` and `sysinfo`.\n\n\
         A test writes this page: `{RENEW}=1 cargo test -p pelago-tests --test launch refused`.\n\n\
         | call | purpose | refused with `ENOSYS` | refused with `EPERM` |\n|---|---|---|---|\n"
     );

@@ -108,7 +108,7 @@ fn memory_is_shared_on_simulated_machines() {
     }
 }
 
-/// The closed form of `docs/simulator.md`: s steps of o + 156,414 ps, and an acknowledgement of 148,700 ps.
+/// The closed form of `docs/book/src/simulator.md`: s steps of o + 156,414 ps, and an acknowledgement of 148,700 ps.
 fn closed_form_us(steps: u32) -> f64 {
     let picoseconds = u64::from(steps) * (1_000_000 + 156_414) + 148_700;
     (picoseconds as f64 / 1e3).round() / 1e3

@@ -8,7 +8,7 @@ pub enum Error {
     #[error(transparent)]
     Library(#[from] pelago::Error),
     /// A receiver read something else than was sent: a bug in the library, or in the measurement.
-    #[error("{what} is wrong: {found:#x} instead of {expected:#x}; nothing that was measured can be trusted")]
+    #[error("{what} is wrong: {found:#x} instead of {expected:#x}; all measurements of this run are invalid")]
     Wrong {
         /// What was read.
         what: &'static str,

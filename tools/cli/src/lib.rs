@@ -7,6 +7,7 @@
 //! | `bench` | `pelago bench`: measurements in jobs of this executable |
 //! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
 //! | `info` | `pelago info`: what this machine offers to jobs |
+//! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
 //! | `outputs` | whether a file can be written, before the work for it |
 //!
@@ -18,6 +19,7 @@
 mod bench;
 mod bundled;
 mod info;
+mod manual;
 mod outputs;
 mod run;
 mod sim;
@@ -45,6 +47,8 @@ enum Command {
     Bench(bench::Bench),
     Tune(tune::Tune),
     Info(info::Info),
+    Completions(manual::Completions),
+    Man(manual::Man),
     /// One rank of a bundled program; `pelago run NAME` starts these.
     #[command(hide = true)]
     Bundled {
@@ -75,6 +79,8 @@ pub fn main() -> ExitCode {
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
+        Ok(Command::Completions(completions)) => completions.main(Arguments::command()),
+        Ok(Command::Man(man)) => man.main(Arguments::command()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Object { command }) => sim::shared_object::main(command),
         Ok(Command::NodeDaemon) => run::hosts::main(),

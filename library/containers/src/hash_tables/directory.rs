@@ -597,5 +597,5 @@ impl PlacedMap<'_, '_> {
 
 fn check(geometry: &Geometry) -> Result<()> {
     let count = geometry.ranks.checked_mul(geometry.buckets).filter(|&count| count > 0 && count < 1 << 48);
-    count.map(drop).ok_or(Error::Invalid("a table needs ranks, and buckets on each"))
+    count.map(drop).ok_or(Error::Invalid("a table needs at least one rank, and one bucket on each"))
 }

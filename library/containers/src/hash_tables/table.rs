@@ -189,7 +189,7 @@ impl<'h, 'w> Table<'h, 'w> {
     /// A table with `buckets` buckets on each rank. Collective.
     pub(crate) fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
         if buckets == 0 {
-            return Err(Error::Invalid("a table needs a bucket on each rank"));
+            return Err(Error::Invalid("a table needs at least one bucket on each rank"));
         }
         Ok(Self::over(heap, Everywhere(heap.world().alloc(buckets)?)))
     }

@@ -24,7 +24,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
     /// There are to be no bytes; as [`GlobalHeap::allocate`].
     pub fn create(heap: &'h GlobalHeap<'w>, first: Rank, part_bytes: u64, bytes: u64) -> Result<Self> {
         if part_bytes == 0 || bytes == 0 || bytes.div_ceil(part_bytes) > heap.bytes() {
-            return Err(Error::Invalid("parts have some bytes, and there are some, and fewer than memory"));
+            return Err(Error::Invalid("a workspace needs at least one part of at least one byte, and must fit the memory"));
         }
         let mut whole = Self { heap, parts: Vec::new(), part_bytes, bytes };
         let (mut rank, mut left) = (first, bytes);
@@ -47,7 +47,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
     /// There are not as many parts as `bytes` need.
     pub fn open(heap: &'h GlobalHeap<'w>, parts: Vec<GlobalAddress>, part_bytes: u64, bytes: u64) -> Result<Self> {
         if part_bytes == 0 || bytes.div_ceil(part_bytes) != parts.len() as u64 {
-            return Err(Error::Invalid("there are more or fewer parts than the bytes need"));
+            return Err(Error::Invalid("the number of parts does not match the number of bytes"));
         }
         Ok(Self { heap, parts, part_bytes, bytes })
     }
@@ -106,7 +106,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
     /// Of bytes from an offset on: where each piece is among them, where it lies, and how many they are.
     fn pieces(&self, offset: u64, bytes: u64) -> Result<impl Iterator<Item = (u64, u64, u64)>> {
         if offset > self.bytes || bytes > self.bytes - offset {
-            return Err(Error::Invalid("that is past the end"));
+            return Err(Error::Invalid("the position is past the end"));
         }
         let mut start = 0;
         Ok(core::iter::from_fn(move || {

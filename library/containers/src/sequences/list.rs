@@ -193,7 +193,7 @@ impl<'h, 'w> List<'h, 'w> {
         let mut found = Vec::new();
         while next != self.address().bits() {
             if found.len() as u64 == count {
-                return Err(Error::Invalid("the list leads past its end: two ranks have changed it at once"));
+                return Err(Error::Invalid("the list is damaged: two ranks have changed it at the same time"));
             }
             let element = GlobalAddress::from_bits(next);
             found.push(element);
@@ -326,7 +326,7 @@ impl<'h, 'w> List<'h, 'w> {
     }
 
     fn element(&self, at: GlobalAddress) -> Result<[u64; WORDS]> {
-        if at == self.address() { Err(Error::Invalid("the end of a list is no element")) } else { self.link(at) }
+        if at == self.address() { Err(Error::Invalid("the end of a list is not an element")) } else { self.link(at) }
     }
 
     /// Begins to write a word of a link.

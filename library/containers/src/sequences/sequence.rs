@@ -460,7 +460,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
 fn check_range(control: &Control, index: u64, bytes: u64) -> Result<()> {
     let fits = index <= control.bytes && bytes <= control.bytes - index;
-    if fits { Ok(()) } else { Err(Error::Invalid("that is past the end of the sequence")) }
+    if fits { Ok(()) } else { Err(Error::Invalid("the position is past the end of the sequence")) }
 }
 
 /// Whether a source lies in the block of a sequence.

@@ -228,5 +228,5 @@ impl<T: Pod> GlobalDeque<'_, '_, T> {
 /// The bytes of so many values.
 fn bytes_of<T>(values: u64) -> Result<u64> {
     const { assert!(size_of::<T>() > 0, "a value has bytes") };
-    values.checked_mul(size_of::<T>() as u64).ok_or(Error::Invalid("so many values have no memory"))
+    values.checked_mul(size_of::<T>() as u64).ok_or(Error::Invalid("the values are larger than the address space"))
 }

@@ -23,7 +23,7 @@
 //!   by a compare-swap, as an attempt of its own and by the same node, whose place in the queue it still has. So the token is in the node once: a
 //!   rank does not take from its node a token that it has released to the home, or has posted there.
 //!
-//! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/dsm.md` has the argument; `tests/exploration` checks it.
+//! The queue is that of Mellor-Crummey and Scott (1991), but for Q5. `docs/book/src/dsm.md` has the argument; `tests/exploration` checks it.
 
 use std::cell::Cell;
 

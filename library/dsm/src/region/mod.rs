@@ -141,7 +141,7 @@ impl<'w, T: Pod> Region<'w, T> {
         let RegionSettings { page_length, homes, coherence } = settings;
         let page_length = page_length.unwrap_or((PAGE_BYTES / size_of::<T>().max(1)).max(1));
         if !(1..=PAGE_LENGTH_MAX).contains(&page_length) || length == 0 {
-            return Err(Error::Invalid("a region has elements, and a page of it from 1 to 32,768"));
+            return Err(Error::Invalid("a region needs at least one element, and a page 1 to 32,768 elements"));
         }
         if length.div_ceil(page_length) > log::PAGES_MAX {
             return Err(Error::TooMany { what: "pages of a region", limit: log::PAGES_MAX });
@@ -149,7 +149,7 @@ impl<'w, T: Pod> Region<'w, T> {
         if let Homes::At(rank) = homes
             && rank.number() >= world.size()
         {
-            return Err(Error::Invalid("the home of a region is no rank of the job"));
+            return Err(Error::Invalid("the home of a region must be a rank of the job"));
         }
         let lock = Shared::new(world, Rank::new(0), 0)?;
         let pages = Pages::new(world, private()?, page_length, homes)?;

@@ -399,7 +399,7 @@ impl<T: Pod> Table<T> {
         if range.start <= range.end && range.end <= self.len() {
             return Ok(());
         }
-        Err(Error::Invalid("a range reaches past the end of its region, or ends before it begins"))
+        Err(Error::Invalid("a range ends past the end of its region, or before its start"))
     }
 
     fn pages_of(&self, range: &Range<usize>) -> Range<usize> {

@@ -33,7 +33,7 @@ impl<'w> Counter<'w> {
     /// As [`World::alloc`]; there is no such rank.
     pub fn new(world: &'w World, home: Rank, initial: u64) -> Result<Self> {
         if home.number() >= world.size() {
-            return Err(Error::Invalid("the home of a counter is no rank of the job"));
+            return Err(Error::Invalid("the home of a counter must be a rank of the job"));
         }
         let word = world.alloc(1)?;
         let at = word.at(home, 0);

@@ -63,7 +63,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
     /// As [`new`](Self::new), of parts of so many bytes.
     pub(crate) fn of_parts(world: &'w World, home: Rank, private: Box<T>, parts: &[usize]) -> Result<Self> {
         if home.number() >= world.size() {
-            return Err(Error::Invalid("the home of a shared variable is no rank of the job"));
+            return Err(Error::Invalid("the home of a shared variable must be a rank of the job"));
         }
         if private.as_bytes().is_empty() {
             return Err(Error::Invalid("a shared variable has at least one byte"));

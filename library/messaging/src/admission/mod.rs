@@ -74,10 +74,10 @@ impl<'w> Admission<'w> {
     /// Collective.
     pub(crate) fn new(world: &'w World, receivers: Receivers, mut settings: Settings) -> Result<Self> {
         settings.check(world.size())?;
-        let (receiver, mut reasons) = (world.rank(), ("as asked for".to_owned(), Vec::new()));
+        let (receiver, mut reasons) = (world.rank(), ("requested".to_owned(), Vec::new()));
         let servers = match receivers {
             Receivers::One(receiver) => {
-                check(receiver.number() < world.size(), "the receiver is no rank of the job")?;
+                check(receiver.number() < world.size(), "the receiver must be a rank of the job")?;
                 if settings.placement == Placement::Automatic {
                     (settings.placement, reasons) = choose(world, &settings)?;
                 }

@@ -116,25 +116,25 @@ pub enum AdoptionError {
         leader_transport: String,
     },
     /// Two processes have one number.
-    #[error("two processes of this host say that they are rank {0}")]
+    #[error("two processes of this host claim to be rank {0}")]
     Twice(u32),
     /// A process is not visible.
     #[error("rank {0} is in another PID namespace, so that its end could not be seen: the ranks of a host have to share one")]
     Namespace(u32),
     /// A process of the same user is not of the job.
-    #[error("a process that says that it is rank {0} does not know what the launcher told the ranks")]
+    #[error("a process that claims to be rank {0} does not know the secret that the launcher gave to the ranks")]
     Proof(u32),
     /// The leader refuses.
     #[error("{0}")]
     Refused(String),
     /// Somebody else has the name of the meeting place.
-    #[error("a process of user {0} has taken the place where the ranks of this host were to meet")]
+    #[error("a process of user {0} occupies the meeting place of the ranks of this host")]
     User(u32),
     /// Somebody else has the name of the meeting place.
-    #[error("another process has taken the place where the ranks of this host were to meet")]
+    #[error("another process occupies the meeting place of the ranks of this host")]
     Taken,
     /// A rank of another version.
-    #[error("rank {0} does not speak as one of this version of Pelago does: are all ranks the same program?")]
+    #[error("rank {0} uses another version of the protocol of Pelago: are all ranks the same program?")]
     Message(u32),
     /// So many ranks cannot be gathered.
     #[error(

@@ -23,7 +23,7 @@ impl Context {
     /// The network has none; there is no such rank; the job is at fault. By the handle or `quiet`: the receiver had no room.
     pub fn send(&self, to: Rank, bytes: &[u8]) -> Result<Handle<'_>> {
         if to.number() >= self.size() {
-            return Err(Error::Invalid("the receiver is no rank of the job"));
+            return Err(Error::Invalid("the receiver must be a rank of the job"));
         }
         self.make_room(0)?;
         self.busy.set(true);

@@ -27,7 +27,7 @@ pub struct Protocol {
 
 /// A text does not describe a [`Protocol`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{part:?} is no fault: {expected}")]
+#[error("{part:?} is not a fault: {expected}")]
 pub struct ProtocolError {
     part: String,
     expected: &'static str,

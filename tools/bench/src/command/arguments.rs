@@ -13,22 +13,22 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// What to measure; everything but crossing, collectives, tuning, copy and those of shared memory if none is given. See --list
+    /// Benchmarks, by name (see --list) [default: all except crossing, collectives, tuning, copy and those of shared variables]
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
-    /// How many ranks [default: 2; for barrier 2, 4, 8 and 16, for launch 2 and 16]
+    /// Number of ranks [default: 2; barrier: 2, 4, 8 and 16; launch: 2 and 16]
     #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
     /// What each rank is told
     #[command(flatten)]
     pub settings: Settings,
-    /// A table for people, or one JSON object per line
+    /// Output format: an aligned table, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Also draw the results, as SVG files in this folder
+    /// Also draw the results as SVG files in this directory
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
-    /// List what can be measured
+    /// List the benchmarks
     #[arg(long)]
     pub list: bool,
 }

@@ -57,7 +57,7 @@ impl Benchmark {
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "memory",
-        summary: "private memory of a rank after start and a barrier, over udp also in large jobs; raw: before it joined",
+        summary: "private memory of a rank after start and a barrier; over UDP also in large jobs; raw: before the rank joined",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::OwnApart(&[2, 64, 1024]),
@@ -65,7 +65,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "put",
-        summary: "write another rank's memory, with completion; raw: store, memcpy; udp: a datagram and its answer, a stream from 16K on",
+        summary: "put with completion; raw: store, memcpy; UDP: round trip of a datagram, a stream from 16K on (osu_put_latency, osu_put_bw)",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -73,7 +73,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "get",
-        summary: "read another rank's memory; raw: load, memcpy; udp: a datagram and its answer, a stream from 16K on",
+        summary: "get; raw: load, memcpy; UDP: round trip of a datagram, a stream from 16K on (osu_get_latency, osu_get_bw)",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -81,7 +81,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fetch_add",
-        summary: "add to another rank's word and fetch it; raw: atomic add; udp: a datagram and its answer",
+        summary: "fetch_add of 8 bytes; raw: atomic add; UDP: round trip of a datagram (osu_fop_latency)",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -89,7 +89,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "compare_swap",
-        summary: "replace another rank's word if it is as expected; raw: atomic compare and exchange; udp: a datagram and its answer",
+        summary: "compare_swap of 8 bytes; raw: atomic compare and exchange; UDP: round trip of a datagram (osu_cas_latency)",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -97,7 +97,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "visible",
-        summary: "put, seen by its target, put back, one way; raw: a cache line to and fro; udp: a datagram to and fro",
+        summary: "ping-pong of puts, half of the round trip; raw: ping-pong of a cache line; UDP: ping-pong of datagrams",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -105,7 +105,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "crossing",
-        summary: "put, get and fetch_add on memory that its owner has used since, put to pages that nobody has used: for pelago tune",
+        summary: "put, get and fetch_add on memory that its owner used in between, and put to unused pages; for pelago tune",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -113,7 +113,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "rate",
-        summary: "puts of 8 bytes, 512 and then quiet; raw: stores and a fence; udp: one datagram with all of them, and its answer",
+        summary: "rate of 8-byte puts, 512 followed by quiet; raw: stores and a fence; UDP: one datagram with all of them, and its answer",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -121,7 +121,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "get_while_target_computes",
-        summary: "read a word of a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        summary: "get of a word while the target computes (10 ms periods); raw: load; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -129,7 +129,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "put_while_target_computes",
-        summary: "write a word, and flush, to a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        summary: "put of a word and flush while the target computes (10 ms periods); raw: store; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -137,7 +137,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fetch_add_while_target_computes",
-        summary: "add to a word of a rank that computes 10 ms at a time; raw: the instruction; udp: a thread of the target that sleeps in recv",
+        summary: "fetch_add of a word while the target computes (10 ms periods); raw: atomic add; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -145,7 +145,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "faces",
-        summary: "put a face of a cube of numbers, in planes jk, ik and ij; raw: loops over it; udp: packed by loops, streamed",
+        summary: "strided put of a face of a cube, planes jk, ik and ij; raw: loops; UDP: packed by loops, streamed",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -153,7 +153,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "halo",
-        summary: "exchange a face of a cube of numbers with the neighbour by a plan, and read it: as it chooses, direct, and packed",
+        summary: "halo plan: exchange and read a face of a cube; as chosen by the plan, direct, and packed",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -161,7 +161,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "barrier",
-        summary: "all ranks meet; raw: flags, or a counter and yielding where ranks share cores; udp: a datagram for each step",
+        summary: "barrier; raw: flags, or a counter with yields if ranks share cores; UDP: one datagram per step (osu_barrier)",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Own(&[2, 4, 8, 16]),
@@ -169,7 +169,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "collectives",
-        summary: "broadcast, reductions, gathers, exchanges and scans of all ranks, by plans",
+        summary: "collective operations by plans: broadcast, reductions, gathers, all-to-all, scans",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Named,
@@ -177,7 +177,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "acquire",
-        summary: "acquire a shared variable to write, and release it, to its home or kept; raw: a mutex that nobody wants; udp: a datagram and its answer",
+        summary: "acquire and release of a shared variable without contention, released to its home or kept; raw: an uncontended mutex; UDP: round trip of a datagram",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -185,7 +185,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "hand_over",
-        summary: "hand a shared variable over and write all of it, by turns; raw: a word that says whose turn it is, memcpy",
+        summary: "hand-over of a shared variable between ranks that alternate and write all of it; raw: a turn word and memcpy",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -193,7 +193,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "cached",
-        summary: "acquire a variable, and meet in a region, with so much data cached",
+        summary: "acquire of a variable and barrier of a region, by the amount of cached data",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -201,7 +201,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "acquire_while_home_computes",
-        summary: "acquire a variable whose home waits in the library, or computes for 2 seconds",
+        summary: "acquire of a variable while its home waits in the library, or computes for 2 s",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -209,7 +209,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fairness",
-        summary: "all ranks want one variable for a second: time of one turn; ratio: the most turns of a rank by the least; with -n 4",
+        summary: "contention of all ranks for one variable during 1 s: time of a turn; ratio: most turns of a rank / fewest turns; with -n 4",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -217,7 +217,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "tuning",
-        summary: "an atomic of 4 bytes through a command queue and a communication thread, with each step of paper E; raw: without",
+        summary: "atomic of 4 bytes through a command queue and a communication thread, with each tuning step of paper E; raw: without them",
         ranks_min: 2,
         ranks_min_apart: 2,
         jobs: Jobs::Named,
@@ -225,7 +225,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "copy",
-        summary: "copy from one rank to another, on behalf of a third; raw: the third gets and puts; with -n 3",
+        summary: "copy between two ranks, requested by a third; raw: get and put by the third; with -n 3",
         ranks_min: 3,
         ranks_min_apart: 3,
         jobs: Jobs::Named,
@@ -233,7 +233,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "launch",
-        summary: "start to end of an empty program; raw: as many processes that do nothing",
+        summary: "start to end of a job with an empty program; raw: the same number of empty processes",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Empty(&[2, 16]),

@@ -22,7 +22,7 @@ const EDGE_MAX: u64 = 1024;
 /// How ranks measure: the part of the command line that each is told.
 #[derive(Args, Clone, Debug)]
 pub struct Settings {
-    /// How ranks reach each other, and so what the raw limits are: the memory that they share, or plain UDP sockets, also of a fabric
+    /// Transport between the ranks; the raw limit is shared memory, or plain UDP sockets for udp and ofi
     #[arg(long, value_enum, default_value_t)]
     pub transport: Transport,
     /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]
@@ -31,10 +31,10 @@ pub struct Settings {
     /// Sizes of put and get: multiples of 8, also with K, M or G [default: 8 to 16M]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     pub bytes: Vec<u64>,
-    /// Edge of the cube of numbers whose faces are transferred
+    /// Edge of the cube of f64 values whose faces are transferred
     #[arg(long, value_name = "N", default_value_t = EDGE_DEFAULT, value_parser = clap::value_parser!(u64).range(3..=EDGE_MAX))]
     pub edge: u64,
-    /// Steps of tuning: submission=direct|progress-thread|bypass, descriptors=prepared|built, threads=one|many, atomics=nic|progress-thread,
+    /// Tuning steps: submission=direct|progress-thread|bypass, descriptors=prepared|built, threads=one|many, atomics=nic|progress-thread,
     /// serving=together|apart [default: all conditions of paper E]
     #[arg(long, value_name = "KEY=VALUE,…")]
     pub steps: Option<Steps>,
@@ -43,14 +43,14 @@ pub struct Settings {
 /// How ranks reach each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// What suits ranks of one host: shared memory.
+    /// The best one for ranks of one host: shared memory.
     #[default]
     Auto,
     /// Shared memory.
     Shm,
-    /// Datagrams, on this host too.
+    /// UDP datagrams, also on this host.
     Udp,
-    /// A fabric of libfabric, on this host too.
+    /// A fabric of libfabric, also on this host.
     Ofi,
 }
 

@@ -110,7 +110,7 @@ fn recent(release: &str) -> String {
     }
 }
 
-/// The system calls that are refused here, and the consequences; docs/system-calls.md describes each.
+/// The system calls that are refused here, and the consequences; docs/book/src/system-calls.md describes each.
 fn missing() -> String {
     let effect = |call: &SystemCall| match call.need {
         CallNeed::Job => "jobs cannot start".into(),

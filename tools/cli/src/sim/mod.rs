@@ -207,7 +207,7 @@ impl Sim {
     fn computing(&self) -> Result<Computing, Refused> {
         match (self.compute, self.compute_scale) {
             (Compute::Measured, scale) => Ok(Computing::Measured { scale: scale.unwrap_or(1.0) }),
-            (_, Some(_)) => Err(Refused("--compute-scale: only what is measured is scaled; give --compute measured too".into())),
+            (_, Some(_)) => Err(Refused("--compute-scale needs --compute measured".into())),
             (Compute::Declared, None) => Ok(Computing::Declared),
             (Compute::Zero, None) => Ok(Computing::Zero),
         }

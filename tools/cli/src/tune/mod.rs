@@ -28,20 +28,21 @@ const UNNAMED: &str = "this-machine";
 /// Measure this machine and write its description for pelago sim
 #[derive(Args)]
 #[command(after_help = "\
-Two ranks that share memory measure, as those of pelago bench do: nothing else should run meanwhile. Every value is the median of the
-rounds. With --check, ring, barrier, particles and himeno run here in every round, and after that as often, with --compute measured, on the
-machine that was described, or on that of --machine: medians of real and of simulated time, their errors, and the median of these.")]
+Two ranks with shared memory measure this machine, as in pelago bench; no other program should run. Each value is the median of the rounds.
+With --check, each round also runs ring, barrier, particles and himeno on this machine. The same programs then run as often with --compute
+measured on the description, or on the machine of --machine. The output has the medians of real and simulated times, their errors, and the
+median error.")]
 pub(crate) struct Tune {
-    /// Write the description to a file; otherwise it is printed
+    /// File for the description [default: standard output]
     #[arg(short, long, value_name = "FILE", conflicts_with = "machine")]
     output: Option<PathBuf>,
-    /// Compare programs that run here with the same programs simulated
+    /// Compare programs on this machine with the same programs in a simulation
     #[arg(long)]
     check: bool,
-    /// Simulate on this machine instead of measuring: a bundled one, or the path of a description
+    /// Use a bundled machine, or the path of a description, instead of measuring
     #[arg(long, value_name = "MACHINE", requires = "check")]
     machine: Option<String>,
-    /// How often everything is measured
+    /// Number of rounds of the measurement
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
@@ -50,7 +51,7 @@ pub(crate) struct Tune {
 impl Tune {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if available_parallelism().is_ok_and(|cores| cores.get() < 2) {
-            let why = "two ranks have to run at the same time, and this process may use one core only";
+            let why = "two ranks must run at the same time, and this process may use only one core";
             return Err(Refused(format!("tune: {why}")));
         }
         let given = self.machine.as_deref().map(given).transpose()?;

@@ -177,7 +177,7 @@ pub enum StoreError {
     Unreachable(String, String),
     /// Something else listens there.
     #[error(
-        "what listens at {0} is not rank 0 of this job: MASTER_PORT or PELAGO_PORT names a free port, the same for all ranks"
+        "the process that listens at {0} is not rank 0 of this job: set MASTER_PORT or PELAGO_PORT to a free port, the same for all ranks"
     )]
     Stranger(String),
     /// The secrets differ.

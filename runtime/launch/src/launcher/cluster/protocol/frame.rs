@@ -21,7 +21,7 @@ pub(crate) enum LauncherFrameError {
     Length(u32),
     #[error("a frame of an unknown kind")]
     Kind,
-    #[error("a message that means nothing here: {0}")]
+    #[error("a message that is not valid in this state: {0}")]
     Message(String),
 }
 

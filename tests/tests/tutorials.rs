@@ -1,0 +1,76 @@
+//! The programs of the tutorials: each prints what its page says, over shared memory, over UDP and simulated.
+
+use std::process::Command;
+
+const RING: &str = env!("CARGO_BIN_EXE_tutorial-ring");
+const HEAT: &str = env!("CARGO_BIN_EXE_tutorial-heat");
+const KMERS: &str = env!("CARGO_BIN_EXE_tutorial-kmers");
+const SHARED: &str = env!("CARGO_BIN_EXE_tutorial-shared");
+const PIPELINE: &str = env!("CARGO_BIN_EXE_tutorial-pipeline");
+
+/// The lines of a job, sorted, as ranks print in any order.
+fn lines(pelago: &[&str], program: &str) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(pelago).arg(program).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{pelago:?} {program}: {}: {error}", output.status);
+    let mut lines: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// So many ranks on every platform.
+fn expect(ranks: u32, program: &str, expected: &[&str]) {
+    let ranks = ranks.to_string();
+    for pelago in [
+        &["run", "-n", &ranks, "--time-limit", "60"][..],
+        &["run", "-n", &ranks, "--time-limit", "60", "--transport", "udp"],
+        &["sim", "-n", &ranks, "--machine", "rx200-qdr", "--quiet"],
+    ] {
+        assert_eq!(lines(pelago, program), expected, "{pelago:?} {program}");
+    }
+}
+
+/// The page shows this text.
+fn on_page(page: &str, text: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/tutorials").join(page);
+    let written = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(written.contains(text), "{page}: the output is {text:?}");
+}
+
+#[test]
+fn the_ring_holds_the_numbers_of_left_neighbours_and_one() {
+    expect(4, RING, &["rank 0 holds 4", "rank 1 holds 1", "rank 2 holds 2", "rank 3 holds 3"]);
+}
+
+#[test]
+fn heat_is_the_same_for_every_number_of_ranks() {
+    for ranks in [1, 3, 4] {
+        let line = format!("heat on {ranks} ranks after 200 steps: 43224.311078");
+        expect(ranks, HEAT, &[&line]);
+    }
+    on_page("heat.md", "heat on 4 ranks after 200 steps: 43224.311078");
+}
+
+#[test]
+fn kmers_are_the_same_for_every_number_of_ranks() {
+    for ranks in [1, 2, 4] {
+        expect(ranks, KMERS, &["256 different words of length 4 among 9997", "AAAA occurs 29 times"]);
+    }
+    on_page("kmers.md", "`256 different words of length 4 among 9997` and `AAAA occurs 29 times`");
+}
+
+#[test]
+fn the_shared_variable_has_every_result() {
+    expect(4, SHARED, &["400 results, sum 79800, maximum 399"]);
+    on_page("shared.md", "400 results, sum 79800, maximum 399");
+}
+
+#[test]
+fn simulated_times_are_those_of_the_page() {
+    for (machine, microseconds) in [("tofu2", "53.288"), ("rx200-qdr", "57.893")] {
+        let sim = lines(&["sim", "-n", "4", "--machine", machine, "--quiet"], PIPELINE);
+        assert_eq!(sim, [format!("4 ranks: {microseconds} us for each round")]);
+        on_page("simulation.md", &format!("{microseconds} µs (`{machine}`)"));
+    }
+    assert_eq!(lines(&["run", "-n", "4", "--time-limit", "60"], PIPELINE).len(), 1);
+}

@@ -1,0 +1,146 @@
+//! `cargo xtask publish --dry-run`: packages every published crate, in the order of their dependencies, and builds each from its package.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::{Command, ExitCode};
+
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+    /// The registries that it may go to: all by default, none if the list is empty.
+    publish: Option<Vec<String>>,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `*` for a path without a version: cargo leaves such a development dependency out of a package.
+    req: String,
+    kind: Option<String>,
+}
+
+/// Packages all crates; arguments after `--dry-run` go to `cargo publish`, such as `--no-verify` or `--allow-dirty`.
+pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
+    if arguments.next().as_deref() != Some("--dry-run") {
+        eprintln!("cargo xtask publish --dry-run [OPTIONS OF cargo publish]; CONTRIBUTING.md describes a release");
+        return ExitCode::from(2);
+    }
+    match metadata().and_then(|metadata| dry_run(&order(&metadata.packages)?, arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dry_run(published: &[&str], arguments: impl Iterator<Item = String>) -> Result<(), String> {
+    eprintln!("crates in the order of publication:");
+    published.iter().for_each(|crate_name| eprintln!("    {crate_name}"));
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["publish", "--dry-run"]).args(published.iter().flat_map(|name| ["--package", name])).args(arguments);
+    match command.status() {
+        Ok(status) if status.success() => {
+            eprintln!("{} crates can be published", published.len());
+            Ok(())
+        }
+        Ok(status) => Err(format!("cargo publish --dry-run: {status}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn metadata() -> Result<Metadata, String> {
+    let mut command = Command::new(env!("CARGO"));
+    let output = command.args(["metadata", "--format-version", "1", "--no-deps"]).output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}
+
+/// The published crates, each after those that it depends on, otherwise by name.
+fn order(packages: &[Package]) -> Result<Vec<&str>, String> {
+    let all: BTreeMap<&str, &Package> = packages.iter().map(|package| (&*package.name, package)).collect();
+    let is_published = |package: &Package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
+    let mut left: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for package in packages.iter().filter(|package| is_published(package)) {
+        let mut needs = BTreeSet::new();
+        for dependency in &package.dependencies {
+            let Some(needed) = all.get(&*dependency.name) else { continue };
+            let is_left_out = dependency.kind.as_deref() == Some("dev") && dependency.req == "*";
+            if is_left_out {
+                continue;
+            }
+            if !is_published(needed) {
+                return Err(format!("{} depends on {}, which is not published", package.name, needed.name));
+            }
+            if dependency.req == "*" {
+                return Err(format!("Cargo.toml: {} needs version = \"{}\" beside its path", needed.name, needed.version));
+            }
+            needs.insert(&*needed.name);
+        }
+        left.insert(&package.name, needs);
+    }
+    let mut order: Vec<&str> = Vec::new();
+    while !left.is_empty() {
+        let ready = left.iter().find(|(_, needs)| needs.iter().all(|name| order.contains(name))).map(|(name, _)| *name);
+        let Some(ready) = ready else { return Err(format!("crates depend on each other in a cycle: {:?}", left.keys())) };
+        left.remove(ready);
+        order.push(ready);
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, publish: Option<Vec<String>>, needs: &[(&str, &str, Option<&str>)]) -> Package {
+        let dependency = |&(name, req, kind): &(&str, &str, Option<&str>)| Dependency {
+            name: name.into(),
+            req: req.into(),
+            kind: kind.map(String::from),
+        };
+        let dependencies = needs.iter().map(dependency).collect();
+        Package { name: name.into(), version: "0.1.0".into(), publish, dependencies }
+    }
+
+    #[test]
+    fn dependencies_come_first() {
+        let packages = [
+            package("a", None, &[("c", "^0.1", None), ("other", "1", None)]),
+            package("b", None, &[("a", "^0.1", Some("dev")), ("tests", "*", Some("dev"))]),
+            package("c", None, &[]),
+            package("tests", Some(vec![]), &[("a", "*", None)]),
+        ];
+        assert_eq!(order(&packages), Ok(vec!["c", "a", "b"]));
+    }
+
+    #[test]
+    fn obstacles_are_named() {
+        let on = |kind, req| package("a", None, &[("b", req, kind)]);
+        let hidden = || package("b", Some(vec![]), &[]);
+        assert!(order(&[on(None, "^0.1"), hidden()]).unwrap_err().contains("not published"));
+        assert!(order(&[on(None, "*"), package("b", None, &[])]).unwrap_err().contains("version = \"0.1.0\""));
+        let back = package("b", None, &[("a", "^0.1", Some("dev"))]);
+        assert!(order(&[on(None, "^0.1"), back]).unwrap_err().contains("cycle"));
+    }
+
+    /// Those of this workspace.
+    #[test]
+    fn every_published_crate_has_a_place() {
+        let metadata = metadata().unwrap();
+        let order = order(&metadata.packages).unwrap();
+        let at = |name| order.iter().position(|other| *other == name).unwrap_or_else(|| panic!("{name}: {order:?}"));
+        assert!(at("pelago-base") < at("pelago-rma") && at("pelago-rma") < at("pelago") && at("pelago") < at("pelago-cli"));
+        assert!(!order.contains(&"pelago-tests") && !order.contains(&"xtask"));
+    }
+}
