@@ -19,6 +19,9 @@ pub struct Capabilities {
     /// The longest other transfer that may be posted as one operation, in bytes; `u64::MAX` if there is no limit. Read by rma, which cuts
     /// longer ones (T12).
     pub message_bytes_max: u64,
+    /// The most blocks of a list that are posted as one operation, with shapes of any number of blocks; 0 if blocks are posted one by one. Read by
+    /// rma, for each rail (T13).
+    pub blocks_max: usize,
     /// From posting a small put to its completion. Read by the models of collectives and plans.
     pub latency: Duration,
     /// Bytes per second of a long put. Read by rma, which divides striped transfers in this proportion.
@@ -50,6 +53,7 @@ impl Capabilities {
             name,
             inject_size: INJECT_SIZE,
             message_bytes_max: u64::MAX,
+            blocks_max: 0,
             latency: Duration::from_microseconds(50),
             bytes_per_second: 1e9,
             atomics: NativeAtomics::NONE,
@@ -69,6 +73,10 @@ impl fmt::Display for Capabilities {
         match self.message_bytes_max {
             u64::MAX => f.write_str("messages of any size")?,
             bytes => write!(f, "messages to {bytes} B")?,
+        }
+        match self.blocks_max {
+            0 => {}
+            blocks => write!(f, ", lists to {blocks} blocks")?,
         }
         write!(f, "; atomics: {}; ordering: {}; keys: {}; ", self.atomics, self.ordering, self.keys)?;
         write!(f, "device memory: {}; ", self.device_memory)?;

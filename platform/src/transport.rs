@@ -1,7 +1,7 @@
 //! One way to reach other ranks' memory.
 
 pub use pelago_base::Failure;
-use pelago_base::{AtomicOperator, GlobalAddress, Instant, Rank, Width};
+use pelago_base::{AtomicOperator, Blocks, GlobalAddress, Instant, Rank, Shape, Width};
 use pelago_memory::{Cells, Region};
 
 use crate::Capabilities;
@@ -24,6 +24,9 @@ use crate::Capabilities;
 /// - T11 atomic: an atomic excludes every other on its word, whether a network or a core performs them. A network whose atomics are not
 ///   [coherent](crate::NativeAtomics::coherent) with those of cores leaves them to a core of the owner.
 /// - T12 sizes: a transfer of at most [`message_bytes_max`](Capabilities::message_bytes_max) bytes is accepted as one operation.
+/// - T13 blocks: by a rail whose [`blocks_max`](Capabilities::blocks_max) is not 0, a `PutBlocks` or `GetBlocks` of any shape, or of a list of up to so
+///   many blocks, is accepted as one operation. It changes nothing unless all bytes from the lowest of its blocks to the highest, gaps included,
+///   are of one registration (T8). By other rails it is refused.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
 /// cost, never what exists. No method has a body of its own, so that a wrapper forgets none.
@@ -39,7 +42,8 @@ pub trait Transport: Send {
     /// # Errors
     /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` beyond
     /// [`inject_size`](Capabilities::inject_size), or another transfer beyond [`message_bytes_max`](Capabilities::message_bytes_max); `Sizes`
-    /// for a [`Sized`](Operation::Sized) operation, if bytes are moved here.
+    /// for a [`Sized`](Operation::Sized) operation, if bytes are moved here; `Blocks` for blocks that are not taken as one operation (T13), or whose
+    /// two ends differ.
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token)
     -> Result<(), PostError>;
 
@@ -264,6 +268,28 @@ pub enum Operation<'a> {
         /// Local memory.
         to: Cells<'static>,
     },
+    /// As `Put`, from blocks of local memory onto blocks of another rank's (T13).
+    PutBlocks {
+        /// Local memory.
+        from: Cells<'static>,
+        /// Which bytes of it, in which order.
+        from_shape: &'a Shape,
+        /// From where the places of blocks count.
+        to: GlobalAddress,
+        /// Onto which bytes, as many. Those of a shape do not overlap.
+        blocks: Blocks<'a>,
+    },
+    /// As `Get`, from blocks of another rank's memory onto blocks of local memory (T13).
+    GetBlocks {
+        /// From where the places of blocks count.
+        from: GlobalAddress,
+        /// Which bytes, in which order. Those of a shape do not overlap.
+        blocks: Blocks<'a>,
+        /// Local memory.
+        to: Cells<'static>,
+        /// Onto which bytes of it, as many.
+        to_shape: &'a Shape,
+    },
     /// Moves bytes between any two ranks.
     Copy {
         /// Where from.
@@ -369,6 +395,9 @@ pub enum PostError {
     /// The transport moves bytes, not only sizes.
     #[error("this transport moves bytes, not only sizes")]
     Sizes,
+    /// Blocks are moved one by one by this rail; or they are more than it takes, their two ends differ, or they overlap.
+    #[error("this transport does not take these blocks as one operation")]
+    Blocks,
     /// A `Write` is longer than the transport captures, or another transfer than it takes as one operation.
     #[error("{0} bytes are more than this transport takes in one operation of this kind")]
     TooLong(usize),

@@ -1,11 +1,14 @@
 //! What goes into conversations and what comes out.
 
-use pelago_base::{AddressLayout, AtomicOperator, Duration, Failure, GlobalAddress, Rank, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Blocks, Duration, Failure, GlobalAddress, Rank, Shape, Width};
 
 use crate::wire::seal::Key;
 
 /// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
 pub const INJECT_SIZE: usize = 960;
+
+/// Blocks of a list at most.
+pub const LIST_BLOCKS_MAX: usize = 4096;
 
 /// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely
 /// overloaded, with a thousand ranks on two cores, has every process answer within half of that.
@@ -61,6 +64,29 @@ pub enum Request<'a, L> {
         to: L,
         /// How many bytes.
         bytes: u64,
+    },
+    /// As `Put`, from blocks of local memory to blocks of the peer's: the bytes travel one block after another. All blocks of the peer lie in one
+    /// region of registered memory, gaps included, or nothing is written.
+    PutBlocks {
+        /// Local memory.
+        from: L,
+        /// Which bytes of it.
+        from_shape: &'a Shape,
+        /// From where the places of blocks count.
+        to: GlobalAddress,
+        /// Which bytes from there on; as many. A list has at most [`LIST_BLOCKS_MAX`] blocks.
+        blocks: Blocks<'a>,
+    },
+    /// As `Get`, from blocks of the peer's memory, as of `PutBlocks`, to blocks of local memory.
+    GetBlocks {
+        /// From where the places of blocks count.
+        from: GlobalAddress,
+        /// Which bytes from there on.
+        blocks: Blocks<'a>,
+        /// Local memory.
+        to: L,
+        /// Which bytes of it; as many.
+        to_shape: &'a Shape,
     },
     /// Let the peer, who owns `from`, send bytes to the owner of `to`.
     Copy {
@@ -193,7 +219,10 @@ pub struct Gap {
 impl<L> Request<'_, L> {
     pub(crate) fn into_local(self) -> Option<L> {
         match self {
-            Self::Put { from: local, .. } | Self::Get { to: local, .. } => Some(local),
+            Self::Put { from: local, .. }
+            | Self::Get { to: local, .. }
+            | Self::PutBlocks { from: local, .. }
+            | Self::GetBlocks { to: local, .. } => Some(local),
             _ => None,
         }
     }

@@ -16,6 +16,9 @@
 //!   number once, whatever order they come in: a put's pieces go straight to their addresses, atomics are performed, and answers travel in
 //!   numbered datagrams of the other direction, which keep them until they have arrived. How far both directions have come is
 //!   kept for ever, so nothing that is repeated, however late and by whomever, is executed again.
+//! - **Packed.** Bytes of a put or get whose ends are blocks travel one block after another. Each datagram names the blocks of its bytes, by the
+//!   shape of all and a place in it or by a list of its own, so that any of them may come first, late or twice; and the range in which all
+//!   blocks of the operation lie, so that nothing is written unless all may be.
 //! - **Known.** A write is complete when its datagram is acknowledged. Every acknowledgement counts the writes ever refused; while refusals
 //!   that are counted have not come, nothing completes.
 //! - **In order.** After a fence, datagrams name the number that must have come before they are executed; those that come too early
@@ -36,8 +39,8 @@ mod peer;
 mod wire;
 
 pub use api::{
-    Completion, Config, Event, Full, Gap, INJECT_SIZE, Injection, Liveness, PeerIndex, Rejected, Request, Transmit,
-    UNREACHABLE_AFTER_LIMITS,
+    Completion, Config, Event, Full, Gap, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, Liveness, PeerIndex, Rejected, Request,
+    Transmit, UNREACHABLE_AFTER_LIMITS,
 };
 pub use conversations::Conversations;
 pub use memory::{Denied, Memory};

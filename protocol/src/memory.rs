@@ -1,6 +1,6 @@
 //! The memory that conversations reach.
 
-use pelago_base::{AtomicOperator, GlobalAddress, Width};
+use pelago_base::{AtomicOperator, GlobalAddress, Shape, Width};
 
 /// The memory of a rank: what it has registered, which peers may reach, and the local memory of its operations. A byte array in tests,
 /// mapped memory in production.
@@ -40,11 +40,46 @@ pub trait Memory {
     /// Nothing was changed.
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied>;
 
+    /// Reads the blocks of a row, which are at least one byte long and at equal distances, from `from` on, one after another, until `into` is full.
+    ///
+    /// # Errors
+    /// Some cannot be reached.
+    fn read_row(&self, from: GlobalAddress, row: Shape, into: &mut [u8]) -> Result<(), Denied> {
+        let mut blocks = row.offsets().zip(into.chunks_mut(row.block as usize));
+        blocks.try_for_each(|(offset, block)| self.read(further(from, offset), block))
+    }
+
+    /// Writes `bytes` to the blocks of such a row from `to` on. The extent of the row was checked.
+    ///
+    /// # Errors
+    /// Some cannot be reached; those before may have been written.
+    fn write_row(&mut self, to: GlobalAddress, row: Shape, bytes: &[u8]) -> Result<(), Denied> {
+        let mut blocks = row.offsets().zip(bytes.chunks(row.block as usize));
+        blocks.try_for_each(|(offset, block)| self.write(further(to, offset), block))
+    }
+
+    /// As [`read_row`](Self::read_row), from byte `offset` of local memory on.
+    fn read_local_row(&self, from: &Self::Local, offset: u64, row: Shape, into: &mut [u8]) {
+        let blocks = row.offsets().zip(into.chunks_mut(row.block as usize));
+        blocks.for_each(|(further, block)| self.read_local(from, offset + further, block));
+    }
+
+    /// As [`write_row`](Self::write_row), from byte `offset` of local memory on.
+    fn write_local_row(&mut self, to: &Self::Local, offset: u64, row: Shape, bytes: &[u8]) {
+        let blocks = row.offsets().zip(bytes.chunks(row.block as usize));
+        blocks.for_each(|(further, block)| self.write_local(to, offset + further, block));
+    }
+
     /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
     fn read_local(&self, from: &Self::Local, offset: u64, into: &mut [u8]);
 
     /// Writes `bytes` from byte `offset` of local memory on; inside what was submitted with it.
     fn write_local(&mut self, to: &Self::Local, offset: u64, bytes: &[u8]);
+}
+
+/// The address `offset` bytes on. One that leads out of its segment is found out when it is used.
+pub(crate) fn further(address: GlobalAddress, offset: u64) -> GlobalAddress {
+    GlobalAddress::from_bits(address.bits().wrapping_add(offset))
 }
 
 /// Why memory was not touched.

@@ -7,7 +7,7 @@
 //! | [`GlobalAddress`], [`AddressLayout`] | rank, segment and offset in 64 bits; how a job divides those bits |
 //! | [`Topology`], [`Partition`] | where ranks are in a machine; groups of ranks that are near each other |
 //! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
-//! | [`Shape`] | a strided set of blocks |
+//! | [`Shape`]; [`Block`], [`Blocks`] | a strided set of blocks; a block of a list, and either of the two |
 //! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
 //! | [`Failure`] | why an operation had no effect |
 //! | [`Event`], [`Counters`] | everything observable, declared once |
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod blocks;
 mod event;
 mod failure;
 pub mod limits;
@@ -29,6 +30,7 @@ mod time;
 mod topology;
 
 pub use address::{AddressError, AddressLayout, GlobalAddress, LayoutError, SegmentId};
+pub use blocks::{Block, Blocks};
 pub use event::{Counters, Event};
 pub use failure::Failure;
 pub use operation::{AtomicOperator, Width};

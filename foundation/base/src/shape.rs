@@ -1,5 +1,7 @@
 //! Strided sets of blocks: count × block × stride, in up to three dimensions.
 
+use std::ops::Range;
+
 /// A block of bytes (or of elements, where a function says so), repeated at fixed distances in up to three dimensions.
 ///
 /// The block at index `(i, j, k)` begins at byte `i·strides[0] + j·strides[1] + k·strides[2]`; the last index runs fastest.
@@ -107,6 +109,28 @@ impl Shape {
         (0..self.blocks()).map(move |index| self.offset(index))
     }
 
+    /// The bytes `range` of the blocks one after another, as rows: where each begins, and blocks at equal distances from there on. A block of which
+    /// only a part is in `range` is a row of its own. The caller has checked that [`extent`](Self::extent) does not overflow, and that the
+    /// blocks hold the range.
+    pub fn rows(self, range: Range<u64>) -> impl Iterator<Item = (u64, Self)> {
+        let mut at = range.start;
+        std::iter::from_fn(move || {
+            if at >= range.end {
+                return None;
+            }
+            let (index, skipped, left) = (at / self.block, at % self.block, range.end - at);
+            let begin = self.offset(index) + skipped;
+            let row = if skipped > 0 || left < self.block {
+                Self::contiguous(left.min(self.block - skipped))
+            } else {
+                let count = (left / self.block).min(self.counts[2] - index % self.counts[2]);
+                Self::strided(count, self.block, self.strides[2])
+            };
+            at += row.block * row.counts[2];
+            Some((begin, row))
+        })
+    }
+
     /// The same shape of blocks that are `factor` times as long: from elements to bytes.
     ///
     /// # Errors
@@ -136,6 +160,23 @@ mod tests {
     }
 
     proptest! {
+        /// Rows of a range are the bytes of that range, in order.
+        #[test]
+        fn rows_are_the_bytes_of_a_range(
+            block in 1u64..20, counts in [1u64..4, 1u64..4, 1u64..5], strides in [0u64..300, 0u64..90, 0u64..30], cut in [0.0..1.0f64, 0.0..1.0],
+        ) {
+            let shape = Shape { block, counts, strides };
+            let bytes = |shape: Shape, at: u64| shape.offsets().flat_map(|o| at + o..at + o + shape.block).collect::<Vec<_>>();
+            let all = bytes(shape, 0);
+            let mut ends = cut.map(|cut| (cut * (all.len() + 1) as f64) as usize);
+            ends.sort_unstable();
+            let rows = shape.rows(ends[0] as u64..ends[1] as u64);
+            prop_assert_eq!(rows.flat_map(|(at, row)| bytes(row, at)).collect::<Vec<_>>(), &all[ends[0]..ends[1]]);
+            // No more rows than there are ends of rows, and the two blocks that are cut.
+            let most = counts[0] * counts[1] + 2;
+            prop_assert!(shape.rows(0..all.len() as u64).count() as u64 <= most);
+        }
+
         #[test]
         fn the_canonical_shape_covers_the_same_bytes_in_the_same_order(
             block in 1u64..9, counts in [1u64..4, 1u64..4, 1u64..4], gaps in [0u64..3, 0u64..3, 0u64..3],

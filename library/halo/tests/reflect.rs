@@ -449,6 +449,36 @@ fn an_exchange_posts_what_it_must() {
     }
 }
 
+/// A border of single cells is one operation for each field by a transport that takes blocks, and one for each cell by another.
+#[test]
+fn blocks_of_a_border_go_together_where_a_transport_takes_them() {
+    const CELLS: u64 = 50;
+    for (platform, borders) in [(Platform::Remote, 1), (Platform::Rails, 1), (Platform::Fabric, CELLS)] {
+        run_counted(platform, 4, |world, passed| {
+            let array = plain([1, 4], [false, true], [CELLS as usize, 8], [[0, 0], [1, 1]]).arrays()[0];
+            let mut fields = [Field::<u64, 2>::new(world, &array).unwrap()];
+            let settings = Settings::default().with_method(Method::Direct);
+            let last = Rail::new(world.rails().len() - 1).unwrap();
+            let mut plan = Plan::build(world, &mut fields, &settings.with_rail(last)).unwrap();
+            plan.reflect(&mut fields).unwrap();
+            world.flush_all().unwrap();
+            let puts = || passed.lock().unwrap().of(Event::PutPosted);
+            let before = puts();
+            for round in 0..5 {
+                let rank = u64::from(world.rank().number());
+                fields[0].for_each(|[i, j], cell| *cell = round << 32 | (i * 100 + j) as u64);
+                plan.reflect(&mut fields).unwrap();
+                let left = fields[0].view().row([7, -1], 1)[0];
+                assert_eq!(left, round << 32 | (700 + (2 * rank + 7) % 8), "{platform:?}");
+            }
+            world.flush_all().unwrap();
+            // To each of two neighbours the credit, the border and the flag.
+            assert_eq!(puts() - before, 5 * 2 * (2 + borders), "{platform:?}");
+            world.barrier().unwrap();
+        });
+    }
+}
+
 #[test]
 fn trials_end_when_their_time_is_over() {
     for platform in [Platform::Mapped, Platform::Rails] {

@@ -66,6 +66,11 @@ impl<M: Memory> Conversations<M> {
         match put.origin {
             Origin::Own { token } => self.complete(token, result, put.from.into_local()),
             Origin::Peer { index, operation } => self.answer_copy(now, index, operation, put.to, result),
+            // What was asked for has gone. Its memory may have been deregistered before that.
+            Origin::Answer { index, operation } if result.is_err() => {
+                self.answer_copy(now, index, operation, GlobalAddress::NULL, result);
+            }
+            Origin::Answer { .. } => {}
         }
     }
 

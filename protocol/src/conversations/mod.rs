@@ -3,7 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | this file | what the rank asks for, and what is known of its peers |
-//! | `operations` | operations that have not ended |
+//! | `operations`, `patterns` | operations that have not ended; which bytes they move |
 //! | `receive`, `serve` | datagrams that have come, and what they ask for |
 //! | `transmit` | datagrams that leave |
 //! | `time` | what is due, and when |
@@ -15,6 +15,7 @@ mod entries;
 #[cfg(test)]
 mod misconduct;
 pub(crate) mod operations;
+pub(crate) mod patterns;
 mod receive;
 mod serve;
 mod time;
@@ -22,21 +23,26 @@ mod transmit;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pelago_base::{Counters, Duration, Failure, GlobalAddress, Instant, Rank};
+use pelago_base::{Blocks, Counters, Duration, Failure, GlobalAddress, Instant, Rank};
 
-use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, PeerIndex, Request};
+use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, PeerIndex, Request};
 use crate::memory::Memory;
 use crate::peer::receiver::Owed;
 use crate::peer::round_trip::{Lateness, PROBE_WAIT_MIN, RoundTrip, Worth, scattered};
 use crate::peer::sender::DATAGRAM_CHARGE;
-use crate::peer::waiting::Spare;
+use crate::peer::waiting::{Spare, Transfer};
 use crate::peer::{Peer, Standing, question_pause};
 use crate::wire::seal::Seal;
 use crate::wire::{self, Frame};
 use operations::{Operations, Origin, PendingOperation, Put, Source};
+use patterns::{GetBlocks, Pattern, PutBlocks, There};
 
 /// Operations of this rank whose end has not been fetched.
 const UNDER_WAY_MAX: usize = 4096;
+
+/// Blocks of the lists of operations that a rank keeps, its own and those that it answers, above which it submits no further lists, and twice as
+/// many, above which requests of peers are left to be sent again.
+pub(crate) const LISTED_BLOCKS_MAX: usize = 65_536;
 
 /// Where all ranks together may flood one, their first datagrams to it are spread by chance over so long for each of them, and no longer than
 /// this in all.
@@ -152,9 +158,17 @@ impl<M: Memory> Conversations<M> {
     /// There is no room.
     ///
     /// # Panics
-    /// The peer did not come from [`connect`](Self::connect), or a write is too long.
+    /// The peer did not come from [`connect`](Self::connect), a write is too long, or a list has more than [`LIST_BLOCKS_MAX`] blocks.
     pub fn submit(&mut self, now: Instant, to: PeerIndex, request: Request<'_, M::Local>, token: u64) -> Result<(), Full> {
         let index = to.0;
+        if let Request::PutBlocks { blocks: Blocks::List(list), .. } | Request::GetBlocks { blocks: Blocks::List(list), .. } =
+            request
+        {
+            assert!(list.len() <= LIST_BLOCKS_MAX, "a list has at most {LIST_BLOCKS_MAX} blocks, not {}", list.len());
+            if self.operations.listed() + list.len() > LISTED_BLOCKS_MAX {
+                return Err(Full);
+            }
+        }
         self.admit(now, index)?;
         let peer = &mut self.peers[index as usize];
         if let Some(failure) = peer.failure() {
@@ -171,12 +185,50 @@ impl<M: Memory> Conversations<M> {
             }
             Request::Put { from, to, bytes } => {
                 let put = Put::new(Origin::Own { token }, Source::Local(from), to, bytes);
-                active.sender.put(insert(PendingOperation::Put(put)));
+                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)) });
                 self.enqueue(index);
                 return Ok(());
             }
+            Request::PutBlocks { from, from_shape, to, blocks } => {
+                let (to, there) = match Pattern::new(to, blocks) {
+                    Ok(found) => found,
+                    Err(_) => {
+                        self.complete(token, Err(Failure::OutOfBounds(to)), Some(from));
+                        return Ok(());
+                    }
+                };
+                let blocks = PutBlocks { here: Pattern::Shape(from_shape.canonical()), there: There::Blocks(there) };
+                let bytes = from_shape.bytes().unwrap_or(0);
+                let put = Put::new(Origin::Own { token }, Source::Local(from), to, bytes).with_blocks(blocks);
+                active.sender.transfer(Transfer::Put { operation: insert(PendingOperation::Put(put)) });
+                self.enqueue(index);
+                return Ok(());
+            }
+            Request::GetBlocks { from, blocks, to, to_shape } => {
+                let (from, there) = match Pattern::new(from, blocks) {
+                    Ok(found) => found,
+                    Err(_) => {
+                        self.complete(token, Err(Failure::OutOfBounds(from)), Some(to));
+                        return Ok(());
+                    }
+                };
+                let (here, bytes) = (to_shape.canonical(), to_shape.bytes().unwrap_or(0));
+                let (shape, asked) = match there {
+                    Pattern::Shape(shape) => (Some(shape), None),
+                    Pattern::List(list) => (None, Some((list, 0))),
+                };
+                let blocks = Some(Box::new(GetBlocks { here, asked }));
+                let operation = insert(PendingOperation::Get { token, from, to, bytes, received: 0, blocks });
+                let Some(shape) = shape else {
+                    active.sender.transfer(Transfer::Ask { operation });
+                    active.sender.await_answer(true);
+                    self.enqueue(index);
+                    return Ok(());
+                };
+                (Frame::GetShape { operation, from, shape }, None, Some(true))
+            }
             Request::Get { from, to, bytes } => {
-                let operation = insert(PendingOperation::Get { token, from, to, bytes, received: 0 });
+                let operation = insert(PendingOperation::Get { token, from, to, bytes, received: 0, blocks: None });
                 (Frame::Get { operation, from, bytes }, None, Some(bytes > INJECT_SIZE as u64))
             }
             Request::Copy { from, to, bytes } => {
@@ -219,7 +271,7 @@ impl<M: Memory> Conversations<M> {
         let put = Put::new(Origin::Own { token }, Source::Injected, to, bytes.len() as u64);
         let operation = self.operations.insert(index, PendingOperation::Put(put)).expect(ADMITTED);
         if let Some(active) = &mut self.peers[index as usize].active {
-            active.sender.put(operation);
+            active.sender.transfer(Transfer::Put { operation });
         }
         self.enqueue(index);
         Ok(Injection { peer, operation: Some(operation), bytes })

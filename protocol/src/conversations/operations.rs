@@ -4,6 +4,7 @@ use pelago_base::{Failure, GlobalAddress};
 
 use slab::Slab;
 
+use super::patterns::{GetBlocks, PutBlocks};
 use crate::Denied;
 
 /// Operations of this rank and copies on behalf of others, together.
@@ -17,7 +18,7 @@ pub(crate) enum PendingOperation<L> {
     /// Bytes that this rank sends.
     Put(Put<L>),
     /// Bytes that it waits for.
-    Get { token: u64, from: GlobalAddress, to: L, bytes: u64, received: u64 },
+    Get { token: u64, from: GlobalAddress, to: L, bytes: u64, received: u64, blocks: Option<Box<GetBlocks>> },
     /// A word that it waits for.
     Atomic { token: u64, at: GlobalAddress },
     /// A copy that another rank performs.
@@ -36,11 +37,17 @@ pub(crate) struct Put<L> {
     /// Pieces that have not arrived.
     pub(crate) out: u32,
     pub(crate) failure: Option<Failure>,
+    /// Where they lie, unless both ends are contiguous.
+    pub(crate) blocks: Option<Box<PutBlocks>>,
 }
 
 impl<L> Put<L> {
     pub(crate) fn new(origin: Origin, from: Source<L>, to: GlobalAddress, bytes: u64) -> Self {
-        Self { origin, from, to, bytes, next: 0, is_sent: false, out: 0, failure: None }
+        Self { origin, from, to, bytes, next: 0, is_sent: false, out: 0, failure: None, blocks: None }
+    }
+
+    pub(crate) fn with_blocks(self, blocks: PutBlocks) -> Self {
+        Self { blocks: Some(Box::new(blocks)), ..self }
     }
 }
 
@@ -49,8 +56,10 @@ impl<L> Put<L> {
 pub(crate) enum Origin {
     /// This rank.
     Own { token: u64 },
-    /// The peer at this index, by this operation of its own.
+    /// The peer at this index, by this operation of its own, which is a copy.
     Peer { index: u32, operation: u32 },
+    /// The peer at this index, by this operation of its own: these bytes are what it asks for, or a part of it.
+    Answer { index: u32, operation: u32 },
 }
 
 /// Where bytes come from.
@@ -90,6 +99,8 @@ impl Denied {
 pub(crate) struct Operations<L> {
     entries: Slab<Entry<L>>,
     inserted: u32,
+    /// Blocks of the lists of all.
+    listed: usize,
 }
 
 struct Entry<L> {
@@ -101,7 +112,7 @@ struct Entry<L> {
 
 impl<L> Default for Operations<L> {
     fn default() -> Self {
-        Self { entries: Slab::new(), inserted: 0 }
+        Self { entries: Slab::new(), inserted: 0, listed: 0 }
     }
 }
 
@@ -111,6 +122,7 @@ impl<L> Operations<L> {
         if self.is_full() {
             return None;
         }
+        self.listed += operation.listed();
         let entry = self.entries.vacant_entry();
         let number = entry.key() as u32 | self.inserted << INDEX_BITS;
         self.inserted = self.inserted.wrapping_add(1);
@@ -124,6 +136,11 @@ impl<L> Operations<L> {
 
     pub(crate) fn is_full(&self) -> bool {
         self.entries.len() == OPERATIONS_MAX
+    }
+
+    /// How many blocks the lists of all operations have.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
     }
 
     pub(crate) fn get(&self, number: u32) -> Option<&PendingOperation<L>> {
@@ -142,7 +159,9 @@ impl<L> Operations<L> {
 
     pub(crate) fn remove(&mut self, number: u32) -> Option<PendingOperation<L>> {
         self.get(number)?;
-        self.entries.try_remove(index(number)).map(|entry| entry.operation)
+        let operation = self.entries.try_remove(index(number)).map(|entry| entry.operation)?;
+        self.listed -= operation.listed();
+        Some(operation)
     }
 
     /// Takes out all that wait for a peer.
@@ -177,6 +196,15 @@ fn index(number: u32) -> usize {
 }
 
 impl<L> PendingOperation<L> {
+    /// How many blocks its lists have.
+    fn listed(&self) -> usize {
+        match self {
+            Self::Put(Put { blocks: Some(blocks), .. }) => blocks.listed(),
+            Self::Get { blocks: Some(blocks), .. } => blocks.listed(),
+            _ => 0,
+        }
+    }
+
     /// The caller's token and local memory, if it is this rank's own.
     pub(crate) fn into_owner(self) -> Option<(u64, Option<L>)> {
         match self {

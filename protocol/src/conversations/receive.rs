@@ -2,7 +2,7 @@
 
 use pelago_base::{Duration, Event as Counted, Instant};
 
-use super::{Conversations, Sharing};
+use super::{Conversations, LISTED_BLOCKS_MAX, Sharing};
 use crate::api::Rejected;
 use crate::memory::Memory;
 use crate::peer::receiver::Verdict;
@@ -108,7 +108,10 @@ impl<M: Memory> Conversations<M> {
         let peer = &mut self.peers[index as usize];
         let Some(active) = &mut peer.active else { return Ok(()) };
         active.used = now;
-        let is_full = self.kept_bytes > KEPT_BYTES_MAX || self.operations.is_full() || active.sender.is_overasked();
+        let is_full = self.kept_bytes > KEPT_BYTES_MAX
+            || self.operations.is_full()
+            || self.operations.listed() > 2 * LISTED_BLOCKS_MAX
+            || active.sender.is_overasked();
         match active.receiver.judge(peer.received, place) {
             Verdict::New if !is_full => {}
             Verdict::Duplicate => {

@@ -4,8 +4,9 @@ use pelago_base::{Failure, GlobalAddress, Instant};
 
 use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
+use super::patterns::{Pattern, PutBlocks, There, row_bytes, write_list, write_shape};
 use crate::api::{INJECT_SIZE, Rejected};
-use crate::memory::{Denied, Memory};
+use crate::memory::{Denied, Memory, further};
 use crate::peer::waiting::Transfer;
 use crate::wire::{Frame, frames};
 
@@ -35,6 +36,19 @@ impl<M: Memory> Conversations<M> {
                 Frame::PutPiece { to, all, offset, bytes } => {
                     let written = memory.check(to, all).and_then(|()| memory.write(further(to, offset), bytes));
                     self.write(index, (sequence, PIECE), written);
+                }
+                Frame::PutShape { to, shape, offset, bytes } => {
+                    self.write(index, (sequence, PIECE), write_shape(memory, to, &shape, offset, bytes));
+                }
+                Frame::PutList { to, list, bytes } => self.write(index, (sequence, PIECE), write_list(memory, to, list, bytes)),
+                Frame::GetShape { operation, from, shape } => {
+                    let (bytes, extent) = (shape.bytes().unwrap_or(u64::MAX), shape.extent().unwrap_or(u64::MAX));
+                    let asked = Asked { operation, from, extent, offset: 0, bytes, longest: extent };
+                    self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
+                }
+                Frame::GetList { operation, from, offset, list } => {
+                    let asked = Asked { operation, from, extent: list.extent, offset, bytes: list.bytes, longest: u64::MAX };
+                    self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
                 }
                 Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
                 Frame::Atomic { operation, at, width, operator, operand } => {
@@ -128,6 +142,37 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
+    /// Answers with blocks of memory: at once if they are few bytes, else by a transfer that has an entry among the operations.
+    fn serve_get_blocks(&mut self, now: Instant, index: u32, asked: Asked, pattern: impl FnOnce() -> Pattern, memory: &mut M) {
+        let Asked { operation, from, extent, offset, bytes, longest } = asked;
+        // More bytes than there are come from no honest peer's shape: an answer without end.
+        let checked = if bytes > longest { Err(Denied::Outside) } else { memory.check(from, extent) };
+        if let Err(denied) = checked {
+            return self.answer(index, &Frame::Denied { operation, denied, second: false });
+        }
+        let pattern = pattern();
+        if bytes <= INJECT_SIZE as u64 && offset == 0 {
+            let mut room = [0; INJECT_SIZE];
+            let found = &mut room[..bytes as usize];
+            return match pattern.read(memory, from, 0, found) {
+                Ok(()) => self.answer(index, &Frame::Data { operation, bytes: found }),
+                Err(denied) => self.answer(index, &Frame::Denied { operation, denied, second: false }),
+            };
+        }
+        let blocks = PutBlocks { here: pattern, there: There::Answer(offset) };
+        let put = Put::new(Origin::Answer { index, operation }, Source::Segment(from), from, bytes).with_blocks(blocks);
+        let number = self.operations.insert(index, PendingOperation::Put(put));
+        if let (Some(number), Some(active)) = (number, &mut self.peers[index as usize].active) {
+            if active.sender.is_idle() {
+                active.outstanding_since = now;
+            }
+            active.sender.serve(Transfer::Put { operation: number });
+        } else {
+            // As of copies.
+            self.answer(index, &Frame::Denied { operation, denied: Denied::Outside, second: false });
+        }
+    }
+
     fn serve_copy(
         &mut self,
         now: Instant,
@@ -185,12 +230,21 @@ impl<M: Memory> Conversations<M> {
     }
 
     fn take_data(&mut self, index: u32, number: u32, offset: u64, data: &[u8], memory: &mut M) {
-        let Some(PendingOperation::Get { to, bytes, received, .. }) = self.operations.awaited_from(index, number) else { return };
-        let length = data.len() as u64;
-        if offset.checked_add(length).is_none_or(|end| end > *bytes) {
+        let Some(PendingOperation::Get { to, bytes, received, blocks, .. }) = self.operations.awaited_from(index, number) else {
             return;
+        };
+        let length = data.len() as u64;
+        let Some(end) = offset.checked_add(length).filter(|end| end <= bytes) else { return };
+        if let Some(blocks) = blocks {
+            let mut rest = data;
+            for (at, row) in blocks.here.rows(offset..end) {
+                let (part, others) = rest.split_at(row_bytes(&row));
+                memory.write_local_row(to, at, row, part);
+                rest = others;
+            }
+        } else {
+            memory.write_local(to, offset, data);
         }
-        memory.write_local(to, offset, data);
         *received += length;
         if *received >= *bytes {
             self.finish(index, number, Ok(0));
@@ -235,7 +289,7 @@ impl<M: Memory> Conversations<M> {
         if let Some(active) = &mut self.peers[index as usize].active {
             let slow = match operation {
                 PendingOperation::Copy { .. } => true,
-                PendingOperation::Get { bytes, .. } => bytes > INJECT_SIZE as u64,
+                PendingOperation::Get { bytes, ref blocks, .. } => bytes > INJECT_SIZE as u64 || blocks.is_some(),
                 _ => false,
             };
             active.sender.handle_answer(slow);
@@ -246,9 +300,15 @@ impl<M: Memory> Conversations<M> {
     }
 }
 
-/// The address `offset` bytes on. One that leads out of its segment is found out when it is used.
-pub(crate) fn further(address: GlobalAddress, offset: u64) -> GlobalAddress {
-    GlobalAddress::from_bits(address.bits().wrapping_add(offset))
+/// What a peer asks for: an operation of its own, the memory in which the blocks lie, as the part of the operation from byte `offset` on,
+/// how many bytes, and how many at most.
+struct Asked {
+    operation: u32,
+    from: GlobalAddress,
+    extent: u64,
+    offset: u64,
+    bytes: u64,
+    longest: u64,
 }
 
 fn result_frame(operation: u32, result: Result<u64, Denied>) -> Frame<'static> {

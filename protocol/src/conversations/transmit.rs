@@ -3,10 +3,10 @@
 use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
 use super::Conversations;
-use super::operations::{PendingOperation, Source};
-use super::serve::further;
+use super::operations::{Origin, PendingOperation, Put, Source};
+use super::patterns::{PutBlocks, There};
 use crate::api::{Gap, Injection, PeerIndex, Transmit};
-use crate::memory::{Denied, Memory};
+use crate::memory::{Denied, Memory, further};
 use crate::peer::receiver::Owed;
 use crate::peer::sender::{Left, Next};
 use crate::peer::waiting::{Draft, Piece, Transfer};
@@ -180,7 +180,7 @@ impl<M: Memory> Conversations<M> {
         // Those between are acknowledged with the last, or with the last that may go now.
         let urgent = is_last || !draft.writes.is_empty() || !sender.may_follow(datagram_bytes as u64);
         let start = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
-        let room = datagram_bytes.saturating_sub(start + PIECE_BYTES + TAG_BYTES);
+        let room = datagram_bytes.saturating_sub(start + TAG_BYTES);
         let (piece, rest) = self.next_piece(transfer, room);
         let written = piece.map(|piece| (piece, self.write_piece(piece, sources, &mut buffer[start..])));
         let active = self.peers[index as usize].active.as_mut()?;
@@ -206,6 +206,8 @@ impl<M: Memory> Conversations<M> {
                 }
                 self.end_put(now, operation);
             }
+            // What asked has ended.
+            Transfer::Ask { .. } => {}
             Transfer::Answer { operation, .. } => {
                 let before = draft.frames.len();
                 let denied = written.and_then(|(_, result)| result.err()).map_or(Denied::Outside, |(denied, _)| denied);
@@ -224,10 +226,11 @@ impl<M: Memory> Conversations<M> {
                 _ => 0,
             },
             Transfer::Answer { bytes, next, .. } => bytes - next,
+            Transfer::Ask { .. } => 0,
         }
     }
 
-    /// The next piece of a transfer, at most `room` bytes, and the transfer after it; `None` for a put that has failed.
+    /// The next piece of a transfer, at most `room` bytes with its head, and the transfer after it; `None` for a put that has failed.
     fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
         match transfer {
             Transfer::Put { operation } => {
@@ -235,26 +238,55 @@ impl<M: Memory> Conversations<M> {
                 if put.failure.is_some() {
                     return (None, None);
                 }
-                let bytes = (put.bytes - put.next).min(room as u64);
-                let piece = Piece::Put { operation, offset: put.next, bytes: bytes as usize };
+                let left = put.bytes - put.next;
+                let (head, bytes) = match &put.blocks {
+                    None => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
+                    Some(blocks) => blocks.fit(put.next, left, room),
+                };
+                let piece = Piece::Put { operation, offset: put.next, bytes: bytes as usize, head: head as u16 };
                 put.next += bytes;
                 put.is_sent = put.next == put.bytes;
                 (Some(piece), (!put.is_sent).then_some(transfer))
             }
             Transfer::Answer { operation, from, bytes: all, next } => {
-                let bytes = (all - next).min(room as u64);
+                let bytes = (all - next).min(room.saturating_sub(PIECE_BYTES) as u64);
                 let piece = Piece::Answer { operation, from, offset: next, bytes: bytes as usize };
                 let rest = Transfer::Answer { operation, from, bytes: all, next: next + bytes };
                 (Some(piece), (next + bytes < all).then_some(rest))
+            }
+            Transfer::Ask { operation } => {
+                let Some(PendingOperation::Get { blocks: Some(blocks), .. }) = self.operations.get_mut(operation) else {
+                    return (None, None);
+                };
+                let asked = blocks.ask(room);
+                let piece = asked.map(|(ask, _)| Piece::Ask { operation, ask });
+                (piece, asked.filter(|&(_, more)| more).map(|_| transfer))
             }
         }
     }
 
     /// Writes a piece, whose bytes are read from memory now; or says why the memory at an address cannot be read.
     fn write_piece(&mut self, piece: Piece, sources: Sources<'_, M>, into: &mut [u8]) -> Result<Body, (Denied, GlobalAddress)> {
+        if let Piece::Ask { operation, ask } = piece {
+            // Of one that has ended, nothing is asked any more.
+            let Some(PendingOperation::Get { from, blocks: Some(blocks), .. }) = self.operations.get(operation) else {
+                return Ok(Body::default());
+            };
+            blocks.write_ask(operation, *from, ask, into);
+            return Ok(Body { written: usize::from(ask.bytes), left_out: None });
+        }
+        if let Piece::Put { operation, offset, bytes, head } = piece
+            && let Some(PendingOperation::Put(put)) = self.operations.get(operation)
+            && let Some(blocks) = &put.blocks
+        {
+            let (head, body) = into.split_at_mut(usize::from(head));
+            write_blocks(put, blocks, offset, sources, head, &mut body[..bytes]).map_err(|denied| (denied, put.to))?;
+            return Ok(Body { written: head.len() + bytes, left_out: None });
+        }
         let (head, body) = into.split_at_mut(PIECE_BYTES);
         match piece {
-            Piece::Put { operation, offset, bytes } => {
+            Piece::Ask { .. } => Ok(Body::default()),
+            Piece::Put { operation, offset, bytes, .. } => {
                 let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return Ok(Body::default()) };
                 head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
                 let body = &mut body[..bytes];
@@ -316,7 +348,7 @@ impl<M: Memory> Conversations<M> {
                 }
                 Body::default()
             }
-            (Err(_), None) => Body::default(),
+            (Err(_), Some(Piece::Ask { .. }) | None) => Body::default(),
         };
         if let Some(sent) = self.peers[index as usize].active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
             sent.draft.frames = frames;
@@ -429,6 +461,29 @@ impl<M: Memory> Conversations<M> {
             active.sender.handle_sent(now, left, &peer.round_trip);
         }
     }
+}
+
+/// Writes a piece of a put whose ends are not both contiguous: its head, and the bytes from `offset` on, gathered from their blocks.
+fn write_blocks<M: Memory>(
+    put: &Put<M::Local>,
+    blocks: &PutBlocks,
+    offset: u64,
+    sources: Sources<'_, M>,
+    head: &mut [u8],
+    body: &mut [u8],
+) -> Result<(), Denied> {
+    match (&blocks.there, put.origin) {
+        (There::Answer(before), Origin::Answer { operation, .. }) => {
+            head.copy_from_slice(&wire::reply(operation, before + offset));
+        }
+        _ => blocks.write_head(put.to, offset..offset + body.len() as u64, head),
+    }
+    match &put.from {
+        Source::Local(local) => blocks.here.read_local(sources.memory, local, offset, body),
+        &Source::Segment(from) => blocks.here.read(sources.memory, from, offset, body)?,
+        Source::Injected | Source::Captured { .. } => {}
+    }
+    Ok(())
 }
 
 /// Where the bytes of pieces come from: the memory of the rank, and the caller's bytes of an injection that is not captured.

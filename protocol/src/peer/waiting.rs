@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pelago_base::GlobalAddress;
 
-use crate::wire::{Frame, OVERHEAD_BYTES};
+use crate::wire::{Frame, GET_SHAPE_BYTES_MAX, OVERHEAD_BYTES, PIECE_BYTES};
 
 /// What is to be sent between two fences.
 #[derive(Default)]
@@ -62,13 +62,51 @@ pub(crate) enum Transfer {
     Put { operation: u32 },
     /// What a peer's get asked for.
     Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
+    /// The list of a get; the table of operations knows the rest.
+    Ask { operation: u32 },
 }
 
 /// The piece of a transfer that a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    Put { operation: u32, offset: u64, bytes: usize },
-    Answer { operation: u32, from: GlobalAddress, offset: u64, bytes: usize },
+    /// With a head of so many bytes.
+    Put {
+        operation: u32,
+        offset: u64,
+        bytes: usize,
+        head: u16,
+    },
+    Answer {
+        operation: u32,
+        from: GlobalAddress,
+        offset: u64,
+        bytes: usize,
+    },
+    Ask {
+        operation: u32,
+        ask: Ask,
+    },
+}
+
+/// A request for some blocks of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ask {
+    /// The number of the first, and how many.
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    /// Bytes of the request.
+    pub(crate) bytes: u16,
+}
+
+impl Piece {
+    /// Bytes that it takes in a datagram.
+    pub(crate) fn wire_bytes(&self) -> usize {
+        match *self {
+            Self::Put { bytes, head, .. } => usize::from(head) + bytes,
+            Self::Answer { bytes, .. } => PIECE_BYTES + bytes,
+            Self::Ask { ask, .. } => usize::from(ask.bytes),
+        }
+    }
 }
 
 /// Drafts whose buffers are used again.
@@ -98,6 +136,7 @@ fn frame_bytes_max(frame: &Frame<'_>) -> usize {
     match frame {
         Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),
         Frame::Data { bytes, .. } => 7 + bytes.len(),
+        Frame::GetShape { .. } => GET_SHAPE_BYTES_MAX,
         _ => 30,
     }
 }

@@ -1,10 +1,11 @@
 //! Frames: what a datagram asks for and answers. The kind is one byte; a piece takes the rest of its datagram.
 
-use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
+use pelago_base::{AtomicOperator, GlobalAddress, Rank, Shape, Width};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Reader;
+use super::blocks::{self, BlockList, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
 use crate::Denied;
 
 /// Bytes of a piece besides what it carries.
@@ -22,6 +23,13 @@ const DENIED: u8 = 9;
 const PEER_LOST: u8 = 10;
 const REFUSED: u8 = 11;
 const PEER_UNREACHABLE: u8 = 12;
+const PUT_SHAPE: u8 = 13;
+const PUT_LIST: u8 = 14;
+const GET_SHAPE: u8 = 15;
+const GET_LIST: u8 = 16;
+
+/// Bytes of a request for a shape at most.
+pub(crate) const GET_SHAPE_BYTES_MAX: usize = 13 + SHAPE_BYTES_MAX;
 
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +38,15 @@ pub(crate) enum Frame<'a> {
     Write { to: GlobalAddress, bytes: &'a [u8] },
     /// Write these bytes, `offset` bytes into a put of `all` bytes that begins at `to`; not one of them unless all may be written.
     PutPiece { to: GlobalAddress, all: u64, offset: u64, bytes: &'a [u8] },
+    /// Write these bytes, `offset` bytes into the blocks of a shape from `to` on; not one of them unless all of the shape may be written.
+    PutShape { to: GlobalAddress, shape: Shape, offset: u64, bytes: &'a [u8] },
+    /// Write these bytes to the blocks of a list, whose places count from `to` on; not one of them unless all of its extent, in which all other
+    /// blocks of the put lie, may be written.
+    PutList { to: GlobalAddress, list: BlockList<'a>, bytes: &'a [u8] },
+    /// Answer with the blocks of a shape from `from` on.
+    GetShape { operation: u32, from: GlobalAddress, shape: Shape },
+    /// Answer with the blocks of a list, whose places count from `from` on, as the part of what is asked for that begins at byte `offset`.
+    GetList { operation: u32, from: GlobalAddress, offset: u64, list: BlockList<'a> },
     /// Answer with so many bytes.
     Get { operation: u32, from: GlobalAddress, bytes: u64 },
     /// Work on a word and answer with what was there.
@@ -78,6 +95,20 @@ impl<'a> Frame<'a> {
             PUT_PIECE => {
                 let (to, all, offset) = (address(reader)?, reader.u64()?, reader.u64()?);
                 Self::PutPiece { to, all, offset, bytes: rest(reader) }
+            }
+            PUT_SHAPE => {
+                let (to, offset, shape) = (address(reader)?, blocks::number(reader)?, blocks::shape(reader)?);
+                Self::PutShape { to, shape, offset, bytes: rest(reader) }
+            }
+            PUT_LIST => {
+                let (to, list) = (address(reader)?, BlockList::parse(reader)?);
+                let bytes = rest(reader);
+                (list.bytes == bytes.len() as u64).then_some(Self::PutList { to, list, bytes })?
+            }
+            GET_SHAPE => Self::GetShape { operation: reader.u32()?, from: address(reader)?, shape: blocks::shape(reader)? },
+            GET_LIST => {
+                let (operation, from, offset) = (reader.u32()?, address(reader)?, blocks::number(reader)?);
+                Self::GetList { operation, from, offset, list: BlockList::parse(reader)? }
             }
             GET => Self::Get { operation: reader.u32()?, from: address(reader)?, bytes: reader.u64()? },
             ATOMIC => {
@@ -162,11 +193,76 @@ impl<'a> Frame<'a> {
                 to.extend_from_slice(&reply(operation, offset));
                 to.extend_from_slice(bytes);
             }
+            Self::PutShape { to: at, shape, offset, bytes } => {
+                append(to, |writer| put_shape(writer, at, &shape, offset));
+                to.extend_from_slice(bytes);
+            }
+            Self::GetShape { operation, from, shape } => append(to, |writer| {
+                writer.bytes(&[GET_SHAPE]);
+                writer.bytes(&operation.to_le_bytes());
+                writer.bytes(&from.bits().to_le_bytes());
+                writer.shape(&shape);
+            }),
+            Self::PutList { to: at, list, bytes } => {
+                append(to, |writer| put_list(writer, at, list.extent, list.count()));
+                append_blocks(to, list);
+                to.extend_from_slice(bytes);
+            }
+            Self::GetList { operation, from, offset, list } => {
+                append(to, |writer| get_list(writer, (operation, offset), from, list.extent, list.count()));
+                append_blocks(to, list);
+            }
         }
     }
 
     /// How many bytes a write takes on the wire besides those it carries.
     pub(crate) const WRITE_BYTES: usize = 11;
+}
+
+/// Bytes of the head of a list at most: kind, operation, address, and three numbers.
+pub(crate) const LIST_HEAD_BYTES_MAX: usize = 13 + 3 * NUMBER_BYTES_MAX;
+
+/// The head of a piece of a put to a shape.
+pub(crate) fn put_shape(writer: &mut Writer<'_>, to: GlobalAddress, shape: &Shape, offset: u64) {
+    writer.bytes(&[PUT_SHAPE]);
+    writer.bytes(&to.bits().to_le_bytes());
+    writer.number(offset);
+    writer.shape(shape);
+}
+
+/// The head of a piece of a put to a list, which its blocks follow.
+pub(crate) fn put_list(writer: &mut Writer<'_>, to: GlobalAddress, extent: u64, count: u64) {
+    writer.bytes(&[PUT_LIST]);
+    writer.bytes(&to.bits().to_le_bytes());
+    writer.number(extent);
+    writer.number(count);
+}
+
+/// The head of a request for blocks of a list, as the part of an operation that begins at some byte; its blocks follow.
+pub(crate) fn get_list(writer: &mut Writer<'_>, (operation, offset): (u32, u64), from: GlobalAddress, extent: u64, count: u64) {
+    writer.bytes(&[GET_LIST]);
+    writer.bytes(&operation.to_le_bytes());
+    writer.bytes(&from.bits().to_le_bytes());
+    writer.number(offset);
+    writer.number(extent);
+    writer.number(count);
+}
+
+/// Appends what `write` writes, which is a head.
+fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
+    let mut room = [0; 13 + NUMBER_BYTES_MAX + SHAPE_BYTES_MAX];
+    let mut writer = Writer::new(&mut room);
+    write(&mut writer);
+    let written = writer.written();
+    to.extend_from_slice(&room[..written]);
+}
+
+fn append_blocks(to: &mut Vec<u8>, list: BlockList<'_>) {
+    let mut previous = 0;
+    for block in list.blocks() {
+        append(to, |writer| writer.block(block, previous));
+        previous = block.offset + block.bytes;
+    }
 }
 
 /// The head of a piece of a put.
@@ -253,7 +349,16 @@ mod tests {
             Frame::Refused { sequence: 1, index: 0, denied: Denied::Device },
             Frame::Refused { sequence: 2, index: 1, denied: Denied::Outside },
         ]);
+        let shape = Shape { block: 8, counts: [1, 70, 300], strides: [0, 1 << 33, 4096] };
+        sent.extend([
+            Frame::GetShape { operation, from: at, shape },
+            Frame::GetShape { operation, from: to, shape: Shape::contiguous(3) },
+        ]);
+        let list = BlockList::parse(&mut Reader(&[100, 3, 0, 4, 4, 2, 7, 1])).unwrap();
+        sent.push(Frame::GetList { operation, from: at, offset: 1 << 40, list });
         for last in [
+            Frame::PutShape { to, shape, offset: 1 << 20, bytes: b"piece" },
+            Frame::PutList { to, list, bytes: &[7; 7][..list.bytes as usize] },
             Frame::PutPiece { to, all: 1 << 30, offset: 1 << 20, bytes: b"piece" },
             Frame::DataPiece { operation, offset: 1 << 39, bytes: b"part" },
         ] {

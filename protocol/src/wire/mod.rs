@@ -6,12 +6,16 @@
 //!
 //! Parsing takes any bytes and never panics.
 
+pub(crate) mod blocks;
 mod frame;
 mod header;
 mod reader;
 pub(crate) mod seal;
 
-pub(crate) use frame::{Frame, PIECE_BYTES, frames, reply, request};
+pub(crate) use blocks::BlockList;
+pub(crate) use frame::{
+    Frame, GET_SHAPE_BYTES_MAX, LIST_HEAD_BYTES_MAX, PIECE_BYTES, frames, get_list, put_list, put_shape, reply, request,
+};
 pub(crate) use header::{Acknowledgement, Header, Place, TRANSMISSION_MAX, incarnation};
 pub(crate) use reader::Reader;
 

@@ -1,6 +1,7 @@
 //! Endpoints that talk to each other over a network that loses, repeats, delays and reorders, in virtual time. Every run is made from a
 //! seed, which every failure names.
 
+mod blocks;
 mod bounds;
 mod driver;
 mod exactly_once;

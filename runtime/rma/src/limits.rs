@@ -26,6 +26,9 @@ pub const FAILURE_GROUPS_MAX: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 /// Bytes of a transfer that goes by several rails in parts: of a shorter one a part takes less time than a message more.
 pub const STRIPED_BYTES_MIN: u64 = 4096;
 
+/// Values that one operation moves to or from places of their own: a list of them takes 1 MiB until the operation ends.
+pub const INDEXED_VALUES_MAX: usize = 65_536;
+
 /// Bytes of the scratch by which a collective moves data, per step and rank.
 pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
 

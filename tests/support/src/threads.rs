@@ -53,6 +53,7 @@ pub const PLATFORMS: [Platform; 6] =
 const FABRIC: Capabilities = Capabilities {
     inject_size: 16,
     message_bytes_max: 1000,
+    blocks_max: 0,
     ordering: platform::Ordering::Unordered,
     wakes_target: false,
     ..Loopback::CAPABILITIES

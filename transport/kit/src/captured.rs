@@ -1,12 +1,52 @@
 //! An operation that outlives the call that posted it.
 
-use pelago_base::{AddressLayout, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Block, Blocks, GlobalAddress, Instant, Rank, Shape};
+use pelago_memory::Cells;
 use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, Transfer, Transport};
 
-/// An operation with its own copy of the bytes of a `Write`; all others borrow nothing.
+/// An operation with its own copy of the bytes of a `Write`, or of the shapes and lists of blocks; all others borrow nothing.
 pub(crate) enum Captured {
     Write { to: GlobalAddress, bytes: Vec<u8> },
+    Blocks(Box<CapturedBlocks>),
     Other(Operation<'static>),
+}
+
+/// A `PutBlocks` or `GetBlocks`.
+pub(crate) struct CapturedBlocks {
+    writes: bool,
+    local: Cells<'static>,
+    shape: Shape,
+    at: GlobalAddress,
+    there: There,
+}
+
+/// The blocks of the other rank.
+enum There {
+    Shape(Shape),
+    List(Vec<Block>),
+}
+
+impl CapturedBlocks {
+    fn capture(writes: bool, local: Cells<'static>, shape: &Shape, at: GlobalAddress, blocks: Blocks<'_>) -> Captured {
+        let there = match blocks {
+            Blocks::Shape(shape) => There::Shape(*shape),
+            Blocks::List(list) => There::List(list.to_vec()),
+        };
+        Captured::Blocks(Box::new(Self { writes, local, shape: *shape, at, there }))
+    }
+
+    fn operation(&self) -> Operation<'_> {
+        let Self { writes, local, shape, at, there } = self;
+        let blocks = match there {
+            There::Shape(shape) => Blocks::Shape(shape),
+            There::List(list) => Blocks::List(list),
+        };
+        if *writes {
+            Operation::PutBlocks { from: *local, from_shape: shape, to: *at, blocks }
+        } else {
+            Operation::GetBlocks { from: *at, blocks, to: *local, to_shape: shape }
+        }
+    }
 }
 
 impl Captured {
@@ -15,6 +55,8 @@ impl Captured {
             Operation::Write { to, bytes } => Self::Write { to, bytes: bytes.to_vec() },
             Operation::Put { from, to } => Self::Other(Operation::Put { from, to }),
             Operation::Get { from, to } => Self::Other(Operation::Get { from, to }),
+            Operation::PutBlocks { from, from_shape, to, blocks } => CapturedBlocks::capture(true, from, from_shape, to, blocks),
+            Operation::GetBlocks { from, blocks, to, to_shape } => CapturedBlocks::capture(false, to, to_shape, from, blocks),
             Operation::Copy { from, to, bytes } => Self::Other(Operation::Copy { from, to, bytes }),
             Operation::Atomic { at, width, operator, operand } => Self::Other(Operation::Atomic { at, width, operator, operand }),
             Operation::Sized(transfer) => Self::Other(Operation::Sized(transfer)),
@@ -24,16 +66,36 @@ impl Captured {
     pub(crate) fn operation(&self) -> Operation<'_> {
         match self {
             Self::Write { to, bytes } => Operation::Write { to: *to, bytes },
+            Self::Blocks(blocks) => blocks.operation(),
             Self::Other(operation) => *operation,
         }
     }
 }
 
+/// Whether the two ends of an operation on blocks have as many bytes, local memory holds its own, and the others are not too many.
+///
+/// # Errors
+/// [`PostError::Blocks`]: they are not so.
+pub(crate) fn check_blocks(local: Cells<'_>, shape: &Shape, blocks: Blocks<'_>, blocks_max: usize) -> Result<(), PostError> {
+    let (bytes, extent) = (shape.bytes(), shape.extent());
+    let holds = extent.is_ok_and(|extent| extent <= local.bytes() as u64) && bytes == blocks.bytes();
+    let takes = match blocks {
+        Blocks::Shape(there) => there.extent().is_ok_and(|extent| bytes.is_ok_and(|bytes| bytes <= extent)),
+        Blocks::List(list) => list.len() <= blocks_max,
+    };
+    if holds && takes { Ok(()) } else { Err(PostError::Blocks) }
+}
+
 /// The ranks whose memory an operation needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
     let (at, other) = match *operation {
-        Operation::Write { to, .. } | Operation::Put { to, .. } | Operation::Sized(Transfer::Put { to, .. }) => (to, to),
-        Operation::Get { from, .. } | Operation::Sized(Transfer::Get { from, .. }) => (from, from),
+        Operation::Write { to, .. }
+        | Operation::Put { to, .. }
+        | Operation::PutBlocks { to, .. }
+        | Operation::Sized(Transfer::Put { to, .. }) => (to, to),
+        Operation::Get { from, .. } | Operation::GetBlocks { from, .. } | Operation::Sized(Transfer::Get { from, .. }) => {
+            (from, from)
+        }
         Operation::Copy { from, to, .. } | Operation::Sized(Transfer::Copy { from, to, .. }) => (from, to),
         Operation::Atomic { at, .. } => (at, at),
     };
@@ -43,7 +105,7 @@ pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2
 /// The rank whose memory an operation writes to; `None` if it writes to its poster's alone.
 pub(crate) fn written(layout: AddressLayout, operation: &Operation<'_>) -> Option<Rank> {
     match operation {
-        Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) => None,
+        Operation::Get { .. } | Operation::GetBlocks { .. } | Operation::Sized(Transfer::Get { .. }) => None,
         operation => Some(ends(layout, operation)[1]),
     }
 }
@@ -54,6 +116,9 @@ pub(crate) fn length(operation: &Operation<'_>) -> u64 {
         Operation::Write { bytes, .. } => bytes.len() as u64,
         Operation::Put { from, .. } => from.bytes() as u64,
         Operation::Get { to, .. } => to.bytes() as u64,
+        Operation::PutBlocks { from_shape: shape, .. } | Operation::GetBlocks { to_shape: shape, .. } => {
+            shape.bytes().unwrap_or(u64::MAX)
+        }
         Operation::Copy { bytes, .. } => bytes,
         Operation::Atomic { width, .. } => width.bytes(),
         Operation::Sized(Transfer::Put { bytes, .. } | Transfer::Get { bytes, .. } | Transfer::Copy { bytes, .. }) => bytes,

@@ -17,20 +17,21 @@
 //! | T10 waking | `progress` calls what the network was made with, for the owner of memory that it has written to |
 //! | T11 atomic | atomics are those of the poster's core |
 //! | T12 sizes | only what is longer than the network was made for is refused |
+//! | T13 blocks | the memory from the lowest block to the highest is found before any is touched |
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Blocks, Duration, GlobalAddress, Instant, Rank};
 
-use pelago_memory::{MemoryKind, Region, Regions};
+use pelago_memory::{Cells, MemoryKind, Region, Regions, copy_strided, write_strided};
 use pelago_platform::limits;
 use pelago_platform::{
     self as platform, Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Failure, Flags, KeyMode,
     NativeAtomics, Operation, Ordering, PostError, Protection, Rail, RegisterError, Registry, Token, Transport, TwoSided,
 };
 
-use crate::captured::{Captured, ends, length, written};
+use crate::captured::{Captured, check_blocks, ends, length, written};
 
 /// One rank's end of a network inside this process.
 ///
@@ -63,6 +64,7 @@ impl Loopback {
         name: "loopback",
         inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,
+        blocks_max: 64,
         latency: Duration::from_nanoseconds(100),
         bytes_per_second: 10e9,
         atomics: NativeAtomics::ALL,
@@ -149,6 +151,13 @@ impl Transport for Loopback {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } if self.capabilities.blocks_max == 0 => {
+                return Err(PostError::Blocks);
+            }
+            Operation::PutBlocks { from: local, from_shape: shape, blocks, .. }
+            | Operation::GetBlocks { to: local, to_shape: shape, blocks, .. } => {
+                check_blocks(local, shape, blocks, self.capabilities.blocks_max)?;
+            }
             operation if length(&operation) > self.capabilities.message_bytes_max => {
                 return Err(PostError::TooLong(length(&operation) as usize));
             }
@@ -260,6 +269,32 @@ impl Network {
             Operation::Write { to, bytes } => (self.find(to, bytes.len() as u64)?.write(bytes), to),
             Operation::Put { from, to } => (self.find(to, from.bytes() as u64)?.copy_from(&from.into()), to),
             Operation::Get { from, to } => (Region::Host(to).copy_from(&self.find(from, to.bytes() as u64)?), from),
+            Operation::PutBlocks { from, from_shape, to, blocks } => {
+                let (place, region) = self.find_blocks(to, blocks)?;
+                let mut packed = vec![0; from_shape.bytes().unwrap_or(0) as usize];
+                copy_strided(from, *from_shape, Cells::from_mut(&mut packed), from_shape.packed());
+                let mut rest = &packed[..];
+                let written = blocks.each().try_for_each(|block| {
+                    let (part, others) = rest.split_at(block.bytes as usize);
+                    rest = others;
+                    region.part(block.offset - place, block.bytes).expect("inside the envelope").write(part)
+                });
+                (written, to)
+            }
+            Operation::GetBlocks { from, blocks, to, to_shape } => {
+                let (place, region) = self.find_blocks(from, blocks)?;
+                let mut packed = vec![0; to_shape.bytes().unwrap_or(0) as usize];
+                let mut rest = &mut packed[..];
+                let read = blocks.each().try_for_each(|block| {
+                    let (part, others) = std::mem::take(&mut rest).split_at_mut(block.bytes as usize);
+                    rest = others;
+                    region.part(block.offset - place, block.bytes).expect("inside the envelope").read(part)
+                });
+                if read.is_ok() {
+                    write_strided(&packed, to_shape.packed(), to, *to_shape);
+                }
+                (read, from)
+            }
             Operation::Copy { from, to, bytes } => {
                 let source = self.find(from, bytes)?;
                 (self.find(to, bytes)?.copy_from(&source), if source.kind() == MemoryKind::Host { to } else { from })
@@ -271,6 +306,13 @@ impl Network {
             Operation::Sized(_) => unreachable!("refused when it was posted"),
         };
         moved.map(|()| 0).map_err(|_| Failure::Device(device))
+    }
+
+    /// The memory from the lowest of some blocks to the highest, and its place among the bytes from `start` on.
+    fn find_blocks(&self, start: GlobalAddress, blocks: Blocks<'_>) -> Result<(u64, Region<'static>), Failure> {
+        let envelope = blocks.envelope().map_err(|_| Failure::OutOfBounds(start))?;
+        let lowest = GlobalAddress::from_bits(start.bits().wrapping_add(envelope.start));
+        Ok((envelope.start, self.find(lowest, envelope.end - envelope.start)?))
     }
 
     /// `bytes` bytes of registered memory from `address` on.

@@ -10,7 +10,7 @@ use pelago_platform::{
     Address, Capabilities, Clock, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Protection, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
 };
-use pelago_protocol::{Config, Key, PeerIndex};
+use pelago_protocol::{Config, Key, LIST_BLOCKS_MAX, PeerIndex};
 
 use crate::Socket;
 use crate::driver::{Driver, Watcher};
@@ -47,6 +47,7 @@ pub struct Setup {
 /// What operations cost over UDP. The cores of the target do everything.
 pub const CAPABILITIES: Capabilities = Capabilities {
     inject_size: UDP_INJECT_SIZE,
+    blocks_max: LIST_BLOCKS_MAX,
     latency: Duration::from_microseconds(5),
     bytes_per_second: 5e9,
     protection: Protection::Authenticated,

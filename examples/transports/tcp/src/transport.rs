@@ -8,7 +8,6 @@ use pelago::{AddressLayout, GlobalAddress, Instant, Rank, limits, platform::*};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::U16, little_endian::U64};
 
 const TCP: Capabilities = Capabilities::of("tcp");
-
 /// Bytes of a piece, at most: enough to keep a socket busy, little enough to keep a copy of. 16 bits hold it.
 const PIECE_BYTES: u64 = 32 * 1024;
 /// Requests of one rank that another has not answered, at most. It bounds what both keep for each other.
@@ -136,6 +135,7 @@ impl Transport for Tcp {
         peer.fence |= flags.fence;
         let (request, local) = match operation {
             Operation::Write { bytes, .. } if bytes.len() > TCP.inject_size => return Err(PostError::TooLong(bytes.len())),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
             _ if self.accepted == limits::COMPLETIONS_MAX => return Err(PostError::Full),
             _ => Frame::request(&operation).ok_or(PostError::Sizes)?,
         };
@@ -375,7 +375,7 @@ impl Frame {
                 let (value, expected) = (operand.into(), expected.unwrap_or(0).into());
                 (Self { operator, value, expected, ..frame(ATOMIC, at, width.bytes()) }, Local::Nothing)
             }
-            Operation::Sized(_) => return None,
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => return None,
         })
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Link<'w, const D: usize> {
     pub(crate) best: Rail,
     /// Whether the neighbour's memory is mapped.
     pub(crate) is_mapped: bool,
+    /// The rails that move any number of blocks by one operation, a bit for each.
+    block_rails: u32,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) buffers: LinkBuffers,
     /// The progress of the exchange that is under way; `None` if the link takes no part in it.
@@ -153,6 +155,11 @@ impl<'w, const D: usize> Link<'w, D> {
             rail: None,
             best: world.rails().to(neighbour),
             is_mapped: world.maps(neighbour),
+            block_rails: world
+                .rails()
+                .iter()
+                .enumerate()
+                .fold(0, |rails, (number, rail)| rails | u32::from(rail.blocks_max > 0) << number),
             pieces,
             buffers,
             progress: None,
@@ -278,6 +285,11 @@ impl<'w, const D: usize> Link<'w, D> {
     pub(crate) fn cells(&self) -> [usize; 2] {
         let sum = |shape: fn(&Piece) -> Shape| self.pieces.iter().map(|piece| cells(shape(piece))).sum();
         [sum(|piece| piece.packing[0]), sum(|piece| piece.unpacking[0])]
+    }
+
+    /// Whether all blocks of a field are one operation by a rail.
+    pub(crate) fn takes_blocks(&self, rail: Rail) -> bool {
+        self.block_rails >> rail.number() & 1 == 1
     }
 
     /// How many blocks go to the neighbour and come from it if nothing is packed.

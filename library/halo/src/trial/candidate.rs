@@ -12,7 +12,7 @@ const FETCHED_BLOCK_BYTES_MIN: u64 = 64;
 /// Over a transport each block and the credit are messages: direct transfer is proposed for a single long block only.
 const DIRECT_REMOTE_BYTES_MIN: u64 = 16 << 10;
 
-/// Over a transport each block is an operation: with more of them nothing but packing is tried. Networks that chain operations need a tenth of
+/// Over a transport that takes no blocks together each is an operation: with more of them nothing but packing is tried. Networks that chain operations need a tenth of
 /// a microsecond for each (paper B), so that a plane of some hundred rows is worth a trial.
 const DIRECT_REMOTE_BLOCKS_MAX: u64 = 512;
 
@@ -24,7 +24,10 @@ pub(crate) fn is_possible<const D: usize>(link: &Link<'_, D>, link_method: LinkM
     let is_mapped = link.is_mapped && link_method.rail == link.best;
     match link_method.method {
         Method::Packed => true,
-        Method::Direct => is_mapped || link.blocks().into_iter().max() <= Some(DIRECT_REMOTE_BLOCKS_MAX),
+        Method::Direct => {
+            let takes_blocks = link.takes_blocks(link_method.rail);
+            is_mapped || takes_blocks || link.blocks().into_iter().max() <= Some(DIRECT_REMOTE_BLOCKS_MAX)
+        }
         // Over a transport a fetch costs a round trip.
         Method::Fetched => is_mapped,
     }

@@ -16,7 +16,7 @@ use super::receiver::SEQUENCE_WINDOW;
 use super::round_trip::RoundTrip;
 use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
 use crate::memory::Denied;
-use crate::wire::{Frame, OVERHEAD_BYTES, PIECE_BYTES, WORDS_MAX};
+use crate::wire::{Frame, OVERHEAD_BYTES, WORDS_MAX};
 
 /// What the receiver's kernel keeps for a datagram besides its bytes, as the receive window counts them: the window is a quarter of what the
 /// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
@@ -116,9 +116,9 @@ pub(crate) struct Sent {
 impl Sent {
     /// How many words of an acknowledgement go along when it is sent again. A piece left room for those of its first time only.
     pub(crate) fn words_max(&self) -> usize {
-        let Some(Piece::Put { bytes, .. } | Piece::Answer { bytes, .. }) = self.piece else { return WORDS_MAX };
+        let Some(piece) = &self.piece else { return WORDS_MAX };
         let unfenced = if self.after == 0 { 8 } else { 0 };
-        let without_words = OVERHEAD_BYTES - 8 * WORDS_MAX - unfenced + self.draft.frames.len() + PIECE_BYTES + bytes;
+        let without_words = OVERHEAD_BYTES - 8 * WORDS_MAX - unfenced + self.draft.frames.len() + piece.wire_bytes();
         ((self.bytes as usize).saturating_sub(without_words) / 8).min(WORDS_MAX)
     }
 }
@@ -264,11 +264,11 @@ impl Sender {
         self.epoch.transfers.len() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
     }
 
-    /// Queues a put of this rank.
-    pub(crate) fn put(&mut self, operation: u32) {
+    /// Queues a put of this rank, or the list of a get.
+    pub(crate) fn transfer(&mut self, transfer: Transfer) {
         self.part();
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
-        epoch.transfers.push_back(Transfer::Put { operation });
+        epoch.transfers.push_back(transfer);
     }
 
     /// Queues a transfer that a peer asked for.
@@ -425,7 +425,7 @@ impl Sender {
     pub(crate) fn answers(&self) -> impl Iterator<Item = GlobalAddress> {
         let waiting = self.epoch.transfers.iter().filter_map(|transfer| match transfer {
             Transfer::Answer { from, .. } => Some(*from),
-            Transfer::Put { .. } => None,
+            Transfer::Put { .. } | Transfer::Ask { .. } => None,
         });
         waiting.chain(self.in_flight.iter().filter_map(|sent| match sent.piece {
             Some(Piece::Answer { from, .. }) if !matches!(sent.state, State::Arrived | State::Settled) => Some(from),

@@ -4,7 +4,7 @@ use pelago_base::Duration;
 
 use super::*;
 use crate::peer::round_trip::Patience;
-use crate::wire::{Acknowledgement, HEADER_BYTES, TAG_BYTES};
+use crate::wire::{Acknowledgement, HEADER_BYTES, PIECE_BYTES, TAG_BYTES};
 
 #[test]
 fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
@@ -13,7 +13,7 @@ fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
         let head = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * words + place;
         let bytes = (head + frames + PIECE_BYTES + piece_bytes + TAG_BYTES) as u32;
         let pieces = [
-            Piece::Put { operation: 0, offset: 0, bytes: piece_bytes },
+            Piece::Put { operation: 0, offset: 0, bytes: piece_bytes, head: PIECE_BYTES as u16 },
             Piece::Answer { operation: 0, from: GlobalAddress::NULL, offset: 0, bytes: piece_bytes },
         ];
         for piece in pieces.map(Some) {

@@ -27,7 +27,10 @@ impl Context {
 
     /// Copies the blocks of `from_shape` from `from` on onto those of `to_shape` from `to` on. Shapes are in elements.
     ///
-    /// Cost: both ends mapped: no packing, one copy. Else one operation of the transport for each block.
+    /// Blocks of another rank lie in one heap or registered region, gaps included.
+    ///
+    /// Cost: both ends mapped: no packing, one copy. Else, if one end is a heap of this rank, one operation of a transport that
+    /// [takes blocks](pelago_platform::Capabilities::blocks_max), which reads or writes the heap in place; else one for each block.
     ///
     /// # Errors
     /// The shapes differ; else as [`copy`](Self::copy).

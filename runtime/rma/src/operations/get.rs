@@ -54,7 +54,10 @@ impl Context {
 
     /// Reads the blocks of `from_shape` from `from` on onto those of `into_shape` in `into`. Shapes are in elements.
     ///
-    /// Cost: mapped source: no packing, one copy. Other sources: one operation of the transport for each block of `from`, unpacked.
+    /// Cost: mapped source: no packing, one copy. Other sources: one operation of a transport that
+    /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `from`; unpacked.
+    ///
+    /// The blocks of `from_shape` lie in one heap or registered region, gaps included.
     ///
     /// # Errors
     /// The shapes differ, or `into_shape` reaches past `into`; else as [`get`](Self::get).
@@ -117,20 +120,20 @@ impl Context {
         self.fetched(Task::Get { from, into })
     }
 
-    fn fetched(&self, task: Task) -> Result<Fetched<'_>> {
+    pub(super) fn fetched(&self, task: Task) -> Result<Fetched<'_>> {
         Ok(Fetched { context: self, id: self.submit(Terms::FREE, task, Audience::Keeper)? })
     }
 }
 
 /// An operation that fills a buffer, which goes with it if nobody waits for it.
-struct Fetched<'c> {
+pub(super) struct Fetched<'c> {
     context: &'c Context,
     id: u64,
 }
 
 impl Fetched<'_> {
     /// Waits, and hands the bytes on, unless only their number has travelled.
-    fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
+    pub(super) fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
         self.context.wait_id(self.id)?;
         let taken = self.context.engine().borrow_mut().take(self.id);
         let mut buffer = taken.and_then(|(_, buffer)| buffer).expect("the operation was kept");

@@ -1,11 +1,12 @@
 //! The operations themselves: first the direct way to mapped memory, then the way through the engine.
 //!
-//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words, `raw` the same with memory of the program. Each file has the direct operations of
+//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words, `indexed` values at places of their own, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
 mod atomic;
 mod copy;
 mod get;
+mod indexed;
 mod message;
 mod put;
 mod raw;

@@ -35,7 +35,10 @@ impl Context {
 
     /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
     ///
-    /// Cost: mapped target: no packing, one copy. Other targets: packed, and one operation of the transport for each block of `to`.
+    /// The blocks of `to_shape` lie in one heap or registered region, gaps included.
+    ///
+    /// Cost: mapped target: no packing, one copy. Other targets: packed, and one operation of a transport that
+    /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `to`.
     ///
     /// # Errors
     /// The shapes differ, or `from_shape` reaches past `from`.

@@ -27,6 +27,8 @@ pub(crate) enum Stripes {
     Cut(Box<[(Rail, Range<u64>)]>),
     /// Each block in pieces of so many bytes, by the rail of all: a network takes no longer messages.
     Pieces(u64),
+    /// All blocks as one operation of a rail that takes them so.
+    Together,
     /// Many blocks, dealt out: the rails, each with its share of what those before it leave.
     Dealt(Box<[(Rail, f64)]>),
 }
@@ -102,6 +104,7 @@ impl Stripes {
     /// How many operations a transfer of that shape takes.
     pub(crate) fn count(&self, shape: Shape) -> u64 {
         match self {
+            Self::Together => 1,
             Self::Whole | Self::Dealt(_) => shape.blocks(),
             Self::Cut(parts) => parts.len() as u64,
             Self::Pieces(bytes) => shape.blocks() * shape.block.div_ceil(*bytes),
@@ -111,7 +114,7 @@ impl Stripes {
     /// The block of the `index`-th operation, which of its bytes, and the rail if it is not that of all.
     pub(crate) fn part(&self, index: u64, block_bytes: u64) -> (u64, Range<u64>, Option<Rail>) {
         match self {
-            Self::Whole => (index, 0..block_bytes, None),
+            Self::Whole | Self::Together => (index, 0..block_bytes, None),
             Self::Pieces(bytes) => {
                 let pieces = block_bytes.div_ceil(*bytes);
                 let start = index % pieces * bytes;

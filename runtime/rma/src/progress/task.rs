@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Shape, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Blocks, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_memory::{Cells, Reach, copy_strided};
 use pelago_platform::{Operation, Rail, Transfer};
 
 use crate::buffer::Buffer;
 use crate::limits::STRIPED_BYTES_MIN;
+use crate::progress::places::Places;
 use crate::progress::striping::{Stripes, Striping};
 
 /// An operation, with everything that it needs until it is done.
@@ -28,6 +29,8 @@ pub(crate) enum Task {
         /// As many as it holds.
         into: Buffer,
     },
+    /// Move values from or to places of their own.
+    Places(Box<Places>),
     /// Work on a word.
     Atomic {
         /// Which.
@@ -113,6 +116,36 @@ impl Task {
         }
     }
 
+    /// Whether it consists of blocks that a rail may take as one operation: both ends hold them, one of them is this rank's, and those of the
+    /// other do not overlap and are of one rank.
+    pub(crate) fn has_blocks(&self, addresses: AddressLayout, message_bytes_max: u64) -> bool {
+        match self {
+            Self::Move(moving) => {
+                let shape = moving.global_shape();
+                let is_own = moving.source().is_none() != moving.destination().is_none();
+                let fits = |bytes: u64| bytes <= message_bytes_max && shape.extent().is_ok_and(|extent| bytes <= extent);
+                is_own
+                    && !moving.by_size
+                    && moving.stripes == Stripes::Whole
+                    && shape.blocks() > 1
+                    && shape.bytes().is_ok_and(fits)
+                    && self.target().is_in_segment(addresses)
+            }
+            Self::Places(places) => places.bytes() <= message_bytes_max && self.target().is_in_segment(addresses),
+            _ => false,
+        }
+    }
+
+    /// The same by as few operations on blocks as a rail needs that takes lists of so many.
+    pub(crate) fn together(mut self, blocks_max: usize) -> Self {
+        match &mut self {
+            Self::Move(moving) => moving.stripes = Stripes::Together,
+            Self::Places(places) => places.put_together(blocks_max),
+            _ => {}
+        }
+        self
+    }
+
     /// A put or get as a move, of which parts can be posted.
     fn into_move(self) -> Self {
         match self {
@@ -135,6 +168,7 @@ impl Task {
         match self {
             Self::Move(moving) if moving.from_shape.block == 0 => 0,
             Self::Move(moving) => moving.stripes.count(moving.from_shape),
+            Self::Places(places) => places.pieces(),
             Self::Put { from, .. } => u64::from(from.bytes() > 0),
             Self::Get { into, .. } => u64::from(into.bytes() > 0),
             Self::Atomic { .. } => 1,
@@ -146,6 +180,7 @@ impl Task {
         match self {
             Self::Move(moving) => moving.buffer().map_or(0, Buffer::bytes),
             Self::Get { into, .. } => into.bytes(),
+            Self::Places(places) => places.captured(),
             Self::Put { .. } | Self::Atomic { .. } => 0,
         }
     }
@@ -167,7 +202,7 @@ impl Task {
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
         let is_aligned = match self {
             Self::Atomic { at, width, .. } => addresses.offset(*at).is_multiple_of(width.bytes()),
-            Self::Move(_) | Self::Put { .. } | Self::Get { .. } => true,
+            Self::Move(_) | Self::Places(_) | Self::Put { .. } | Self::Get { .. } => true,
         };
         is_aligned && !self.brings() && !self.is_striped() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
@@ -178,6 +213,7 @@ impl Task {
             Self::Get { .. } => true,
             Self::Atomic { operator, into, .. } => *operator == AtomicOperator::Load && into.is_none(),
             Self::Move(moving) => matches!(moving.to, End::Buffer(_)),
+            Self::Places(places) => !places.writes(),
             Self::Put { .. } => false,
         }
     }
@@ -186,7 +222,7 @@ impl Task {
     fn brings(&self) -> bool {
         match self {
             Self::Move(moving) => matches!(moving.to, End::Own(_)),
-            Self::Put { .. } | Self::Get { .. } => false,
+            Self::Put { .. } | Self::Get { .. } | Self::Places(_) => false,
             Self::Atomic { into, .. } => into.is_some(),
         }
     }
@@ -207,6 +243,7 @@ impl Task {
                 ring(reach, *to);
                 Some(0)
             }
+            Self::Places(places) => places.do_mapped(reach).then_some(0),
             // What is mapped is read at once.
             Self::Get { .. } => None,
             Self::Atomic { at, width, operator, operand, .. } => {
@@ -219,9 +256,10 @@ impl Task {
     }
 
     /// The `index`-th operation for the transport, the address whose owner it is posted to, and the rail if there are several.
-    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress, Option<Rail>) {
+    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
         match self {
             Self::Move(moving) => moving.piece(index),
+            Self::Places(places) => places.piece(index),
             Self::Put { from, to } => (Operation::Put { from: *from, to: *to }, *to, None),
             Self::Get { from, into } => (Operation::Get { from: *from, to: into.lend() }, *from, None),
             Self::Atomic { at, width, operator, operand, .. } => {
@@ -238,6 +276,7 @@ impl Task {
                 [from, to].into_iter().find_map(End::into_buffer)?
             }
             Self::Get { into, .. } => into,
+            Self::Places(places) => places.into_buffer(),
             Self::Put { .. } | Self::Atomic { .. } => return None,
         };
         buffer.reclaim();
@@ -250,6 +289,7 @@ impl Task {
             Self::Move(moving) => moving.source().or(moving.destination()).expect("a move has a global end"),
             Self::Put { from, to } => Span { address: *to, bytes: from.bytes() as u64 },
             Self::Get { from, into } => Span { address: *from, bytes: into.bytes() as u64 },
+            Self::Places(places) => places.span(),
             Self::Atomic { at, width, .. } => Span { address: *at, bytes: width.bytes() },
         }
     }
@@ -258,7 +298,7 @@ impl Task {
     fn other(&self) -> Option<Span> {
         match self {
             Self::Move(moving) => moving.source().and(moving.destination()),
-            Self::Put { .. } | Self::Get { .. } | Self::Atomic { .. } => None,
+            Self::Put { .. } | Self::Get { .. } | Self::Places(_) | Self::Atomic { .. } => None,
         }
     }
 }
@@ -290,10 +330,38 @@ impl Move {
         true
     }
 
-    fn piece(&mut self, index: u64) -> (Operation<'static>, GlobalAddress, Option<Rail>) {
+    fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
+        if self.stripes == Stripes::Together {
+            let (operation, at) = self.together();
+            return (operation, at, None);
+        }
         let (block, part, rail) = self.stripes.part(index, self.from_shape.block);
         let (piece, at) = self.part(block, part);
         (piece, at, rail)
+    }
+
+    /// The operation for all blocks.
+    fn together(&mut self) -> (Operation<'_>, GlobalAddress) {
+        let Self { from, to, from_shape, to_shape, .. } = self;
+        let local = |end: &mut End| match end {
+            End::Buffer(buffer) => buffer.lend(),
+            End::Own(own) => *own,
+            End::Global(_) => unreachable!("one end of blocks that go together is this rank's"),
+        };
+        match (from, to) {
+            (from, End::Global(to)) => {
+                (Operation::PutBlocks { from: local(from), from_shape, to: *to, blocks: Blocks::Shape(to_shape) }, *to)
+            }
+            (End::Global(from), to) => {
+                (Operation::GetBlocks { from: *from, blocks: Blocks::Shape(from_shape), to: local(to), to_shape }, *from)
+            }
+            _ => unreachable!("a move has a global end"),
+        }
+    }
+
+    /// The shape of the end that is of the job's memory; of the source, if both are.
+    fn global_shape(&self) -> Shape {
+        if self.source().is_some() { self.from_shape } else { self.to_shape }
     }
 
     /// The operation for some bytes of a block.

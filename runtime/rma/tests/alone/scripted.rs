@@ -319,8 +319,8 @@ impl Transport for Scripted {
                 script.watch(bytes);
                 (Some(Kind::Write), to)
             }
-            Operation::Put { to, .. } => (Some(Kind::Put), to),
-            Operation::Get { from, .. } => (Some(Kind::Get), from),
+            Operation::Put { to, .. } | Operation::PutBlocks { to, .. } => (Some(Kind::Put), to),
+            Operation::Get { from, .. } | Operation::GetBlocks { from, .. } => (Some(Kind::Get), from),
             Operation::Copy { from, .. } => (Some(Kind::Copy), from),
             Operation::Atomic { at, .. } => (Some(Kind::Atomic), at),
             Operation::Sized(transfer) => {

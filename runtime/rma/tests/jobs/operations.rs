@@ -96,6 +96,89 @@ fn strided_transfers_equal_naive_ones() {
     });
 }
 
+/// Values at places in any order, some of them twice, to another rank and to this one.
+#[test]
+fn indexed_transfers_equal_naive_ones() {
+    on_every_platform(&[2], |world, _| {
+        const WORDS: u64 = 3_000;
+        let memory = world.alloc::<u32>(WORDS as usize).unwrap();
+        let me = world.rank().number();
+        for (peer, count) in
+            [(world.rank().next(2), 700), (world.rank(), 50), (world.rank().next(2), 0), (world.rank().next(2), 1)]
+        {
+            (0..WORDS as usize).for_each(|index| memory.local().store(index, index as u32));
+            world.barrier().unwrap();
+            let places: Vec<u64> = (0..count).map(|index| index * 1_237 % WORDS).collect();
+            let values: Vec<u32> = (0..count as u32).map(|index| index | (me + 1) << 24).collect();
+            let put = world.put_indexed(memory.at(peer, 0), &places, &values).unwrap();
+            let last = world.after(&put).put_indexed(memory.at(peer, 0), &[WORDS - 1], &[7]).unwrap();
+            last.wait().unwrap();
+            world.barrier().unwrap();
+            let mut expected: Vec<u32> = (0..WORDS as u32).collect();
+            let writer = if peer == world.rank() { me } else { 1 - me };
+            (0..count as usize).for_each(|index| expected[places[index] as usize] = index as u32 | (writer + 1) << 24);
+            expected[WORDS as usize - 1] = 7;
+            assert!(memory.local().to_vec() == expected, "{count} values");
+            world.barrier().unwrap();
+            // Each twice, and backwards.
+            let asked: Vec<u64> = places.iter().rev().flat_map(|&place| [place, place]).collect();
+            let mut found = vec![0; asked.len()];
+            world.get_indexed(memory.at(peer, 0), &asked, &mut found).unwrap();
+            let value = |index: usize| index as u32 | (me + 1) << 24;
+            assert!((0..count as usize).all(|index| found[2 * index] == found[2 * index + 1]));
+            assert!((0..count as usize).all(|index| found[2 * (count as usize - 1 - index)] == value(index)));
+            world.barrier().unwrap();
+        }
+    });
+}
+
+/// A transport that takes blocks gets one operation for a shape, and one for as many values of a list as it takes; another one for each.
+#[test]
+fn blocks_go_together_where_a_transport_takes_them() {
+    for (platform, shape, list) in [(Platform::Remote, 1, 4), (Platform::Fabric, 200, 200)] {
+        run_counted(platform, 2, |world, passed| {
+            let memory = world.alloc::<u32>(1_000).unwrap();
+            let there = memory.at(world.rank().next(2), 0);
+            world.barrier().unwrap();
+            let posted = || [Event::PutPosted, Event::GetPosted].map(|event| passed.lock().unwrap().of(event));
+            let before = posted();
+            let (apart, together) = (Shape::strided(200, 1, 5), Shape::strided(200, 1, 1));
+            let places: Vec<u64> = (0..200).map(|index| 5 * index).collect();
+            let mut values = [1; 200];
+            world.put_strided(there, apart, &values, together).unwrap().wait().unwrap();
+            world.put_indexed(there, &places, &values).unwrap().wait().unwrap();
+            world.get_strided(there, apart, &mut values, together).unwrap();
+            world.get_indexed(there, &places, &mut values).unwrap();
+            let after = posted();
+            assert_eq!([0, 1].map(|kind| after[kind] - before[kind]), [shape + list; 2], "{platform:?}");
+            // From the heap in place, and into it.
+            world.copy_strided(memory.at(world.rank(), 0), apart, there, apart).unwrap().wait().unwrap();
+            world.copy_strided(there, apart, memory.at(world.rank(), 0), apart).unwrap().wait().unwrap();
+            let after_copies = posted();
+            assert_eq!([0, 1].map(|kind| after_copies[kind] - after[kind]), [shape; 2], "{platform:?}");
+            world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn indexed_transfers_are_checked() {
+    on_every_platform(&[2], |world, _| {
+        let memory = world.alloc::<u32>(10).unwrap();
+        let there = memory.at(world.rank().next(2), 0);
+        world.barrier().unwrap();
+        assert!(matches!(world.put_indexed(there, &[1, 2], &[1]), Err(Error::Invalid(_))));
+        assert!(matches!(world.get_indexed(there, &[1], &mut [1, 2]), Err(Error::Invalid(_))));
+        let past = u64::MAX / 8;
+        assert!(matches!(world.put_indexed(there, &[1, u64::MAX / 2], &[1, 2]), Err(Error::Failed(Failure::OutOfBounds(_)))));
+        let put = world.put_indexed(there, &[1, past], &[9, 9]).and_then(|handle| handle.wait());
+        assert!(matches!(put, Err(Error::Failed(Failure::OutOfBounds(_)))), "{put:?}");
+        let got = world.get_indexed(there, &[1, past], &mut [0; 2]);
+        assert!(matches!(got, Err(Error::Failed(Failure::OutOfBounds(_)))), "{got:?}");
+        world.barrier().unwrap();
+    });
+}
+
 /// From rank 1 to the last word of its own heap and on to the heap of rank 2: each block goes by a way that leads to both of its ranks.
 #[test]
 fn blocks_of_a_copy_go_to_several_ranks() {

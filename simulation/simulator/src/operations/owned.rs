@@ -56,6 +56,7 @@ impl OwnedOperation {
             Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
             Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
             Operation::Sized(transfer) => Self::Sized(transfer),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => unreachable!("refused when it was posted"),
         }
     }
 

@@ -28,6 +28,7 @@ const BY_NIC: Capabilities = Capabilities {
 
 const BY_PROTOCOL: Capabilities = Capabilities {
     inject_size: pelago_protocol::INJECT_SIZE,
+    blocks_max: pelago_protocol::LIST_BLOCKS_MAX,
     atomics: NativeAtomics::NONE,
     protection: Protection::Authenticated,
     ..BY_NIC

@@ -61,6 +61,9 @@ impl Transport for SimulatedTransport {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.shared.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } if self.shared.capabilities.blocks_max == 0 => {
+                return Err(PostError::Blocks);
+            }
             _ => {}
         }
         let target = self.target_of(to)?;

@@ -171,7 +171,7 @@ fn perform(
             set(memory, &spans[0], &left[..bytes]);
             return (found, None);
         }
-        Operation::Sized(_) => unreachable!("none is generated"),
+        Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => unreachable!("none is generated"),
     }
     (0, None)
 }
@@ -217,6 +217,6 @@ fn spans(layout: AddressLayout, operation: &Operation<'_>) -> Vec<Span> {
         Operation::Get { from, to } => vec![span(from, to.bytes() as u64, false)],
         Operation::Copy { from, to, bytes } => vec![span(from, bytes, false), span(to, bytes, true)],
         Operation::Atomic { at, width, .. } => vec![span(at, width.bytes(), true)],
-        Operation::Sized(_) => unreachable!("none is generated"),
+        Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => unreachable!("none is generated"),
     }
 }

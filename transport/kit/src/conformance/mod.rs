@@ -15,6 +15,7 @@
 //! | T10 waking | [`wake`] |
 //! | T11 atomic | [`atomic`] |
 //! | T12 sizes | [`transfer`] |
+//! | T13 blocks | [`blocks`] |
 //!
 //! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
@@ -28,6 +29,7 @@ use pelago_memory::Cells;
 use pelago_platform::Transport;
 
 pub mod atomic;
+pub mod blocks;
 pub mod bounds;
 pub mod connect;
 pub mod device;
@@ -150,6 +152,11 @@ macro_rules! conformance {
                 generated {
                     operations_agree_with_an_oracle
                 }
+                blocks {
+                    blocks_are_one_operation_where_they_say
+                    all_blocks_are_reached_or_none
+                    lists_are_as_long_as_they_say
+                }
                 fence {
                     later_effects_are_not_seen_without_earlier
                     reads_before_find_what_was_there
@@ -191,7 +198,7 @@ mod tests {
             ($($file:literal)+) => { [$(include_str!($file)),+].concat() };
         }
         let all = files! {
-            "atomic.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
+            "atomic.rs" "blocks.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
             "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
         };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());

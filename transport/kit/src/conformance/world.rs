@@ -234,6 +234,13 @@ impl<F: Fixture> World<F> {
         *self.transport(rank).network().capabilities()
     }
 
+    /// The most blocks of a list that go from one rank to another as one operation.
+    pub(super) fn blocks_max(&mut self, from: Rank, to: Rank) -> usize {
+        let network = self.transport(from).network();
+        let rail = network.rail_to(to);
+        network.rails()[rail.number()].blocks_max
+    }
+
     /// What was posted takes effect before what is posted next.
     pub(super) fn fence(&mut self, from: Rank, to: Rank) {
         self.fences.insert((from, to));

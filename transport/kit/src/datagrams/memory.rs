@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Width};
-use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions};
+use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Shape, Width};
+use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions, copy_strided, write_strided};
 use pelago_platform::RegisterError;
 use pelago_protocol::{Denied, Memory};
 
@@ -98,6 +98,42 @@ impl Memory for RankMemory {
         let target = self.find(to, bytes.len() as u64, false)?;
         self.touched = true;
         target.write(bytes).map_err(failed)
+    }
+
+    fn read_row(&self, from: GlobalAddress, row: Shape, into: &mut [u8]) -> Result<(), Denied> {
+        match self.find(from, row.extent().map_err(|_| Denied::Outside)?, true)? {
+            Region::Host(cells) => copy_strided(cells, row, Cells::from_mut(into), row.packed()),
+            device @ Region::Device(_) => {
+                for (offset, block) in row.offsets().zip(into.chunks_mut(row.block as usize)) {
+                    device.part(offset, row.block).expect(INSIDE).read(block).map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_row(&mut self, to: GlobalAddress, row: Shape, bytes: &[u8]) -> Result<(), Denied> {
+        let target = self.find(to, row.extent().map_err(|_| Denied::Outside)?, false)?;
+        self.touched = true;
+        match target {
+            Region::Host(cells) => write_strided(bytes, row.packed(), cells, row),
+            device @ Region::Device(_) => {
+                for (offset, block) in row.offsets().zip(bytes.chunks(row.block as usize)) {
+                    device.part(offset, row.block).expect(INSIDE).write(block).map_err(failed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_local_row(&self, from: &Cells<'static>, offset: u64, row: Shape, into: &mut [u8]) {
+        let cells = row.extent().ok().and_then(|extent| from.part(offset, extent)).expect(INSIDE);
+        copy_strided(cells, row, Cells::from_mut(into), row.packed());
+    }
+
+    fn write_local_row(&mut self, to: &Cells<'static>, offset: u64, row: Shape, bytes: &[u8]) {
+        let cells = row.extent().ok().and_then(|extent| to.part(offset, extent)).expect(INSIDE);
+        write_strided(bytes, row.packed(), cells, row);
     }
 
     fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)> {

@@ -11,7 +11,9 @@ use pelago_base::GlobalAddress;
 use pelago_memory::Cells;
 use pelago_platform::limits::COMPLETIONS_MAX;
 use pelago_platform::{Completion, Operation, PostError, Token};
-use pelago_protocol::{Conversations, INJECT_SIZE, Request};
+use pelago_protocol::{Conversations, INJECT_SIZE, LIST_BLOCKS_MAX, Request};
+
+use crate::captured::check_blocks;
 
 pub use memory::RankMemory;
 
@@ -30,7 +32,8 @@ pub fn admit(conversations: &RankConversations) -> Result<(), PostError> {
 /// What the protocol is asked for an operation.
 ///
 /// # Errors
-/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Sizes`]: the operation has no bytes.
+/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Sizes`]: the operation has no bytes;
+/// [`PostError::Blocks`]: the two ends of blocks differ, blocks of a shape overlap, or a list has more than [`LIST_BLOCKS_MAX`].
 #[inline]
 pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, PostError> {
     Ok(match operation {
@@ -38,6 +41,14 @@ pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, 
         Operation::Write { to, bytes } => Request::Write { to, bytes },
         Operation::Put { from, to } => Request::Put { from, to, bytes: from.bytes() as u64 },
         Operation::Get { from, to } => Request::Get { from, to, bytes: to.bytes() as u64 },
+        Operation::PutBlocks { from, from_shape, to, blocks } => {
+            check_blocks(from, from_shape, blocks, LIST_BLOCKS_MAX)?;
+            Request::PutBlocks { from, from_shape, to, blocks }
+        }
+        Operation::GetBlocks { from, blocks, to, to_shape } => {
+            check_blocks(to, to_shape, blocks, LIST_BLOCKS_MAX)?;
+            Request::GetBlocks { from, blocks, to, to_shape }
+        }
         Operation::Copy { from, to, bytes } => Request::Copy { from, to, bytes },
         Operation::Atomic { at, width, operator, operand } => Request::Atomic { at, width, operator, operand },
         Operation::Sized(_) => return Err(PostError::Sizes),

@@ -62,8 +62,11 @@ impl<T: Transport> Transport for Count<T> {
         token: Token,
     ) -> Result<(), PostError> {
         let event = match operation {
-            Operation::Write { .. } | Operation::Put { .. } | Operation::Sized(Transfer::Put { .. }) => Event::PutPosted,
-            Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) => Event::GetPosted,
+            Operation::Write { .. }
+            | Operation::Put { .. }
+            | Operation::PutBlocks { .. }
+            | Operation::Sized(Transfer::Put { .. }) => Event::PutPosted,
+            Operation::Get { .. } | Operation::GetBlocks { .. } | Operation::Sized(Transfer::Get { .. }) => Event::GetPosted,
             Operation::Copy { .. } | Operation::Sized(Transfer::Copy { .. }) => Event::CopyPosted,
             Operation::Atomic { .. } => Event::AtomicPosted,
         };

@@ -9,7 +9,7 @@ use pelago_platform::{
     Registry, Token, Transport, TwoSided,
 };
 
-use crate::captured::{Captured, Work, length};
+use crate::captured::{Captured, Work, check_blocks, length};
 
 /// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
 const HELD_MAX: usize = 64;
@@ -289,6 +289,13 @@ impl<T: Transport> Transport for Fault<T> {
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
             operation if length(&operation) > self.capabilities.message_bytes_max => {
                 return Err(PostError::TooLong(length(&operation) as usize));
+            }
+            Operation::PutBlocks { from: local, from_shape: shape, blocks, .. }
+            | Operation::GetBlocks { to: local, to_shape: shape, blocks, .. } => {
+                match self.rails.iter().map(|rail| rail.blocks_max).max() {
+                    None | Some(0) => return Err(PostError::Blocks),
+                    Some(blocks_max) => check_blocks(local, shape, blocks, blocks_max)?,
+                }
             }
             _ => {}
         }

@@ -64,6 +64,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
         let data_bytes_max = node.data_bytes_max.max(all.data_bytes_max);
         let limited = |rail: &Capabilities| Capabilities { inject_size, message_bytes_max, data_bytes_max, ..*rail };
         let capabilities = Capabilities {
+            blocks_max: node.blocks_max.min(all.blocks_max),
             atomics: node.atomics.and(all.atomics),
             ordering: node.ordering.min(all.ordering),
             wakes_target: node.wakes_target && all.wakes_target,

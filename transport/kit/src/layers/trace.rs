@@ -125,6 +125,12 @@ impl fmt::Display for Shown<'_> {
             Operation::Write { to, bytes } => write!(f, "write {} bytes to {:#x}", bytes.len(), to.bits()),
             Operation::Put { from, to } => write!(f, "put {} bytes to {:#x}", from.bytes(), to.bits()),
             Operation::Get { from, to } => write!(f, "get {} bytes from {:#x}", to.bytes(), from.bits()),
+            Operation::PutBlocks { to, blocks, .. } => {
+                write!(f, "put {} bytes to blocks at {:#x}", blocks.bytes().unwrap_or(u64::MAX), to.bits())
+            }
+            Operation::GetBlocks { from, blocks, .. } => {
+                write!(f, "get {} bytes from blocks at {:#x}", blocks.bytes().unwrap_or(u64::MAX), from.bits())
+            }
             Operation::Copy { from, to, bytes } => write!(f, "copy {bytes} bytes from {:#x} to {:#x}", from.bits(), to.bits()),
             Operation::Atomic { at, width, operator, operand } => {
                 write!(f, "{operator:?} of {} bytes at {:#x} with {operand:#x}", width.bytes(), at.bits())

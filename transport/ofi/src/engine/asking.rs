@@ -25,6 +25,7 @@ impl Engine {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
             Operation::Put { from: local, .. } | Operation::Get { to: local, .. } => local.bytes() as u64,
             Operation::Copy { bytes, .. } => bytes,
             Operation::Write { .. } | Operation::Atomic { .. } => 0,
@@ -44,6 +45,7 @@ impl Engine {
             Operation::Copy { from, to, bytes } => (What::Copy { from, to, bytes }, &[][..]),
             Operation::Atomic { at, width, operator, operand } => (What::Atomic { at, width, operator, operand }, &[][..]),
             Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
         };
         let key = self.operations.insert(Posted {
             what,

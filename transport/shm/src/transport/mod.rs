@@ -236,6 +236,7 @@ impl Transport for Shm {
             Operation::Get { from, to } => self.copy(token, CopyEnd::Global(from), CopyEnd::Local(to), to.bytes() as u64),
             Operation::Copy { from, to, bytes } => self.copy(token, CopyEnd::Global(from), CopyEnd::Global(to), bytes),
             Operation::Sized(_) => return Err(PostError::Sizes),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
             Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
         }
         Ok(())

@@ -193,6 +193,7 @@ impl Engine {
     pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let after = self.still(terms.after)?;
         let task = self.striped(shared, terms.rail, task).in_messages(self.message_bytes_max);
+        let task = self.together(shared, terms.rail, task);
         let mut record = self.record_of(shared, task, audience, terms.rail)?;
         record.on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
         self.may_be_on_all_rails |= record.on_all_rails;

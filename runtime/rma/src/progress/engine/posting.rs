@@ -86,10 +86,13 @@ impl Engine {
             if record.out == PIECES_IN_FLIGHT_MAX {
                 return false;
             }
-            let Some(task) = &mut record.task else { return true };
-            let ((operation, at, rail), peer) = (task.piece(record.posted), record.peers[0]);
+            // Shapes and lists are read where the task keeps them.
+            let (Some(mut task), posted, peer) = (record.task.take(), record.posted, record.peers[0]) else { return true };
+            let (operation, at, rail) = task.piece(posted);
             let rail = rail.or_else(|| self.peers.get(peer).route.rail());
-            match self.post_piece(shared, operation, at, rail, Token(id)) {
+            let offered = self.post_piece(shared, operation, at, rail, Token(id));
+            self.records[self.order.place_of(id)].task = Some(task);
+            match offered {
                 Ok(true) => {
                     let record = self.record_mut(id).expect("operations end when their pieces have completed");
                     record.posted += 1;
@@ -228,6 +231,21 @@ impl Engine {
         task.striped(striping, &rails, self.message_bytes_max)
     }
 
+    /// The operation with all its blocks together, if it has some that the rail to their rank takes so.
+    pub(super) fn together(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
+        let addresses = shared.reach.addresses();
+        if !task.has_blocks(addresses, self.message_bytes_max) || rail.is_some_and(|rail| self.is_all_rails(rail)) {
+            return task;
+        }
+        let Some(rank) = task.ranks(addresses)[0].filter(|rank| rank.number() < shared.size) else { return task };
+        let blocks_max = self.port.with(|transport| {
+            let network = transport.network();
+            let rail = rail.unwrap_or_else(|| network.rail_to(rank));
+            network.rails().get(rail.number()).map_or(0, |rail| rail.blocks_max)
+        });
+        if blocks_max == 0 { task } else { task.together(blocks_max) }
+    }
+
     /// The route to a rank by a rail; if bytes are copied from there to another, one that leads to both.
     pub(super) fn route(&mut self, shared: &Shared, rank: Rank, other: Option<Rank>, rail: Option<Rail>) -> Result<Route> {
         let route = self.route_by(shared, rank, rail)?;
@@ -303,7 +321,10 @@ impl Engine {
 fn is_written(operation: &Operation<'_>) -> bool {
     let only_reads = matches!(
         operation,
-        Operation::Get { .. } | Operation::Sized(Transfer::Get { .. }) | Operation::Atomic { operator: AtomicOperator::Load, .. }
+        Operation::Get { .. }
+            | Operation::GetBlocks { .. }
+            | Operation::Sized(Transfer::Get { .. })
+            | Operation::Atomic { operator: AtomicOperator::Load, .. }
     );
     !only_reads
 }

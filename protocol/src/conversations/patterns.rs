@@ -1,0 +1,290 @@
+//! Operations whose bytes are not contiguous: which bytes of memory travel, and how much of it a datagram takes.
+//!
+//! The bytes of an operation are numbered as they travel, one block after another. A piece is a range of these numbers: each end finds its own
+//! blocks of it, so that a datagram stands for itself, whatever has come of the others.
+
+use std::ops::Range;
+
+use pelago_base::{Block, Blocks, GlobalAddress, Shape, ShapeError};
+
+use crate::memory::{Denied, Memory, further};
+use crate::peer::waiting::Ask;
+use crate::wire::blocks::{Writer, block_bytes, number_bytes, shape_bytes};
+use crate::wire::{BlockList, LIST_HEAD_BYTES_MAX, PIECE_BYTES, get_list, put_list, put_shape};
+
+/// Bytes of the head of a piece of a put to a shape besides the shape and the place of the piece.
+const SHAPE_HEAD_BYTES: usize = 9;
+
+/// Which bytes of memory travel one after another; their places count from the lowest of them.
+pub(crate) enum Pattern {
+    Shape(Shape),
+    List(List),
+}
+
+/// Blocks of any length at any place.
+pub(crate) struct List {
+    /// Each block that is not empty, and the number of the byte past its last.
+    blocks: Box<[(Block, u64)]>,
+    extent: u64,
+}
+
+/// A put of which an end is not contiguous.
+pub(crate) struct PutBlocks {
+    /// The bytes of this rank.
+    pub(crate) here: Pattern,
+    pub(crate) there: There,
+}
+
+/// Where the bytes of a put go.
+pub(crate) enum There {
+    /// To memory of the peer.
+    Blocks(Pattern),
+    /// To the operation that asked for them, from this byte of it on.
+    Answer(u64),
+}
+
+/// A get of which an end is not contiguous.
+pub(crate) struct GetBlocks {
+    /// The bytes of this rank.
+    pub(crate) here: Shape,
+    /// The list that is to be asked for, and how many of its blocks have been.
+    pub(crate) asked: Option<(List, usize)>,
+}
+
+impl Pattern {
+    /// The blocks that begin at `start`, and where the lowest of them begins.
+    ///
+    /// # Errors
+    /// They have more bytes, or reach further, than numbers of 64 bits.
+    pub(crate) fn new(start: GlobalAddress, blocks: Blocks<'_>) -> Result<(GlobalAddress, Self), ShapeError> {
+        blocks.bytes()?;
+        let envelope = blocks.envelope()?;
+        let pattern = match blocks {
+            Blocks::Shape(shape) => Self::Shape(shape.canonical()),
+            Blocks::List(list) => {
+                let list = list.iter().map(|block| Block { offset: block.offset - envelope.start, ..*block });
+                Self::List(List::new(list, envelope.end - envelope.start))
+            }
+        };
+        Ok((further(start, envelope.start), pattern))
+    }
+
+    /// A list that a peer sent.
+    pub(crate) fn of_list(list: BlockList<'_>) -> Self {
+        Self::List(List::new(list.blocks(), list.extent))
+    }
+
+    fn listed(&self) -> usize {
+        if let Self::List(list) = self { list.blocks.len() } else { 0 }
+    }
+
+    /// The blocks of some of the bytes: where each row of them begins, and which.
+    pub(crate) fn rows(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Shape)> {
+        let (shape, list) = match self {
+            Self::Shape(shape) => (Some(shape.rows(range)), None),
+            Self::List(list) => (None, Some(list.parts(range))),
+        };
+        let blocks = list.into_iter().flatten().map(|block| (block.offset, Shape::contiguous(block.bytes)));
+        shape.into_iter().flatten().chain(blocks)
+    }
+
+    /// Reads some of the bytes of registered memory that begin at `start`.
+    pub(crate) fn read<M: Memory>(&self, memory: &M, start: GlobalAddress, from: u64, into: &mut [u8]) -> Result<(), Denied> {
+        let mut rest = into;
+        for (offset, row) in self.rows(from..from + rest.len() as u64) {
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(row_bytes(&row));
+            memory.read_row(further(start, offset), row, part)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Reads some of the bytes of local memory.
+    pub(crate) fn read_local<M: Memory>(&self, memory: &M, local: &M::Local, from: u64, into: &mut [u8]) {
+        let mut rest = into;
+        for (offset, row) in self.rows(from..from + rest.len() as u64) {
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(row_bytes(&row));
+            memory.read_local_row(local, offset, row, part);
+            rest = others;
+        }
+    }
+}
+
+impl List {
+    fn new(blocks: impl Iterator<Item = Block>, extent: u64) -> Self {
+        let mut end = 0;
+        let blocks = blocks.filter(|block| block.bytes > 0).map(|block| {
+            end += block.bytes;
+            (block, end)
+        });
+        Self { blocks: blocks.collect(), extent }
+    }
+
+    /// The first block that ends past a byte.
+    fn block_of(&self, byte: u64) -> usize {
+        self.blocks.partition_point(|&(_, end)| end <= byte)
+    }
+
+    /// The blocks of some of the bytes, the first and the last of which may be parts of blocks.
+    fn parts(&self, range: Range<u64>) -> impl Iterator<Item = Block> {
+        let first = self.block_of(range.start);
+        let parts = self.blocks[first..].iter().take_while({
+            let end = range.end;
+            move |&&(block, past)| past - block.bytes < end
+        });
+        parts.map(move |&(block, past)| {
+            let start = past - block.bytes;
+            let skipped = range.start.saturating_sub(start);
+            Block { offset: block.offset + skipped, bytes: past.min(range.end) - start - skipped }
+        })
+    }
+
+    /// How many bytes from `next` on fit into a piece of `room` bytes, and the bytes of its head.
+    fn fit(&self, next: u64, room: usize) -> (usize, u64) {
+        let (mut head, mut bytes, mut previous) = (LIST_HEAD_BYTES_MAX, 0_u64, 0);
+        let end = self.blocks.last().map_or(0, |&(_, end)| end);
+        for part in self.parts(next..end) {
+            let left = room.saturating_sub(head + bytes as usize);
+            let whole = block_bytes(part, previous);
+            if left < whole + 1 {
+                break;
+            }
+            // A shorter block takes no more room for its length.
+            let taken = part.bytes.min((left - whole) as u64);
+            head += block_bytes(Block { bytes: taken, ..part }, previous);
+            (bytes, previous) = (bytes + taken, part.offset + taken);
+            if taken < part.bytes {
+                break;
+            }
+        }
+        (self.put_head_bytes(next..next + bytes), bytes)
+    }
+
+    /// Bytes of the head of a put's piece.
+    fn put_head_bytes(&self, range: Range<u64>) -> usize {
+        let (mut bytes, mut previous, mut count) = (9 + number_bytes(self.extent), 0, 0);
+        for part in self.parts(range) {
+            bytes += block_bytes(part, previous);
+            (previous, count) = (part.offset + part.bytes, count + 1);
+        }
+        bytes + number_bytes(count)
+    }
+
+    fn write_put(&self, writer: &mut Writer<'_>, to: GlobalAddress, range: Range<u64>) {
+        put_list(writer, to, self.extent, self.parts(range.clone()).count() as u64);
+        write_blocks(writer, self.parts(range));
+    }
+}
+
+impl PutBlocks {
+    pub(crate) fn listed(&self) -> usize {
+        let there = if let There::Blocks(there) = &self.there { there.listed() } else { 0 };
+        self.here.listed() + there
+    }
+
+    /// How many bytes from `next` on fit into a piece of `room` bytes, head included, of those that are left; and how many bytes that head
+    /// takes.
+    pub(crate) fn fit(&self, next: u64, left: u64, room: usize) -> (usize, u64) {
+        match &self.there {
+            There::Answer(_) => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
+            There::Blocks(Pattern::List(list)) => list.fit(next, room),
+            There::Blocks(Pattern::Shape(shape)) => {
+                let head = SHAPE_HEAD_BYTES + number_bytes(next) + shape_bytes(shape);
+                let most = room.saturating_sub(head) as u64;
+                // Blocks that fit whole are not cut.
+                let whole = if shape.block <= most { most - (next + most) % shape.block.max(1) } else { most };
+                (head, left.min(whole))
+            }
+        }
+    }
+
+    /// Writes the head of a piece of a put to a peer's memory.
+    pub(crate) fn write_head(&self, to: GlobalAddress, range: Range<u64>, head: &mut [u8]) {
+        let writer = &mut Writer::new(head);
+        match &self.there {
+            There::Blocks(Pattern::Shape(shape)) => put_shape(writer, to, shape, range.start),
+            There::Blocks(Pattern::List(list)) => list.write_put(writer, to, range),
+            There::Answer(_) => {}
+        }
+    }
+}
+
+impl GetBlocks {
+    pub(crate) fn listed(&self) -> usize {
+        self.asked.as_ref().map_or(0, |(list, _)| list.blocks.len())
+    }
+
+    /// Takes as many blocks as a request of `room` bytes holds: the number of the first, how many, and the bytes of the request. Whether
+    /// others are left to be asked for.
+    pub(crate) fn ask(&mut self, room: usize) -> Option<(Ask, bool)> {
+        let (list, next) = self.asked.as_mut()?;
+        let (first, mut head, mut previous) = (*next, LIST_HEAD_BYTES_MAX, 0);
+        for &(block, _) in &list.blocks[first..] {
+            let bytes = block_bytes(block, previous);
+            if head + bytes > room {
+                break;
+            }
+            (head, previous, *next) = (head + bytes, block.offset + block.bytes, *next + 1);
+        }
+        let count = *next - first;
+        let offset = list.blocks[..first].last().map_or(0, |&(_, end)| end);
+        let fixed = LIST_HEAD_BYTES_MAX - 13 - number_bytes(offset) - number_bytes(list.extent) - number_bytes(count as u64);
+        let ask = Ask { first: first as u32, count: count as u32, bytes: (head - fixed) as u16 };
+        Some((ask, *next < list.blocks.len()))
+    }
+
+    /// Writes a request for blocks.
+    pub(crate) fn write_ask(&self, operation: u32, from: GlobalAddress, ask: Ask, into: &mut [u8]) {
+        let Some((list, _)) = &self.asked else { return };
+        let (first, count) = (ask.first as usize, ask.count as usize);
+        let offset = list.blocks[..first].last().map_or(0, |&(_, end)| end);
+        let writer = &mut Writer::new(into);
+        get_list(writer, (operation, offset), from, list.extent, count as u64);
+        write_blocks(writer, list.blocks[first..first + count].iter().map(|&(block, _)| block));
+    }
+}
+
+/// Writes to the blocks of a shape, from byte `offset` of them on; nothing unless all of the shape may be written.
+pub(crate) fn write_shape<M: Memory>(
+    memory: &mut M,
+    to: GlobalAddress,
+    shape: &Shape,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), Denied> {
+    let (all, extent) = (shape.bytes().map_err(|_| Denied::Outside)?, shape.extent().map_err(|_| Denied::Outside)?);
+    let end = offset.checked_add(bytes.len() as u64).filter(|&end| end <= all).ok_or(Denied::Outside)?;
+    memory.check(to, extent)?;
+    let mut rest = bytes;
+    for (at, row) in shape.rows(offset..end) {
+        let (part, others) = rest.split_at(row_bytes(&row));
+        memory.write_row(further(to, at), row, part)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Writes to the blocks of a list; nothing unless all of its extent may be written.
+pub(crate) fn write_list<M: Memory>(memory: &mut M, to: GlobalAddress, list: BlockList<'_>, bytes: &[u8]) -> Result<(), Denied> {
+    memory.check(to, list.extent)?;
+    let mut rest = bytes;
+    for block in list.blocks() {
+        let (part, others) = rest.split_at(block.bytes as usize);
+        memory.write(further(to, block.offset), part)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+fn write_blocks(writer: &mut Writer<'_>, blocks: impl Iterator<Item = Block>) {
+    let mut previous = 0;
+    for block in blocks {
+        writer.block(block, previous);
+        previous = block.offset + block.bytes;
+    }
+}
+
+/// Bytes of a row, which were counted before.
+pub(crate) fn row_bytes(row: &Shape) -> usize {
+    (row.block * row.counts[2]) as usize
+}

@@ -1,0 +1,237 @@
+//! Shapes and lists of blocks as they travel: numbers of seven bits a byte, lowest first, so that short distances take little room.
+
+use pelago_base::{Block, Shape};
+
+use super::Reader;
+
+/// Bytes of a shape at most: how many dimensions it has, the length of a block, and for each dimension a count and a stride.
+pub(crate) const SHAPE_BYTES_MAX: usize = 1 + NUMBER_BYTES_MAX * 7;
+
+/// Bytes of a number of 64 bits at most.
+pub(crate) const NUMBER_BYTES_MAX: usize = 10;
+
+/// A place to write a head to, from its start on.
+pub(crate) struct Writer<'a> {
+    into: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes from the start of `into` on.
+    pub(crate) fn new(into: &'a mut [u8]) -> Self {
+        Self { into, at: 0 }
+    }
+
+    /// How many bytes were written.
+    pub(crate) fn written(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.into[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    pub(crate) fn number(&mut self, mut number: u64) {
+        while number >= 128 {
+            self.bytes(&[number as u8 | 128]);
+            number >>= 7;
+        }
+        self.bytes(&[number as u8]);
+    }
+
+    pub(crate) fn shape(&mut self, shape: &Shape) {
+        let used = shape.counts.iter().position(|&count| count != 1).map_or(0, |first| 3 - first);
+        self.bytes(&[used as u8]);
+        self.number(shape.block);
+        for (count, stride) in shape.counts.iter().zip(shape.strides).skip(3 - used) {
+            self.number(*count);
+            self.number(stride);
+        }
+    }
+
+    /// A block, of which the one before ends at `previous`.
+    pub(crate) fn block(&mut self, block: Block, previous: u64) {
+        self.number(zigzag(block.offset.wrapping_sub(previous)));
+        self.number(block.bytes);
+    }
+}
+
+/// Bytes that a number takes.
+pub(crate) const fn number_bytes(number: u64) -> usize {
+    match u64::BITS - number.leading_zeros() {
+        0 => 1,
+        bits => bits.div_ceil(7) as usize,
+    }
+}
+
+/// Bytes that a block takes, of which the one before ends at `previous`.
+pub(crate) const fn block_bytes(block: Block, previous: u64) -> usize {
+    number_bytes(zigzag(block.offset.wrapping_sub(previous))) + number_bytes(block.bytes)
+}
+
+/// Bytes that a shape takes.
+pub(crate) fn shape_bytes(shape: &Shape) -> usize {
+    let mut room = [0; SHAPE_BYTES_MAX];
+    let mut writer = Writer::new(&mut room);
+    writer.shape(shape);
+    writer.written()
+}
+
+/// A number as the writer writes it; `None` if it is cut or has more than 64 bits.
+pub(crate) fn number(reader: &mut Reader<'_>) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let byte = reader.u8()?;
+        let bits = u64::from(byte & 127);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        number |= bits << shift;
+        if byte < 128 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// A shape whose last byte has a number of 64 bits; `None` if it is no such.
+pub(crate) fn shape(reader: &mut Reader<'_>) -> Option<Shape> {
+    let used = usize::from(reader.u8()?);
+    let mut shape = Shape::contiguous(number(reader)?);
+    for dimension in 3_usize.checked_sub(used)?..3 {
+        (shape.counts[dimension], shape.strides[dimension]) = (number(reader)?, number(reader)?);
+    }
+    shape.extent().ok().map(|_| shape)
+}
+
+/// The blocks of a list as they came, all inside `extent` bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockList<'a> {
+    count: u64,
+    encoded: &'a [u8],
+    /// From where addresses count to past the last byte that any block may reach.
+    pub(crate) extent: u64,
+    /// Bytes of all blocks.
+    pub(crate) bytes: u64,
+}
+
+impl<'a> BlockList<'a> {
+    /// The list at the front; `None` unless it is whole and every block lies inside its extent.
+    pub(crate) fn parse(reader: &mut Reader<'a>) -> Option<Self> {
+        let (extent, count) = (number(reader)?, number(reader)?);
+        let all = reader.0;
+        let (mut previous, mut bytes) = (0, 0_u64);
+        for _ in 0..count {
+            let block = parse_block(reader, previous)?;
+            previous = block.offset.checked_add(block.bytes).filter(|&end| end <= extent)?;
+            bytes = bytes.checked_add(block.bytes)?;
+        }
+        Some(Self { count, encoded: &all[..all.len() - reader.0.len()], extent, bytes })
+    }
+
+    /// How many blocks.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The blocks, in order.
+    pub(crate) fn blocks(self) -> impl Iterator<Item = Block> + use<'a> {
+        let (mut reader, mut previous) = (Reader(self.encoded), 0);
+        (0..self.count).map_while(move |_| {
+            let block = parse_block(&mut reader, previous)?;
+            previous = block.offset + block.bytes;
+            Some(block)
+        })
+    }
+}
+
+fn parse_block(reader: &mut Reader<'_>, previous: u64) -> Option<Block> {
+    let distance = number(reader)?;
+    let offset = previous.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+    Some(Block { offset, bytes: number(reader)? })
+}
+
+/// A distance of either sign as a number that is small if the distance is.
+const fn zigzag(distance: u64) -> u64 {
+    distance << 1 ^ (distance as i64 >> 63) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
+        let mut room = [0; 4096];
+        let mut writer = Writer::new(&mut room);
+        write(&mut writer);
+        let length = writer.written();
+        room[..length].to_vec()
+    }
+
+    fn list(extent: u64, blocks: &[Block]) -> Vec<u8> {
+        written(|writer| {
+            writer.number(extent);
+            writer.number(blocks.len() as u64);
+            let mut previous = 0;
+            for &block in blocks {
+                writer.block(block, previous);
+                previous = block.offset + block.bytes;
+            }
+        })
+    }
+
+    #[test]
+    fn numbers_survive_the_wire() {
+        for value in (0..64).flat_map(|bit| [1 << bit, (1 << bit) - 1, u64::MAX >> bit]) {
+            let bytes = written(|writer| writer.number(value));
+            assert_eq!(bytes.len(), number_bytes(value), "{value}");
+            let mut reader = Reader(&bytes);
+            assert_eq!((number(&mut reader), reader.0.len()), (Some(value), 0));
+            assert_eq!(number(&mut Reader(&bytes[..bytes.len() - 1])), None);
+        }
+        assert_eq!(number(&mut Reader(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2])), None, "65 bits");
+        assert_eq!(number(&mut Reader(&[0x80; 20])), None);
+    }
+
+    #[test]
+    fn shapes_survive_the_wire() {
+        for sent in [
+            Shape::contiguous(7),
+            Shape::strided(1 << 20, 8, 1 << 11),
+            Shape { block: 3, counts: [4, 1, 9], strides: [900, 0, 30] },
+            Shape { block: 8, counts: [1, 300, 300], strides: [0, 720_000, 2_400] },
+            Shape { block: 1, counts: [0, 2, 3], strides: [u64::MAX; 3] },
+        ] {
+            let bytes = written(|writer| writer.shape(&sent));
+            assert!(bytes.len() == shape_bytes(&sent) && bytes.len() <= SHAPE_BYTES_MAX);
+            let mut reader = Reader(&bytes);
+            assert_eq!((shape(&mut reader), reader.0.len()), (Some(sent), 0));
+            (0..bytes.len()).for_each(|length| assert_eq!(shape(&mut Reader(&bytes[..length])), None));
+        }
+        let past_all = Shape::strided(u64::MAX, 8, u64::MAX);
+        assert_eq!(shape(&mut Reader(&written(|writer| writer.shape(&past_all)))), None);
+        assert_eq!(shape(&mut Reader(&[4, 1, 1, 1, 1, 1, 1, 1, 1, 1])), None, "four dimensions");
+    }
+
+    #[test]
+    fn lists_survive_the_wire_and_stay_inside_their_extent() {
+        let blocks = [(80, 8), (0, 1), (1, 3), (92, 8), (92, 8), (50, 0)].map(|(offset, bytes)| Block { offset, bytes });
+        let bytes = list(100, &blocks);
+        let mut reader = Reader(&bytes);
+        let parsed = BlockList::parse(&mut reader).unwrap();
+        assert_eq!((parsed.count(), parsed.bytes, parsed.extent, reader.0.len()), (6, 28, 100, 0));
+        assert_eq!(parsed.blocks().collect::<Vec<_>>(), blocks);
+        let lengths: usize = blocks
+            .iter()
+            .scan(0, |previous, &block| Some(block_bytes(block, std::mem::replace(previous, block.offset + block.bytes))))
+            .sum();
+        assert_eq!(bytes.len(), 2 + lengths);
+        (0..bytes.len()).for_each(|length| assert_eq!(BlockList::parse(&mut Reader(&bytes[..length])), None));
+        assert_eq!(BlockList::parse(&mut Reader(&list(99, &blocks))), None, "a block reaches past the end");
+        let below = written(|writer| [8, 1, 1, 1].into_iter().for_each(|value| writer.number(value)));
+        assert_eq!(BlockList::parse(&mut Reader(&below)), None, "a block begins before the start");
+        let many = written(|writer| [u64::MAX, u64::MAX].into_iter().for_each(|value| writer.number(value)));
+        assert_eq!(BlockList::parse(&mut Reader(&many)), None, "what is counted is not there");
+    }
+}

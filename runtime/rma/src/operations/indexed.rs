@@ -1,0 +1,97 @@
+//! Values at places of their own in the memory of one rank.
+
+use pelago_memory::{Cells, Pod};
+use zerocopy::IntoBytes;
+
+use crate::buffer::Buffer;
+use crate::limits::INDEXED_VALUES_MAX;
+use crate::progress::places::Places;
+use crate::progress::record::{Audience, Terms};
+use crate::progress::task::Task;
+use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
+
+impl Context {
+    /// Writes `values[i]` to the element at place `places[i]` counted from `to` on, for each `i`. Values and places may be reused as soon as the call
+    /// returns. If a place occurs twice, either of its values is there at the end.
+    ///
+    /// All places lie in one heap or registered region, as those of a slice do.
+    ///
+    /// Cost: mapped target: a copy of each value. Other targets: the values are copied once more. Where the transport takes lists of blocks, one operation
+    /// for up to [`blocks_max`](pelago_platform::Capabilities::blocks_max) of them: over UDP four bytes or so for each place besides the
+    /// values, in as few datagrams as hold them. Elsewhere one operation for each value. As [`put_strided`](Self::put_strided), of which
+    /// this is the irregular form; MPI has it as indexed datatypes, SHMEM as `ibput`.
+    ///
+    /// # Errors
+    /// There are not as many values as places; the job is at fault while the call waits for room. A place that leads nowhere is reported by
+    /// the handle or `quiet`: then no value of its operation was written.
+    ///
+    /// ```
+    /// # use pelago_rma::{Context, GlobalPtr, Result};
+    /// # fn example(context: &Context, column: GlobalPtr<f64>) -> Result<[f64; 2]> {
+    /// context.put_indexed(column, &[70, 3, 41], &[0.5, 1.5, 2.5])?.wait()?;
+    /// let mut found = [0.0; 2];
+    /// context.get_indexed(column, &[41, 70], &mut found)?;      // 2.5 and 0.5
+    /// # Ok(found)
+    /// # }
+    /// ```
+    pub fn put_indexed<T: Pod>(&self, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'_>> {
+        self.put_indexed_after(Terms::FREE, to, places, values)
+    }
+
+    /// Reads the element at place `places[i]` counted from `from` on into `into[i]`, for each `i`. A place may occur as often as it likes.
+    ///
+    /// All places lie in one heap or registered region, as those of a slice do.
+    ///
+    /// Cost: mapped source: a copy of each value. Other sources: as of [`put_indexed`](Self::put_indexed); the answer holds the values alone, and
+    /// takes one more copy.
+    ///
+    /// # Errors
+    /// There are not as many places as values fit; a place leads nowhere, its rank was lost, or the job is at fault: then `into` may be partly filled.
+    pub fn get_indexed<T: Pod>(&self, from: GlobalPtr<T>, places: &[u64], into: &mut [T]) -> Result<()> {
+        check(places.len(), into.len())?;
+        for (places, into) in places.chunks(INDEXED_VALUES_MAX).zip(into.chunks_mut(INDEXED_VALUES_MAX)) {
+            let buffer = self.spare.borrow_mut().take(size_of_val(into));
+            let mut reading = self.places(from, places, buffer, false)?;
+            if reading.do_mapped(&self.reach) {
+                let mut buffer = reading.into_buffer();
+                Cells::from_mut(into).copy_from(buffer.cells());
+                self.spare.borrow_mut().give(buffer);
+                continue;
+            }
+            self.fetched(Task::Places(Box::new(reading)))?.hand_on(|buffer| buffer.read(into.as_mut_bytes()))?;
+        }
+        Ok(())
+    }
+
+    fn put_indexed_after<T: Pod>(&self, terms: Terms, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'_>> {
+        check(places.len(), values.len())?;
+        if places.len() > INDEXED_VALUES_MAX {
+            return Err(Error::TooMany { what: "values of one indexed put", limit: INDEXED_VALUES_MAX });
+        }
+        let mut writing = self.places(to, places, Buffer::copy_of(values.as_bytes()), true)?;
+        if terms == Terms::FREE && writing.do_mapped(&self.reach) {
+            return Ok(Handle::done());
+        }
+        Ok(Handle::pending(self, self.submit(terms, Task::Places(Box::new(writing)), Audience::Anyone)?))
+    }
+
+    fn places<T: Pod>(&self, start: GlobalPtr<T>, places: &[u64], buffer: Buffer, writes: bool) -> Result<Places> {
+        let places = Places::new(start.address(), places, size_of::<T>() as u64, buffer, writes);
+        places.ok_or(Error::Failed(pelago_platform::Failure::OutOfBounds(start.address())))
+    }
+}
+
+impl<'c> Ordered<'c> {
+    /// As [`Context::put_indexed`].
+    ///
+    /// # Errors
+    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_indexed`].
+    pub fn put_indexed<T: Pod>(&self, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'c>> {
+        let terms = self.pending(to.address())?;
+        self.context().put_indexed_after(terms, to, places, values)
+    }
+}
+
+fn check(places: usize, values: usize) -> Result<()> {
+    if places == values { Ok(()) } else { Err(Error::Invalid("an indexed transfer has as many places as values")) }
+}

@@ -1,0 +1,113 @@
+//! Values that lie at places of their own in the memory of one rank.
+
+use pelago_base::{Block, Blocks, GlobalAddress, Shape};
+use pelago_memory::Reach;
+use pelago_platform::{Operation, Rail};
+
+use crate::buffer::Buffer;
+use crate::progress::task::Span;
+
+/// Values one after another in a buffer, and the place of each.
+pub(crate) struct Places {
+    /// From where places count.
+    start: GlobalAddress,
+    /// Where each value lies, all of one length.
+    places: Box<[Block]>,
+    /// Bytes of each value.
+    value_bytes: u64,
+    buffer: Buffer,
+    writes: bool,
+    /// Values of one operation of the transport. One goes as a put or get.
+    together: usize,
+    /// Those of the operation that is posted next, one after another.
+    packed: Shape,
+    /// From the first byte of all places on.
+    span: Span,
+}
+
+impl Places {
+    /// Writes the buffer's values to their places, or reads them, each of `value_bytes` bytes; `None` if a place is past all memory.
+    pub(crate) fn new(start: GlobalAddress, places: &[u64], value_bytes: u64, buffer: Buffer, writes: bool) -> Option<Self> {
+        let block = |&place: &u64| Some(Block { offset: place.checked_mul(value_bytes)?, bytes: value_bytes });
+        let places = places.iter().map(block).collect::<Option<Box<[_]>>>()?;
+        let envelope = Blocks::List(&places).envelope().ok()?;
+        let address = further(start, envelope.start);
+        let span = Span { address, bytes: envelope.end - envelope.start };
+        Some(Self { start, places, value_bytes, buffer, writes, together: 1, packed: Shape::contiguous(0), span })
+    }
+
+    /// Has up to so many values go by one operation.
+    pub(crate) fn put_together(&mut self, blocks_max: usize) {
+        self.together = blocks_max.max(1);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.buffer.bytes() as u64
+    }
+
+    /// Bytes that are kept: values, and the list of their places.
+    pub(crate) fn captured(&self) -> usize {
+        self.buffer.bytes()
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        self.writes
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
+    /// How many operations of a transport it takes.
+    pub(crate) fn pieces(&self) -> u64 {
+        if self.value_bytes == 0 { 0 } else { self.places.len().div_ceil(self.together) as u64 }
+    }
+
+    /// The `index`-th operation for the transport, and the address whose owner it is posted to.
+    pub(crate) fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
+        let first = index as usize * self.together;
+        let blocks = &self.places[first..self.places.len().min(first + self.together)];
+        let bytes = blocks.len() as u64 * self.value_bytes;
+        let local = self.buffer.lend().part(first as u64 * self.value_bytes, bytes).expect("a buffer holds all values");
+        self.packed = Shape::contiguous(bytes);
+        let at = further(self.start, blocks[0].offset);
+        let operation = match (self.writes, self.together) {
+            (true, 1) => Operation::Put { from: local, to: at },
+            (false, 1) => Operation::Get { from: at, to: local },
+            (true, _) => {
+                Operation::PutBlocks { from: local, from_shape: &self.packed, to: self.start, blocks: Blocks::List(blocks) }
+            }
+            (false, _) => {
+                Operation::GetBlocks { from: self.start, blocks: Blocks::List(blocks), to: local, to_shape: &self.packed }
+            }
+        };
+        (operation, at, None)
+    }
+
+    /// Does all of it and returns `true` if the memory is mapped.
+    pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
+        let Some(target) = reach.cells(self.span.address, self.span.bytes) else { return false };
+        let lowest = self.span.address.bits().wrapping_sub(self.start.bits());
+        let values = self.buffer.cells();
+        for (index, block) in self.places.iter().enumerate() {
+            let inside =
+                (target.part(block.offset - lowest, block.bytes), values.part(index as u64 * self.value_bytes, block.bytes));
+            let (Some(place), Some(value)) = inside else { unreachable!("both hold all values") };
+            if self.writes { place.copy_from(value) } else { value.copy_from(place) }
+        }
+        if self.writes
+            && let Some(bell) = reach.bell(reach.addresses().rank(self.start))
+        {
+            bell.ring();
+        }
+        true
+    }
+
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+}
+
+fn further(address: GlobalAddress, offset: u64) -> GlobalAddress {
+    GlobalAddress::from_bits(address.bits().wrapping_add(offset))
+}
