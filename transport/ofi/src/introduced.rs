@@ -6,6 +6,7 @@
 //!     │ ◀─────────────────────────── record  │
 //!     │ HELLO (fabric) ════════════════════▶ │  from here on as between ranks of one host
 //!     │ get (control), while it is awaited ▶ │  whether it lives is found out by the control transport
+//!     │ put, get … (control), instead ─────▶ │  where the fabric does not lead
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
@@ -33,13 +34,15 @@ pub struct Introduction<C> {
 /// first contact. Its failures are those of peers. Whoever is waited for is looked after by the control transport, which tells whoever made it of
 /// those that are gone.
 ///
-/// All that is posted goes by the fabric. The address is that of the control transport.
+/// What is posted goes by the fabric, or by the control transport where the fabric does not lead, as between hosts whose fabrics differ. Memory is registered
+/// with both. The address is that of the control transport.
 pub struct Introduced<C> {
     ofi: Ofi,
     control: C,
     find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
     layout: AddressLayout,
     address: Address,
+    capabilities: Capabilities,
     /// Memory for answers; that of the questions under way is not here.
     free: Vec<Cells<'static>>,
     asked: BTreeMap<u64, Question>,
@@ -84,7 +87,10 @@ impl<C: Transport> Introduced<C> {
             .and_then(|start| control.memory().register(start, own.into()).map_err(|error| error.to_string()));
         registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
         let address = control.network().address();
+        let longest = control.network().capabilities().message_bytes_max.min(ofi.capabilities().message_bytes_max);
+        let capabilities = Capabilities { message_bytes_max: longest, ..*ofi.capabilities() };
         Ok(Self {
+            capabilities,
             ofi,
             control,
             find,
@@ -105,6 +111,11 @@ impl<C: Transport> Introduced<C> {
     /// The transport by the fabric.
     pub fn ofi(&self) -> &Ofi {
         &self.ofi
+    }
+
+    /// The transport that introduces ranks.
+    pub fn control(&self) -> &C {
+        &self.control
     }
 
     /// Asks for the addresses that are needed.
@@ -140,7 +151,29 @@ impl<C: Transport> Introduced<C> {
         Ok(())
     }
 
+    /// Posts what the fabric does not reach to the control transport.
+    fn go_around(&mut self, now: Instant) {
+        let mut engine = self.ofi.shared.lock();
+        while let Some((key, rank, operation, flags)) = engine.next_detour() {
+            let endpoint = (self.find)(rank).and_then(|address| self.control.network().connect(None, rank, &address).ok());
+            let nowhere = Err(PostError::Elsewhere(rank));
+            let token = Token(AROUND | key as u64);
+            let posted = endpoint.map_or(nowhere, |endpoint| self.control.post(now, endpoint, operation, flags, token));
+            match posted {
+                Ok(()) => engine.posted_around(None),
+                Err(PostError::Full) => {
+                    self.retry = Some(now + Duration::from_milliseconds(QUESTION_PAUSE_MILLISECONDS));
+                    break;
+                }
+                Err(_) => engine.posted_around(Some(Failure::Unreachable(rank))),
+            }
+        }
+    }
+
     fn answered(&mut self, Completion { token, result }: Completion) {
+        if token.0 & AROUND != 0 {
+            return self.ofi.shared.lock().detoured((token.0 & !AROUND) as usize, result);
+        }
         let Some(Question { rank, into, seeks }) = self.asked.remove(&token.0) else { return };
         self.free.push(into);
         if seeks {
@@ -156,7 +189,10 @@ impl<C: Transport> Introduced<C> {
             return;
         }
         self.next_probe = now + Duration::from_milliseconds(PROBE_MILLISECONDS);
-        let awaited = self.ofi.shared.lock().awaited();
+        let mut engine = self.ofi.shared.lock();
+        engine.look_for_silent();
+        let awaited = engine.awaited();
+        drop(engine);
         for &rank in &awaited {
             let is_asked = self.asked.values().any(|question| question.rank == rank);
             if !is_asked && self.awaited.contains(&rank) && self.question(now, rank, false) == Err(PostError::Full) {
@@ -180,10 +216,14 @@ fn read(record: Cells<'static>) -> Option<Address> {
     address.get(..length).map(|address| Address(address.into()))
 }
 
-/// Where the record of a rank is by the control transport, which reaches nothing else.
+/// Where the record of a rank is by the control transport: at the end of the addresses of registered memory, which are given out from their beginning.
 fn record(layout: AddressLayout, rank: Rank) -> Option<GlobalAddress> {
-    layout.encode(rank, SegmentId::SYMMETRIC, 0).ok()
+    let bytes = (RECORD_BYTES as u64).next_multiple_of(64);
+    layout.encode(rank, SegmentId::new(layout.segment_max())?, layout.segment_bytes().checked_sub(bytes)?).ok()
 }
+
+/// Tokens of operations that go around the fabric; others are those of questions.
+const AROUND: u64 = 1 << 63;
 
 impl<C: Transport> Transport for Introduced<C> {
     fn network(&mut self) -> &mut dyn Network {
@@ -206,6 +246,7 @@ impl<C: Transport> Transport for Introduced<C> {
         if self.has_met || matches!(operation, Operation::Copy { .. }) {
             self.ask(now);
         }
+        self.go_around(now);
         posted
     }
 
@@ -221,6 +262,7 @@ impl<C: Transport> Transport for Introduced<C> {
         self.answers = answers;
         let moved = self.ofi.progress(now, completed);
         self.ask(now);
+        self.go_around(now);
         self.probe(now);
         control || moved
     }
@@ -243,11 +285,11 @@ impl<C: Transport> Transport for Introduced<C> {
 #[deny(clippy::missing_trait_methods)]
 impl<C: Transport> Network for Introduced<C> {
     fn capabilities(&self) -> &Capabilities {
-        self.ofi.capabilities()
+        &self.capabilities
     }
 
     fn rails(&self) -> &[Capabilities] {
-        self.ofi.rails()
+        std::slice::from_ref(&self.capabilities)
     }
 
     fn address(&self) -> Address {
@@ -284,10 +326,15 @@ impl<C: Transport> Network for Introduced<C> {
 
 impl<C: Transport> Registry for Introduced<C> {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.ofi.register(start, memory)
+        self.control.memory().register(start, memory.clone())?;
+        self.ofi.register(start, memory).inspect_err(|_| {
+            // Nobody has been told of the memory, so nobody is inside.
+            self.control.memory().deregister(start);
+        })
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.ofi.deregister(start)
+        let (around, ofi) = (self.control.memory().deregister(start), self.ofi.deregister(start));
+        around && ofi
     }
 }

@@ -13,6 +13,8 @@
 //!
 //! Absent on purpose: handles, waiting, the launcher, and silence: who is alive is known by the launcher, and by the provider.
 
+#[cfg(test)]
+mod around_tests;
 mod engine;
 mod fabric;
 mod introduced;

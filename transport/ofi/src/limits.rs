@@ -22,6 +22,16 @@ pub const CALLS_PER_LOOK: usize = (RECEIVE_SLOTS + TRANSMIT_SLOTS) / COMPLETIONS
 /// Requests of a rank that another has not answered, and as many for the second halves of copies. They bound what a rank keeps to answer one peer.
 pub const REQUESTS_MAX: u32 = 32;
 
+/// How often a message is sent that the provider fails to send: more than a connection needs to be made again.
+pub const MESSAGE_TRIES_MAX: u8 = 8;
+
+/// Messages to a peer that may leave behind one that has not: the receiver keeps them until that one comes.
+pub const EARLY_MAX: u32 = TRANSMIT_SLOTS as u32;
+
+/// How many looks, [`PROBE_MILLISECONDS`] apart, a peer has to answer the greeting of a rank that waits for it, before another transport is used: five
+/// seconds, more than a connection takes whose first packet was lost.
+pub const GREETING_LOOKS_MAX: u32 = 25;
+
 /// Regions of one peer whose keys a rank keeps: the heaps, and those that it uses in one phase of a program.
 pub const REGIONS_KNOWN_MAX: usize = 256;
 

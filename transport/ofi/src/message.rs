@@ -1,5 +1,7 @@
 //! What ranks send each other besides accesses to memory: requests to the owner of memory, and answers.
 
+use std::mem::offset_of;
+
 use pelago_base::{AtomicOperator, Failure, GlobalAddress, Rank, Width};
 use pelago_platform::Address;
 use zerocopy::little_endian::{U32, U64};
@@ -24,12 +26,13 @@ pub(crate) struct Header {
     pub(crate) code: u8,
     /// The number that a request has among those of its sender, and its answer too.
     pub(crate) id: U32,
-    pub(crate) padding: U32,
+    /// The number that the message has among those from its sender to its receiver.
+    pub(crate) number: U32,
     /// Where the whole operation begins, how many bytes it has, and at which of them a piece begins.
     pub(crate) at: U64,
     pub(crate) whole: U64,
     pub(crate) skip: U64,
-    /// The bytes of a piece; an operand; the word that was found; what a failure names; a key.
+    /// The bytes of a piece; an operand; the word that was found; what a failure names; a key; how often a region was lent.
     pub(crate) value: U64,
     /// What a word is compared with; where a copy goes to; the remote address of a region; the sender's own number.
     pub(crate) other: U64,
@@ -57,13 +60,18 @@ pub(crate) mod kind {
     pub(crate) const DATA: u8 = 10;
     /// The region begins at `at` and has `whole` bytes; `code` is 1 if it is reached by the key `value` at the address `other`.
     pub(crate) const REGION: u8 = 11;
+    /// Nothing of a copy was begun: the fabric does not lead to its target.
+    pub(crate) const ELSEWHERE: u8 = 12;
     /// The region that begins at `at` is to be forgotten.
-    pub(crate) const REVOKE: u8 = 12;
-    /// It is, and nothing is under way to it.
-    pub(crate) const REVOKED: u8 = 13;
+    pub(crate) const REVOKE: u8 = 13;
+    /// It is, and nothing is under way to it: what was lent `value` times is given back.
+    pub(crate) const REVOKED: u8 = 14;
 }
 
 impl Header {
+    /// Where its number lies.
+    pub(crate) const NUMBER_AT: u64 = offset_of!(Self, number) as u64;
+
     /// As a result of the request that it answers.
     pub(crate) fn result(&self) -> Option<Result<u64, Failure>> {
         match self.kind {
@@ -103,10 +111,11 @@ impl Header {
     }
 }
 
-/// The address of an endpoint as it is published: what it is, its number, and its name.
+/// The address of an endpoint as it is published: its fabric, its number, and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Published {
-    pub(crate) format: u32,
+    /// What an endpoint has in common with those that it reaches.
+    pub(crate) fabric: u32,
     pub(crate) nonce: u64,
     pub(crate) name: Vec<u8>,
 }
@@ -115,15 +124,15 @@ const MARK: [u8; 4] = *b"ofi1";
 
 impl Published {
     pub(crate) fn to_address(&self) -> Address {
-        Address([&MARK[..], &self.format.to_le_bytes(), &self.nonce.to_le_bytes(), &self.name].concat())
+        Address([&MARK[..], &self.fabric.to_le_bytes(), &self.nonce.to_le_bytes(), &self.name].concat())
     }
 
-    /// `None` if the address is not one of an endpoint of such a fabric.
-    pub(crate) fn parse(address: &Address, format: u32) -> Option<Self> {
+    /// `None` if the address is not one of an endpoint of this fabric.
+    pub(crate) fn parse(address: &Address, fabric: u32) -> Option<Self> {
         let (head, name) = address.0.split_at_checked(16)?;
-        let is_ours = head[..4] == MARK && head[4..8] == format.to_le_bytes() && name.len() <= NAME_BYTES_MAX;
+        let is_ours = head[..4] == MARK && head[4..8] == fabric.to_le_bytes() && name.len() <= NAME_BYTES_MAX;
         let nonce = u64::from_le_bytes(head[8..].try_into().ok()?);
-        is_ours.then(|| Self { format, nonce, name: name.to_vec() })
+        is_ours.then(|| Self { fabric, nonce, name: name.to_vec() })
     }
 }
 
@@ -163,7 +172,7 @@ mod tests {
 
     #[test]
     fn published_addresses_are_read_back_and_others_refused() {
-        let published = Published { format: 2, nonce: 9, name: vec![1, 2, 3] };
+        let published = Published { fabric: 2, nonce: 9, name: vec![1, 2, 3] };
         let address = published.to_address();
         assert_eq!(Published::parse(&address, 2), Some(published));
         assert_eq!(Published::parse(&address, 3), None, "of another kind of fabric");

@@ -137,6 +137,10 @@ impl Engine {
             self.operations[key].is_sent = true;
             return true;
         }
+        if let Way::Around = self.peers[peer].way {
+            self.issue_around(key);
+            return true;
+        }
         if let Way::Me = self.peers[peer].way {
             match self.perform(key) {
                 Some(result) => {
@@ -184,7 +188,7 @@ impl Engine {
         {
             return Err(failure);
         }
-        let record = self.records.get(&target).map(|record| record.to_address().0);
+        let record = self.records.get(&target).map(|record| record.0.to_vec());
         if record.is_none() {
             self.seek(target);
         }
@@ -320,16 +324,23 @@ impl Engine {
             What::Get { from, .. } | What::Copy { from, .. } => from,
             What::Atomic { at, .. } => at,
         };
-        let is_lost = matches!(self.peers[peer].way, Way::Lost(_));
-        match result {
-            Ok(()) => {}
+        match (result, &self.peers[peer].way) {
+            (Ok(()), _) => {}
             // The key was checked by the owner's provider.
-            Err(libc::EACCES | libc::EPERM | libc::EKEYREJECTED) => operation.result = Err(Failure::OutOfBounds(at)),
-            Err(_) if !is_lost => {
-                operation.result = Err(Failure::PeerLost(self.peers[peer].rank));
-                self.fabric_lost(peer);
+            (Err(libc::EACCES | libc::EPERM | libc::EKEYREJECTED), _) => operation.result = Err(Failure::OutOfBounds(at)),
+            (Err(_), Way::Lost(_)) => {}
+            (Err(_), way) => {
+                let is_around = matches!(way, Way::Around);
+                match operation.what {
+                    What::Get { .. } => operation.path = Path::Requests,
+                    _ => operation.result = Err(Failure::PeerLost(self.peers[peer].rank)),
+                }
+                if is_around && operation.result.is_ok() {
+                    self.hand_over(key);
+                } else {
+                    self.fabric_lost(peer);
+                }
             }
-            Err(_) => {}
         }
         if let Path::Access(start) = path
             && let Some(known) = self.peers[peer].known.get_mut(&start)
@@ -363,8 +374,9 @@ impl Engine {
     /// Takes an answer. One that nobody waits for is ignored.
     pub(super) fn take_answer(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         let key = header.id.get() as usize;
-        let waits =
-            |posted: &&mut Posted| posted.peer == peer && posted.unanswered > 0 && !matches!(posted.path, Path::Access(_));
+        let waits = |posted: &&mut Posted| {
+            posted.peer == peer && posted.unanswered > 0 && !matches!(posted.path, Path::Access(_) | Path::Around)
+        };
         let Some(operation) = self.operations.get_mut(key).filter(waits) else { return };
         let count = usize::from(operation.is_half());
         operation.unanswered -= 1;
@@ -374,6 +386,7 @@ impl Engine {
         }
         match (header.kind, header.result()) {
             (kind::REGION, _) if looked => self.know(peer, header),
+            (kind::ELSEWHERE, _) => self.elsewhere(key),
             (kind::DATA, _) => {
                 if let What::Get { to, .. } = operation.what
                     && let Some(piece) = to.part(header.skip.get(), payload.bytes() as u64)
@@ -392,7 +405,7 @@ impl Engine {
     }
 
     /// Ends an operation of which nothing is left to do.
-    fn settle(&mut self, key: usize) {
+    pub(super) fn settle(&mut self, key: usize) {
         if self.operations.get(key).is_some_and(|operation| operation.is_sent && operation.unanswered == 0) {
             self.end(key);
         }
@@ -406,13 +419,14 @@ impl Engine {
         if let Some(known) = known.get_mut(&header.at.get()) {
             // Several operations have asked, and those of the first answer may be under way.
             (known.bytes, known.remote) = (bytes, remote);
+            known.loans += 1;
             return;
         }
         if known.len() >= REGIONS_KNOWN_MAX {
             let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
             unused.into_iter().for_each(|start| self.forget(peer, start));
         }
-        self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false });
+        self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false, loans: 1 });
     }
 
     /// A peer wants to deregister a region.
@@ -423,10 +437,12 @@ impl Engine {
         }
     }
 
-    /// Forgets a region, and says so.
+    /// Forgets a region, and gives back what was lent of it. What was forgotten before was given back then.
     fn forget(&mut self, peer: usize, start: u64) {
-        self.peers[peer].known.remove(&start);
-        self.tell(peer, Header { kind: kind::REVOKED, at: start.into(), ..Header::default() }, &[]);
+        if let Some(Known { loans, .. }) = self.peers[peer].known.remove(&start) {
+            let header = Header { kind: kind::REVOKED, at: start.into(), value: loans.into(), ..Header::default() };
+            self.tell(peer, header, &[]);
+        }
     }
 }
 
@@ -448,5 +464,35 @@ impl What {
             }
             _ => Ok(Vec::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::around_tests::{STEP, known};
+    use crate::fabric::mock::{Profile, World};
+    use pelago_platform::Registry;
+
+    /// A region is lent with each answer, and forgotten once for all of those that have come.
+    #[test]
+    fn a_region_is_given_back_as_often_as_it_was_lent() {
+        let mut job = known(World::provider(Profile::CXI, 1, 0));
+        let [owner, poster] = [job.connect(0, 1), job.connect(1, 0)].map(|endpoint| endpoint.0 as usize);
+        job.look(50, STEP);
+        let at = job.at(1, 0);
+        let question = Header { kind: kind::LOOKUP, at: at.bits().into(), ..Header::default() };
+        let answer = Header { kind: kind::REGION, code: 1, whole: 8192.into(), ..question };
+        let nothing = Cells::from_mut(Vec::<u64>::new().leak());
+        (0..3).for_each(|_| job.ends[1].shared.lock().serve(poster, &question, nothing));
+        let know = |engine: &mut Engine, times: u32| (0..times).for_each(|_| engine.know(owner, &answer));
+        know(&mut job.ends[0].shared.lock(), 2);
+        job.ends[0].shared.lock().forget(owner, at.bits());
+        job.look(50, STEP);
+        // The third answer comes now.
+        know(&mut job.ends[0].shared.lock(), 1);
+        assert!(!job.ends[1].deregister(at), "it is lent once more");
+        job.look(50, STEP);
+        assert!(job.ends[1].deregister(at));
     }
 }

@@ -15,9 +15,12 @@
 //!      │ REVOKED ─────────────────────────▶ │
 //! ```
 //!
-//! Messages between two ranks keep their order (`FI_ORDER_SAS`), and so do those that wait for room: each peer has one queue of them.
+//! Messages between two ranks keep their order (`FI_ORDER_SAS`), and so do those that wait for room: each peer has one queue of them. They are numbered,
+//! because a provider may fail to send one that has arrived, or not.
 
 mod asking;
+mod delivery;
+mod detour;
 mod serving;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,6 +34,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use crate::fabric::{Event, FiAddress, Port, Refusal, Registration, Remote, Slot};
 use crate::limits::{CALLS_PER_LOOK, RECEIVE_SLOTS, TRANSMIT_SLOTS};
 use crate::message::{Header, Published, kind, sender};
+use delivery::Delivery;
 
 /// What a rank has published, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
@@ -45,7 +49,7 @@ pub(crate) struct Engine {
     /// Whether somebody else finds out what ranks have published that `find` does not know; see [`take_wanted`](Self::take_wanted).
     seeks: bool,
     /// What was found out so.
-    records: BTreeMap<Rank, Published>,
+    records: BTreeMap<Rank, Address>,
     /// Ranks of which it is being found out, and those of them for which nobody was asked yet.
     sought: BTreeSet<Rank>,
     wanted: Vec<Rank>,
@@ -57,6 +61,10 @@ pub(crate) struct Engine {
     uses: Vec<Use>,
     /// Slots to receive in that the provider has had no room for.
     unposted: Vec<Slot>,
+    /// For a message that came before its turn.
+    spare: Slot,
+    /// Operations that another transport is to perform.
+    detours: VecDeque<usize>,
     /// Peers to which something has yet to leave.
     busy: BTreeSet<usize>,
     /// Operations that were accepted, and of whose end the poster was not told.
@@ -73,8 +81,8 @@ pub(crate) struct Engine {
 struct Own {
     /// How peers reach it; `None` if they ask its owner.
     registration: Option<Registration>,
-    /// The peers that know it.
-    lent_to: BTreeSet<usize>,
+    /// The peers that know it, and how often each was told.
+    lent_to: BTreeMap<usize, u64>,
     /// Copies out of it that are under way.
     readers: u32,
     /// It is to be deregistered, and nothing new begins.
@@ -90,6 +98,8 @@ enum Way {
     /// It was greeted and has not answered.
     Greeted,
     Open,
+    /// By the transport that has introduced it: the fabric does not lead there.
+    Around,
     Lost(Failure),
 }
 
@@ -116,6 +126,9 @@ struct Peer {
     unanswered: [u32; 2],
     /// Messages that have had no room, in order.
     outbox: VecDeque<Vec<u8>>,
+    delivery: Delivery,
+    /// Looks since it was greeted.
+    looks: u32,
     /// Its regions that are lent to this rank, by their first address.
     known: BTreeMap<u64, Known>,
     /// The regions of this rank that are lent to it.
@@ -130,6 +143,8 @@ struct Known {
     /// Accesses under way.
     in_flight: u32,
     is_revoked: bool,
+    /// How often it was lent: as often as this rank was told of it.
+    loans: u64,
 }
 
 /// An accepted operation, or the second half of a copy that another rank asked for.
@@ -186,6 +201,8 @@ enum Path {
     Requests,
     /// By an access of the fabric to the region of this first address.
     Access(u64),
+    /// By another transport.
+    Around,
 }
 
 /// What is to be done when an operation ends.
@@ -200,14 +217,22 @@ enum Then {
 #[derive(Clone, Copy)]
 enum Use {
     Nothing,
-    Message(usize),
+    /// A message of so many bytes to a peer, which has failed so often before.
+    Message {
+        peer: usize,
+        bytes: usize,
+        failures: u8,
+    },
     Access(usize),
 }
 
 impl Engine {
-    pub(crate) fn new(port: Port, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
+    pub(crate) fn new(mut port: Port, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
+        let spare = port.take().expect("nothing was posted yet");
         Self {
             port,
+            spare,
+            detours: VecDeque::new(),
             me,
             layout,
             nonce,
@@ -233,8 +258,8 @@ impl Engine {
 
     /// How others reach this rank.
     pub(crate) fn address(&self) -> Address {
-        let (format, name) = (self.port.address_format(), self.port.name().to_vec());
-        Published { format, nonce: self.nonce, name }.to_address()
+        let (fabric, name) = (self.port.fabric(), self.port.name().to_vec());
+        Published { fabric, nonce: self.nonce, name }.to_address()
     }
 
     pub(crate) fn connect(&mut self, rank: Rank, address: &Address) -> Result<usize, ConnectError> {
@@ -258,7 +283,7 @@ impl Engine {
     /// The entry of a rank, which is greeted if it is a new one.
     fn peer(&mut self, rank: Rank, address: &Address) -> Result<usize, ConnectError> {
         let wrong = || ConnectError::Address(address.clone());
-        let published = Published::parse(address, self.port.address_format()).ok_or_else(wrong)?;
+        let published = Published::parse(address, self.port.fabric()).ok_or_else(wrong)?;
         if let Some(&peer) = self.by_rank.get(&rank) {
             return Ok(peer);
         }
@@ -285,9 +310,12 @@ impl Engine {
         if rank == self.me {
             return Ok(self.add(rank, Way::Me, 0, self.nonce));
         }
-        let known = self.records.get(&rank).map(Published::to_address).or_else(|| (self.find)(rank));
+        let known = self.records.get(&rank).cloned().or_else(|| (self.find)(rank));
         match known {
-            Some(address) => self.peer(rank, &address).map_err(|_| unreachable),
+            Some(address) => match self.peer(rank, &address) {
+                Err(_) if self.seeks => Ok(self.add(rank, Way::Around, 0, 0)),
+                entered => entered.map_err(|_| unreachable),
+            },
             None if self.seeks => {
                 self.seek(rank);
                 Ok(self.add(rank, Way::Sought, 0, 0))
@@ -310,24 +338,21 @@ impl Engine {
     /// What a rank has published, or why that cannot be found out.
     pub(crate) fn found(&mut self, rank: Rank, found: Result<Address, Failure>) {
         self.sought.remove(&rank);
-        let parsed =
-            found.and_then(|address| Published::parse(&address, self.port.address_format()).ok_or(Failure::Unreachable(rank)));
-        match parsed {
-            Ok(published) => {
-                let waiting = self.by_rank.get(&rank).copied().filter(|&peer| matches!(self.peers[peer].way, Way::Sought));
-                if let Some(peer) = waiting {
-                    match self.port.insert(&published.name) {
-                        Some(address) => self.enter(peer, address, published.nonce, Way::Greeted),
-                        None => self.lose(peer, Failure::Unreachable(rank)),
-                    }
+        let waiting = self.by_rank.get(&rank).copied().filter(|&peer| matches!(self.peers[peer].way, Way::Sought));
+        match (found, waiting) {
+            (Ok(address), Some(peer)) => {
+                let published = Published::parse(&address, self.port.fabric());
+                let entered = published.and_then(|it| self.port.insert(&it.name).map(|address| (address, it.nonce)));
+                match entered {
+                    Some((address, nonce)) => self.enter(peer, address, nonce, Way::Greeted),
+                    None => self.go_around(peer),
                 }
-                self.records.insert(rank, published);
+                self.records.insert(rank, address);
             }
-            Err(failure) => match self.by_rank.get(&rank) {
-                Some(&peer) if matches!(self.peers[peer].way, Way::Sought) => self.lose(peer, failure),
-                Some(_) => {}
-                None => drop(self.add(rank, Way::Lost(failure), 0, 0)),
-            },
+            (Ok(address), None) => drop(self.records.insert(rank, address)),
+            (Err(failure), Some(peer)) => self.lose(peer, failure),
+            (Err(failure), None) if !self.by_rank.contains_key(&rank) => drop(self.add(rank, Way::Lost(failure), 0, 0)),
+            (Err(_), None) => {}
         }
         // Copies to that rank may wait at any peer.
         self.busy.extend((0..self.peers.len()).filter(|&peer| !self.peers[peer].queue.is_empty()));
@@ -348,7 +373,7 @@ impl Engine {
     pub(crate) fn awaited(&self) -> Vec<Rank> {
         let is_awaited = |peer: &&Peer| match peer.way {
             Way::Greeted | Way::Open => peer.started > 0 || !peer.queue.is_empty() || !peer.halves.is_empty(),
-            Way::Me | Way::Sought | Way::Lost(_) => false,
+            Way::Me | Way::Sought | Way::Around | Way::Lost(_) => false,
         };
         self.peers.iter().filter(is_awaited).map(|peer| peer.rank).collect()
     }
@@ -374,6 +399,8 @@ impl Engine {
             started: 0,
             unanswered: [0; 2],
             outbox: VecDeque::new(),
+            delivery: Delivery::default(),
+            looks: 0,
             known: BTreeMap::new(),
             lent: BTreeSet::new(),
         });
@@ -381,7 +408,7 @@ impl Engine {
     }
 
     pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        let own = Own { registration: None, lent_to: BTreeSet::new(), readers: 0, is_closing: false };
+        let own = Own { registration: None, lent_to: BTreeMap::new(), readers: 0, is_closing: false };
         if self.layout.rank(start) != self.me || !self.regions.insert(start, memory.clone(), own) {
             return Err(RegisterError::Addresses(start));
         }
@@ -399,7 +426,7 @@ impl Engine {
     pub(crate) fn deregister(&mut self, start: GlobalAddress) -> bool {
         let Some((_, own)) = self.regions.get_mut(start) else { return true };
         if !std::mem::replace(&mut own.is_closing, true) {
-            for peer in own.lent_to.clone() {
+            for peer in own.lent_to.keys().copied().collect::<Vec<_>>() {
                 self.tell(peer, Header { kind: kind::REVOKE, at: start.bits().into(), ..Header::default() }, &[]);
             }
         }
@@ -483,11 +510,17 @@ impl Engine {
             }
             Event::Ended(slot, result) => {
                 let used = std::mem::replace(&mut self.uses[slot.index()], Use::Nothing);
+                let memory = self.port.memory(&slot);
                 self.port.give_back(slot);
                 match used {
                     Use::Access(key) => self.access_ended(key, result),
-                    Use::Message(peer) if result.is_err() => self.fabric_lost(peer),
-                    Use::Message(_) | Use::Nothing => {}
+                    // The slot is not used again before this has copied it.
+                    Use::Message { peer, bytes, failures } if result.is_err() => {
+                        let message = memory.part(0, bytes as u64).expect("it was sent from there").to_vec();
+                        self.undelivered(peer, message, failures);
+                    }
+                    Use::Message { peer, failures, .. } => self.delivered(peer, failures),
+                    Use::Nothing => {}
                 }
             }
             Event::Unreceived(slot) => self.receive(slot),
@@ -507,20 +540,29 @@ impl Engine {
         if header.nonce.get() != self.nonce {
             return;
         }
-        if header.kind == kind::HELLO {
-            return self.greeted(header, payload);
+        match self.by_rank.get(&sender(header)) {
+            Some(&peer) => self.arrived(peer, header, payload),
+            None if header.kind == kind::HELLO && header.number.get() == 0 => self.greeted(header, payload),
+            None => {}
         }
-        let Some(&peer) = self.by_rank.get(&sender(header)) else { return };
+    }
+
+    /// The next message of a peer.
+    fn accept(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         match (&self.peers[peer].way, header.kind) {
-            (Way::Lost(_) | Way::Me | Way::Sought, _) => {}
+            (Way::Lost(_) | Way::Me, _) => {}
+            (_, kind::HELLO) => self.greeted(header, payload),
+            (Way::Sought, _) => {}
             (Way::Greeted | Way::Open, kind::WELCOME) => {
                 self.peers[peer].way = Way::Open;
                 self.busy.insert(peer);
             }
+            // The answer would not reach it.
+            (Way::Around, kind::LOOKUP..=kind::COPY) if self.peers[peer].delivery.is_broken() => self.fabric_lost_for_good(peer),
             (_, kind::LOOKUP..=kind::COPY) => self.serve(peer, header, payload),
-            (_, kind::DONE..=kind::REGION) => self.take_answer(peer, header, payload),
+            (_, kind::DONE..=kind::ELSEWHERE) => self.take_answer(peer, header, payload),
             (_, kind::REVOKE) => self.revoked(peer, header.at()),
-            (_, kind::REVOKED) => self.given_back(peer, header.at()),
+            (_, kind::REVOKED) => self.given_back(peer, header.at(), header.value.get()),
             _ => {}
         }
     }
@@ -531,73 +573,37 @@ impl Engine {
         if rank == self.me || rank.number() >= self.layout.ranks() {
             return;
         }
-        let peer = match self.by_rank.get(&rank) {
-            Some(&peer) if matches!(self.peers[peer].way, Way::Sought) => match self.port.insert(&name.to_vec()) {
-                Some(address) => {
-                    self.enter(peer, address, nonce, Way::Open);
-                    peer
+        let known = self.by_rank.get(&rank).copied();
+        let is_entered = known.is_some_and(|peer| self.peers[peer].nonce != 0);
+        let peer = match known {
+            Some(peer) if is_entered => peer,
+            _ => {
+                let Some(address) = self.port.insert(&name.to_vec()) else { return };
+                let peer = known.unwrap_or_else(|| self.add(rank, Way::Sought, address, nonce));
+                if known.is_none() {
+                    self.peers[peer].delivery.begin();
                 }
-                None => return,
-            },
-            Some(&peer) => peer,
-            None => match self.port.insert(&name.to_vec()) {
-                Some(address) => self.add(rank, Way::Open, address, nonce),
-                None => return,
-            },
+                let is_around = matches!(self.peers[peer].way, Way::Around);
+                self.enter(peer, address, nonce, if is_around { Way::Around } else { Way::Open });
+                peer
+            }
         };
-        if matches!(self.peers[peer].way, Way::Lost(_)) || self.peers[peer].nonce != nonce {
+        if self.peers[peer].nonce != nonce {
             return;
         }
-        self.peers[peer].way = Way::Open;
+        match self.peers[peer].way {
+            Way::Lost(_) => return,
+            // What is posted to it goes on as before.
+            Way::Around => {}
+            _ => self.peers[peer].way = Way::Open,
+        }
         self.tell(peer, Header { kind: kind::WELCOME, ..Header::default() }, &[]);
         self.busy.insert(peer);
     }
 
-    /// Sends a message that needs no answer, now or when there is room.
-    fn tell(&mut self, peer: usize, header: Header, payload: &[u8]) {
-        if matches!(self.peers[peer].way, Way::Lost(_) | Way::Me) {
-            return;
-        }
-        let header = Header { nonce: self.peers[peer].nonce.into(), from: self.me.number().into(), ..header };
-        let message = [header.as_bytes(), payload].concat();
-        debug_assert!(!matches!(self.peers[peer].way, Way::Sought), "who has said nothing is told nothing");
-        if !self.peers[peer].outbox.is_empty() || !self.send(peer, &message) {
-            self.peers[peer].outbox.push_back(message);
-            self.busy.insert(peer);
-        }
-    }
-
-    /// Sends a message, if there is room.
-    fn send(&mut self, peer: usize, message: &[u8]) -> bool {
-        let Some(slot) = self.port.take() else { return false };
-        self.port.memory(&slot).part(0, message.len() as u64).expect("a message fits a slot").write(message);
-        self.send_slot(peer, slot, message.len())
-    }
-
-    fn send_slot(&mut self, peer: usize, slot: Slot, bytes: usize) -> bool {
-        let (index, address) = (slot.index(), self.peers[peer].address);
-        match self.port.send(slot, bytes, address) {
-            Ok(()) => {
-                self.uses[index] = Use::Message(peer);
-                true
-            }
-            Err((slot, refusal)) => {
-                self.refused(peer, slot, refusal);
-                false
-            }
-        }
-    }
-
-    fn refused(&mut self, peer: usize, slot: Slot, refusal: Refusal) {
-        self.port.give_back(slot);
-        if let Refusal::Failed(_) = refusal {
-            self.peers[peer].is_failing = true;
-            self.busy.insert(peer);
-        }
-    }
-
     /// Lets leave what has room.
     fn pump(&mut self, peer: usize) {
+        self.send_again(peer);
         while let Some(message) = self.peers[peer].outbox.pop_front() {
             if !self.send(peer, &message) {
                 self.peers[peer].outbox.push_front(message);
@@ -608,48 +614,27 @@ impl Engine {
         if self.peers[peer].is_failing {
             self.fabric_lost(peer);
         }
-        let Peer { way, outbox, queue, halves, .. } = &self.peers[peer];
+        let Peer { way, outbox, queue, halves, delivery, .. } = &self.peers[peer];
         // The others wait for an answer.
         let is_waiting = !queue.is_empty() || !halves.is_empty();
-        if !outbox.is_empty() || is_waiting && !matches!(way, Way::Greeted | Way::Sought) {
+        if delivery.has_unsent() || !outbox.is_empty() || is_waiting && !matches!(way, Way::Greeted | Way::Sought) {
             self.busy.insert(peer);
         }
     }
 
-    /// The fabric says that a peer cannot be reached. A rank that wants nothing of it does not care: it may have ended in good order.
-    fn fabric_lost(&mut self, peer: usize) {
-        let Peer { way, rank, started, queue, halves, .. } = &self.peers[peer];
-        let rank = *rank;
-        if matches!(way, Way::Lost(_)) {
-            return;
-        }
-        if *started > 0 || !queue.is_empty() || !halves.is_empty() {
-            self.losses.push(rank);
-        }
-        self.lose(peer, Failure::PeerLost(rank));
-    }
-
-    /// Ends all that needs a peer. Of accesses under way the provider says when it has let go of local memory.
+    /// Ends all that needs a peer. Of accesses under way the provider says when it has let go of local memory, and of detours the other transport.
     fn lose(&mut self, peer: usize, failure: Failure) {
+        self.forsake(peer, Way::Lost(failure));
         let lost = &mut self.peers[peer];
-        lost.way = Way::Lost(failure);
-        lost.is_failing = false;
-        lost.unanswered = [0; 2];
-        lost.outbox.clear();
+        lost.delivery.give_up();
         lost.queue.clear();
         lost.halves.clear();
-        lost.known.clear();
-        for start in std::mem::take(&mut lost.lent) {
-            if let Some((_, own)) = self.regions.get_mut(GlobalAddress::from_bits(start)) {
-                own.lent_to.remove(&peer);
-            }
-        }
         let needing = self.operations.iter_mut().filter(|(_, operation)| operation.peer == peer);
         let mut ended = Vec::new();
         for (key, operation) in needing {
             operation.is_sent = true;
             operation.result = operation.result.and(Err(failure));
-            if !matches!(operation.path, Path::Access(_)) {
+            if !matches!(operation.path, Path::Access(_) | Path::Around) {
                 operation.unanswered = 0;
                 ended.push(key);
             }

@@ -77,17 +77,22 @@ impl Engine {
             ..Header::default()
         };
         if let Some((_, own)) = self.regions.get_mut(start) {
-            own.lent_to.insert(peer);
+            *own.lent_to.entry(peer).or_default() += 1;
         }
         self.peers[peer].lent.insert(start.bits());
         self.tell(peer, region, &[]);
     }
 
-    /// A peer has given a key back.
-    pub(super) fn given_back(&mut self, peer: usize, start: GlobalAddress) {
-        self.peers[peer].lent.remove(&start.bits());
-        if let Some((_, own)) = self.regions.get_mut(start) {
-            own.lent_to.remove(&peer);
+    /// A peer has given a key back, as often as it was told of it.
+    pub(super) fn given_back(&mut self, peer: usize, start: GlobalAddress, loans: u64) {
+        let Some((_, own)) = self.regions.get_mut(start) else { return };
+        if let Some(lent) = own.lent_to.get_mut(&peer) {
+            *lent = lent.saturating_sub(loans);
+            // What was lent again meanwhile is not back.
+            if *lent == 0 {
+                own.lent_to.remove(&peer);
+                self.peers[peer].lent.remove(&start.bits());
+            }
         }
     }
 

@@ -243,9 +243,12 @@ impl Port {
         &self.name
     }
 
-    /// How names are to be read: that of a peer has the same format.
-    pub(crate) fn address_format(&self) -> u32 {
-        self.info.address_format()
+    /// What this endpoint has in common with those that it reaches: the provider, and how names are to be read.
+    pub(crate) fn fabric(&self) -> u32 {
+        let format = self.info.address_format().to_le_bytes();
+        // FNV-1a.
+        let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+        self.info.provider().bytes().chain(format).fold(0x811c_9dc5, step)
     }
 
     /// What it is called.

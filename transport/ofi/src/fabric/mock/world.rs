@@ -78,12 +78,27 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a provider lets fail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failing {
+    Everything,
+    Messages,
+    /// Those of the endpoint that was opened after so many others.
+    MessagesOf(usize),
+    Reads,
+}
+
 /// The endpoints of one job.
 pub(crate) struct World {
     pub(super) profile: Profile,
     random: u64,
-    /// Of a thousand operations so many fail.
-    errors: u64,
+    /// Of a thousand operations of these so many fail.
+    pub(crate) errors: u64,
+    pub(crate) failing: Failing,
+    /// Whether those that fail never happen; else half of them do.
+    pub(crate) drops: bool,
+    /// Whether messages stay on their way.
+    pub(crate) holds: bool,
     next: u64,
     pub(super) endpoints: BTreeMap<u64, MockEndpoint>,
     /// Completions by the number of their queue.
@@ -160,6 +175,9 @@ impl World {
             profile,
             random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             errors,
+            failing: Failing::Everything,
+            drops: false,
+            holds: false,
             next: 1,
             endpoints: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -218,6 +236,9 @@ impl World {
         let Wire { from, to, what, .. } = &self.wire[at];
         let Some(target) = self.endpoints.get(to) else { return *from == endpoint };
         let is_message = matches!(what, What::Send);
+        if is_message && self.holds {
+            return false;
+        }
         let mover = if self.profile.needs_target || is_message { *to } else { *from };
         // Messages keep their order (FI_ORDER_SAS), and wait for a place to go to.
         let mut before = self.wire[..at].iter().filter(|other| other.from == *from && other.to == *to);
@@ -226,10 +247,17 @@ impl World {
     }
 
     fn perform(&mut self, wire: &Wire) {
-        let fails = self.errors > 0 && self.below(1000) < self.errors;
+        let is_message = matches!(wire.what, What::Send);
+        let may_fail = match self.failing {
+            Failing::Everything => true,
+            Failing::Messages => is_message,
+            Failing::MessagesOf(opened) => is_message && self.endpoints.keys().nth(opened) == Some(&wire.from),
+            Failing::Reads => matches!(wire.what, What::Read { .. }),
+        };
+        let fails = may_fail && self.errors > 0 && self.below(1000) < self.errors;
         self.failed += u64::from(fails);
         // The one that fails may have happened.
-        let result = if fails && self.below(2) == 0 { Ok(()) } else { self.happen(wire) };
+        let result = if fails && (self.drops || self.below(2) == 0) { Ok(()) } else { self.happen(wire) };
         let result = if fails { Err(libc::EIO) } else { result };
         let flags = match wire.what {
             What::Send => FI_SEND,

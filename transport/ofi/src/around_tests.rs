@@ -1,0 +1,329 @@
+//! Operations to ranks that the fabric does not reach, and messages that the provider fails to deliver.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
+use pelago_kit::Loopback;
+use pelago_kit::conformance::Ends;
+use pelago_memory::Cells;
+use pelago_platform::{Address, Capabilities, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
+
+use crate::fabric::mock::{Failing, Profile, World};
+use crate::{FabricChoice, Introduced, Introduction, Ofi, Setup};
+
+/// Ranks that were reported as lost.
+type Lost = Arc<Mutex<Vec<Rank>>>;
+
+fn setup(me: Rank, layout: AddressLayout, provider: &str, lost: &Lost) -> Setup {
+    let lost = lost.clone();
+    Setup {
+        me,
+        layout,
+        fabric: FabricChoice { provider: Some(provider.into()), domain: None },
+        interface: None,
+        find: Box::new(|_| None),
+        wake: Box::new(|| ()),
+        lost: Box::new(move |rank| lost.lock().unwrap().push(rank)),
+        progress_thread: false,
+    }
+}
+
+fn introduction(control: Loopback) -> Introduction<Loopback> {
+    Introduction { control, find: Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into()))) }
+}
+
+/// Ranks with an even number have another fabric than those with an odd one.
+fn differing(ranks: u32) -> Ends<Introduced<Loopback>> {
+    let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
+    let fabrics = [Profile::VERBS, Profile::CXI].map(|profile| World::provider(profile, u64::from(ranks), 0));
+    let woken = wakes.clone();
+    let control = Loopback::network_like(Capabilities::of("control"), layout, ranks, move |rank| {
+        woken[rank.index()].fetch_add(1, Ordering::Relaxed);
+    });
+    let end = |(me, control): (u32, Loopback)| {
+        let wakes = wakes.clone();
+        let setup = Setup {
+            wake: Box::new(move || _ = wakes[me as usize].fetch_add(1, Ordering::Relaxed)),
+            ..setup(Rank::new(me), layout, &fabrics[me as usize % 2], &Lost::default())
+        };
+        Introduced::new(setup, introduction(control)).unwrap()
+    };
+    let failed = |ends: &mut BTreeMap<Rank, Introduced<Loopback>>, rank| {
+        if let Some(end) = ends.remove(&rank) {
+            end.control().peer_failed(rank);
+        }
+        ends.values_mut().for_each(|end| end.network().peer_failed(Instant::ZERO, rank));
+    };
+    Ends::new((0..).zip(control).map(end), failed).counting(wakes)
+}
+
+pelago_kit::conformance!(differing, differing);
+
+/// Ranks of one fabric, each with a heap, that find each other by another transport, or know each other.
+pub(crate) struct Job<T> {
+    pub(crate) ends: Vec<T>,
+    memory: Vec<Cells<'static>>,
+    layout: AddressLayout,
+    lost: Lost,
+    provider: String,
+    now: Instant,
+    completed: Vec<Completion>,
+}
+
+impl<T: Transport> Job<T> {
+    fn new(provider: String, end: impl Fn(Rank, AddressLayout, &str, &Lost) -> T) -> Self {
+        const RANKS: u32 = 3;
+        let layout = Ends::<Ofi>::layout(RANKS);
+        let lost = Lost::default();
+        let mut ends: Vec<_> = (0..RANKS).map(|rank| end(Rank::new(rank), layout, &provider, &lost)).collect();
+        let memory: Vec<_> = ends.iter().map(|_| Cells::from_mut(vec![0_u64; 1024].leak())).collect();
+        for (rank, (end, memory)) in (0..).map(Rank::new).zip(ends.iter_mut().zip(&memory)) {
+            let start = layout.encode(rank, SegmentId::SYMMETRIC, 0).unwrap();
+            end.memory().register(start, (*memory).into()).unwrap();
+        }
+        Self { ends, memory, layout, lost, provider, now: Instant::ZERO, completed: Vec::new() }
+    }
+
+    fn world<R>(&self, change: impl FnOnce(&mut World) -> R) -> R {
+        change(&mut World::find(&self.provider).unwrap().lock().unwrap())
+    }
+
+    pub(crate) fn at(&self, rank: u32, offset: u64) -> GlobalAddress {
+        self.layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, offset).unwrap()
+    }
+
+    pub(crate) fn connect(&mut self, from: usize, to: u32) -> Endpoint {
+        let address = self.ends[to as usize].network().address();
+        self.ends[from].network().connect(None, Rank::new(to), &address).unwrap()
+    }
+
+    fn post(&mut self, from: usize, to: Endpoint, operation: Operation<'_>, token: u64) {
+        self.ends[from].post(self.now, to, operation, Flags::NONE, Token(token)).unwrap();
+    }
+
+    /// All ranks look, the first of them for what it has posted.
+    pub(crate) fn look(&mut self, times: u32, step: Duration) {
+        for _ in 0..times {
+            self.now = self.now + step;
+            self.ends[0].progress(self.now, &mut self.completed);
+            self.ends[1..].iter_mut().for_each(|end| _ = end.progress(self.now, &mut Vec::new()));
+        }
+    }
+
+    fn results(&self) -> BTreeMap<u64, Result<u64, pelago_base::Failure>> {
+        let results: BTreeMap<_, _> = self.completed.iter().map(|done| (done.token.0, done.result)).collect();
+        assert_eq!(results.len(), self.completed.len(), "each completes once");
+        results
+    }
+
+    fn word(&self, rank: usize, index: usize) -> u64 {
+        self.memory[rank].elements::<u64>().unwrap().load(index)
+    }
+}
+
+/// Ranks that know each other's endpoints.
+pub(crate) fn known(provider: String) -> Job<Ofi> {
+    let published: Arc<Mutex<BTreeMap<Rank, Address>>> = Arc::default();
+    Job::new(provider, |rank, layout, provider, lost| {
+        let found = published.clone();
+        let find = Box::new(move |rank| found.lock().unwrap().get(&rank).cloned());
+        let end = Ofi::new(Setup { find, ..setup(rank, layout, provider, lost) }).unwrap();
+        published.lock().unwrap().insert(rank, end.address());
+        end
+    })
+}
+
+/// Ranks that are introduced.
+fn introduced(provider: String) -> Job<Introduced<Loopback>> {
+    let control = Mutex::new(Loopback::network(Ends::<Ofi>::layout(3), 3));
+    Job::new(provider, |rank, layout, provider, lost| {
+        let control = control.lock().unwrap().remove(0);
+        Introduced::new(setup(rank, layout, provider, lost), introduction(control)).unwrap()
+    })
+}
+
+pub(crate) const STEP: Duration = Duration::from_microseconds(10);
+const ADD: AtomicOperator = AtomicOperator::Add;
+
+/// Seeds of a test: `PELAGO_SEEDS`, or a few hundred.
+fn seeds() -> impl Iterator<Item = (u64, Profile)> {
+    let seeds = std::env::var("PELAGO_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    (0..seeds).zip([Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX].into_iter().cycle())
+}
+
+/// Of ten messages one fails, and half of those have arrived: nothing is performed twice, nothing waits, and nobody is lost.
+#[test]
+fn messages_arrive_once_though_some_fail() {
+    let mut failed = 0;
+    for (seed, profile) in seeds() {
+        let mut job = known(World::provider(profile, seed, 100));
+        job.world(|world| world.failing = Failing::Messages);
+        let [to, third] = [1, 2].map(|rank| job.connect(0, rank));
+        for turn in 0..8 {
+            let at = job.at(1, 0);
+            job.post(0, to, Operation::Atomic { at, width: Width::Eight, operator: ADD, operand: 1 }, 4 * turn);
+            job.post(0, to, Operation::Write { to: job.at(1, 64 + 8 * turn), bytes: &turn.to_ne_bytes() }, 4 * turn + 1);
+            job.post(0, third, Operation::Copy { from: job.at(2, 8), to: job.at(1, 256), bytes: 64 }, 4 * turn + 2);
+            job.post(
+                0,
+                third,
+                Operation::Atomic { at: job.at(2, 0), width: Width::Four, operator: ADD, operand: 1 },
+                4 * turn + 3,
+            );
+        }
+        job.look(600, STEP);
+        let results = job.results();
+        assert_eq!(results.len(), 32, "seed {seed} of {}: all end", profile.name);
+        assert!(results.values().all(Result::is_ok), "seed {seed} of {}: {results:?}", profile.name);
+        assert_eq!((job.word(1, 0), job.word(2, 0)), (8, 8), "seed {seed}: each once");
+        for first in [0, 3] {
+            let found: Vec<_> = (0..8).map(|turn| results[&(4 * turn + first)].unwrap()).collect();
+            let mut sorted = found.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..8).collect::<Vec<_>>(), "seed {seed}: none found what another did");
+        }
+        (0..8).for_each(|turn| assert_eq!(job.word(1, 8 + turn), turn as u64));
+        assert!(job.lost.lock().unwrap().is_empty(), "seed {seed}");
+        failed += job.world(|world| world.failed);
+    }
+    assert!(failed > 0);
+}
+
+/// Whoever cannot answer says so, as the rank that waits for the answer never would.
+#[test]
+fn a_rank_whose_answers_cannot_be_delivered_reports_it() {
+    for profile in [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX] {
+        let mut job = known(World::provider(profile, 1, 0));
+        let to = job.connect(0, 1);
+        let add = |job: &Job<_>| Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 };
+        job.post(0, to, add(&job), 0);
+        job.look(100, STEP);
+        assert_eq!(job.results()[&0], Ok(0), "they have met");
+        job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::MessagesOf(1), true));
+        job.post(0, to, add(&job), 1);
+        job.look(300, STEP);
+        assert!(!job.results().contains_key(&1));
+        assert_eq!(*job.lost.lock().unwrap(), [Rank::new(0)], "{}", profile.name);
+    }
+}
+
+/// What is forgotten for want of room is given back, and asked for again.
+#[test]
+fn a_region_is_free_although_the_table_of_a_peer_was_full() {
+    const BYTES: usize = 64;
+    for (seed, profile) in seeds().step_by(10) {
+        let mut job = known(World::provider(profile, seed, 0));
+        let to = job.connect(0, 1);
+        let pieces = crate::limits::REGIONS_KNOWN_MAX as u64 + 2;
+        let first = SegmentId::REGISTERED_FIRST;
+        let layout = job.layout;
+        let at = |piece: u64| layout.encode(Rank::new(1), first, piece * BYTES as u64).unwrap();
+        for piece in 0..pieces {
+            let memory = Cells::from_mut(vec![0_u64; BYTES / 8].leak());
+            job.ends[1].register(at(piece), memory.into()).unwrap();
+        }
+        // All but two are known: the table is full. The first of all is the one that is forgotten.
+        for piece in 2..pieces {
+            job.post(0, to, Operation::Write { to: at(piece), bytes: &[1] }, piece);
+            while job.completed.len() as u64 <= piece - 2 {
+                job.look(1, STEP);
+            }
+        }
+        for (piece, token) in [(0, 1000), (1, 1001), (0, 1002)] {
+            job.post(0, to, Operation::Write { to: at(piece), bytes: &[7; 8] }, token);
+        }
+        // The owner wants it back as soon as it can.
+        let mut is_back = false;
+        for token in 2000..2100 {
+            job.look(1, STEP);
+            if job.completed.iter().any(|done| done.token.0 == 1000) {
+                is_back |= job.ends[1].deregister(at(0));
+                job.post(0, to, Operation::Write { to: at(0), bytes: &[7; 8] }, token);
+            }
+        }
+        assert!(is_back, "seed {seed}: it is given back in the end");
+        assert_eq!(job.world(|world| world.refused), 0, "seed {seed} of {}: a key was used that was given back", profile.name);
+    }
+}
+
+/// A rank that cannot be greeted is reached by the transport that introduces ranks, and so is one that stops to answer before anything is in doubt.
+#[test]
+fn what_the_fabric_does_not_deliver_goes_around() {
+    for (drops, holds) in [(true, false), (false, true)] {
+        let mut job = introduced(World::provider(Profile::CXI, 1, if drops { 1000 } else { 0 }));
+        job.world(|world| (world.failing, world.drops, world.holds) = (Failing::MessagesOf(0), drops, holds));
+        let to = job.connect(0, 1);
+        job.post(0, to, Operation::Write { to: job.at(1, 8), bytes: &7_u64.to_ne_bytes() }, 0);
+        let fence = Flags { fence: true, ..Flags::NONE };
+        let add = Operation::Atomic { at: job.at(1, 8), width: Width::Eight, operator: ADD, operand: 1 };
+        job.ends[0].post(job.now, to, add, fence, Token(1)).unwrap();
+        job.look(200, Duration::from_milliseconds(50));
+        assert_eq!(job.results(), BTreeMap::from([(0, Ok(0)), (1, Ok(7))]), "drops {drops}");
+        // What comes late changes nothing.
+        job.world(|world| (world.errors, world.holds) = (0, false));
+        job.look(50, STEP);
+        job.post(0, to, Operation::Get { from: job.at(1, 8), to: job.memory[0].part(8, 8).unwrap() }, 2);
+        job.look(50, STEP);
+        assert_eq!((job.results()[&2], job.word(0, 1)), (Ok(0), 8));
+        assert!(job.lost.lock().unwrap().is_empty());
+    }
+}
+
+/// A read that the fabric fails to do is done by the other transport; of a write it is not known whether it has happened.
+#[test]
+fn reads_are_repeated_by_another_way_and_writes_are_not() {
+    let mut job = introduced(World::provider(Profile::VERBS, 1, 0));
+    let [to, third] = [1, 2].map(|rank| job.connect(0, rank));
+    for (endpoint, rank) in [(to, 1), (third, 2)] {
+        job.post(0, endpoint, Operation::Write { to: job.at(rank, 0), bytes: &9_u64.to_ne_bytes() }, u64::from(rank));
+    }
+    job.look(100, STEP);
+    job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::Reads, true));
+    job.post(0, to, Operation::Get { from: job.at(1, 0), to: job.memory[0].part(16, 8).unwrap() }, 3);
+    job.look(100, STEP);
+    assert_eq!((job.results()[&3], job.word(0, 2)), (Ok(0), 9));
+    assert!(job.lost.lock().unwrap().is_empty(), "nothing is in doubt");
+    // The other way is as it was, and what was lent is given back.
+    let back = job.connect(1, 0);
+    let add = Operation::Atomic { at: job.at(0, 64), width: Width::Eight, operator: ADD, operand: 5 };
+    job.post(1, back, add, 9);
+    job.look(100, STEP);
+    assert_eq!(job.word(0, 8), 5);
+    let is_free = (0..50).any(|_| {
+        job.look(1, STEP);
+        job.ends[1].deregister(job.layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap())
+    });
+    assert!(is_free);
+    let memory = job.memory[1].into();
+    job.ends[1].register(job.layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap(), memory).unwrap();
+    job.world(|world| world.failing = Failing::Everything);
+    job.post(0, third, Operation::Write { to: job.at(2, 0), bytes: &8_u64.to_ne_bytes() }, 4);
+    job.look(100, STEP);
+    let lost = Rank::new(2);
+    assert_eq!(job.results()[&4], Err(pelago_base::Failure::PeerLost(lost)));
+    assert_eq!(*job.lost.lock().unwrap(), [lost]);
+    // The other is reached as before.
+    job.post(0, to, Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 }, 5);
+    job.look(100, STEP);
+    assert_eq!(job.results()[&5], Ok(9));
+}
+
+/// Whose question is not delivered is served by the other transport, and cannot answer.
+#[test]
+fn a_rank_that_cannot_answer_goes_around_and_reports_who_asks_it() {
+    let mut job = introduced(World::provider(Profile::OPX, 1, 0));
+    let (to, back) = (job.connect(0, 1), job.connect(1, 0));
+    let at = |job: &Job<_>, rank| Operation::Atomic { at: job.at(rank, 0), width: Width::Eight, operator: ADD, operand: 1 };
+    job.post(0, to, at(&job, 1), 0);
+    job.look(100, STEP);
+    job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::MessagesOf(0), true));
+    job.post(0, to, Operation::Write { to: job.at(1, 8), bytes: &7_u64.to_ne_bytes() }, 1);
+    job.look(200, STEP);
+    assert_eq!((job.results()[&1], job.word(1, 1)), (Ok(0), 7));
+    assert!(job.lost.lock().unwrap().is_empty());
+    job.post(1, back, at(&job, 0), 2);
+    job.look(200, STEP);
+    assert_eq!(*job.lost.lock().unwrap(), [Rank::new(1)]);
+}

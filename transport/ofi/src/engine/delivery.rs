@@ -1,0 +1,275 @@
+//! Messages between two ranks arrive once and in order, although a provider may report that it failed to send one that it has delivered, or has not.
+//!
+//! Each message has its number among those to its receiver. One that the provider failed to send is sent again, and no more than [`EARLY_MAX`] before it has
+//! left; the receiver ignores what it has, and keeps what comes early. A peer to which a message has failed [`MESSAGE_TRIES_MAX`] times is not reached by the fabric.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pelago_base::Failure;
+use pelago_memory::Cells;
+use zerocopy::{FromBytes, FromZeros, IntoBytes};
+
+use super::{Engine, Peer, Use, Way};
+use crate::fabric::{Refusal, Slot};
+use crate::limits::{EARLY_MAX, MESSAGE_TRIES_MAX};
+use crate::message::{Header, kind};
+
+/// What is kept of the messages to a peer and from it.
+#[derive(Default)]
+pub(super) struct Delivery {
+    /// The number of the next message to it.
+    next: u32,
+    /// All messages to it before this number have left.
+    settled: u32,
+    /// Messages to it that the provider has.
+    under_way: u32,
+    /// The number of the next message of it.
+    expected: u32,
+    /// Messages of it that came before their turn.
+    early: BTreeMap<u32, Vec<u8>>,
+    /// Messages that failed, how often, and that wait for room.
+    again: VecDeque<(Vec<u8>, u8)>,
+    /// Messages that failed and of which no later try has ended well.
+    failing: u32,
+    /// Some were given up: the peer does not take those behind them.
+    is_broken: bool,
+}
+
+impl Delivery {
+    /// The first message of the peer was taken in.
+    pub(super) const fn begin(&mut self) {
+        self.expected = 1;
+    }
+
+    /// Whether a new message may leave: its receiver has room for it if one before it failed.
+    const fn has_room(&self) -> bool {
+        self.next.wrapping_sub(self.settled) < EARLY_MAX
+    }
+
+    /// A message has left, or failed.
+    const fn ended(&mut self) {
+        self.under_way -= 1;
+        if self.under_way == 0 && self.failing == 0 {
+            self.settled = self.next;
+        }
+    }
+
+    const fn has_failed(&self) -> bool {
+        self.failing > 0
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    pub(super) const fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Gives up the messages to a peer.
+    pub(super) fn give_up(&mut self) {
+        self.is_broken = true;
+        self.failing = 0;
+        self.again.clear();
+        self.early.clear();
+    }
+
+    /// The messages that failed.
+    pub(super) fn failed(&self) -> impl Iterator<Item = &[u8]> {
+        self.again.iter().map(|(message, _)| &message[..])
+    }
+}
+
+impl Engine {
+    /// Sends a message that needs no answer, now or when there is room.
+    pub(super) fn tell(&mut self, peer: usize, header: Header, payload: &[u8]) {
+        let entry = &self.peers[peer];
+        // One of another fabric has no endpoint here.
+        if matches!(entry.way, Way::Lost(_) | Way::Me) || entry.delivery.is_broken || entry.nonce == 0 {
+            return;
+        }
+        let header = Header { nonce: entry.nonce.into(), from: self.me.number().into(), ..header };
+        let message = [header.as_bytes(), payload].concat();
+        if !self.peers[peer].outbox.is_empty() || !self.send(peer, &message) {
+            self.peers[peer].outbox.push_back(message);
+            self.busy.insert(peer);
+        }
+    }
+
+    /// Sends a message, if there is room and no other has to arrive first.
+    pub(super) fn send(&mut self, peer: usize, message: &[u8]) -> bool {
+        if !self.peers[peer].delivery.has_room() {
+            return false;
+        }
+        let number = self.peers[peer].delivery.next;
+        let is_sent = self.send_numbered(peer, message, Some(number), 0);
+        if is_sent {
+            self.peers[peer].delivery.next = number.wrapping_add(1);
+        }
+        is_sent
+    }
+
+    fn send_numbered(&mut self, peer: usize, message: &[u8], number: Option<u32>, failures: u8) -> bool {
+        let Some(slot) = self.port.take() else { return false };
+        let memory = self.port.memory(&slot);
+        memory.part(0, message.len() as u64).expect("a message fits a slot").write(message);
+        if let Some(number) = number {
+            memory.part(Header::NUMBER_AT, 4).expect("every message has a header").write(&number.to_le_bytes());
+        }
+        let (index, address, bytes) = (slot.index(), self.peers[peer].address, message.len());
+        match self.port.send(slot, bytes, address) {
+            Ok(()) => {
+                self.uses[index] = Use::Message { peer, bytes, failures };
+                self.peers[peer].delivery.under_way += 1;
+                true
+            }
+            Err((slot, refusal)) => {
+                self.refused(peer, slot, refusal);
+                false
+            }
+        }
+    }
+
+    pub(super) fn refused(&mut self, peer: usize, slot: Slot, refusal: Refusal) {
+        self.port.give_back(slot);
+        if let Refusal::Failed(_) = refusal {
+            self.peers[peer].is_failing = true;
+            self.busy.insert(peer);
+        }
+    }
+
+    /// A message to a peer has left.
+    pub(super) fn delivered(&mut self, peer: usize, failures: u8) {
+        let delivery = &mut self.peers[peer].delivery;
+        if failures > 0 && delivery.failing > 0 {
+            delivery.failing -= 1;
+            self.busy.insert(peer);
+        }
+        delivery.ended();
+    }
+
+    /// The provider failed to send a message, and has perhaps delivered it.
+    pub(super) fn undelivered(&mut self, peer: usize, message: Vec<u8>, failures: u8) {
+        let delivery = &mut self.peers[peer].delivery;
+        let is_given_up = delivery.is_broken;
+        if !is_given_up {
+            delivery.failing += u32::from(failures == 0);
+            delivery.again.push_back((message.clone(), failures + 1));
+        }
+        delivery.ended();
+        if is_given_up {
+            if self.is_owed(&message) {
+                self.fabric_lost_for_good(peer);
+            }
+        } else if failures + 1 >= MESSAGE_TRIES_MAX {
+            self.fabric_lost(peer);
+        } else {
+            self.busy.insert(peer);
+        }
+    }
+
+    /// Sends again what failed, if there is room.
+    pub(super) fn send_again(&mut self, peer: usize) {
+        while let Some((message, failures)) = self.peers[peer].delivery.again.pop_front() {
+            if !self.send_numbered(peer, &message, None, failures) {
+                self.peers[peer].delivery.again.push_front((message, failures));
+                break;
+            }
+        }
+    }
+
+    /// A message of a known peer has come.
+    pub(super) fn arrived(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
+        let delivery = &mut self.peers[peer].delivery;
+        match header.number.get().wrapping_sub(delivery.expected) {
+            0 => {}
+            1..EARLY_MAX => {
+                let message = [header.as_bytes(), &payload.to_vec()].concat();
+                delivery.early.insert(header.number.get(), message);
+                return;
+            }
+            // It has come before.
+            _ => return,
+        }
+        self.turn(peer, header, payload);
+        while let Some(message) = {
+            let delivery = &mut self.peers[peer].delivery;
+            delivery.early.remove(&delivery.expected)
+        } {
+            let spare = self.port.memory(&self.spare);
+            let (mut header, head) = (Header::new_zeroed(), size_of::<Header>() as u64);
+            header.as_mut_bytes().copy_from_slice(&message[..size_of::<Header>()]);
+            let payload = spare.part(head, message.len() as u64 - head).expect("it has come in a slot");
+            payload.write(&message[size_of::<Header>()..]);
+            self.turn(peer, &header, payload);
+        }
+    }
+
+    fn turn(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
+        let delivery = &mut self.peers[peer].delivery;
+        delivery.expected = delivery.expected.wrapping_add(1);
+        self.accept(peer, header, payload);
+    }
+
+    /// Whether the receiver of a message waits for it. A greeting is answered, or its sender finds another way.
+    fn is_owed(&self, message: &[u8]) -> bool {
+        let kind = Header::read_from_prefix(message).map_or(0, |(header, _)| header.kind);
+        matches!(kind, kind::DONE..=kind::ELSEWHERE) || kind == kind::WELCOME && !self.seeks
+    }
+
+    /// The fabric says that a peer cannot be reached. Another transport goes on where nothing is left in doubt.
+    pub(super) fn fabric_lost(&mut self, peer: usize) {
+        let Peer { delivery, outbox, .. } = &self.peers[peer];
+        if delivery.failed().chain(outbox.iter().map(|message| &message[..])).any(|message| self.is_owed(message)) {
+            self.fabric_lost_for_good(peer);
+        } else if matches!(self.peers[peer].way, Way::Around) || self.may_go_around(peer) {
+            let Peer { delivery, is_failing, .. } = &mut self.peers[peer];
+            if delivery.has_failed() || *is_failing {
+                delivery.give_up();
+            }
+            self.go_around(peer);
+        } else if !matches!(self.peers[peer].way, Way::Lost(_)) {
+            let Peer { rank, started, queue, halves, .. } = &self.peers[peer];
+            let rank = *rank;
+            // A rank that wants nothing of it does not care: it may have ended in good order.
+            if *started > 0 || !queue.is_empty() || !halves.is_empty() {
+                self.losses.push(rank);
+            }
+            self.lose(peer, Failure::PeerLost(rank));
+        }
+    }
+
+    /// A peer waits for what cannot be delivered to it.
+    pub(super) fn fabric_lost_for_good(&mut self, peer: usize) {
+        let rank = self.peers[peer].rank;
+        match self.peers[peer].way {
+            Way::Lost(Failure::PeerLost(_)) => self.losses.push(rank),
+            Way::Lost(_) => {}
+            _ => {
+                self.losses.push(rank);
+                self.lose(peer, Failure::PeerLost(rank));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_messages_leave_behind_one_than_their_receiver_keeps() {
+        let mut delivery = Delivery { next: EARLY_MAX - 1, under_way: 2, ..Delivery::default() };
+        assert!(delivery.has_room());
+        delivery.next += 1;
+        assert!(!delivery.has_room());
+        delivery.ended();
+        assert!(!delivery.has_room(), "another is under way");
+        delivery.failing = 1;
+        delivery.ended();
+        assert!(!delivery.has_room(), "it has failed");
+        (delivery.failing, delivery.under_way) = (0, 1);
+        delivery.ended();
+        assert!(delivery.has_room());
+    }
+}
