@@ -1,6 +1,7 @@
 //! Every figure and table of the five papers beside what Pelago gives: makes `docs/papers.md` from `docs/papers.toml`, and compares.
 //!
-//! A row's value is printed by a command, which runs here and is deterministic, or lies in a file of rows that a script of `docs/evaluation` makes.
+//! A row's value is printed by a command, which runs here and is deterministic, or lies in a file of rows that a script of `docs/evaluation` makes. Of the
+//! latter the row says by which command, too; those that are quick and deterministic run here, and have to print what the file has.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -56,9 +57,18 @@ fn number_in_file(file: &str, wanted: &Table, key: &str) -> f64 {
     number(&found[0]).unwrap()
 }
 
+/// Commands behind the values of files that take minutes where nothing is optimized.
+const SLOW: &[&str] = &[" particles ", " himeno M "];
+
+/// The command by which the number of a file was made, if it runs here.
+fn made<'r>(row: &'r Table, key: &str) -> Option<&'r str> {
+    text(row, key).filter(|made| made.starts_with("sim ") && !SLOW.iter().any(|slow| made.contains(slow)))
+}
+
 /// What is printed by each of the commands, which run side by side, each once.
 fn outputs(rows: &[Table]) -> HashMap<String, String> {
-    let mut commands: Vec<_> = rows.iter().flat_map(|row| [text(row, "command"), text(row, "over")]).flatten().collect();
+    let of = |row| [text(row, "command"), text(row, "over"), made(row, "made"), made(row, "made_over")];
+    let mut commands: Vec<_> = rows.iter().flat_map(of).flatten().collect();
     commands.sort_unstable();
     commands.dedup();
     let next = AtomicUsize::new(0);
@@ -88,8 +98,27 @@ fn value(row: &Table, outputs: &HashMap<String, String>) -> Option<f64> {
     }
     let file = text(row, "file")?;
     let key = text(row, "key").unwrap_or_else(|| panic!("no key: {row:?}"));
-    let of = |names: &str| number_in_file(file, row[names].as_table().unwrap(), key);
+    let of = |names: &str, by: &str| {
+        let number = number_in_file(file, row[names].as_table().unwrap(), key);
+        if let Some(made) = made(row, by) {
+            let printed = number_behind(text(row, "printed").expect("printed"), &outputs[made])
+                .unwrap_or_else(|| panic!("pelago {made}: {}", outputs[made]));
+            let printed = printed * self::number(row, "printed_scale").unwrap_or(1.0);
+            assert!((printed - number).abs() < 0.001 * number + 0.006, "pelago {made}: {printed}, and {number} in {file}");
+        }
+        number
+    };
+    let of = |names: &str| of(names, if names == "row" { "made" } else { "made_over" });
     Some(if row.contains_key("over_row") { scale * of("over_row") / of("row") } else { scale * of("row") })
+}
+
+/// A difference to the paper, in percent, that needs no reason.
+const DEVIATION_MAX: f64 = 8.0;
+
+/// A command as it is typed.
+fn invoked(command: &str) -> String {
+    let is_of_pelago = command.split(' ').next() == Some("sim");
+    if is_of_pelago { format!("pelago {command}") } else { command.to_owned() }
 }
 
 /// A number for people: four digits that count.
@@ -110,7 +139,9 @@ fn every_figure_and_table_has_its_row() {
         "# The five papers, figure by figure\n\n<!-- Made from docs/papers.toml; do not edit. -->\n\n\
          All figures and tables of the papers that Pelago comes from, in their order. *Deviation* is ours against the paper's value. *Parameters* says what\n\
          ours stands on: **published** values of the paper alone; a value that a parameter was **fitted** to; **predicted** from parameters that were fitted to\n\
-         other values; **assumed** ones; **measured** on a real machine. Rows without a value name the mechanism.\n\n\
+         other values; **assumed** ones; **measured** on a real machine. Rows without a value name the mechanism. Where two commands stand, the value is the first\n\
+         one's over the second one's. `basic-layer` is `acpcc -O2 docs/evaluation/basic-layer.c -o basic-layer`; `pelago-fagus` and `pelago-basic` are made by\n\
+         `cargo build --release -p pelago-bench`. A row that differs by more than 8 % from a figure of the paper, or in direction, has its reason below the table.\n\n\
          `PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test papers` runs the commands and writes this page; without the variable it compares.\n\
          `sh docs/evaluation/papers.sh target/release` first makes the files of rows that some values are taken from anew.\n",
     );
@@ -126,7 +157,7 @@ fn every_figure_and_table_has_its_row() {
         let items =
             (1..=figures).map(|number| format!("figure {number}")).chain((1..=tables).map(|number| format!("table {number}")));
         let of_paper: Vec<_> = rows.iter().filter(|row| text(row, "paper") == Some(paper)).collect();
-        let mut commands = Vec::new();
+        let (mut commands, mut reasons) = (Vec::new(), Vec::<(usize, String, String)>::new());
         for item in items.chain(["text".to_owned()]) {
             let of_item: Vec<_> = of_paper.iter().filter(|row| text(row, "item") == Some(&item)).collect();
             if of_item.is_empty() && item != "text" {
@@ -144,15 +175,28 @@ fn every_figure_and_table_has_its_row() {
                 {
                     wrong.push(format!("paper {paper}, {item}, {what}: {deviation:.1} % from the paper, {within} at most"));
                 }
-                let by = if let Some(command) = text(row, "command") {
-                    commands.push(match text(row, "over") {
-                        Some(over) => format!("pelago {over}\npelago {command}"),
-                        None => format!("pelago {command}"),
-                    });
+                let command = text(row, "command").or(text(row, "made"));
+                assert!(command.is_some() || !row.contains_key("file"), "{what}: by which command was its row made?");
+                let by = if let Some(command) = command {
+                    let shown = [text(row, "over").or(text(row, "made_over")), Some(command)].into_iter().flatten().map(invoked);
+                    commands.push(shown.collect::<Vec<_>>().join("\n"));
                     format!("({})", commands.len())
                 } else {
-                    text(row, "file").map_or_else(|| text(row, "by").expect("by").to_owned(), |file| format!("`{file}`"))
+                    text(row, "by").expect("by").to_owned()
                 };
+                let limits = [("above", -1.0), ("below", 1.0)].map(|(key, sign)| number(row, key).map(|limit| (limit, sign)));
+                let is_outside = limits.into_iter().flatten().any(|(limit, sign)| here.unwrap() * sign >= limit * sign)
+                    || deviation.is_some_and(|deviation| deviation.abs() > DEVIATION_MAX);
+                match text(row, "why") {
+                    Some(why) if is_outside => reasons.push((commands.len(), what.to_owned(), why.to_owned())),
+                    Some(_) => {
+                        wrong.push(format!("paper {paper}, {item}, {what}: agrees, but there is a reason why it does not"))
+                    }
+                    None if is_outside => {
+                        wrong.push(format!("paper {paper}, {item}, {what}: differs, and there is no reason why"))
+                    }
+                    None => {}
+                }
                 let paper_says =
                     published.map(|value| format!("{}{unit}", shown(value))).or(text(row, "says").map(str::to_owned));
                 let here = here.map(|here| format!("{}{unit}", shown(here)));
@@ -161,6 +205,19 @@ fn every_figure_and_table_has_its_row() {
                 let [paper_says, here, deviation] = [paper_says, here, deviation].map(|cell| cell.unwrap_or("–".into()));
                 writeln!(page, "| {item} | {what} | {paper_says} | {here} | {deviation} | {kind}{note} | {by} |").unwrap();
             }
+        }
+        if !reasons.is_empty() {
+            page.push_str("\n**What differs, and why:**\n\n");
+            // Rows with one reason stand together.
+            let mut told: Vec<(String, String)> = Vec::new();
+            for (number, what, why) in reasons {
+                let row = format!("({number}) {what}");
+                match told.iter_mut().find(|(_, other)| *other == why) {
+                    Some((rows, _)) => write!(rows, "; {row}").unwrap(),
+                    None => told.push((row, why)),
+                }
+            }
+            told.iter().for_each(|(rows, why)| writeln!(page, "- {rows}: {why}").unwrap());
         }
         if !commands.is_empty() {
             page.push_str("\n```text\n");

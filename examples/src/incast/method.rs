@@ -25,6 +25,8 @@ pub(super) enum Method {
     AcquireBorrow(u32),
     /// The same; the counters lie at so many servers at most, amid hosts, switches or boxes.
     AcquireTopology(u32),
+    /// As with counters at the receiver; so many ranks share a relay.
+    AcquireRelay(u32),
     /// The same; where the counters lie is chosen by the library.
     AcquireAuto,
 }
@@ -41,6 +43,11 @@ impl Method {
             _ => Placement::Receiver,
         }
     }
+
+    /// Ranks that share a relay; 0 for none.
+    pub(super) fn relay_ranks(self) -> u32 {
+        if let Self::AcquireRelay(ranks) = self { ranks } else { 0 }
+    }
 }
 
 impl fmt::Display for Method {
@@ -54,6 +61,7 @@ impl fmt::Display for Method {
             Self::AcquireSplit(shares) => write!(f, "acquire-split:{shares}"),
             Self::AcquireBorrow(shares) => write!(f, "acquire-borrow:{shares}"),
             Self::AcquireTopology(servers) => write!(f, "acquire-topology:{servers}"),
+            Self::AcquireRelay(ranks) => write!(f, "acquire-relay:{ranks}"),
             Self::AcquireAuto => f.write_str("acquire-auto"),
         }
     }
@@ -72,10 +80,11 @@ impl FromStr for Method {
             None if text == "acquire-proxy" => Ok(Self::AcquireProxy),
             None if text == "acquire-auto" => Ok(Self::AcquireAuto),
             Some(("acquire-topology", number)) => shares(number).map(Self::AcquireTopology),
+            Some(("acquire-relay", number)) => shares(number).map(Self::AcquireRelay),
             Some(("acquire-split", number)) => shares(number).map(Self::AcquireSplit),
             Some(("acquire-borrow", number)) => shares(number).map(Self::AcquireBorrow),
             _ => Err(
-                "methods are eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K and acquire-topology:K",
+                "methods are eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K, acquire-topology:K and acquire-relay:K",
             ),
         }
     }
@@ -107,9 +116,18 @@ mod tests {
     #[test]
     fn methods_are_read_as_they_are_written() {
         use Method::*;
-        for method in
-            [Eager, Rendezvous, Limit, Acquire, AcquireProxy, AcquireSplit(4), AcquireBorrow(16), AcquireTopology(3), AcquireAuto]
-        {
+        for method in [
+            Eager,
+            Rendezvous,
+            Limit,
+            Acquire,
+            AcquireProxy,
+            AcquireSplit(4),
+            AcquireBorrow(16),
+            AcquireTopology(3),
+            AcquireRelay(32),
+            AcquireAuto,
+        ] {
             assert_eq!(method.to_string().parse(), Ok(method));
         }
         for wrong in ["", "acquire-split", "acquire-split:", "acquire-split:x", "eager:2", "Eager"] {

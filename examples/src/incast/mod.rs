@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_microseconds(100);
 #[derive(Parser)]
 #[command(name = "incast")]
 struct Arguments {
-    /// eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K or acquire-topology:K
+    /// eager, rendezvous, limit, acquire, acquire-auto, acquire-proxy, acquire-split:K, acquire-borrow:K, acquire-topology:K or acquire-relay:K
     #[arg(long, default_value_t = Method::Acquire)]
     method: Method,
     /// Number of sending ranks [default: all but the receiver]
@@ -158,7 +158,8 @@ impl Arguments {
         } else {
             Settings::new(self.slots, self.bytes as usize)
         };
-        Settings { waiting, counting, waiters, ..room }.placed(self.method.placement(size))
+        let relay_ranks = self.method.relay_ranks();
+        Settings { waiting, counting, waiters, relay_ranks, ..room }.placed(self.method.placement(size))
     }
 }
 
@@ -190,7 +191,8 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         | Method::AcquireProxy
         | Method::AcquireSplit(_)
         | Method::AcquireBorrow(_)
-        | Method::AcquireTopology(_) => {
+        | Method::AcquireTopology(_)
+        | Method::AcquireRelay(_) => {
             let mailbox = Mailbox::new(world, RECEIVER, arguments.settings(size))?;
             report.servers = mailbox.explain().servers.len();
             if arguments.explain && world.rank() == RECEIVER {

@@ -56,8 +56,8 @@ pub struct Partition {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Groups {
-    /// The first rank of each.
-    Starts(Vec<u32>),
+    /// The first rank of each; and how many ranks a router has, 0 where there is no grid.
+    Starts { firsts: Vec<u32>, router: u32 },
     /// Boxes, each dimension in so many parts; and the group of each box, or none where it has no rank.
     Boxes { grid: Grid, parts: [u32; DIMENSIONS_MAX], numbers: Vec<Option<u32>> },
 }
@@ -104,8 +104,9 @@ impl Topology {
     /// Groups of ranks that are near each other, at most `most`.
     ///
     /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid,
-    /// boxes of one shape where lengths allow, cut from the last dimension on: routes go dimension by dimension, so that what comes from one box to one rank comes over
-    /// the same last links, and what a busy link delays delays few boxes. Their ranks have consecutive numbers.
+    /// boxes of one shape, cut from the last dimension on: routes go dimension by dimension, so that what comes from one box to one rank comes over
+    /// the same last links, and what a busy link delays delays few boxes. Where lengths allow fewer boxes than `most`, runs of consecutive routers, equally
+    /// long as far as may be: whole planes and lines of the grid but for their ends.
     ///
     /// Cost: linear in the groups.
     pub fn partition(&self, most: u32) -> Partition {
@@ -115,7 +116,7 @@ impl Topology {
             Form::Tree(levels) => {
                 let level = levels.iter().rev().find(|level| level.groups(self.ranks) >= most).or(levels.first());
                 let (name, starts) = level.map_or(("job", vec![0]), |level| (level.name, level.joined(self.ranks, most)));
-                Partition { ranks: self.ranks, name, groups: Groups::Starts(starts) }
+                Partition { ranks: self.ranks, name, groups: Groups::Starts { firsts: starts, router: 0 } }
             }
         }
     }
@@ -171,8 +172,19 @@ impl Grid {
             found += u32::from(has_ranks);
             has_ranks.then(|| found - 1)
         };
-        let numbers = (0..parts.iter().product()).map(&mut number).collect();
+        let numbers: Vec<_> = (0..parts.iter().product()).map(&mut number).collect();
+        let routers = ranks.div_ceil(self.ranks_per_router);
+        if found < most.min(routers) {
+            return self.runs(ranks, most.min(routers));
+        }
         Partition { ranks, name: "box", groups: Groups::Boxes { grid: self, parts, numbers } }
+    }
+
+    /// So many runs of consecutive routers.
+    fn runs(self, ranks: u32, count: u32) -> Partition {
+        let (router, routers) = (self.ranks_per_router, u64::from(ranks.div_ceil(self.ranks_per_router)));
+        let first = |run: u32| (u64::from(run) * routers / u64::from(count)) as u32 * router;
+        Partition { ranks, name: "run of routers", groups: Groups::Starts { firsts: (0..count).map(first).collect(), router } }
     }
 
     /// The box of a rank, by its number among all boxes.
@@ -246,7 +258,7 @@ impl Grid {
 }
 
 impl Partition {
-    /// The name of what the groups consist of: `host`, the level of a switch, or `box`.
+    /// The name of what the groups consist of: `host`, the level of a switch, `box`, or `run of routers`.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -254,7 +266,7 @@ impl Partition {
     /// How many groups there are.
     pub fn groups(&self) -> u32 {
         match &self.groups {
-            Groups::Starts(starts) => starts.len() as u32,
+            Groups::Starts { firsts, .. } => firsts.len() as u32,
             Groups::Boxes { numbers, .. } => numbers.iter().flatten().count() as u32,
         }
     }
@@ -262,7 +274,7 @@ impl Partition {
     /// The group of a rank of the job.
     pub fn group_of(&self, rank: Rank) -> u32 {
         match &self.groups {
-            Groups::Starts(starts) => starts.partition_point(|&start| start <= rank.number()).saturating_sub(1) as u32,
+            Groups::Starts { firsts, .. } => firsts.partition_point(|&first| first <= rank.number()).saturating_sub(1) as u32,
             Groups::Boxes { grid, parts, numbers } => numbers[grid.part_of(rank.number(), *parts) as usize].unwrap_or(0),
         }
     }
@@ -270,9 +282,9 @@ impl Partition {
     /// How many ranks a group has.
     pub fn ranks_of(&self, group: u32) -> u32 {
         match &self.groups {
-            Groups::Starts(starts) => {
-                let next = starts.get(group as usize + 1).copied().unwrap_or(self.ranks);
-                next - starts[group as usize]
+            Groups::Starts { firsts, .. } => {
+                let next = firsts.get(group as usize + 1).copied().unwrap_or(self.ranks);
+                next - firsts[group as usize]
             }
             Groups::Boxes { grid, parts, .. } => self.part(group).map_or(0, |part| grid.ranks_of(part, *parts, self.ranks)),
         }
@@ -281,15 +293,24 @@ impl Partition {
     /// A rank amid a group.
     pub fn middle(&self, group: u32) -> Rank {
         Rank::new(match &self.groups {
-            Groups::Starts(starts) => starts[group as usize] + self.ranks_of(group) / 2,
+            Groups::Starts { firsts, .. } => firsts[group as usize] + self.ranks_of(group) / 2,
             Groups::Boxes { grid, parts, .. } => self.part(group).map_or(0, |part| grid.middle(part, *parts, self.ranks)),
         })
     }
 
-    /// The first rank of a router beside that of `rank` and in the same box, if there is one; none in a tree, whose hosts at one switch are all equally near.
+    /// The first rank of a router beside that of `rank` and in the same group, if there is one; none in a tree, whose hosts at one switch are all equally near.
     pub fn beside(&self, rank: Rank) -> Option<Rank> {
-        let Groups::Boxes { grid, parts, .. } = &self.groups else { return None };
-        grid.beside(rank.number(), *parts, self.ranks).map(Rank::new)
+        match &self.groups {
+            Groups::Boxes { grid, parts, .. } => grid.beside(rank.number(), *parts, self.ranks).map(Rank::new),
+            Groups::Starts { router: 0, .. } => None,
+            Groups::Starts { firsts, router } => {
+                let group = self.group_of(rank);
+                let first = firsts[group as usize];
+                let here = rank.number() / router * router;
+                let next = (here + router < first + self.ranks_of(group)).then(|| here + router);
+                next.or_else(|| (here > first).then(|| here - router)).map(Rank::new)
+            }
+        }
     }
 
     /// The box of a group, by its number among all boxes.
@@ -369,8 +390,13 @@ mod tests {
             let partition = torus.partition(most);
             (0..partition.groups()).map(|group| partition.ranks_of(group)).collect::<Vec<_>>()
         };
-        assert_eq!(sizes(8), [864; 6], "planes of the last dimension");
+        assert_eq!(sizes(6), [864; 6], "planes of the last dimension");
         assert_eq!(sizes(1), [5184]);
-        assert_eq!(sizes(27), [288; 18], "thirds of those");
+        assert_eq!(sizes(36), [144; 36], "lines of those");
+        assert_eq!([6, 8].map(|most| torus.partition(most).name()), ["box", "run of routers"]);
+        assert_eq!(sizes(8), [648; 8], "eight equal boxes of such planes there are not");
+        let few = Topology::grid(7, 2, &[4, 4]).partition(3);
+        assert_eq!((0..few.groups()).map(|group| few.ranks_of(group)).collect::<Vec<_>>(), [2, 2, 3]);
+        assert_eq!([0, 3, 6].map(|rank| few.beside(Rank::new(rank))), [None, None, Some(Rank::new(4))]);
     }
 }

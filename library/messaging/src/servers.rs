@@ -4,6 +4,7 @@ use std::fmt;
 
 use pelago_base::{Partition, Rank, Topology};
 
+use crate::relays::{Relay, Relays};
 use crate::settings::{Counting, Placement, SHARES_MAX, Settings};
 
 /// Senders for which one counter is enough. Measured on simulated machines: `docs/evaluation/incast.md`.
@@ -104,6 +105,7 @@ enum Users {
 pub(crate) struct Servers {
     shares: Vec<Share>,
     users: Users,
+    relays: Option<Relays>,
 }
 
 impl Servers {
@@ -114,6 +116,11 @@ impl Servers {
 
     /// Those of a placement that was checked.
     pub(crate) fn of(receiver: Rank, settings: &Settings, topology: &Topology) -> Self {
+        let relays = settings.has_relays().then(|| Relays { each: settings.relay_ranks, ranks: topology.ranks(), receiver });
+        Self { relays, ..Self::placed(receiver, settings, topology, relays) }
+    }
+
+    fn placed(receiver: Rank, settings: &Settings, topology: &Topology, relays: Option<Relays>) -> Self {
         let slots = settings.slots;
         match &settings.placement {
             Placement::Receiver | Placement::Automatic => Self::one(receiver, settings),
@@ -121,7 +128,11 @@ impl Servers {
             Placement::Split { proxies, .. } => Self::new(proxies, &vec![1; proxies.len()], settings, Users::Nearest),
             Placement::Topology { servers, .. } => {
                 let partition = topology.partition((*servers).clamp(1, slots.min(SHARES_MAX as u32)));
-                let senders: Vec<_> = (0..partition.groups()).map(|group| partition.ranks_of(group)).collect();
+                let mut senders: Vec<_> = (0..partition.groups()).map(|group| partition.ranks_of(group)).collect();
+                if let Some(relays) = relays {
+                    senders.fill(0);
+                    relays.all().for_each(|relay| senders[partition.group_of(relay.holder) as usize] += relay.members);
+                }
                 let holders: Vec<_> = (0..partition.groups()).map(|group| holder(&partition, group, receiver)).collect();
                 Self::new(&holders, &senders, settings, Users::Groups(partition))
             }
@@ -138,7 +149,7 @@ impl Servers {
             (first_slot, first_waiter) = (first_slot + slots, first_waiter + waiters);
             share
         };
-        Self { shares: (0..).zip(holders.iter().zip(weights).zip(slots)).map(share).collect(), users }
+        Self { shares: (0..).zip(holders.iter().zip(weights).zip(slots)).map(share).collect(), users, relays: None }
     }
 
     /// How many there are.
@@ -155,8 +166,14 @@ impl Servers {
         self.shares.iter().map(|share| share.waiters).sum()
     }
 
-    /// The server of a rank.
+    /// The relay of a rank, if ranks share relays.
+    pub(crate) fn relay_of(&self, rank: Rank) -> Option<Relay> {
+        self.relays.map(|relays| relays.of_rank(rank))
+    }
+
+    /// The server of a rank: that of its relay, if it has one.
     pub(crate) fn of_rank(&self, rank: Rank) -> u32 {
+        let rank = self.relay_of(rank).map_or(rank, |relay| relay.holder);
         match &self.users {
             Users::One => 0,
             Users::Groups(partition) => partition.group_of(rank),
@@ -172,8 +189,10 @@ impl Servers {
         let mut senders = vec![0; self.shares.len()];
         match &self.users {
             Users::One => senders[0] = size,
-            Users::Groups(partition) => (0..).zip(&mut senders).for_each(|(group, count)| *count = partition.ranks_of(group)),
-            Users::Nearest => (0..size).for_each(|rank| senders[self.of_rank(Rank::new(rank)) as usize] += 1),
+            Users::Groups(partition) if self.relays.is_none() => {
+                (0..).zip(&mut senders).for_each(|(group, count)| *count = partition.ranks_of(group))
+            }
+            Users::Nearest | Users::Groups(_) => (0..size).for_each(|rank| senders[self.of_rank(Rank::new(rank)) as usize] += 1),
         }
         let level = match &self.users {
             Users::One => "job",

@@ -14,6 +14,9 @@ pub const WAITERS_MAX: u32 = 1 << 20;
 /// The most shares that counters are split into.
 pub const SHARES_MAX: usize = 256;
 
+/// The most ranks that share a relay: their answers travel as one short put.
+pub const RELAY_RANKS_MAX: u32 = 256;
+
 /// The place of the counters that admit messages to a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,7 +38,7 @@ pub enum Placement {
         /// shares have more senders than others.
         borrow: bool,
     },
-    /// In shares at servers amid hosts, amid the switches of one level or amid equal boxes of a grid (paper A, section 4.4), as the
+    /// In shares at servers amid hosts, amid the switches of one level, or amid equal boxes or runs of routers of a grid (paper A, section 4.4), as the
     /// [topology](pelago_base::Topology) of the job has them. A sender uses the server of its group; slots are in proportion to the senders of each.
     Topology {
         /// How many servers at most; there are no more than slots, than groups, and than 256.
@@ -97,13 +100,18 @@ pub struct Settings {
     /// so that 0 is as good as `slots`. Senders further back than there are places poll the counters at intervals; with a place for each sender,
     /// no sender polls.
     pub waiters: u32,
+    /// Consecutive ranks that share a relay, up to 256; 0 and 1 for no relays (paper A, section 4.4). A relay is one of these ranks: its memory collects their
+    /// requests, and one of those that ask takes tickets for all by one atomic. The counters answer fewer atomics; a ticket takes some round trips to
+    /// the relay more, and the loss of the relay has the effect of the loss of a holder of counters. Only the first sender of a rank uses it. Needs one receiver, counters in one word, and no
+    /// borrowing.
+    pub relay_ranks: u32,
 }
 
 impl Settings {
     /// `slots` messages of up to `message_bytes` bytes; the counters are placed automatically.
     pub fn new(slots: u32, message_bytes: usize) -> Self {
         let (placement, counting, waiting) = (Placement::default(), Counting::default(), Waiting::default());
-        Self { slots, message_bytes, placement, counting, waiting, waiters: 0 }
+        Self { slots, message_bytes, placement, counting, waiting, waiters: 0, relay_ranks: 0 }
     }
 
     /// `count` permits of a limit; the counters are placed automatically.
@@ -120,6 +128,12 @@ impl Settings {
     #[must_use]
     pub fn with_waiters(self, waiters: u32) -> Self {
         Self { waiters, ..self }
+    }
+
+    /// The same with a relay for so many ranks.
+    #[must_use]
+    pub fn relayed(self, relay_ranks: u32) -> Self {
+        Self { relay_ranks, ..self }
     }
 
     /// The same with the counters elsewhere.
@@ -156,7 +170,17 @@ impl Settings {
             self.waiters == 0 || self.waiters.is_power_of_two() && self.waiters <= WAITERS_MAX,
             "the number of places for waiting senders is a power of two up to 1,048,576",
         )?;
+        check(self.relay_ranks <= RELAY_RANKS_MAX, "a relay has up to 256 ranks")?;
+        check(
+            !self.has_relays() || self.counting == Counting::OneWord && !self.placement.borrows(),
+            "relays need counters in one word, and no borrowing",
+        )?;
         check(self.slots >= shares, "each share of the counters needs a slot")
+    }
+
+    /// Whether ranks share relays.
+    pub(crate) fn has_relays(&self) -> bool {
+        self.relay_ranks > 1
     }
 
     pub(crate) fn check_message_bytes(&self) -> Result<()> {

@@ -87,6 +87,12 @@ fn no_slot_of_a_share_of_any_size_is_lost_with_a_sender() {
     lose_each_time(&Settings::new(4, 8).placed(Placement::Split { proxies, borrow: false }), &[Rank::new(3)]);
 }
 
+/// Three ranks share a relay with the receiver: rank 2, which does not die. Victims die as members, and while they take tickets for the others.
+#[test]
+fn no_slot_is_lost_with_a_sender_that_takes_tickets_for_others() {
+    lose_each_time(&Settings::new(2, 8).relayed(4), &[1, 3].map(Rank::new));
+}
+
 fn lose_each_time(settings: &Settings, victims: &[Rank]) {
     for &victim in victims {
         let whole = play(settings, victim, None);

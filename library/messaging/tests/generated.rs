@@ -79,13 +79,24 @@ fn settings(size: u32) -> impl Strategy<Value = Settings> {
     let counting = prop_oneof![Just(Counting::OneWord), Just(Counting::TwoWords)];
     let waiting = prop_oneof![2 => Just(Waiting::Notified), 1 => Just(Waiting::BackingOff), 1 => Just(Waiting::Polling)];
     let waiters = prop_oneof![2 => Just(0), 1 => Just(8), 1 => Just(128)];
-    (0..=6_u32, placement, counting, waiting, waiters).prop_map(|(slots, placement, counting, waiting, waiters)| {
-        let shares = if let Placement::Split { proxies, .. } = &placement { proxies.len() as u32 } else { 1 };
-        // Counters in two words have shares of a power of two.
-        let counting = if shares.is_power_of_two() { counting } else { Counting::OneWord };
-        Settings { counting, waiting, waiters, ..Settings::new((1 << slots).max(shares.next_power_of_two()), BYTES) }
+    let relays = prop_oneof![2 => Just(0), 1 => 2..5_u32];
+    (0..=6_u32, placement, counting, waiting, waiters, relays).prop_map(
+        |(slots, placement, counting, waiting, waiters, relays)| {
+            let shares = if let Placement::Split { proxies, .. } = &placement { proxies.len() as u32 } else { 1 };
+            // Counters in two words have shares of a power of two.
+            let counting = if shares.is_power_of_two() { counting } else { Counting::OneWord };
+            let borrows = matches!(placement, Placement::Split { borrow: true, .. });
+            let relay_ranks = if counting == Counting::OneWord && !borrows { relays } else { 0 };
+            Settings {
+                counting,
+                waiting,
+                waiters,
+                relay_ranks,
+                ..Settings::new((1 << slots).max(shares.next_power_of_two()), BYTES)
+            }
             .placed(placement)
-    })
+        },
+    )
 }
 
 fn job() -> impl Strategy<Value = Job> {

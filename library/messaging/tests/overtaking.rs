@@ -12,8 +12,8 @@ fn message(from: Rank, number: u64) -> Vec<u8> {
 }
 
 /// All send to one, which looks at each message for a while.
-fn all_to_one(world: &World, counting: Counting) -> Result<()> {
-    let mailbox = Mailbox::new(world, Rank::new(0), Settings { counting, ..Settings::new(4, 40) })?;
+fn all_to_one(world: &World, counting: Counting, relay_ranks: u32) -> Result<()> {
+    let mailbox = Mailbox::new(world, Rank::new(0), Settings { counting, relay_ranks, ..Settings::new(4, 40) })?;
     if world.rank() != Rank::new(0) {
         let mut sender = mailbox.sender(Rank::new(0))?;
         (0..MESSAGES).try_for_each(|number| sender.send(message(world.rank(), number)))?;
@@ -22,7 +22,7 @@ fn all_to_one(world: &World, counting: Counting) -> Result<()> {
         let mut receiver = mailbox.receiver()?;
         let mut next = vec![0; world.size() as usize];
         for _ in 0..MESSAGES * u64::from(world.size() - 1) {
-            let received = receiver.receive()?;
+            let received = receiver.receive_within(Duration::from_milliseconds(1_000))?;
             let number = &mut next[received.from().index()];
             let expected = message(received.from(), *number);
             assert_eq!(received.to_vec(), expected, "message {number} of rank {}", received.from());
@@ -80,11 +80,20 @@ fn the_count_of_a_channel_is_not_overtaken_by_an_older_one() {
 fn messages_come_once_where_datagrams_overtake_each_other() {
     for ranks in [4, 5, 7] {
         for seed in 0..4 {
-            for counting in [Counting::OneWord, Counting::TwoWords] {
+            for (counting, relays) in [(Counting::OneWord, 0), (Counting::TwoWords, 0), (Counting::OneWord, 3)] {
                 let late = simulated::settings_late(ranks, seed);
-                simulated::run_to_the_end(&late, "a mailbox", |world| all_to_one(world, counting));
+                simulated::run_to_the_end(&late, "a mailbox", |world| all_to_one(world, counting, relays));
             }
             simulated::run_to_the_end(&simulated::settings_late(ranks, seed), "channels", round);
         }
+    }
+}
+
+/// All ranks share a relay: were it unlocked before its answers are complete, whoever takes tickets next would take those of others again.
+#[test]
+fn a_relay_takes_each_ticket_once_where_its_answers_are_late() {
+    for seed in 0..20 {
+        let late = simulated::settings_late(7, seed);
+        simulated::run_to_the_end(&late, "a mailbox with a relay", |world| all_to_one(world, Counting::OneWord, 7));
     }
 }

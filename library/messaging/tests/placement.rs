@@ -1,5 +1,7 @@
 //! Counters placed by topology, on a simulated fat tree and a torus: every message comes, the slots are those of one counter, and the reasons are told.
 
+use std::collections::BTreeSet;
+
 use pelago_base::Rank;
 use pelago_messaging::{Limit, Mailbox, Placement, Settings};
 use pelago_test_support::simulated;
@@ -51,11 +53,27 @@ fn a_server_for_each_leaf_switch_with_shares_of_any_number() {
 }
 
 #[test]
-fn a_server_for_each_box_of_a_torus() {
+fn a_server_for_each_box_of_a_torus_or_for_each_run_of_routers_where_boxes_are_too_few() {
     for borrow in [false, true] {
-        let settings = Settings::new(16, 8).placed(Placement::Topology { servers: 6, borrow });
-        let (_, holders, explanation) = play("torus-tofud", 100, &settings);
-        assert!(holders.len() > 2 && explanation.contains("by box"), "{explanation}");
+        let mut by = BTreeSet::new();
+        for servers in 2..8 {
+            let settings = Settings::new(16, 8).placed(Placement::Topology { servers, borrow });
+            let (_, holders, explanation) = play("torus-tofud", 100, &settings);
+            assert_eq!(holders.len(), servers as usize, "{explanation}");
+            by.insert(explanation.split(", ").nth(1).unwrap().to_owned());
+        }
+        assert_eq!(Vec::from_iter(by), ["by box", "by run of routers"]);
+    }
+}
+
+/// Relays below servers: a rank uses the server of its relay, and the slots are those of one counter.
+#[test]
+fn relays_lie_below_servers() {
+    for machine in ["fat-tree-ndr", "torus-tofud"] {
+        for relay_ranks in [2, 6, 64] {
+            let settings = Settings::new(16, 8).placed(Placement::Topology { servers: 3, borrow: false }).relayed(relay_ranks);
+            assert_eq!(play(machine, 100, &settings).1.len(), 3);
+        }
     }
 }
 

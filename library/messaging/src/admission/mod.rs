@@ -7,6 +7,7 @@
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
 //! | six for each sender of a rank | the sender | to whom it sends; its claims: which tickets it holds; its bell: which ticket was granted |
 //! | one for each slot, or more | the receiver | who waits for a ticket that is so near to be granted |
+//! | a line, and two for each rank of a relay | the relay | requests and answers (`relay.rs`) |
 //!
 //! - **G1** A sender claims before it takes a ticket, and until the message of that ticket is complete. So a ticket that was taken and that
 //!   no living sender claims belongs to a lost one, or its message has come. While it takes tickets it claims all; afterwards no ticket of
@@ -21,6 +22,7 @@ mod granter;
 mod grants;
 #[cfg(test)]
 mod layout;
+mod relay;
 mod requester;
 
 use std::cell::Cell;
@@ -64,6 +66,8 @@ pub(crate) struct Admission<'w> {
     explanation: PlacementExplanation,
     borrow: bool,
     settings: Settings,
+    /// The number of the last request of this rank at its relay.
+    requests: Cell<u16>,
     /// Which of its senders this rank has, as bits.
     senders: Cell<u8>,
     /// Where the sender that was dropped last was admitted, and its last ticket: the next one goes on from there, in order.
@@ -84,6 +88,7 @@ impl<'w> Admission<'w> {
                 Servers::of(receiver, &settings, world.topology())
             }
             Receivers::Each => {
+                check(!settings.has_relays(), "where every rank receives, there are no relays")?;
                 let is_own = matches!(settings.placement, Placement::Receiver | Placement::Automatic);
                 check(is_own, "where every rank receives, each holds its own counters")?;
                 Servers::one(receiver, &settings)
@@ -92,9 +97,10 @@ impl<'w> Admission<'w> {
         let explanation = servers.explained(world.size(), reasons);
         let shares = servers.count();
         let borrow = settings.placement.borrows() && shares > 1;
-        let words = world.alloc(shares as usize * LINE + SENDERS * SENDER_WORDS + servers.waiters() as usize)?;
-        let (senders, left) = (Cell::new(0), Cell::new(None));
-        let admission = Self { world, words, receivers, servers, explanation, borrow, settings, senders, left };
+        let relay_words = if settings.has_relays() { relay::words(settings.relay_ranks) } else { 0 };
+        let words = world.alloc(shares as usize * LINE + SENDERS * SENDER_WORDS + servers.waiters() as usize + relay_words)?;
+        let (requests, senders, left) = (Cell::new(0), Cell::new(0), Cell::new(None));
+        let admission = Self { world, words, receivers, servers, explanation, borrow, settings, requests, senders, left };
         if admission.settings.counting == Counting::OneWord {
             for share in (0..shares).map(|number| admission.servers.share(number)) {
                 admission.words.local().store(share.number as usize * LINE, Credit::new(share.slots).word());
@@ -177,6 +183,36 @@ impl<'w> Admission<'w> {
     /// The share of a rank: of its group, or of the holder whose number is nearest.
     pub(crate) fn nearest(&self, rank: Rank) -> u32 {
         self.servers.of_rank(rank)
+    }
+
+    /// The relay of this rank, if it shares one.
+    fn relay(&self) -> Option<relay::Member<'w>> {
+        let rank = self.world.rank();
+        self.servers.relay_of(rank).and_then(|relay| relay::Member::new(rank, relay))
+    }
+
+    /// Where the memory of a relay begins.
+    fn relay_index(&self) -> usize {
+        self.sender_index(SENDERS) + self.waiters()
+    }
+
+    /// The number of the next request of this rank.
+    fn next_request(&self) -> u16 {
+        self.requests.set(self.requests.get().wrapping_add(1));
+        self.requests.get()
+    }
+
+    /// Takes `count` tickets of a share. Cost: one round trip, two if the counters lie apart.
+    fn take(&self, share: Share, count: u32) -> Result<Credit> {
+        let taken_at = self.taken_at(share);
+        match self.settings.counting {
+            Counting::OneWord => Ok(Credit::of_word(self.world.fetch_add(taken_at, Credit::TAKE * u64::from(count))?.wait()?)),
+            Counting::TwoWords => {
+                let consumed = self.world.get(self.consumed_at(share))? as u32;
+                let taken = self.world.fetch_add(taken_at, u64::from(count))?.wait()? as u32;
+                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(share.slots) })
+            }
+        }
     }
 
     /// What the counters of a share say now. Cost: one round trip.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Handle, Result};
 
+use super::relay::Member;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
 use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
@@ -43,6 +44,8 @@ pub(crate) struct Requester<'a, 'w> {
     looks: u64,
     /// What is on its way, with the turn of its ticket.
     pending: VecDeque<(u64, Handle<'w>)>,
+    /// The first sender of a rank takes its tickets through the relay of the rank, if there is one.
+    relay: Option<Member<'w>>,
 }
 
 impl<'a, 'w> Requester<'a, 'w> {
@@ -60,7 +63,9 @@ impl<'a, 'w> Requester<'a, 'w> {
         };
         let (granted, pending) = (Ticket::new(admission.server(share).slots), VecDeque::new());
         let words = admission.words.local();
-        Ok(Self { admission, words, to, sender, share, granted, fresh: false, last, waited: false, turns: 0, looks: 0, pending })
+        let relay = if sender == 0 { admission.relay() } else { None };
+        let (fresh, waited, turns, looks) = (false, false, 0, 0);
+        Ok(Self { admission, words, to, sender, share, granted, fresh, last, waited, turns, looks, pending, relay })
     }
 
     /// How often it has looked at the counters without taking tickets.
@@ -242,18 +247,12 @@ impl<'a, 'w> Requester<'a, 'w> {
         self.words.store(self.admission.claim_index(self.sender, self.turns), claim.word());
     }
 
-    fn add(&self, count: u32) -> Result<Credit> {
-        let (admission, share) = (self.admission, self.counters());
-        let taken_at = admission.taken_at(share);
-        match admission.settings.counting {
-            Counting::OneWord => {
-                Ok(Credit::of_word(admission.world.fetch_add(taken_at, Credit::TAKE * u64::from(count))?.wait()?))
-            }
-            Counting::TwoWords => {
-                let consumed = admission.world.get(admission.consumed_at(share))? as u32;
-                let taken = admission.world.fetch_add(taken_at, u64::from(count))?.wait()? as u32;
-                Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(share.slots) })
-            }
+    /// Takes tickets: at the server, or with those of others through the relay.
+    fn add(&mut self, count: u32) -> Result<Credit> {
+        let share = self.counters();
+        match &mut self.relay {
+            Some(relay) => relay.take(self.admission, share, self.to, count),
+            None => self.admission.take(share, count),
         }
     }
 

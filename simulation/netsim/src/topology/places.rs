@@ -80,12 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn a_torus_is_divided_into_boxes() {
+    fn a_torus_is_divided_into_boxes_or_into_runs_of_routers() {
         let torus = topology("torus-tofud", 16_387);
-        let boxes = torus.partition(16);
-        assert_eq!(boxes.name(), "box");
-        let sizes: Vec<_> = (0..boxes.groups()).map(|group| boxes.ranks_of(group)).collect();
-        assert_eq!(sizes.iter().sum::<u32>(), 16_387);
-        assert!(sizes.len() > 8 && *sizes.iter().max().unwrap() < 2 * 16_387 / 8, "{sizes:?}");
+        for (groups, name) in [(9, "box"), (16, "run of routers")] {
+            let partition = torus.partition(groups);
+            assert_eq!((partition.name(), partition.groups()), (name, groups));
+            let sizes: Vec<_> = (0..groups).map(|group| partition.ranks_of(group)).collect();
+            assert_eq!(sizes.iter().sum::<u32>(), 16_387);
+            assert!(*sizes.iter().max().unwrap() < 16_387 / groups + 300, "{sizes:?}");
+        }
     }
 }

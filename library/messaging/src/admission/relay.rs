@@ -1,0 +1,207 @@
+//! Relays: senders near each other take their tickets by one atomic at the server (paper A, section 4.4, last paragraph).
+//!
+//! The method is flat combining (Hendler, Incze, Shavit and Tzafrir, 2010) by one-sided operations. Memory, in words, at the rank that is the relay:
+//!
+//! | words | writer | for |
+//! |---|---|---|
+//! | a line | by compare-and-swap | the lock: the rank that takes tickets for all, plus one; 0 if it is free |
+//! | one for each member | the member | its request: a number, and how many tickets it wants |
+//! | one for each member | the holder of the lock | the answer: the number of the request, its first ticket, and how far tickets are granted |
+//!
+//! ```text
+//!  member                       relay                        holder of the lock             server
+//!    |-- put request ------------>|                                |                           |
+//!    |-- compare_swap(lock) ----->|  held                          |                           |
+//!    |                            |<------- get requests, answers -|                           |
+//!    |                            |                                |-- fetch_add(taken, sum) ->|
+//!    |                            |<-- put answers; then unlock ---|                           |
+//!    |-- get answer ------------->|                                |                           |
+//! ```
+//!
+//! - **R1** Only the holder of the lock writes answers, and it unlocks when they are complete. So a request that has another number than its answer was
+//!   not served yet, and each is served once while no rank is lost.
+//! - **R2** A member claims *taking* (G1) from before its request until it knows its ticket.
+//! - **R3** Whoever finds the lock held by a lost rank takes it over. Tickets whose answers were lost with that rank, and tickets taken twice because its
+//!   last writes set answers back, are claimed by nobody: the receiver passes over them, as over those of any lost rank.
+//! - **R4** No ticket is taken before its sender has asked: one that a relay kept for later would hold up the receiver.
+//!
+//! If the relay itself is lost, its members get `PeerLost`, as from the holder of counters.
+
+use pelago_base::{Duration, Rank};
+use pelago_rma::{Error, GlobalPtr, Handle, Result};
+
+use super::{Admission, LINE};
+use crate::credit::{Credit, Ticket};
+use crate::peer_loss::{all_there, is_lost, unless_lost};
+use crate::pending::PendingOperations;
+use crate::relays::Relay;
+use crate::servers::Share;
+
+/// How long a member waits between two looks for its answer: first, and at most; each time twice as long.
+const PAUSE_MIN: Duration = Duration::from_microseconds(1);
+const PAUSE_MAX: Duration = Duration::from_microseconds(32);
+
+/// Words at a relay with so many members.
+pub(super) const fn words(members: u32) -> usize {
+    LINE + 2 * members as usize
+}
+
+/// A member's way to its relay.
+pub(super) struct Member<'w> {
+    relay: Relay,
+    /// Its number among the members.
+    number: u32,
+    /// Requests and answers of all.
+    words: Box<[u64]>,
+    /// Answers and unlockings on their way. Should they fail, the relay is lost, which the next request learns.
+    pending: PendingOperations<'w>,
+}
+
+impl<'w> Member<'w> {
+    /// The way of `rank` to its relay; none if it shares it with nobody.
+    pub(super) fn new(rank: Rank, relay: Relay) -> Option<Self> {
+        let words = vec![0; 2 * relay.members as usize].into_boxed_slice();
+        let number = rank.number() - relay.first.number();
+        (relay.members > 1).then(|| Self { relay, number, words, pending: PendingOperations::default() })
+    }
+
+    /// Takes `count` tickets of a share for this member, and what others have asked for if nobody does so just now.
+    pub(super) fn take(&mut self, admission: &Admission<'w>, share: Share, to: Rank, count: u32) -> Result<Credit> {
+        let world = admission.world;
+        let sequence = admission.next_request();
+        let asked = world.put(self.request_at(admission, self.number), &[Request { sequence, count }.word()])?;
+        let (lock, mine) = (self.lock_at(admission), locked(world.rank()));
+        let mut held = world.after(&asked).compare_swap(lock, 0, mine)?.wait()?;
+        let mut pause = PAUSE_MIN;
+        loop {
+            if held == 0 {
+                return self.serve(admission, share, sequence);
+            }
+            let answer = Answer::of_word(world.get(self.answer_at(admission, self.number))?);
+            if answer.sequence == sequence {
+                return answer.credit(admission, share);
+            }
+            all_there(world, &[to, share.holder, self.relay.holder])?;
+            let holder = Rank::new((held - 1) as u32);
+            let expected = if is_lost(world, holder) { held } else { 0 };
+            if expected == 0 {
+                let never = world.wait_until_within(pause, admission.words.local(), 0, |_| false);
+                unless_lost(world, never)?;
+                pause = (pause + pause).min(PAUSE_MAX);
+            }
+            // R3: the lock of a lost rank is taken over by one of those who find it.
+            let found = world.compare_swap(lock, expected, mine)?.wait()?;
+            held = if found == expected { 0 } else { found };
+        }
+    }
+
+    /// Serves all requests, with the lock held; and unlocks, whatever comes of that.
+    fn serve(&mut self, admission: &Admission<'w>, share: Share, sequence: u16) -> Result<Credit> {
+        let world = admission.world;
+        let answered = self.answer_all(admission, share);
+        let handle = answered.as_ref().map_or(Handle::done(), |handle| *handle);
+        let unlocked =
+            world.after(&handle).compare_swap(self.lock_at(admission), locked(world.rank()), 0).map(|old| old.handle());
+        let _relay_is_lost = unlocked.and_then(|unlocked| self.pending.add_all([handle, unlocked]));
+        answered?;
+        let answer = Answer::of_word(self.words[self.relay.members as usize + self.number as usize]);
+        if answer.sequence != sequence {
+            return Err(Error::Invalid("a relay has no request of its own rank: its memory was written to by somebody else"));
+        }
+        answer.credit(admission, share)
+    }
+
+    /// Takes tickets for all requests that were not answered yet, and writes the answers.
+    fn answer_all(&mut self, admission: &Admission<'w>, share: Share) -> Result<Handle<'w>> {
+        let (world, members, answers_at) = (admission.world, self.relay.members as usize, self.answer_at(admission, 0));
+        world.get_into(self.request_at(admission, 0), &mut self.words)?;
+        let (requests, answers) = self.words.split_at_mut(members);
+        let is_open = |(number, (request, answer)): (u32, (&u64, &u64))| {
+            let rank = Rank::new(self.relay.first.number() + number);
+            let request = Request::of_word(*request);
+            let is_open = request.sequence != Answer::of_word(*answer).sequence && !is_lost(world, rank);
+            is_open.then_some((number as usize, request))
+        };
+        let open: Vec<_> = (0..).zip(requests.iter().zip(answers.iter())).filter_map(is_open).collect();
+        let count: u32 = open.iter().map(|(_, request)| request.count).fold(0, u32::saturating_add);
+        if count == 0 {
+            return Ok(Handle::done());
+        }
+        let Credit { taken: mut first, granted } = admission.take(share, count)?;
+        for (number, Request { sequence, count }) in open {
+            answers[number] = Answer::new(sequence, Credit { taken: first, granted }).word();
+            first = first.after(count);
+        }
+        world.put(answers_at, answers)
+    }
+
+    fn lock_at(&self, admission: &Admission<'w>) -> GlobalPtr<u64> {
+        admission.words.at(self.relay.holder, admission.relay_index())
+    }
+
+    fn request_at(&self, admission: &Admission<'w>, number: u32) -> GlobalPtr<u64> {
+        self.lock_at(admission).add((LINE as u32 + number).into())
+    }
+
+    fn answer_at(&self, admission: &Admission<'w>, number: u32) -> GlobalPtr<u64> {
+        self.request_at(admission, self.relay.members + number)
+    }
+}
+
+/// What a lock shows that `rank` holds.
+fn locked(rank: Rank) -> u64 {
+    u64::from(rank.number()) + 1
+}
+
+/// How many tickets a member wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    sequence: u16,
+    count: u32,
+}
+
+impl Request {
+    fn word(self) -> u64 {
+        u64::from(self.sequence) << 32 | u64::from(self.count)
+    }
+
+    fn of_word(word: u64) -> Self {
+        Self { sequence: (word >> 32) as u16, count: word as u32 }
+    }
+}
+
+/// The first ticket of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Answer {
+    sequence: u16,
+    /// How many tickets from this one on are granted; negative if that many before it are not. At most 32,767; below -32,767 it is not known.
+    ahead: i16,
+    first: Ticket,
+}
+
+impl Answer {
+    fn new(sequence: u16, Credit { taken, granted }: Credit) -> Self {
+        let ahead = granted.since(taken).clamp(i16::MIN.into(), i16::MAX.into());
+        Self { sequence, ahead: ahead as i16, first: taken }
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.sequence) << 48 | u64::from(self.ahead as u16) << 32 | u64::from(self.first.number())
+    }
+
+    fn of_word(word: u64) -> Self {
+        Self { sequence: (word >> 48) as u16, ahead: (word >> 32) as u16 as i16, first: Ticket::new(word as u32) }
+    }
+
+    /// The ticket, and what is granted at least.
+    fn credit(self, admission: &Admission<'_>, share: Share) -> Result<Credit> {
+        let granted = match self.ahead {
+            i16::MIN => admission.look(share)?.granted,
+            ahead => self.first.after(i32::from(ahead) as u32),
+        };
+        Ok(Credit { taken: self.first, granted })
+    }
+}
+
+#[cfg(test)]
+mod tests;
