@@ -1,7 +1,8 @@
 //! A message in its slot, and the result of an attempt to send one.
 
 use pelago_base::Rank;
-use pelago_rma::{CellSlice, Result};
+use pelago_rma::{CellSlice, Error, Pod, Result};
+use zerocopy::IntoBytes;
 
 /// The result of an attempt to send without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,33 @@ impl<'r> MessageGuard<'r> {
     /// A copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes.to_vec()
+    }
+
+    /// The values that the message consists of, as [`send_values`](crate::MailSender::send_values) sends them. Cost: one copy and an allocation.
+    ///
+    /// # Errors
+    /// The message does not consist of whole values of this type.
+    pub fn values<T: Pod>(&self) -> Result<Vec<T>> {
+        let size = size_of::<T>();
+        if size == 0 || !self.len().is_multiple_of(size) {
+            return Err(Error::Invalid("the message does not consist of values of this type"));
+        }
+        let mut values = vec![T::new_zeroed(); self.len() / size];
+        self.bytes.read(0, values.as_mut_slice().as_mut_bytes());
+        Ok(values)
+    }
+
+    /// The only value that the message consists of. Cost: one copy.
+    ///
+    /// # Errors
+    /// The message has another length.
+    pub fn value<T: Pod>(&self) -> Result<T> {
+        if self.len() != size_of::<T>() {
+            return Err(Error::Invalid("the message is not one value of this type"));
+        }
+        let mut value = T::new_zeroed();
+        self.bytes.read(0, value.as_mut_bytes());
+        Ok(value)
     }
 
     /// Frees the slot, as dropping the guard does, and returns errors.

@@ -388,7 +388,8 @@ impl<'m, 'w> Party<'m, 'w> {
     fn wait(&mut self, limit: Option<Duration>) -> Result<()> {
         let world = self.messages.world;
         let abandoned = (world.losses() > 0).then_some(ABANDONED_INTERVAL);
-        let limit = limit.into_iter().chain(abandoned).min();
+        let withdrawn = [&self.slots_in, &self.eager_in].into_iter().flatten().filter_map(MailReceiver::withdraws_after).min();
+        let limit = limit.into_iter().chain(abandoned).chain(withdrawn).min();
         let taken = RefCell::new(Vec::new());
         let has_come = |_| {
             taken.borrow_mut().extend(world.take());

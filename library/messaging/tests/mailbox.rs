@@ -186,3 +186,50 @@ fn what_is_impossible_is_refused() {
         world.barrier().unwrap();
     });
 }
+
+/// Messages of pieces, of values, and many at once.
+#[test]
+fn messages_may_consist_of_pieces_or_values_and_be_received_many_at_once() {
+    for platform in PLATFORMS {
+        run(platform, 3, |world| {
+            let mailbox = Mailbox::new(world, Rank::new(0), Settings::new(32, 24)).unwrap();
+            if world.rank() != Rank::new(0) {
+                let mut sender = mailbox.sender(Rank::new(0)).unwrap();
+                for number in 0..MESSAGES {
+                    let number = [number.to_le_bytes(), (!number).to_le_bytes()];
+                    sender.send_pieces(&[b"pieces", &[], &number[0], &number[1]]).unwrap();
+                    sender.send_values(&[f64::from(world.rank().number()), 0.5, -1.0]).unwrap();
+                }
+                let long = sender.send_pieces(&[&[0; 20], &[0; 5]]);
+                assert_eq!(long, Err(Error::TooLong { what: "message", bytes: 25, limit: 24 }));
+            } else {
+                let mut receiver = mailbox.receiver().unwrap();
+                assert_eq!(receiver.receive_each(0, |_| unreachable!()), Ok(0));
+                let (mut next, mut left) = ([0; 3], 4 * MESSAGES as usize);
+                while left > 0 {
+                    let count = receiver.receive_each(5, |message| {
+                        let (from, number) = (message.from(), &mut next[message.from().index()]);
+                        if *number % 2 == 0 {
+                            let half: u32 = *number / 2;
+                            let expected = [b"pieces" as &[u8], &half.to_le_bytes(), &(!half).to_le_bytes()].concat();
+                            assert_eq!(message.to_vec(), expected);
+                            assert!(message.value::<u64>().is_err() && message.values::<u32>().is_err());
+                            assert_eq!(message.values::<[u8; 14]>().unwrap().len(), 1);
+                        } else {
+                            let expected = [f64::from(from.number()), 0.5, -1.0];
+                            assert_eq!(message.values::<f64>().unwrap(), expected);
+                            assert_eq!(message.value::<[f64; 3]>(), Ok(expected));
+                        }
+                        *number += 1;
+                        Ok(())
+                    });
+                    let count = count.unwrap();
+                    assert!((1..=5).contains(&count));
+                    left -= count;
+                }
+                assert!(receiver.try_receive().unwrap().is_none());
+            }
+            world.barrier().unwrap();
+        });
+    }
+}

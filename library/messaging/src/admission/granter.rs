@@ -7,11 +7,15 @@ use std::sync::atomic::fence;
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
 
+use super::ahead::Held;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
 use crate::peer_loss::is_lost;
 use crate::pending::PendingOperations;
 use crate::settings::{Counting, Waiting};
+
+/// Ranks whose senders a receiver asks at once for the tickets that they hold.
+const ASKED_AT_ONCE: usize = 8;
 
 /// The receiver's side of admission.
 pub(crate) struct Granter<'a, 'w> {
@@ -189,13 +193,59 @@ impl<'a, 'w> Granter<'a, 'w> {
                 Err(Error::Failed(Failure::PeerLost(_))) => continue,
                 other => other?,
             }
-            let is_to_me = |sender: &&[u64]| sender[0] == u64::from(self.me.number()) + 1;
-            let claims = |sender: &[u64]| sender[1..=CLAIMS].iter().any(|&word| Claim::of_word(word).covers(share, ticket));
-            if words.chunks_exact(SENDER_WORDS).filter(is_to_me).any(claims) {
+            // Also a sender that was dropped, for the tickets that it left.
+            let claims = |sender: &[u64]| {
+                let held = Held::of_word(sender[0]).filter(|held| held.to == self.me);
+                let claims = |&word: &u64| Claim::of_word(word).covers(share, ticket);
+                held.is_some_and(|held| held.covers(share, ticket) || sender[1..=CLAIMS].iter().any(claims))
+            };
+            if words.chunks_exact(SENDER_WORDS).any(claims) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether `ticket`, whose message has not come, may have been taken ahead by a sender that has no message (G3). Cost: one load.
+    pub(crate) fn may_be_held(&self, ticket: Ticket) -> bool {
+        if !self.admission.is_withdrawn_by(self.me) {
+            return false;
+        }
+        let index = self.admission.share(self.me, 0).number as usize * super::LINE;
+        Credit::of_word(self.words.load(index)).taken.since(ticket) > 0
+    }
+
+    /// Withdraws `ticket` and those behind it that its sender has taken ahead and not used; returns their number.
+    ///
+    /// Cost: a read of the words of each sender of other ranks, several at a time, and an atomic.
+    pub(crate) fn withdraw(&self, ticket: Ticket) -> Result<u32> {
+        let admission = self.admission;
+        let others = |rank: &Rank| *rank != self.me && !is_lost(admission.world, *rank);
+        let ranks: Vec<_> = admission.world.ranks().filter(others).collect();
+        for ranks in ranks.chunks(ASKED_AT_ONCE) {
+            let places = ranks.iter().flat_map(|&rank| (0..SENDERS).map(move |sender| (rank, sender)));
+            let words = places.map(|(rank, sender)| {
+                let at = admission.words.at(rank, admission.sender_index(sender));
+                Ok((at, admission.world.fetch(at)?))
+            });
+            for (at, word) in words.collect::<Result<Vec<_>>>()? {
+                let word = match word.wait() {
+                    // It has just been lost: what it has taken is abandoned.
+                    Err(Error::Failed(Failure::PeerLost(_))) => continue,
+                    other => other?,
+                };
+                let Some(held) = Held::of_word(word).filter(|held| held.to == self.me && held.covers(0, ticket)) else {
+                    continue;
+                };
+                return match admission.world.compare_swap(at, word, Held::none(self.me).word())?.wait() {
+                    Ok(seen) if seen == word => Ok(held.count),
+                    // Its sender has used it meanwhile: the message comes.
+                    Ok(_) | Err(Error::Failed(Failure::PeerLost(_))) => Ok(0),
+                    Err(error) => Err(error),
+                };
+            }
+        }
+        Ok(0)
     }
 }
 

@@ -5,7 +5,7 @@
 //! | words | where it counts | for |
 //! |---|---|---|
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
-//! | six for each sender of a rank | the sender | to whom it sends; its claims: which tickets it holds; its bell: which ticket was granted |
+//! | six for each sender of a rank | the sender | to whom it sends, and tickets taken ahead; its claims: which tickets it holds; its bell: which ticket was granted |
 //! | one for each slot, or more | the receiver | who waits for a ticket that is so near to be granted |
 //! | a line, and two for each rank of a relay | the relay | requests and answers (`relay.rs`) |
 //!
@@ -16,7 +16,12 @@
 //!   A registration replaces only that of an earlier ticket which is granted: whoever replaces it rings for it, as the receiver, which may still have to
 //!   look for it, does not find it any more. Should a bell be lost, with its rank or behind one that was rung late for an earlier ticket of the same sender,
 //!   a sender that waits also looks now and then.
+//! - **G3** A sender whose program sends in a loop takes tickets ahead of its messages. It holds those that are not used in its first word, and removes
+//!   each by compare-and-swap before it writes a message; a receiver that finds the next ticket taken and its message missing removes all of them by
+//!   compare-and-swap and passes over them. So each is used or withdrawn, whatever the program of the sender does meanwhile. A receiver looks
+//!   once for each such ticket: it was in that word before the message before it was written, and never comes back there.
 
+mod ahead;
 mod granter;
 #[cfg(test)]
 mod grants;
@@ -31,8 +36,11 @@ use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
 use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
+pub(crate) use ahead::WITHDRAW_AFTER;
 pub(crate) use granter::Granter;
 pub(crate) use requester::Requester;
+
+use ahead::{AHEAD_MAX, AHEAD_RANKS_MAX};
 
 use crate::credit::{Credit, Ticket};
 use crate::servers::{self, Job, PlacementExplanation, Servers, Share};
@@ -155,7 +163,7 @@ impl<'w> Admission<'w> {
         self.taken_at(share).add(1)
     }
 
-    /// Where a sender says to whom it sends; its claims and its bell follow.
+    /// Where a sender says to whom it sends, and what it has taken ahead; its claims and its bell follow.
     fn sender_index(&self, sender: usize) -> usize {
         self.shares() as usize * LINE + sender * SENDER_WORDS
     }
@@ -213,6 +221,23 @@ impl<'w> Admission<'w> {
                 Ok(Credit { taken: Ticket::new(taken), granted: Ticket::new(consumed).after(share.slots) })
             }
         }
+    }
+
+    /// How many tickets a sender of this rank to `to` may take at once for messages that are sent one by one. More than one where a ticket takes a
+    /// message, and where the receiver, which withdraws what is not used, has the counters and asks few ranks.
+    fn ahead(&self, to: Rank) -> u32 {
+        let share = self.share(to, 0);
+        let is_possible = self.is_withdrawn_by(to) && self.world.reach().place(self.taken_at(share)).is_none();
+        if is_possible { (share.slots / 4).clamp(1, AHEAD_MAX) } else { 1 }
+    }
+
+    /// Whether `receiver` withdraws tickets that were taken ahead.
+    fn is_withdrawn_by(&self, receiver: Rank) -> bool {
+        self.shares() == 1
+            && self.share(receiver, 0).holder == receiver
+            && self.settings.counting == Counting::OneWord
+            && !self.settings.has_relays()
+            && self.world.size() <= AHEAD_RANKS_MAX
     }
 
     /// What the counters of a share say now. Cost: one round trip.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Handle, Result};
 
+use super::ahead::{Held, Pace};
 use super::relay::Member;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
@@ -12,8 +13,8 @@ use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
-/// Operations of one sender that are on their way, two for a message.
-const PENDING_MAX: usize = 64;
+/// Operations of one sender that are on their way, two for a message: the messages of as many turns as have claims.
+const PENDING_MAX: usize = 512;
 
 /// How long a sender that looks at the counters pauses, at least and at most.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
@@ -46,26 +47,64 @@ pub(crate) struct Requester<'a, 'w> {
     pending: VecDeque<(u64, Handle<'w>)>,
     /// The first sender of a rank takes its tickets through the relay of the rank, if there is one.
     relay: Option<Member<'w>>,
+    /// Tickets that were taken ahead and not used (G3), as far as they were not withdrawn; how many are taken at once.
+    ahead: Ticket,
+    ahead_count: u32,
+    pace: Pace,
 }
 
 impl<'a, 'w> Requester<'a, 'w> {
     pub(crate) fn new(admission: &'a Admission<'w>, to: Rank) -> Result<Self> {
         check(admission.receives(to), "that rank does not receive here")?;
-        let sender = admission.senders.get().trailing_ones() as usize;
-        if sender == SENDERS {
-            return Err(Error::TooMany { what: "senders of one rank at a mailbox", limit: SENDERS });
-        }
+        let sender = Self::free_sender(admission)?;
         admission.senders.set(admission.senders.get() | 1 << sender);
-        admission.words.local().store(admission.sender_index(sender), u64::from(to.number()) + 1);
+        admission.words.local().store(admission.sender_index(sender), Held::none(to).word());
         let (share, last) = match admission.left.take() {
             Some((share, last)) if admission.borrow => (share, Some(last)),
             _ => (admission.nearest(admission.world.rank()), None),
         };
         let (granted, pending) = (Ticket::new(admission.server(share).slots), VecDeque::new());
-        let words = admission.words.local();
         let relay = if sender == 0 { admission.relay() } else { None };
-        let (fresh, waited, turns, looks) = (false, false, 0, 0);
-        Ok(Self { admission, words, to, sender, share, granted, fresh, last, waited, turns, looks, pending, relay })
+        let (words, pace, ahead) = (admission.words.local(), Pace::new(admission.ahead(to)), Ticket::default());
+        Ok(Self {
+            admission,
+            words,
+            to,
+            sender,
+            share,
+            granted,
+            fresh: false,
+            last,
+            waited: false,
+            turns: 0,
+            looks: 0,
+            pending,
+            relay,
+            ahead,
+            ahead_count: 0,
+            pace,
+        })
+    }
+
+    /// A number for one more sender of this rank: one without tickets of a sender before it; where there is none, the first whose receiver withdraws
+    /// them.
+    fn free_sender(admission: &'a Admission<'w>) -> Result<usize> {
+        let (words, used) = (admission.words.local(), admission.senders.get());
+        let is_empty = |word| Held::of_word(word).is_none_or(|held| held.count == 0);
+        let unused = || (0..SENDERS).filter(|sender| used & 1 << sender == 0);
+        let Some(first) = unused().next() else {
+            return Err(Error::TooMany { what: "senders of one rank at a mailbox", limit: SENDERS });
+        };
+        if let Some(sender) = unused().find(|&sender| is_empty(words.load(admission.sender_index(sender)))) {
+            return Ok(sender);
+        }
+        admission.world.wait_until(words, admission.sender_index(first), is_empty)?;
+        Ok(first)
+    }
+
+    /// How often it has taken tickets, a round trip each.
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// How often it has looked at the counters without taking tickets.
@@ -86,6 +125,69 @@ impl<'a, 'w> Requester<'a, 'w> {
         let credit = self.admission.look(self.counters())?;
         self.waited = credit.is_full();
         Ok(self.waited)
+    }
+
+    /// The ticket of the next message. Where tickets take a round trip, and as long as the program sends in a loop and the receiver consumes, more are
+    /// taken with it (G3). Cost: a compare-and-swap in the memory of this rank for a ticket that was taken ahead; else as [`take`](Self::take).
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Ticket> {
+        match self.use_ahead(1) {
+            Some(ticket) => Ok(ticket),
+            None if self.pace.is_ahead() => self.take_ahead(),
+            None => self.take(1),
+        }
+    }
+
+    fn take_ahead(&mut self) -> Result<Ticket> {
+        let count = self.pace.next(self.admission.world.now(), self.counters().slots);
+        let first = self.take(count)?;
+        self.pace.came(self.admission.world.now(), first.after(count - 1), self.granted);
+        if count > 1 {
+            self.hold(first.after(1), count - 1);
+        }
+        Ok(first)
+    }
+
+    /// Notes tickets taken ahead, where there are none; the receiver may withdraw them from now on.
+    fn hold(&mut self, first: Ticket, count: u32) {
+        (self.ahead, self.ahead_count) = (first, count);
+        self.words.store(self.admission.sender_index(self.sender), self.held(first, count).word());
+    }
+
+    /// The next ticket that was taken ahead, if there is one and it is granted as far as is known or can be asked; it may be withdrawn yet.
+    pub(crate) fn is_ahead_granted(&mut self) -> Result<Option<bool>> {
+        if self.ahead_count == 0 { Ok(None) } else { self.is_granted(self.ahead).map(Some) }
+    }
+
+    /// Removes `count` of the tickets taken ahead and returns the first; `None` if there are none any more.
+    pub(crate) fn use_ahead(&mut self, count: u32) -> Option<Ticket> {
+        if self.ahead_count == 0 {
+            return None;
+        }
+        let (first, left) = (self.ahead, self.ahead_count - count);
+        let [held, next] = [self.held(first, self.ahead_count), self.held(first.after(count), left)].map(Held::word);
+        if self.words.compare_swap(self.admission.sender_index(self.sender), held, next) != held {
+            self.ahead_count = 0;
+            self.pace.unused();
+            return None;
+        }
+        (self.ahead, self.ahead_count) = (first.after(count), left);
+        Some(first)
+    }
+
+    /// Removes tickets that were taken ahead and are granted, for their slots to be left empty; the receiver withdraws the others. Returns the
+    /// first and their number. Nobody waits.
+    pub(crate) fn give_back(&mut self) -> Option<(Ticket, u32)> {
+        let granted = self.granted.since(self.ahead).clamp(0, self.ahead_count as i32) as u32;
+        if granted == 0 {
+            return None;
+        }
+        self.pace.unused();
+        Some((self.use_ahead(granted)?, granted))
+    }
+
+    fn held(&self, first: Ticket, count: u32) -> Held {
+        Held::new(self.to, self.share, first, count)
     }
 
     /// Takes `count` tickets that follow each other, and returns the first; all tickets taken before are used. Cost: one round trip, two
@@ -173,6 +275,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         if !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
             return Ok(());
         }
+        let begun = pause.looked;
         loop {
             let behind = ticket.since(self.granted) as u32;
             let next = pause.next(self.admission.world.now(), self.granted, behind, slots);
@@ -191,6 +294,7 @@ impl<'a, 'w> Requester<'a, 'w> {
                 Waiting::Notified | Waiting::BackingOff => self.pause(ticket, next)?,
             }
             if self.is_granted(ticket)? {
+                self.pace.waited(self.admission.world.now().since(begun));
                 return Ok(());
             }
         }
@@ -336,8 +440,12 @@ impl Drop for Requester<'_, '_> {
         }
         // Messages that are complete need no claim; of those that fail, nobody waits for one but for a lost receiver.
         let _told_by_quiet = self.flush();
-        let words = self.admission.words.local();
-        (0..SENDER_WORDS).for_each(|word| words.store(self.admission.sender_index(self.sender) + word, 0));
+        let (words, index) = (self.words, self.admission.sender_index(self.sender));
+        (1..SENDER_WORDS).for_each(|word| words.store(index + word, 0));
+        // Tickets that are not granted stay there until the receiver withdraws them (G3).
+        if self.ahead_count == 0 {
+            words.store(index, 0);
+        }
         self.admission.senders.set(self.admission.senders.get() & !(1 << self.sender));
         self.admission.left.set(self.last.map(|last| (self.share, last)));
     }
@@ -386,6 +494,21 @@ impl Pause {
 
 #[cfg(test)]
 mod shares;
+
+#[cfg(test)]
+impl Requester<'_, '_> {
+    /// Takes `count` tickets and holds all but the first, whatever the pace.
+    pub(crate) fn take_and_hold(&mut self, count: u32) -> Result<Ticket> {
+        let first = self.take(count)?;
+        self.hold(first.after(1), count - 1);
+        Ok(first)
+    }
+
+    /// Knows of nothing that is granted, so that nothing can be given back.
+    pub(crate) fn forget_grants(&mut self) {
+        self.granted = self.ahead;
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{CellSlice, Error, Result};
 
 use super::Mailbox;
-use crate::admission::Granter;
+use crate::admission::{Granter, WITHDRAW_AFTER};
 use crate::credit::Ticket;
 use crate::message_guard::{Free, MessageGuard};
 use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, progress, unless_lost};
@@ -32,6 +32,17 @@ pub struct MailReceiver<'m, 'w> {
     parts: u64,
     /// When to ask next what went with lost ranks.
     ask_at: Instant,
+    missing: Missing,
+}
+
+/// The ticket whose message was missing last (G3 of the admission).
+#[derive(Default)]
+struct Missing {
+    ticket: Ticket,
+    /// From when on, if ever.
+    since: Option<Instant>,
+    /// Whether its sender was looked for, and had a message for it or used it meanwhile.
+    is_used: bool,
 }
 
 /// A message that has come: its share, its sender, its length.
@@ -54,6 +65,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             rests,
             parts,
             ask_at: Instant::ZERO,
+            missing: Missing::default(),
         }
     }
 
@@ -68,7 +80,10 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             None => {
                 self.granter.flush()?;
                 progress(self.mailbox.admission.world())?;
-                self.find()?
+                match self.find()? {
+                    None if self.withdraw()? == Some(Duration::ZERO) => self.find()?,
+                    found => found,
+                }
             }
             found => found,
         };
@@ -87,7 +102,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             }
             self.granter.flush()?;
             last_look.check(self.mailbox.admission.world(), None)?;
-            self.wait(None)?;
+            self.withdraw_or_wait(None)?;
         };
         Ok(self.message(found))
     }
@@ -111,9 +126,35 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
             if now >= until {
                 return Err(Error::TimedOut { what: "a message", limit });
             }
-            self.wait(Some(until.since(now)))?;
+            self.withdraw_or_wait(Some(until.since(now)))?;
         };
         Ok(self.message(found))
+    }
+
+    /// Waits for a message, and calls `take` with it and with those that have arrived behind it, `most` together at most; frees the slot of each. Returns
+    /// how many there were.
+    ///
+    /// Cost: as [`receive`](Self::receive) for the first, a load for each other.
+    ///
+    /// # Errors
+    /// That of `take`, after which its message counts as received; as [`receive`](Self::receive).
+    pub fn receive_each(&mut self, most: usize, mut take: impl FnMut(&MessageGuard<'_>) -> Result<()>) -> Result<usize> {
+        if most == 0 {
+            return Ok(0);
+        }
+        let first = self.receive()?;
+        take(&first)?;
+        first.release()?;
+        let mut count = 1;
+        while count < most
+            && let Some(found) = self.find()?
+        {
+            let message = self.message(found);
+            take(&message)?;
+            message.release()?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Whether a message has arrived. Cost: one load for each share of the counters.
@@ -126,16 +167,54 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         self.granter.operations()
     }
 
+    /// After what time to look again whether the next ticket is to be withdrawn, for who has just looked.
+    pub(crate) fn withdraws_after(&self) -> Option<Duration> {
+        let is_missing = self.missing.since.is_some() && self.missing.ticket == self.heads[0];
+        (is_missing && !self.missing.is_used && self.granter.may_be_held(self.heads[0])).then_some(WITHDRAW_AFTER)
+    }
+
+    /// Withdraws the next ticket, and those behind it, if it was taken ahead and its sender has had no message for it for a while. Says after what time
+    /// to look again: at once if tickets were passed over.
+    pub(crate) fn withdraw(&mut self) -> Result<Option<Duration>> {
+        let head = self.heads[0];
+        if !self.granter.may_be_held(head) {
+            return Ok(None);
+        }
+        let now = self.mailbox.admission.world().now();
+        if self.missing.since.is_none() || self.missing.ticket != head {
+            self.missing = Missing { ticket: head, since: Some(now), is_used: false };
+        }
+        if self.missing.is_used {
+            return Ok(None);
+        }
+        let passed = self.missing.since.map_or(Duration::ZERO, |since| now.since(since));
+        if passed < WITHDRAW_AFTER {
+            return Ok(Some(Duration::from_picoseconds(WITHDRAW_AFTER.as_picoseconds() - passed.as_picoseconds())));
+        }
+        let count = self.granter.withdraw(head)?;
+        self.missing.is_used = count == 0;
+        (0..count).try_for_each(|_| self.free(0))?;
+        Ok(Some(Duration::ZERO))
+    }
+
+    /// Waits until a message may have arrived, unless tickets are withdrawn before it.
+    fn withdraw_or_wait(&mut self, limit: Option<Duration>) -> Result<()> {
+        match self.withdraw()? {
+            Some(Duration::ZERO) => Ok(()),
+            withdraws => self.wait(limit, withdraws),
+        }
+    }
+
     /// Waits until a message may have arrived.
-    fn wait(&self, limit: Option<Duration>) -> Result<()> {
+    fn wait(&self, limit: Option<Duration>, withdraws: Option<Duration>) -> Result<()> {
         let mailbox = self.mailbox;
         let world = mailbox.admission.world();
-        let mut intervals = [limit, None, None];
+        let mut intervals = [limit, withdraws, None, None];
         if !world.lost().is_empty() {
-            intervals[1] = Some(ABANDONED_INTERVAL);
+            intervals[2] = Some(ABANDONED_INTERVAL);
         }
         if self.granter.is_telling() {
-            intervals[2] = Some(CONFIRM_INTERVAL);
+            intervals[3] = Some(CONFIRM_INTERVAL);
         }
         // Whatever comes, comes into this memory.
         let cells = mailbox.memory.local();

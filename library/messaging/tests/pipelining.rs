@@ -1,0 +1,117 @@
+//! Plain loops of `send` on a simulated network: how often tickets are requested, and that nobody waits for those that are not used.
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_messaging::{Mailbox, Settings};
+use pelago_rma::{Result, World};
+use pelago_test_support::simulated;
+
+const RECEIVER: Rank = Rank::new(0);
+const MESSAGES: u64 = 1000;
+
+/// The round trips for tickets of each sender of a job that sends in plain loops, one rank on a node.
+fn requests(senders: u32, settings: &Settings, work: Duration) -> Vec<u64> {
+    let outcome = simulated::run(&simulated::settings("rx200-qdr", senders + 1, 1), |world| {
+        let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
+        let mut requests = 0;
+        if world.rank() == RECEIVER {
+            let mut receiver = mailbox.receiver()?;
+            for _ in 0..u64::from(senders) * MESSAGES {
+                receiver.receive()?.release()?;
+                world.compute(Duration::from_nanoseconds(100));
+            }
+        } else {
+            let mut sender = mailbox.sender(RECEIVER)?;
+            for number in 0..MESSAGES {
+                sender.send(number.to_le_bytes())?;
+                world.compute(work);
+            }
+            requests = sender.requests();
+        }
+        world.barrier()?;
+        Ok(requests)
+    });
+    assert_eq!((outcome.fault, &outcome.stuck[..]), (None, &[][..]));
+    outcome.results.into_iter().skip(1).map(|result| result.unwrap().unwrap()).collect()
+}
+
+#[test]
+fn a_plain_loop_requests_tickets_for_many_messages_at_once() {
+    for senders in [1, 3, 7] {
+        for slots in [64, 256] {
+            let requests = requests(senders, &Settings::new(slots, 8), Duration::from_nanoseconds(200));
+            let most = MESSAGES / u64::from(slots.min(128) / 8);
+            assert!(requests.iter().all(|&requests| requests <= most), "{senders} senders, {slots} slots: {requests:?}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_sends_now_and_then_requests_each_ticket_when_it_sends() {
+    assert_eq!(requests(2, &Settings::new(64, 8), Duration::from_microseconds(200)), [MESSAGES; 2]);
+}
+
+/// Where the receiver consumes nothing, each slot has room for a message.
+#[test]
+fn all_slots_have_room_for_messages_while_the_receiver_does_not_receive() {
+    const SLOTS: u32 = 256;
+    simulated::run_to_the_end(&simulated::settings("rx200-qdr", 5, 1), "rooms", |world| {
+        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(SLOTS, 8))?;
+        if world.rank() != RECEIVER {
+            let mut sender = mailbox.sender(RECEIVER)?;
+            (0..SLOTS / 4).try_for_each(|number| sender.send(number.to_le_bytes()))?;
+        }
+        world.barrier()?;
+        if world.rank() == RECEIVER {
+            let mut receiver = mailbox.receiver()?;
+            for _ in 0..SLOTS {
+                receiver.receive()?.release()?;
+            }
+        }
+        world.barrier()
+    });
+}
+
+/// One rank sends in a loop and then computes for a long time, with tickets that it does not use; another sends from time to time meanwhile: each of
+/// its messages comes within the time after which the receiver withdraws tickets, and some round trips.
+#[test]
+fn nobody_waits_for_tickets_that_a_sender_took_ahead() {
+    const LATE: Duration = Duration::from_microseconds(150);
+    let busy = |world: &World, mailbox: &Mailbox<'_>, pause: Duration| -> Result<u64> {
+        let mut sender = mailbox.sender(RECEIVER)?;
+        for loops in 0..4_u64 {
+            (0..100 + loops).try_for_each(|_| sender.send([0; 8]))?;
+            world.compute(pause);
+        }
+        Ok(sender.requests())
+    };
+    let outcome = simulated::run(&simulated::settings("rx200-qdr", 3, 1), |world| {
+        let mailbox = Mailbox::new(world, RECEIVER, Settings::new(64, 8))?;
+        world.barrier()?;
+        let mut told = 0;
+        match world.rank().number() {
+            0 => {
+                let mut receiver = mailbox.receiver()?;
+                for _ in 0..406 + 40 {
+                    let message = receiver.receive()?;
+                    let sent = u64::from_le_bytes(message.to_vec().try_into().unwrap());
+                    message.release()?;
+                    let late = world.now().since(Instant::from_picoseconds(sent));
+                    assert!(sent == 0 || late < LATE, "{late:?} after it was sent");
+                }
+            }
+            1 => told = busy(world, &mailbox, Duration::from_milliseconds(5))?,
+            _ => {
+                let mut sender = mailbox.sender(RECEIVER)?;
+                for _ in 0..40 {
+                    world.compute(Duration::from_microseconds(500));
+                    sender.send(world.now().as_picoseconds().to_le_bytes())?;
+                }
+            }
+        }
+        world.barrier()?;
+        Ok(told)
+    });
+    assert_eq!((outcome.fault, &outcome.stuck[..]), (None, &[][..]));
+    let told: Vec<_> = outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect();
+    assert!(told[1] < 200, "it took tickets ahead: {told:?}");
+}
