@@ -6,6 +6,7 @@ const RING: &str = env!("CARGO_BIN_EXE_tutorial-ring");
 const HEAT: &str = env!("CARGO_BIN_EXE_tutorial-heat");
 const KMERS: &str = env!("CARGO_BIN_EXE_tutorial-kmers");
 const SHARED: &str = env!("CARGO_BIN_EXE_tutorial-shared");
+const TASKS: &str = env!("CARGO_BIN_EXE_tutorial-tasks");
 const PIPELINE: &str = env!("CARGO_BIN_EXE_tutorial-pipeline");
 
 /// The lines of a job, sorted, as ranks print in any order.
@@ -63,6 +64,14 @@ fn kmers_are_the_same_for_every_number_of_ranks() {
 fn the_shared_variable_has_every_result() {
     expect(4, SHARED, &["400 results, sum 79800, maximum 399"]);
     on_page("shared.md", "400 results, sum 79800, maximum 399");
+}
+
+#[test]
+fn claimed_rows_add_up_for_every_number_of_ranks() {
+    for ranks in [1, 4] {
+        expect(ranks, TASKS, &["11073 of 65536 points are inside"]);
+    }
+    on_page("tasks.md", "`11073 of 65536 points are inside`");
 }
 
 #[test]

@@ -15,6 +15,14 @@ pub(crate) fn find(name: &OsStr) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }
 
+/// The bundled program whose name is most similar to a misspelled one, if any is similar.
+pub(crate) fn similar(name: &str) -> Option<&'static str> {
+    let similarity = |known: &str| strsim::damerau_levenshtein(known, name);
+    let nearest = PROGRAMS.iter().map(|program| program.name).min_by_key(|known| similarity(known))?;
+    // Up to a third of the letters.
+    (similarity(nearest) * 3 <= nearest.len().max(3)).then_some(nearest)
+}
+
 /// Arguments as bundled programs take them.
 pub(crate) fn texts(arguments: &[OsString]) -> Result<Vec<String>, Refused> {
     let text = |argument: &OsString| argument.clone().into_string();
@@ -32,4 +40,19 @@ pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
     }
     let program = find(name).ok_or_else(|| Refused(format!("no bundled program is called {name:?}; see pelago run --list")))?;
     Ok((program.main)(texts(arguments)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelled_programs_are_recognized() {
+        for (name, expected) in [("rign", "ring"), ("himemo", "himeno"), ("colectives", "collectives"), ("kmer", "kmers")] {
+            assert_eq!(similar(name), Some(expected), "{name}");
+        }
+        for name in ["no-such-program", "python3", "x", ""] {
+            assert_eq!(similar(name), None, "{name}");
+        }
+    }
 }

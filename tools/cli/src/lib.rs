@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
-        Ok(Command::Completions(completions)) => completions.main(Arguments::command()),
+        Ok(Command::Completions(completions)) => completions.main(&Arguments::command()),
         Ok(Command::Man(man)) => man.main(Arguments::command()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Object { command }) => sim::shared_object::main(command),

@@ -29,7 +29,10 @@ pub(crate) struct Man {
 }
 
 impl Completions {
-    pub(crate) fn main(self, mut command: clap::Command) -> Result<ExitCode, Refused> {
+    pub(crate) fn main(self, command: &clap::Command) -> Result<ExitCode, Refused> {
+        // Internal commands are not completed.
+        let visible: Vec<_> = command.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();
+        let mut command = clap::Command::new("pelago").version(env!("CARGO_PKG_VERSION")).subcommands(visible);
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut command, "pelago", &mut text);
         // A reader that closes the pipe early is not an error.

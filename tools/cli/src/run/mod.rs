@@ -179,7 +179,13 @@ impl Run {
 }
 
 fn refusal(error: LaunchError) -> Refused {
-    let hint = if matches!(error, LaunchError::Unknown(_)) { "; pelago run --list shows the bundled ones" } else { "" };
+    let hint = match &error {
+        LaunchError::Unknown(name) => match bundled::similar(name) {
+            Some(similar) => format!("; did you mean the bundled program {similar}?"),
+            None => "; pelago run --list shows the bundled ones".into(),
+        },
+        _ => String::new(),
+    };
     Refused(format!("{error}{hint}"))
 }
 

@@ -1,0 +1,101 @@
+//! What a release needs: metadata of every published crate, and licences of dependencies that `deny.toml` allows.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+}
+
+fn metadata(arguments: &[&str]) -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata");
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+#[test]
+fn published_crates_describe_themselves() {
+    let packages = metadata(&["--no-deps"]);
+    let published: Vec<_> = packages.iter().filter(|package| package["publish"].is_null()).collect();
+    assert!(published.len() >= 20, "the published crates were found");
+    for package in published {
+        let name = package["name"].as_str().unwrap();
+        for field in ["description", "license", "readme", "rust_version"] {
+            assert!(package[field].as_str().is_some_and(|text| !text.is_empty()), "{name}: its manifest needs {field}");
+        }
+        for field in ["keywords", "categories"] {
+            let words = package[field].as_array().unwrap();
+            assert!((1..=5).contains(&words.len()), "{name}: its manifest needs 1 to 5 {field}");
+        }
+    }
+}
+
+/// Whether an SPDX expression of alternatives and conjunctions can be met by these licences.
+fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    expression.replace('/', " OR ").split(" AND ").all(|part| {
+        let alternatives = part.trim().trim_start_matches('(').trim_end_matches(')');
+        alternatives.split(" OR ").any(|licence| allowed.contains(licence.trim()))
+    })
+}
+
+#[test]
+fn licences_of_dependencies_are_allowed() {
+    let deny: toml::Table = std::fs::read_to_string(root().join("deny.toml")).unwrap().parse().unwrap();
+    let allowed = deny["licenses"]["allow"].as_array().unwrap().iter();
+    let allowed: BTreeSet<String> = allowed.map(|licence| licence.as_str().unwrap().to_owned()).collect();
+    let packages = metadata(&["--all-features"]);
+    let external: Vec<_> = packages.iter().filter(|package| !package["source"].is_null()).collect();
+    assert!(external.len() > 50, "the dependencies were found");
+    for package in external {
+        let expression = package["license"].as_str().unwrap_or("none");
+        assert!(is_allowed(expression, &allowed), "{}: {expression} is not among {allowed:?} of deny.toml", package["name"]);
+    }
+}
+
+#[test]
+fn expressions_of_licences_are_read() {
+    let allowed = BTreeSet::from(["MIT".to_owned(), "Unicode-3.0".to_owned()]);
+    for (expression, expected) in [
+        ("MIT", true),
+        ("GPL-3.0 OR MIT", true),
+        ("MIT/Apache-2.0", true),
+        ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+        ("(Apache-2.0 OR GPL-3.0) AND Unicode-3.0", false),
+        ("MIT AND GPL-3.0", false),
+        ("none", false),
+    ] {
+        assert_eq!(is_allowed(expression, &allowed), expected, "{expression}");
+    }
+}
+
+/// The documents of a project that takes part in a public community, each with what readers look for there.
+#[test]
+fn documents_of_a_release_are_there() {
+    let version = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse::<toml::Table>().unwrap()["workspace"]["package"]
+        ["version"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (file, text) in [
+        ("CHANGELOG.md", &*format!("## {version}")),
+        ("CONTRIBUTING.md", "cargo xtask publish --dry-run"),
+        ("SECURITY.md", "## How to report"),
+        ("CODE_OF_CONDUCT.md", "Report violations"),
+        ("README.md", "cargo run --release -- run -n 4 himeno S --iterations 103"),
+        ("README.md", "cargo xtask ci"),
+    ] {
+        let content = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(content.contains(text), "{file} lacks {text:?}");
+    }
+    let rust = metadata(&["--no-deps"])[0]["rust_version"].as_str().unwrap().to_owned();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(&format!("| Rust | {rust} or later |")), "README.md states the minimum Rust version, {rust}");
+}
