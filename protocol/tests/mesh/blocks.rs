@@ -301,8 +301,9 @@ fn memory_of_blocks_is_read_until_they_have_arrived() {
 
 #[test]
 fn a_fence_orders_blocks() {
-    for (seed, blocks) in [numbers(900, 60_000), Owned::Shape(Shape::strided(900, 8, 64))].into_iter().enumerate() {
-        let mut network = Network::new(2, 9, Weather { lost: 200_000, repeated: 100_000, delay: (1_000, 90_000) });
+    let both = [numbers(900, 60_000), Owned::Shape(Shape::strided(900, 8, 64))];
+    for (seed, blocks) in (0..20).flat_map(|seed| both.iter().map(move |blocks| (seed, blocks))) {
+        let mut network = Network::new(2, seed, Weather { lost: 200_000, repeated: 100_000, delay: (1_000, 90_000) });
         let packed = Shape::contiguous(blocks.as_blocks().bytes().unwrap());
         let [ones, twos, into] = [1, 2, 0].map(|byte| network.local(0, vec![byte; packed.block as usize]));
         let place = at(network.layout, 1, 1, 0);
