@@ -249,6 +249,14 @@ fn an_answer_that_would_have_no_end_is_refused() {
     network.submit(0, 1, get, 0);
     assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(place)));
     assert_eq!(network.count(1, Event::DatagramSent), 1);
+    // Nor may a list name the same bytes again and again, beyond a mebibyte.
+    for (token, blocks, outcome) in [(1, 10, Ok(0)), (2, 11, Err(Failure::OutOfBounds(place)))] {
+        let (list, packed) = (vec![Block { offset: 0, bytes: 100_000 }; blocks], Shape::contiguous(100_000 * blocks as u64));
+        let local = network.local(0, vec![0; packed.block as usize]);
+        let get = Request::GetBlocks { from: place, blocks: Blocks::List(&list), to: local, to_shape: &packed };
+        network.submit(0, 1, get, token);
+        assert_eq!(network.wait(0, token), outcome, "{blocks} times");
+    }
 }
 
 /// Every datagram of a put comes again, in any order, when the operation has ended and its target has been written anew.
