@@ -25,7 +25,8 @@ use crate::Capabilities;
 ///   [coherent](crate::NativeAtomics::coherent) with those of cores leaves them to a core of the owner.
 /// - T12 sizes: a transfer of at most [`message_bytes_max`](Capabilities::message_bytes_max) bytes is accepted as one operation.
 /// - T13 blocks: by a rail whose [`blocks_max`](Capabilities::blocks_max) is not 0, a `PutBlocks` or `GetBlocks` of any shape, or of a list of up to so
-///   many blocks, is accepted as one operation. It changes nothing unless all bytes from the lowest of its blocks to the highest, gaps included,
+///   many blocks, is accepted as one operation. (Those of a shape do not overlap. Those of a list may, as far as they have no more than
+///   [`OVERLAPPING_BYTES_MAX`](pelago_base::limits::OVERLAPPING_BYTES_MAX) bytes, or than they reach over.) It changes nothing unless all bytes from the lowest of its blocks to the highest, gaps included,
 ///   are of one registration (T8). By other rails it is refused.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things

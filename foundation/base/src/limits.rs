@@ -23,6 +23,9 @@ pub const RANKS_PER_HOST_MAX: u32 = 4096;
 /// Bytes of a write that a transport captures.
 pub const INJECT_SIZE: usize = 4096;
 
+/// Bytes that blocks of one list may have although they overlap, so that no short list asks for an answer without end.
+pub const OVERLAPPING_BYTES_MAX: u64 = 1 << 20;
+
 const _: () = {
     assert!(RANKS_MAX.ilog2() + SEGMENT_BITS_MIN + SEGMENT_BYTES_MAX.ilog2() <= 64, "the largest job can be addressed");
 };

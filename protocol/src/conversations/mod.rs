@@ -240,10 +240,11 @@ impl<M: Memory> Conversations<M> {
                 (Frame::Atomic { operation, at, width, operator, operand }, None, Some(false))
             }
         };
+        self.kept_bytes += active.sender.request(&frame, write, datagram_bytes, &mut self.spare);
+        // After the request, which may have to wait for a fence before it: the fence must not wait for its answer.
         if let Some(reads_late) = reads_late {
             active.sender.await_answer(reads_late);
         }
-        self.kept_bytes += active.sender.request(&frame, write, datagram_bytes, &mut self.spare);
         self.enqueue(index);
         Ok(())
     }

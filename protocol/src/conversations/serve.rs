@@ -1,5 +1,6 @@
 //! What a peer's frames ask for, and what its answers mean.
 
+use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{Failure, GlobalAddress, Instant};
 
 use super::Conversations;
@@ -47,7 +48,8 @@ impl<M: Memory> Conversations<M> {
                     self.serve_get_blocks(now, index, asked, || Pattern::Shape(shape), memory);
                 }
                 Frame::GetList { operation, from, offset, list } => {
-                    let asked = Asked { operation, from, extent: list.extent, offset, bytes: list.bytes, longest: u64::MAX };
+                    let (extent, longest) = (list.extent, list.extent.max(OVERLAPPING_BYTES_MAX));
+                    let asked = Asked { operation, from, extent, offset, bytes: list.bytes, longest };
                     self.serve_get_blocks(now, index, asked, || Pattern::of_list(list), memory);
                 }
                 Frame::Get { operation, from, bytes } => self.serve_get(index, operation, from, bytes, memory),
@@ -145,7 +147,7 @@ impl<M: Memory> Conversations<M> {
     /// Answers with blocks of memory: at once if they are few bytes, else by a transfer that has an entry among the operations.
     fn serve_get_blocks(&mut self, now: Instant, index: u32, asked: Asked, pattern: impl FnOnce() -> Pattern, memory: &mut M) {
         let Asked { operation, from, extent, offset, bytes, longest } = asked;
-        // More bytes than there are come from no honest peer's shape: an answer without end.
+        // Whoever asks for more than there is asks for an answer without end.
         let checked = if bytes > longest { Err(Denied::Outside) } else { memory.check(from, extent) };
         if let Err(denied) = checked {
             return self.answer(index, &Frame::Denied { operation, denied, second: false });

@@ -249,6 +249,14 @@ fn an_answer_that_would_have_no_end_is_refused() {
     network.submit(0, 1, get, 0);
     assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(place)));
     assert_eq!(network.count(1, Event::DatagramSent), 1);
+    // Nor may a list name the same bytes again and again, beyond a mebibyte.
+    for (token, blocks, outcome) in [(1, 10, Ok(0)), (2, 11, Err(Failure::OutOfBounds(place)))] {
+        let (list, packed) = (vec![Block { offset: 0, bytes: 100_000 }; blocks], Shape::contiguous(100_000 * blocks as u64));
+        let local = network.local(0, vec![0; packed.block as usize]);
+        let get = Request::GetBlocks { from: place, blocks: Blocks::List(&list), to: local, to_shape: &packed };
+        network.submit(0, 1, get, token);
+        assert_eq!(network.wait(0, token), outcome, "{blocks} times");
+    }
 }
 
 /// Every datagram of a put comes again, in any order, when the operation has ended and its target has been written anew.
@@ -301,8 +309,9 @@ fn memory_of_blocks_is_read_until_they_have_arrived() {
 
 #[test]
 fn a_fence_orders_blocks() {
-    for (seed, blocks) in [numbers(900, 60_000), Owned::Shape(Shape::strided(900, 8, 64))].into_iter().enumerate() {
-        let mut network = Network::new(2, 9, Weather { lost: 200_000, repeated: 100_000, delay: (1_000, 90_000) });
+    let both = [numbers(900, 60_000), Owned::Shape(Shape::strided(900, 8, 64))];
+    for (seed, blocks) in (0..20).flat_map(|seed| both.iter().map(move |blocks| (seed, blocks))) {
+        let mut network = Network::new(2, seed, Weather { lost: 200_000, repeated: 100_000, delay: (1_000, 90_000) });
         let packed = Shape::contiguous(blocks.as_blocks().bytes().unwrap());
         let [ones, twos, into] = [1, 2, 0].map(|byte| network.local(0, vec![byte; packed.block as usize]));
         let place = at(network.layout, 1, 1, 0);

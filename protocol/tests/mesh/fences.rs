@@ -225,3 +225,18 @@ fn fences_behind_each_other_take_no_room() {
     network.quiet();
     assert!(network.ended.len() == 4 && network.ended.values().all(Result::is_ok));
 }
+
+/// A fence stands within a datagram that is nearly full, so that a long read behind it does not go along and waits for the fence.
+#[test]
+fn a_long_read_that_has_no_room_behind_a_fence_is_asked_for_after_it() {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    let to = at(network.layout, 1, 1, 0);
+    let into = network.local(0, vec![0; 4_000]);
+    assert!(network.hold(0, 1, Request::Write { to, bytes: &[1; 8] }, 0));
+    network.fence(0, 1);
+    assert!(network.hold(0, 1, Request::Write { to, bytes: &[2; 940] }, 1));
+    assert!(network.hold(0, 1, Request::Get { from: to, to: into, bytes: 4_000 }, 2));
+    network.pump(0);
+    assert_eq!([0, 1, 2].map(|token| network.wait(0, token)), [Ok(0); 3]);
+    assert_eq!(network.memories[0].locals[0][..940], [2; 940]);
+}

@@ -24,7 +24,7 @@ const WORDS_AT: usize = 40;
 const ACKNOWLEDGEMENT_END: usize = 42;
 
 /// Kinds of frames, and how long the fields are that follow the kind.
-pub(crate) const FRAMES: [(u8, &[usize]); 12] = [
+pub(crate) const FRAMES: [(u8, &[usize]); 16] = [
     (1, &[2, 8]),
     (2, &[8, 8, 8]),
     (3, &[4, 8, 8]),
@@ -37,6 +37,11 @@ pub(crate) const FRAMES: [(u8, &[usize]); 12] = [
     (10, &[4, 4]),
     (11, &[8, 2, 1]),
     (12, &[4, 4]),
+    // Numbers of shapes and lists are one byte long, or more.
+    (13, &[8, 1, 1, 1, 1, 1]),
+    (14, &[8, 1, 1, 1, 1]),
+    (15, &[4, 8, 1, 1, 1, 1]),
+    (16, &[4, 8, 1, 1, 1, 1, 1]),
 ];
 
 /// A header of `rank` with these flags.

@@ -3,7 +3,7 @@
 //! Whatever order things happen in, the same comes of them: each byte that is written follows from where it lies, and each word is worked
 //! on by one operator.
 
-use pelago_base::{AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
+use pelago_base::{AtomicOperator, Block, Blocks, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_protocol::Request;
 
 use crate::job::{Job, Outcome, PRESENT};
@@ -28,13 +28,27 @@ impl Job {
     pub(crate) fn ask(&mut self) {
         let token = self.asked;
         let [rank, to, third] = [0; 3].map(|_| self.random.below(PRESENT));
-        let kind = self.random.below(5);
+        let kind = self.random.below(8);
         let most = *self.random.pick(&[16, 960, 961, 3_000, 20_000]);
         let bytes = self.random.below(most + 1).min(if kind == 0 { 960 } else { most });
         let offset = WORDS_BYTES + self.random.below(SEGMENT_BYTES - WORDS_BYTES - 2 * bytes.max(256));
         let peer = self.endpoints[rank].connect(Rank::new(to as u32), self.scenario.datagram_bytes);
         let written: Vec<u8> = (offset..offset + bytes).map(pattern).collect();
         let mut local = None;
+        // Blocks that cover all bytes: columns first on both sides, and a list, backwards if it is written to.
+        let side = 1 + self.random.below(24);
+        let counts = [1, side as u64, (bytes / side / 8) as u64];
+        let across = Shape { block: 8, counts, strides: [0, 8, 8 * side as u64] };
+        let covered = across.bytes().unwrap_or(0) as usize;
+        let length = 1 + self.random.below(40);
+        let mut list: Vec<Block> = (0..bytes.min(40_000) / length)
+            .map(|number| Block { offset: (number * length) as u64, bytes: length as u64 })
+            .take(2_000)
+            .collect();
+        let packed = Shape::contiguous((list.len() * length) as u64);
+        if kind == 7 {
+            list.reverse();
+        }
         let (request, outcome) = match kind {
             0 => {
                 let request = Request::Write { to: self.at(to, TARGET, offset), bytes: &written };
@@ -53,6 +67,35 @@ impl Job {
             3 => {
                 let (from, to) = (self.at(to, SOURCE, offset % 256), self.at(third, TARGET, offset));
                 (Request::Copy { from, to, bytes: bytes as u64 }, Outcome::Written { rank: third, offset, bytes })
+            }
+            4 => {
+                let (writes, blocks) = (self.random.one_in(2), Blocks::Shape(&across));
+                let bytes = |keep: bool| (offset..offset + covered).map(move |place| if keep { pattern(place) } else { 0 });
+                let near = *local.insert(self.memories[rank].lend(bytes(writes)));
+                if writes {
+                    let to_address = self.at(to, TARGET, offset);
+                    let request = Request::PutBlocks { from: near, from_shape: &across, to: to_address, blocks };
+                    (request, Outcome::Written { rank: to, offset, bytes: covered })
+                } else {
+                    let from = self.at(to, SOURCE, offset);
+                    (Request::GetBlocks { from, blocks, to: near, to_shape: &across }, Outcome::Fetched { offset })
+                }
+            }
+            6 => {
+                let into = *local.insert(self.memories[rank].lend((0..packed.block as usize).map(|_| 0)));
+                let (from, blocks) = (self.at(to, SOURCE, offset), Blocks::List(&list));
+                (Request::GetBlocks { from, blocks, to: into, to_shape: &packed }, Outcome::Fetched { offset })
+            }
+            7 => {
+                let values = list.iter().flat_map(|block| {
+                    let start = offset + block.offset as usize;
+                    start..start + block.bytes as usize
+                });
+                let values: Vec<u8> = values.map(pattern).collect();
+                let from = *local.insert(self.memories[rank].lend(values.into_iter()));
+                let (to_address, blocks) = (self.at(to, TARGET, offset), Blocks::List(&list));
+                let request = Request::PutBlocks { from, from_shape: &packed, to: to_address, blocks };
+                (request, Outcome::Written { rank: to, offset, bytes: packed.block as usize })
             }
             _ => {
                 let word = self.random.below(ATOMICS.len());

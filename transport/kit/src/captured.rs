@@ -1,5 +1,6 @@
 //! An operation that outlives the call that posted it.
 
+use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{AddressLayout, Block, Blocks, GlobalAddress, Instant, Rank, Shape};
 use pelago_memory::Cells;
 use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, Transfer, Transport};
@@ -79,9 +80,11 @@ impl Captured {
 pub(crate) fn check_blocks(local: Cells<'_>, shape: &Shape, blocks: Blocks<'_>, blocks_max: usize) -> Result<(), PostError> {
     let (bytes, extent) = (shape.bytes(), shape.extent());
     let holds = extent.is_ok_and(|extent| extent <= local.bytes() as u64) && bytes == blocks.bytes();
+    // An envelope past all memory is found out where the memory is looked for.
+    let reached = blocks.envelope().map_or(u64::MAX, |envelope| envelope.end - envelope.start);
     let takes = match blocks {
-        Blocks::Shape(there) => there.extent().is_ok_and(|extent| bytes.is_ok_and(|bytes| bytes <= extent)),
-        Blocks::List(list) => list.len() <= blocks_max,
+        Blocks::Shape(_) => bytes.is_ok_and(|bytes| bytes <= reached),
+        Blocks::List(list) => list.len() <= blocks_max && bytes.is_ok_and(|bytes| bytes <= reached.max(OVERLAPPING_BYTES_MAX)),
     };
     if holds && takes { Ok(()) } else { Err(PostError::Blocks) }
 }

@@ -3,7 +3,7 @@
 
 mod scene;
 
-use pelago_base::{AddressLayout, AtomicOperator, Duration, Instant, Rank, SegmentId, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Duration, Instant, Rank, SegmentId, Shape, Width};
 
 use crate::peer::receiver::SEQUENCE_WINDOW;
 use crate::wire::{self, Acknowledgement, Frame, HEADER_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX};
@@ -256,6 +256,22 @@ fn nothing_is_kept_of_what_has_arrived() {
     scene.submit(requests[0], 9);
     scene.me.peer_failed(scene.now, Rank::new(1));
     assert_eq!(scene.me.kept_bytes, 0);
+}
+
+#[test]
+fn nothing_is_written_past_the_last_block_of_a_shape() {
+    let mut scene = Scene::new();
+    let shape = Shape::strided(2, 4, 8);
+    for (offset, bytes) in [(0, 9), (4, 5), (8, 1), (u64::MAX, 1)] {
+        let bytes = vec![7; bytes];
+        scene.tell(1, &[Frame::PutShape { to: at(0, 0), shape, offset, bytes: &bytes }]).unwrap();
+        let heard = scene.listen(1);
+        let told: Vec<_> = heard.iter().flat_map(|heard| wire::frames(&heard.frames)).collect();
+        assert!(matches!(told[..], [Some(Frame::Refused { denied: Denied::Outside, .. })]), "{told:?}");
+        assert!(scene.memory.heap.iter().all(|&byte| byte == 0));
+    }
+    scene.tell(1, &[Frame::PutShape { to: at(0, 0), shape, offset: 2, bytes: &[7; 6] }]).unwrap();
+    assert_eq!(scene.memory.heap[..14], [0, 0, 7, 7, 0, 0, 0, 0, 7, 7, 7, 7, 0, 0]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Values that lie at places of their own in the memory of one rank.
 
+use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{Block, Blocks, GlobalAddress, Shape};
 use pelago_memory::Reach;
 use pelago_platform::{Operation, Rail};
@@ -36,9 +37,10 @@ impl Places {
         Some(Self { start, places, value_bytes, buffer, writes, together: 1, packed: Shape::contiguous(0), span })
     }
 
-    /// Has up to so many values go by one operation.
+    /// Has up to so many values go by one operation, and no more than may be at one place.
     pub(crate) fn put_together(&mut self, blocks_max: usize) {
-        self.together = blocks_max.max(1);
+        let most = OVERLAPPING_BYTES_MAX / self.value_bytes.max(1);
+        self.together = blocks_max.min(most as usize).max(1);
     }
 
     pub(crate) fn bytes(&self) -> u64 {
