@@ -8,6 +8,7 @@ use pelago_ofi::{FabricChoice, FabricName, NAME, Ofi, Setup};
 #[cfg(feature = "udp")]
 use pelago_ofi::{Introduced, Introduction};
 use pelago_platform::{Address, Bootstrap, Transport};
+use pelago_shm::RankStage;
 use pelago_sync::Doorbell;
 
 /// What a rank of this host has published.
@@ -56,7 +57,12 @@ fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::R
                 host.reach().bell(me).map(Doorbell::ring);
             }
         }),
-        lost: Box::new(move |rank| _ = host.mark_failed(rank)),
+        // A provider may fail to send a last answer to a rank that has ended in good order.
+        lost: Box::new(move |rank| {
+            if host.control(rank).is_none_or(|control| control.stage() != RankStage::Finished) {
+                host.mark_failed(rank);
+            }
+        }),
         progress_thread: true,
     })
 }

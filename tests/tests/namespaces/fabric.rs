@@ -55,6 +55,29 @@ fn a_fabric_that_a_host_does_not_have_is_a_line() {
 }
 
 #[test]
+fn hosts_whose_fabrics_differ_reach_each_other_by_datagrams() {
+    let Some(network) = Network::ordinary(3).filter(|_| is_installed()) else { return };
+    // Copies from one host to another are asked for by a third, and the first two have a fabric in common.
+    let counts = (0..3).all(|host| network.filter(host, "udp length > 1000 counter"));
+    let differing = |program: &str| {
+        let fabric = "case $(ip -o address show dev net) in *.3/24*) export PELAGO_FABRIC='sockets';; esac";
+        let script = format!("{fabric}; exec {program}");
+        run(&network, 2, &TCP, &["sh", "-c", &script])
+    };
+    for act in ["everything", "registered", "device", "wake"] {
+        differing(&format!("{PROGRAM} {act}"));
+    }
+    assert!(!counts || network.counted() > 0, "by datagrams");
+}
+
+#[test]
+fn ranks_that_the_fabric_does_not_connect_reach_each_other_by_datagrams() {
+    let Some(network) = Network::ordinary(2).filter(|network| is_installed() && network.refuse_streams()) else { return };
+    himeno(&network, 1, &TCP, "XS");
+    assert!(network.counted() > 0, "they tried to connect");
+}
+
+#[test]
 fn ranks_meet_over_a_network_that_loses_datagrams() {
     let Some(network) = Network::ordinary(2).filter(|network| is_installed() && network.lose(10)) else { return };
     himeno(&network, 2, &TCP, "S");

@@ -111,6 +111,15 @@ impl Network {
         *FILTERS
     }
 
+    /// From now on, no stream comes to any host, and whoever opens one hears nothing; `false` where nothing can be filtered.
+    pub(crate) fn refuse_streams(&self) -> bool {
+        for host in self.hosts().iter().filter(|_| *FILTERS) {
+            inside(host, CHAIN);
+            inside(host, "nft add rule inet pelago input iifname net meta l4proto tcp counter drop");
+        }
+        *FILTERS
+    }
+
     /// From now on, every host loses so many of a hundred datagrams that come; `false` where none can be lost.
     pub(crate) fn lose(&self, percent: u32) -> bool {
         let rule = format!("numgen random mod 100 < {percent} counter drop");
