@@ -31,3 +31,31 @@ pub fn compile(source: &str, output: &Path) -> PathBuf {
     assert!(built.status.success(), "{source}: {}", String::from_utf8_lossy(&built.stderr));
     output.into()
 }
+
+/// Installs what a build leaves to a folder below `folder`, which is made anew; returns it.
+pub fn install(folder: &Path, pelago: &Path) -> PathBuf {
+    let _ = std::fs::remove_dir_all(folder);
+    let built = folder.join("built");
+    std::fs::create_dir_all(&built).expect("a folder");
+    let library = |name: &str| (libraries().join(name), name.to_owned());
+    for (from, name) in [library("libacp.so"), library("libacp.a"), (pelago.into(), "pelago".into())] {
+        std::os::unix::fs::symlink(from, built.join(name)).expect("a link");
+    }
+    // A second time, over what is there.
+    for _ in 0..2 {
+        let ended = Command::new(bindings().join("install")).arg(folder.join("acp")).arg(&built).output().expect("install");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    folder.join("acp")
+}
+
+/// Builds the programs of `bindings/acp/tests/c/Makefile`, which has the link names of the original, with what is installed; returns their folder.
+pub fn make_programs(prefix: &Path) -> PathBuf {
+    let programs = prefix.join("../programs");
+    std::fs::create_dir_all(&programs).expect("a folder");
+    let mut make = Command::new("make");
+    make.arg("-C").arg(bindings().join("tests/c")).env_remove("MAKEFLAGS").env_remove(LIBRARY_PATH);
+    let made = make.arg(format!("ACP={}", prefix.display())).arg(format!("OUT={}", programs.display())).output().expect("make");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    programs
+}

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use pelago_test_support::c::{install, make_programs};
+
 use crate::build::{LIBRARY_PATH, bindings, libraries};
 
 fn script(name: &str) -> Command {
@@ -93,37 +95,15 @@ fn starter_memory_has_the_size_that_is_asked_for() {
     }
 }
 
-/// A folder with what a build leaves, installed to another; the latter.
+/// What a build leaves, installed.
 fn installed() -> PathBuf {
-    use std::os::unix::fs::symlink;
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-install");
-    let _ = std::fs::remove_dir_all(&folder);
-    let built = folder.join("built");
-    std::fs::create_dir_all(&built).unwrap();
-    for (from, name) in [
-        (libraries().join("libacp.so"), "libacp.so"),
-        (libraries().join("libacp.a"), "libacp.a"),
-        (env!("CARGO_BIN_EXE_pelago-under-test").into(), "pelago"),
-    ] {
-        symlink(from, built.join(name)).unwrap();
-    }
-    // A second time, over what is there.
-    for _ in 0..2 {
-        let ended = Command::new(bindings().join("install")).arg(folder.join("acp")).arg(&built).output().unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    }
-    folder.join("acp")
+    install(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-install"), env!("CARGO_BIN_EXE_pelago-under-test").as_ref())
 }
 
 #[test]
 fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
     let prefix = installed();
-    let programs = prefix.join("../programs");
-    std::fs::create_dir_all(&programs).unwrap();
-    let mut make = Command::new("make");
-    make.arg("-C").arg(bindings().join("tests/c")).env_remove("MAKEFLAGS").env_remove(LIBRARY_PATH);
-    let made = make.arg(format!("ACP={}", prefix.display())).arg(format!("OUT={}", programs.display())).output().expect("make");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let programs = make_programs(&prefix);
     let soname = format!("libacp.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
     let dynamic = Command::new("readelf").arg("-d").arg(programs.join("layers")).output().expect("readelf");
     assert!(String::from_utf8_lossy(&dynamic.stdout).contains(&format!("[{soname}]")), "a program asks for the major version");
@@ -134,6 +114,15 @@ fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
             let ended = acprun.arg(programs.join(program)).arg("3").output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{program}, {network}: {said}");
+        }
+        // A program with the archive in it is not simulated.
+        let bad = ["--protocol", "--faults", "loss=0.05,duplicate=0.05,delay=0.1:50us"];
+        for options in [&[][..], &["--faults", "delay=0.5:50us"], &bad].iter().filter(|_| program != "archive") {
+            let mut sim = Command::new(prefix.join("bin/pelago"));
+            sim.env_remove(LIBRARY_PATH).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet"]).args(*options);
+            let ended = sim.arg(programs.join(program)).arg("3").output().unwrap();
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{program}, simulated, {options:?}: {said}");
         }
     }
     let lib = prefix.join("lib");

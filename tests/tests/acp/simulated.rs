@@ -212,16 +212,22 @@ fn meetings_end_where_datagrams_overtake_each_other() {
     }
 }
 
-/// What programs read of containers is right where datagrams are lost, delayed and doubled.
+/// What programs read of containers is right, and 100,000 regions are found, where datagrams are lost, delayed and doubled.
 #[test]
-fn words_of_containers_survive_a_bad_network() {
-    let built = program("layout.c", "layout-faults");
+fn words_of_containers_and_many_regions_survive_a_bad_network() {
+    for (name, argument) in [("layout", "3"), ("regions", "100003")] {
+        on_bad_networks(name, argument);
+    }
+}
+
+fn on_bad_networks(name: &str, argument: &str) {
+    let built = program(&format!("{name}.c"), &format!("{name}-faults"));
     for (seed, faults) in [("0", "loss=0.1,delay=0.2:50us"), ("1", "loss=0.05,duplicate=0.1,delay=0.1:50us")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
         command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet", "--protocol"]);
-        let ended = command.args(["--faults", faults, "--seed", seed]).arg(&built).output().unwrap();
-        assert!(ended.status.success(), "{faults}: {}", String::from_utf8_lossy(&ended.stderr));
-        assert_eq!(ended.stdout, b"good\n".repeat(3), "{faults}");
+        let ended = command.args(["--faults", faults, "--seed", seed]).arg(&built).arg(argument).output().unwrap();
+        assert!(ended.status.success(), "{name}, {faults}: {}", String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(ended.stdout, b"good\n".repeat(3), "{name}, {faults}");
     }
 }
 

@@ -1,8 +1,9 @@
-//! C programs on a network that loses datagrams: none of them hangs, and each finds what it checks.
+//! C programs on three hosts, on a network that loses datagrams, too: none of them hangs, and each finds what it checks.
 
 use std::path::Path;
+use std::process::{Command, Output};
 
-use pelago_test_support::c::{LIBRARY_PATH, compile, libraries};
+use pelago_test_support::c::{LIBRARY_PATH, bindings, compile, install, libraries, make_programs};
 
 use crate::job::pelago;
 use crate::network::Network;
@@ -26,5 +27,48 @@ fn a_lost_datagram_is_sent_again() {
             assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{group} at {percent} %: {said}");
         }
         assert!(percent < 10 || network.counted() > 0, "nothing was lost");
+    }
+}
+
+fn assert_good(ended: &Output, what: &str) {
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{what}: {said}");
+}
+
+/// Programs with 100,000 regions, that read the words of containers, and that poll memory without a call; and those of a Makefile with the original's link
+/// names, by the options of the original.
+#[test]
+fn programs_that_were_written_for_the_original_run_on_three_hosts() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [regions, layout, polling] =
+        ["regions", "layout", "polling"].map(|name| compile(&format!("{name}.c"), &folder.join(name)));
+    let programs = make_programs(&install(&folder.join("acp-hosts"), env!("CARGO_BIN_EXE_pelago-under-test").as_ref()));
+    for percent in [0, 5] {
+        let Some(network) = Network::ordinary(3) else { return };
+        if percent > 0 && !network.lose(percent) {
+            return;
+        }
+        let polls = ["starter", "global", "heap", "counted", "atomic", "get", "chain"].map(|how| (&polling, how));
+        // What `tests/acp` runs on one host by the same transport is run here where much is lost.
+        let polls = polls.into_iter().filter(|_| percent > 0);
+        for (program, argument) in [(&regions, "100003"), (&layout, "3")].into_iter().chain(polls) {
+            let mut command = pelago(&network, 1, &["--transport", "udp"], &[program.to_str().unwrap(), argument]);
+            let what = format!("{} {argument} at {percent} %", program.display());
+            assert_good(&command.env(LIBRARY_PATH, libraries()).output().unwrap(), &what);
+        }
+        let nodes = folder.join("acprun-hosts");
+        std::fs::write(&nodes, network.hosts().join("\n") + "\n").unwrap();
+        let by_file = ["-nodefile", nodes.to_str().unwrap(), "-net", "udp", "-startermemsize", "2097152"];
+        let list = network.hosts().join(",");
+        let by_list = [&format!("--acp-host={list}"), "-envnet=udp", "--acp-smemsize=2097152"].map(ToOwned::to_owned);
+        for name in ["layers", "layers2", "archive"] {
+            for options in [by_file.map(ToOwned::to_owned).to_vec(), by_list.to_vec()] {
+                let mut acprun = Command::new(bindings().join("bin/acprun"));
+                acprun.args(&options).args(["-np", "3", "--pelago-remote-shell=ip netns exec {host}", "--pelago-time-limit=60"]);
+                acprun.env("PELAGO", env!("CARGO_BIN_EXE_pelago-under-test")).env_remove(LIBRARY_PATH);
+                let ended = acprun.arg(programs.join(name)).arg("3").output().unwrap();
+                assert_good(&ended, &format!("acprun {options:?} {name} at {percent} %"));
+            }
+        }
     }
 }
