@@ -1,14 +1,16 @@
 //! The operations themselves: first the direct way to mapped memory, then the way through the engine.
 //!
-//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words, `raw` the same with memory of the program. Each file has the direct operations of
+//! `put` local to remote, `get` remote to local, `pending_get` the same without waiting, `signal` puts with a signal, `copy` any to any, `atomic` on words, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
 mod atomic;
 mod copy;
 mod get;
 mod message;
+pub(crate) mod pending_get;
 mod put;
 mod raw;
+pub(crate) mod signal;
 
 use pelago_base::Shape;
 use pelago_memory::Pod;
