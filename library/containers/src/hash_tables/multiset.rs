@@ -75,24 +75,32 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     /// # }
     /// ```
     pub fn insert_all(&self, keys: &[K], count: u64) -> Result<()> {
-        let world = self.table.world();
-        if world.reach().ranks().len() == world.size() as usize {
-            return keys.iter().try_for_each(|key| self.insert(key, count).map(drop));
+        let mut elsewhere = Vec::with_capacity(keys.len().min(BULK_MAX));
+        for key in keys {
+            if self.table.world().maps(self.owner(key)) {
+                self.insert(key, count)?;
+                continue;
+            }
+            elsewhere.push(key);
+            if elsewhere.len() == BULK_MAX {
+                self.insert_elsewhere(&elsewhere, count)?;
+                elsewhere.clear();
+            }
         }
-        let mut added = Vec::new();
-        for keys in keys.chunks(BULK_MAX) {
-            let mut state = |_, _: &mut Vec<u64>| count;
-            self.table.search_all(keys.iter().map(IntoBytes::as_bytes), 0, Some(&mut state), |_, element, _| {
-                if let Some(element) = element.filter(|element| !element.is_new) {
-                    added.push(world.add(element.state_at(), count)?);
-                }
-                Ok(())
-            })?;
-            let ended = world.wait_all(&added);
-            added.clear();
-            ended?;
-        }
-        Ok(())
+        self.insert_elsewhere(&elsewhere, count)
+    }
+
+    /// Counts up to `BULK_MAX` keys of ranks whose memory is not mapped.
+    fn insert_elsewhere(&self, keys: &[&K], count: u64) -> Result<()> {
+        let (world, mut added) = (self.table.world(), Vec::with_capacity(keys.len()));
+        let mut state = |_, _: &mut Vec<u64>| count;
+        self.table.search_all(keys.iter().map(|key| key.as_bytes()), 0, Some(&mut state), |_, element, _| {
+            if let Some(element) = element.filter(|element| !element.is_new) {
+                added.push(world.add(element.state_at(), count)?);
+            }
+            Ok(())
+        })?;
+        world.wait_all(&added)
     }
 
     /// How often each of `keys` is there.
