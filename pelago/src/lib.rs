@@ -93,8 +93,8 @@ pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceError, DeviceMemory, Error, Fetch, GlobalPtr, Group,
-    Handle, Individual, MemoryKind, Ordered, Pod, PointerError, Rails, Registered, RegisteredDevice, Result, Scope, Symmetric,
-    UnknownBarrier, Word, World,
+    Handle, Individual, MemoryKind, Ordered, PendingGet, Pod, PointerError, Rails, Registered, RegisteredDevice, Result, Scope,
+    Signal, Symmetric, UnknownBarrier, Word, World,
 };
 #[cfg(feature = "launch")]
 pub use run::run;

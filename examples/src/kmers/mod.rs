@@ -23,6 +23,9 @@ use window::KmerWindow;
 /// Bases that one rank counts before the next goes on.
 const STRETCH_BASES: u64 = 1 << 16;
 
+/// K-mers that are counted together.
+const KMERS_AT_ONCE: usize = 1 << 12;
+
 /// Counts from which on they are summed up as one.
 const SPECTRUM: usize = 1000;
 
@@ -120,10 +123,18 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
     let mut failure = Ok(());
     if problem.is_none() {
+        let mut kmers = Vec::with_capacity(KMERS_AT_ONCE);
         let counted = count(world, arguments, is_first, |kmer| {
-            failure = counts.insert(&kmer, 1).map(drop);
+            kmers.push(kmer);
+            if kmers.len() == KMERS_AT_ONCE {
+                failure = counts.insert_all(&kmers, 1);
+                kmers.clear();
+            }
             failure.is_ok()
         });
+        if failure.is_ok() {
+            failure = counts.insert_all(&kmers, 1);
+        }
         problem = counted.err().map(|error| error.to_string());
     }
     match failure {

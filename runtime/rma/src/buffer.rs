@@ -45,6 +45,11 @@ impl Buffer {
         self.bytes
     }
 
+    /// How many bytes there is memory for.
+    fn room(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
     /// The bytes, for this process's own use.
     ///
     /// # Panics
@@ -70,31 +75,38 @@ impl Buffer {
 
 /// Buffers that have done their work and wait for more of it: fetching again and again neither allocates nor clears memory.
 #[derive(Default)]
-pub(crate) struct Spare(Vec<Buffer>);
+pub(crate) struct Spare {
+    buffers: Vec<Buffer>,
+    /// Bytes of all of them.
+    bytes: usize,
+}
 
 impl Spare {
-    /// How many are kept, and of how many bytes at most.
-    pub(crate) const BUFFERS_MAX: usize = 4;
+    /// How many are kept, of how many bytes each, and of how many bytes together, at most.
+    pub(crate) const BUFFERS_MAX: usize = 64;
     pub(crate) const BYTES_MAX: usize = 256 << 10;
+    pub(crate) const BYTES_KEPT_MAX: usize = 1 << 20;
 
     /// `bytes` bytes with any contents.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Buffer {
-        match self.0.pop() {
-            Some(mut buffer) if bytes <= size_of_val(&*buffer.words) => {
-                buffer.bytes = bytes;
-                buffer
-            }
-            _ => Buffer::zeroed(bytes),
+        let Some(mut buffer) = self.buffers.pop() else { return Buffer::zeroed(bytes) };
+        self.bytes -= buffer.room();
+        if bytes > buffer.room() {
+            return Buffer::zeroed(bytes);
         }
+        buffer.bytes = bytes;
+        buffer
     }
 
     /// Keeps a buffer that is not lent, unless it is too large or there are enough.
     #[inline]
     pub(crate) fn give(&mut self, buffer: Buffer) {
         assert!(!buffer.lent, "R1");
-        if self.0.len() < Self::BUFFERS_MAX && size_of_val(&*buffer.words) <= Self::BYTES_MAX {
-            self.0.push(buffer);
+        let (room, kept) = (buffer.room(), self.bytes + buffer.room());
+        if self.buffers.len() < Self::BUFFERS_MAX && room <= Self::BYTES_MAX && kept <= Self::BYTES_KEPT_MAX {
+            self.bytes = kept;
+            self.buffers.push(buffer);
         }
     }
 }
@@ -132,13 +144,14 @@ mod tests {
         assert_eq!((again.words.as_ptr(), again.bytes(), again.cells().bytes()), (place, 3, 3));
         spare.give(again);
         assert_eq!(spare.take(105).bytes(), 105, "more than it holds");
-        for bytes in [0, 8, Spare::BYTES_MAX, 1, Spare::BYTES_MAX, 2] {
-            spare.give(Buffer::zeroed(bytes));
+        for (bytes, kept) in [(0, Spare::BUFFERS_MAX), (8, Spare::BUFFERS_MAX), (Spare::BYTES_MAX, 4), (Spare::BYTES_MAX + 1, 0)]
+        {
+            let mut spare = Spare::default();
+            (0..100).for_each(|_| spare.give(Buffer::zeroed(bytes)));
+            assert_eq!((spare.buffers.len(), spare.bytes), (kept, kept * bytes), "of {bytes} bytes");
+            (0..100).for_each(|_| drop(spare.take(bytes)));
+            assert_eq!((spare.buffers.len(), spare.bytes), (0, 0));
         }
-        assert_eq!(spare.0.len(), Spare::BUFFERS_MAX);
-        let mut spare = Spare::default();
-        spare.give(Buffer::zeroed(Spare::BYTES_MAX + 1));
-        assert!(spare.0.is_empty());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
+use super::bulk::BULK_MAX;
 use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
 use super::table::{Element, Table};
 use crate::GlobalHeap;
@@ -105,6 +106,162 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                 _ => {}
             }
         }
+    }
+
+    /// Adds each key with its value that is not there already; returns how many were added. Of a key that comes several times, one value.
+    ///
+    /// Up to 128 keys are under way at once. Each insertion takes effect at one moment of the call.
+    ///
+    /// Cost: for up to 128 new keys three round trips, and one more for each other key before one in its bucket; messages to each rank carry the steps of all its
+    /// keys. A key that was removed before: as [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert); some keys may be added then.
+    pub fn insert_all(&self, pairs: &[(K, V)]) -> Result<usize> {
+        let mut count = 0;
+        for pairs in pairs.chunks(BULK_MAX) {
+            let mut again = Vec::new();
+            self.search_or_add(pairs, |index, element| {
+                match element.state & KIND_MASK {
+                    _ if element.is_new => count += 1,
+                    THERE => {}
+                    _ => again.push(index),
+                }
+                Ok(())
+            })?;
+            for index in again {
+                let (key, value) = &pairs[index];
+                count += usize::from(self.insert(key, value)?);
+            }
+        }
+        Ok(count)
+    }
+
+    /// Writes the value of each key, which is added if it is not there; returns how many were added. Of a key that comes several times, one of its values stays.
+    ///
+    /// Cost: as [`insert_all`](Self::insert_all), and two round trips more for all keys that are there.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert); some values may be written then.
+    pub fn set_all(&self, pairs: &[(K, V)]) -> Result<usize> {
+        let (world, mut count) = (self.table.world(), 0);
+        for pairs in pairs.chunks(BULK_MAX) {
+            let (mut found, mut again) = (Vec::new(), Vec::new());
+            self.search_or_add(pairs, |index, element| {
+                if element.is_new {
+                    count += 1;
+                } else if element.state & KIND_MASK == BUSY {
+                    again.push(index);
+                } else {
+                    found.push((index, element));
+                }
+                Ok(())
+            })?;
+            let begin = |(_, element): &(usize, Element)| {
+                world.compare_swap(element.state_at(), element.state, next_number(element.state) | BUSY)
+            };
+            let begun = world.batch(|| found.iter().map(begin).collect::<Result<Vec<_>>>())?;
+            let mut written = Vec::with_capacity(found.len());
+            for ((index, element), begun) in found.into_iter().zip(begun) {
+                if begun.wait()? != element.state {
+                    again.push(index);
+                    continue;
+                }
+                let put = world.put(element.value_at(size_of::<K>()), &words_of(&pairs[index].1))?;
+                written.push(world.after(&put).set(element.state_at(), next_number(element.state) | THERE)?);
+                count += usize::from(element.state & KIND_MASK == GONE);
+            }
+            world.wait_all(&written)?;
+            // Another rank writes these, or this one has: they come after.
+            for index in again {
+                let (key, value) = &pairs[index];
+                count += usize::from(self.set(key, value)?);
+            }
+        }
+        Ok(count)
+    }
+
+    /// The value of each key, if it is there.
+    ///
+    /// Cost: for up to 128 keys three round trips, four if the value of one was written more than once, and one more for each other key before one in its bucket.
+    /// Keys whose values are written meanwhile: as [`find`](Self::find).
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_all(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        let (world, value_words) = (self.table.world(), size_of::<V>().div_ceil(8));
+        let mut values = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(BULK_MAX) {
+            let first = values.len();
+            values.resize(first + keys.len(), None);
+            let (mut found, mut again) = (Vec::new(), Vec::new());
+            self.table.search_all(keys.iter().map(IntoBytes::as_bytes), value_words, None, |index, element, value| {
+                if let Some(element) = element {
+                    match element.state & KIND_MASK {
+                        GONE => {}
+                        BUSY => again.push(index),
+                        _ => found.push((index, element, value.to_vec())),
+                    }
+                }
+                Ok(())
+            })?;
+            // A value that was written more than once is read after its state, and the state once more after the value: it is whole if nothing changed.
+            let is_rewritten = |element: &Element| element.state >> KIND_BITS > 0;
+            let read = |(_, element, _): &(usize, Element, Vec<u64>)| {
+                let at = element.value_at(size_of::<K>());
+                is_rewritten(element).then(|| world.start_get(at, value_words)).transpose()
+            };
+            let reads = world.batch(|| found.iter().map(read).collect::<Result<Vec<_>>>())?;
+            for ((.., value), read) in found.iter_mut().zip(reads) {
+                read.map_or(Ok(()), |read| read.wait_into(value))?;
+            }
+            fence(Ordering::Acquire);
+            let states = world
+                .batch(|| found.iter().map(|(_, element, _)| world.fetch(element.state_at())).collect::<Result<Vec<_>>>())?;
+            for ((index, element, value), state) in found.into_iter().zip(states) {
+                if state.wait()? == element.state {
+                    values[first + index] = V::read_from_prefix(value.as_bytes()).ok().map(|(value, _)| value);
+                } else {
+                    again.push(index);
+                }
+            }
+            for index in again {
+                values[first + index] = self.find(&keys[index])?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// As [`for_each_local`](Self::for_each_local), with the keys of another rank. No rank may write values meanwhile.
+    ///
+    /// Cost: a round trip for 1,024 buckets, and for 128 of them as many as the longest list among them has keys.
+    ///
+    /// # Errors
+    /// The rank was lost, or the job is at fault.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn for_each_on(&self, rank: Rank, mut f: impl FnMut(K, V)) -> Result<()> {
+        self.table.for_each_on(rank, size_of::<K>(), size_of::<V>().div_ceil(8), |key, bytes, state, value| {
+            if let (Ok(key), Ok((value, _))) =
+                (K::read_from_bytes(&key.as_bytes()[..bytes]), V::read_from_prefix(value.as_bytes()))
+                && state & KIND_MASK == THERE
+            {
+                f(key, value);
+            }
+        })
+    }
+
+    /// Finds or adds each key with its value.
+    fn search_or_add(&self, pairs: &[(K, V)], mut found: impl FnMut(usize, Element) -> Result<()>) -> Result<()> {
+        let mut add = |index: usize, words: &mut Vec<u64>| {
+            words.extend(words_of(&pairs[index].1));
+            THERE
+        };
+        let (keys, value_words) = (pairs.iter().map(|(key, _)| key.as_bytes()), size_of::<V>().div_ceil(8));
+        self.table.search_all(keys, value_words, Some(&mut add), |index, element, _| {
+            element.map_or(Ok(()), |element| found(index, element))
+        })
     }
 
     /// Takes a key out; returns whether it was there.

@@ -3,11 +3,13 @@
 //! | file | content |
 //! |---|---|
 //! | `table` | the table under all others: buckets, each a list of elements on one rank |
+//! | `bulk` | the same for many keys at once, the steps of all under way together |
 //! | `hash` | the hash of a key |
 //! | `element_state` | the state of an element: whether its key is present, and the number of its value |
 //! | `map`, `multiset`, `set` | tables of a type, spread over all ranks |
 //! | `directory` | tables of keys of any length on chosen ranks, found by the address of a directory |
 
+mod bulk;
 mod directory;
 mod element_state;
 mod hash;

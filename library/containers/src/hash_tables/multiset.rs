@@ -6,6 +6,7 @@ use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
+use super::bulk::BULK_MAX;
 use super::table::Table;
 use crate::GlobalHeap;
 
@@ -51,6 +52,76 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         self.table.world().fetch_add(element.state_at(), count)?.wait()
     }
 
+    /// Counts each of `keys` `count` times more; a key that is there several times, as often.
+    ///
+    /// Up to 128 keys are under way at once. Each insertion takes effect at one moment of the call.
+    ///
+    /// Cost: where keys lie on other ranks: for up to 128 of them three round trips, and one more for each other key before one in its bucket; messages to each rank
+    /// carry the steps of all its keys. Where their memory is mapped: as [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert); some keys may be counted then.
+    ///
+    /// ```
+    /// # use pelago_containers::{GlobalHeap, GlobalMultiset};
+    /// # use pelago_rma::{Result, World};
+    /// # fn example(world: &World, words: &[u64]) -> Result<()> {
+    /// let heap = GlobalHeap::new(world, 1 << 20)?;
+    /// let counts = GlobalMultiset::<u64>::new(&heap, 1 << 12)?;
+    /// counts.insert_all(words, 1)?;
+    /// world.barrier()?;
+    /// println!("{} different words lie on rank {}", counts.local_keys()?, world.rank());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn insert_all(&self, keys: &[K], count: u64) -> Result<()> {
+        let mut elsewhere = Vec::with_capacity(keys.len().min(BULK_MAX));
+        for key in keys {
+            if self.table.world().maps(self.owner(key)) {
+                self.insert(key, count)?;
+                continue;
+            }
+            elsewhere.push(key);
+            if elsewhere.len() == BULK_MAX {
+                self.insert_elsewhere(&elsewhere, count)?;
+                elsewhere.clear();
+            }
+        }
+        self.insert_elsewhere(&elsewhere, count)
+    }
+
+    /// Counts up to `BULK_MAX` keys of ranks whose memory is not mapped.
+    fn insert_elsewhere(&self, keys: &[&K], count: u64) -> Result<()> {
+        let (world, mut added) = (self.table.world(), Vec::with_capacity(keys.len()));
+        let mut state = |_, _: &mut Vec<u64>| count;
+        self.table.search_all(keys.iter().map(|key| key.as_bytes()), 0, Some(&mut state), |_, element, _| {
+            if let Some(element) = element.filter(|element| !element.is_new) {
+                added.push(world.add(element.state_at(), count)?);
+            }
+            Ok(())
+        })?;
+        world.wait_all(&added)
+    }
+
+    /// How often each of `keys` is there.
+    ///
+    /// Cost: as [`insert_all`](Self::insert_all), with two round trips.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn count_all(&self, keys: &[K]) -> Result<Vec<u64>> {
+        let mut counts = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(BULK_MAX) {
+            let first = counts.len();
+            counts.resize(first + keys.len(), 0);
+            self.table.search_all(keys.iter().map(IntoBytes::as_bytes), 0, None, |index, element, _| {
+                counts[first + index] = element.map_or(0, |element| element.state);
+                Ok(())
+            })?;
+        }
+        Ok(counts)
+    }
+
     /// How often a key is there.
     ///
     /// Cost: two round trips, and one more for each other key before it in its bucket.
@@ -85,6 +156,35 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     /// The job is at fault.
     pub fn for_each_local(&self, mut f: impl FnMut(K, u64)) -> Result<()> {
         self.table.for_each_local(0, |key, bytes, count, _| {
+            if let Ok(key) = K::read_from_bytes(&key.as_bytes()[..bytes])
+                && count > 0
+            {
+                f(key, count);
+            }
+        })
+    }
+
+    /// The number of keys of this rank. Cost: no message, and a walk through them.
+    ///
+    /// # Errors
+    /// The job is at fault.
+    pub fn local_keys(&self) -> Result<u64> {
+        let mut keys = 0;
+        self.for_each_local(|_, _| keys += 1)?;
+        Ok(keys)
+    }
+
+    /// As [`for_each_local`](Self::for_each_local), with the keys of another rank.
+    ///
+    /// Cost: a round trip for 1,024 buckets, and for 128 of them as many as the longest list among them has keys.
+    ///
+    /// # Errors
+    /// The rank was lost, or the job is at fault.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn for_each_on(&self, rank: Rank, mut f: impl FnMut(K, u64)) -> Result<()> {
+        self.table.for_each_on(rank, size_of::<K>(), 0, |key, bytes, count, _| {
             if let Ok(key) = K::read_from_bytes(&key.as_bytes()[..bytes])
                 && count > 0
             {

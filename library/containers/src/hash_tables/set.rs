@@ -37,6 +37,14 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         self.counts.table().find_or_add_once(key.as_bytes())
     }
 
+    /// Whether each of `keys` is there. Cost: as [`GlobalMultiset::count_all`].
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::count`].
+    pub fn contains_all(&self, keys: &[K]) -> Result<Vec<bool>> {
+        Ok(self.counts.count_all(keys)?.into_iter().map(|count| count > 0).collect())
+    }
+
     /// Whether a key is there.
     ///
     /// # Errors
@@ -59,6 +67,17 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
     /// As [`GlobalMultiset::for_each_local`].
     pub fn for_each_local(&self, mut f: impl FnMut(K)) -> Result<()> {
         self.counts.for_each_local(|key, _| f(key))
+    }
+
+    /// As [`for_each_local`](Self::for_each_local), with the keys of another rank; see [`GlobalMultiset::for_each_on`].
+    ///
+    /// # Errors
+    /// The rank was lost, or the job is at fault.
+    ///
+    /// # Panics
+    /// The job has no such rank.
+    pub fn for_each_on(&self, rank: Rank, mut f: impl FnMut(K)) -> Result<()> {
+        self.counts.for_each_on(rank, |key, _| f(key))
     }
 
     /// Removes all keys and frees their memory. Collective.

@@ -23,10 +23,11 @@ use crate::GlobalHeap;
 use crate::memory::Glance;
 
 /// Words of an element before its key: its successor, its tag, and its state.
-const HEADER_WORDS: usize = 3;
-const NEXT: usize = 0;
-const TAG: usize = 1;
-const STATE: usize = 2;
+pub(super) const HEADER_WORDS: usize = 3;
+pub(super) const NEXT: usize = 0;
+pub(super) const TAG: usize = 1;
+pub(super) const STATE: usize = 2;
+pub(super) const KEY: usize = HEADER_WORDS;
 
 /// Low bits of a tag, for how many bytes the key has; above them are those of its hash.
 const KEY_BITS: u32 = 24;
@@ -104,8 +105,18 @@ impl Buckets for Everywhere<'_> {
 }
 
 impl Everywhere<'_> {
+    /// The number of buckets on each rank.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A bucket of a rank.
+    pub(super) fn at(&self, rank: Rank, bucket: usize) -> GlobalPtr<u64> {
+        self.0.at(rank, bucket)
+    }
+
     /// The rank and the bucket of a hash.
-    fn find(&self, world: &World, hash: u64) -> (Rank, GlobalPtr<u64>) {
+    pub(super) fn find(&self, world: &World, hash: u64) -> (Rank, GlobalPtr<u64>) {
         let buckets = self.0.len() as u64;
         let place = place(hash, buckets * u64::from(world.size()));
         let rank = Rank::new((place / buckets) as u32);
@@ -129,6 +140,8 @@ struct Own {
     taken: Vec<GlobalAddress>,
     /// An element that is read or written.
     words: Vec<u64>,
+    /// Memory for elements that was taken by bulk operations and not used, by rank: no more than keys that one of them has under way.
+    spare: HashMap<u32, Vec<GlobalPtr<u64>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -169,6 +182,16 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// One that was there.
+    pub(super) fn there(at: GlobalPtr<u64>, state: u64) -> Self {
+        Self { at, state, is_new: false }
+    }
+
+    /// One that was added.
+    pub(super) fn added(at: GlobalPtr<u64>, state: u64) -> Self {
+        Self { at, state, is_new: true }
+    }
+
     /// Where it lies.
     pub(crate) fn address(&self) -> GlobalAddress {
         self.at.address()
@@ -219,12 +242,29 @@ impl<'h, 'w> Table<'h, 'w> {
         Ok(())
     }
 
+    /// Memory for an element of so many bytes on a rank, all of one table being equal; this rank's alone from now on.
+    pub(super) fn take_room(&self, rank: Rank, bytes: u64) -> Result<GlobalPtr<u64>> {
+        let own = &mut *self.state.borrow_mut();
+        if let Some(room) = own.spare.get_mut(&rank.number()).and_then(Vec::pop) {
+            return Ok(room);
+        }
+        let Room { at, .. } = self.room(own, rank, bytes, None)?;
+        own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
+        Ok(at)
+    }
+
+    /// Keeps memory of an element that was not added, for the next one there.
+    pub(super) fn give_room(&self, rank: Rank, room: GlobalPtr<u64>) {
+        self.state.borrow_mut().spare.entry(rank.number()).or_default().push(room);
+    }
+
     /// Forgets every element. Collective.
     pub(crate) fn clear(&self) -> Result<()> {
         self.world().barrier()?;
         self.buckets.0.local().clear();
         let own = &mut *self.state.borrow_mut();
         own.chunks.clear();
+        own.spare.clear();
         own.taken.drain(..).try_for_each(|chunk| self.heap.free(chunk))?;
         self.world().barrier()
     }
@@ -427,16 +467,16 @@ pub(crate) fn batch<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> 
 }
 
 /// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.
-fn tag(hash: u64, key: &[u8]) -> u64 {
+pub(super) fn tag(hash: u64, key: &[u8]) -> u64 {
     hash << KEY_BITS | (key.len() & KEY_BYTES_MAX) as u64
 }
 
-fn key_bytes(tag: u64) -> usize {
+pub(super) fn key_bytes(tag: u64) -> usize {
     tag as usize & KEY_BYTES_MAX
 }
 
 /// Bytes as words, the last filled up with zeros.
-fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);

@@ -1,6 +1,7 @@
 //! Waiting for operations, and for what no single call waits for. What blocks is in `wait`.
 
 use pelago_base::Duration;
+use pelago_memory::{CellSlice, Pod};
 
 use crate::{Context, Error, Handle, Result};
 
@@ -38,6 +39,36 @@ impl Context {
             Ok(None)
         })
         .map(Some)
+    }
+
+    /// Waits until one of the elements at `indices` of this rank's own memory satisfies `condition`, which is asked with the index and the element; returns both.
+    /// Of several, the first in `indices`.
+    ///
+    /// Cost: a load of each element for a look; else as [`wait_until`](Self::wait_until).
+    ///
+    /// # Errors
+    /// There are no indices; `limit` has passed; the job is at fault.
+    ///
+    /// # Panics
+    /// An index is past the end.
+    ///
+    /// Source: `shmem_wait_until_any` of OpenSHMEM 1.5.
+    pub fn wait_until_any<T: Pod>(
+        &self,
+        limit: Option<Duration>,
+        cells: CellSlice<'_, T>,
+        indices: &[usize],
+        mut condition: impl FnMut(usize, T) -> bool,
+    ) -> Result<(usize, T)> {
+        if indices.is_empty() {
+            return Err(Error::Invalid("a wait for one of no words would never end"));
+        }
+        let losses = self.losses();
+        self.block_on_memory("one of several values", limit, || {
+            self.nothing_lost_since(losses)?;
+            let mut values = indices.iter().map(|&index| (index, cells.load(index)));
+            Ok(values.find(|&(index, value)| condition(index, value)))
+        })
     }
 
     /// Waits until `ready` returns something, while the library moves: for what no single call here waits for. `ready` is asked again after

@@ -93,7 +93,7 @@ impl Context {
     }
 
     #[inline(always)]
-    fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
+    pub(super) fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'_>> {
         if let Some(place) = self.reach.place(at) {
             place.atomic(operator, operand);
             return Ok(Handle::done());
@@ -136,7 +136,7 @@ impl<'c> Ordered<'c> {
         }
     }
 
-    fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'c>> {
+    pub(super) fn apply<T: Word>(&self, at: GlobalPtr<T>, operator: AtomicOperator, operand: T) -> Result<Handle<'c>> {
         match self.pending(at.address())? {
             Terms::FREE => self.context().apply(at, operator, operand),
             terms => self.context().apply_after(terms, at, operator, operand),

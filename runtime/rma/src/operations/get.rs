@@ -11,19 +11,21 @@ use crate::buffer::{Buffer, Spare};
 use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
-use crate::{Context, Error, GlobalPtr, Result};
+use crate::{Context, Error, GlobalPtr, Handle, Result};
 
 /// Bytes that are fetched by one operation: a core's own cache holds them until they are handed on.
 const PART_BYTES: usize = Spare::BYTES_MAX;
 
 /// Operations of one get that are under way at once.
-const PARTS_MAX: usize = Spare::BUFFERS_MAX;
+const PARTS_MAX: usize = 4;
+
+const _: () = assert!(PARTS_MAX * PART_BYTES <= Spare::BYTES_KEPT_MAX && PARTS_MAX <= Spare::BUFFERS_MAX, "parts are kept");
 
 impl Context {
     /// Reads the value at `from`.
     ///
     /// Cost: mapped source: one load for a value of up to 8 bytes, else one copy. Other sources: waits for one operation of the
-    /// transport. To fetch without waiting, use [`copy`](Self::copy) or [`fetch`](Self::fetch).
+    /// transport. To fetch without waiting, use [`start_get`](Self::start_get), [`copy`](Self::copy) or [`fetch`](Self::fetch).
     ///
     /// # Errors
     /// The address leads nowhere, its rank was lost, or the job is at fault.
@@ -115,7 +117,7 @@ impl Context {
         }
     }
 
-    fn fetch_part(&self, from: GlobalAddress, bytes: usize) -> Result<Fetched<'_>> {
+    pub(super) fn fetch_part(&self, from: GlobalAddress, bytes: usize) -> Result<Fetched<'_>> {
         let into = self.spare.borrow_mut().take(bytes);
         self.fetched(Task::Get { from, into })
     }
@@ -131,7 +133,11 @@ pub(super) struct Fetched<'c> {
     id: u64,
 }
 
-impl Fetched<'_> {
+impl<'c> Fetched<'c> {
+    pub(super) fn handle(&self) -> Handle<'c> {
+        Handle::pending(self.context, self.id)
+    }
+
     /// Waits, and hands the bytes on, unless only their number has travelled.
     pub(super) fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
         self.context.wait_id(self.id)?;

@@ -1,6 +1,7 @@
 //! The operations themselves: first the direct way to mapped memory, then the way through the engine.
 //!
-//! `put` local to remote, `get` remote to local, `copy` any to any, `atomic` on words, `indexed` values at places of their own, `raw` the same with memory of the program. Each file has the direct operations of
+//! `put` local to remote, `get` remote to local, `pending_get` the same without waiting, `signal` puts with a signal, `copy` any to any, `atomic` on words,
+//! `indexed` values at places of their own, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
 mod atomic;
@@ -8,8 +9,10 @@ mod copy;
 mod get;
 mod indexed;
 mod message;
+pub(crate) mod pending_get;
 mod put;
 mod raw;
+pub(crate) mod signal;
 
 use pelago_base::Shape;
 use pelago_memory::Pod;

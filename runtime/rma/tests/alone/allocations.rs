@@ -71,3 +71,23 @@ fn long_puts_keep_a_copy() {
     });
     assert!(long >= 10_000, "long puts keep a copy: {long}");
 }
+
+#[test]
+fn gets_in_a_window_signals_and_compare_sets_allocate_nothing() {
+    let window = counted(|world, to, value| {
+        if value % 50 == 0 {
+            let gets = [(); 50].map(|()| world.start_get(to, 1).unwrap());
+            gets.into_iter().for_each(|get| drop(get.wait()));
+        }
+    });
+    assert_eq!(window, 0, "gets");
+    // Vectors of the script and the engine may double once more.
+    let signals = counted(|world, to, value| {
+        world.put_signal(to, &[value], to.add(1), pelago_rma::Signal::Add(1)).unwrap().wait().unwrap();
+    });
+    assert!(signals <= 1, "{signals} allocations for 10,000 puts with a signal");
+    let swaps = counted(|world, to, value| {
+        world.compare_set(to, value, value + 1).unwrap();
+    });
+    assert_eq!(swaps, 0, "compare-and-swaps");
+}

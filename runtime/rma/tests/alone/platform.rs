@@ -214,6 +214,15 @@ fn computing_is_the_platforms() {
 }
 
 #[test]
+fn a_put_and_its_signal_are_issued_together() {
+    let (world, script) = job();
+    let signal = world.put_signal(word(1), &[1], word(1), pelago_rma::Signal::Set(2)).unwrap();
+    assert_eq!(said_inside(&script), [More, More, Flush]);
+    (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(signal.wait(), Ok(()));
+}
+
+#[test]
 fn what_is_issued_together_is_held_until_all_is_issued() {
     let (world, script) = job();
     let both = world.batch(|| [world.put(word(1), &[1]).unwrap(), world.put(word(1), &[2]).unwrap()]);

@@ -7,4 +7,5 @@ mod devices;
 mod generated_order;
 mod memory;
 mod operations;
+mod pending;
 pub(crate) mod regions;

@@ -74,6 +74,33 @@ impl Containers {
         Ok(())
     }
 
+    /// Writes and reads some keys of this rank at once.
+    fn use_map_for_all(
+        &self,
+        crew: &Crew<'_>,
+        map: &GlobalMap<'_, '_, u64, Value>,
+        model: &mut BTreeMap<u64, Value>,
+        (step, random): (u64, &mut Random),
+    ) -> Result<(), Trouble> {
+        let own: Vec<_> = (0..OWN_KEYS).map(|key| u64::from(crew.position()) << 32 | key).collect();
+        let mut pairs: Vec<_> = own.iter().map(|&key| (key, self.value(crew, step))).collect();
+        pairs.retain(|_| random.one_in(2));
+        let before = model.len();
+        let added = if random.one_in(2) {
+            model.extend(pairs.iter().copied());
+            map.set_all(&pairs)?
+        } else {
+            for &(key, value) in &pairs {
+                model.entry(key).or_insert(value);
+            }
+            map.insert_all(&pairs)?
+        };
+        demand!(added == model.len() - before, "{added} of {} keys were added", pairs.len());
+        let (found, expected) = (map.find_all(&own)?, own.iter().map(|key| model.get(key).copied()));
+        demand!(found.iter().copied().eq(expected), "keys have the values {found:x?}");
+        Ok(())
+    }
+
     /// Takes memory of any rank, writes to it and gives it back later.
     fn use_memory(
         &self,
@@ -119,7 +146,7 @@ impl Act for Containers {
         for step in 0..self.steps {
             crew.pause();
             let value = self.value(crew, step)[0];
-            match random.below(7) {
+            match random.below(8) {
                 0 => self.use_memory(crew, &heap, &mut blocks, (step, &mut random))?,
                 1 => {
                     let key = random.below(SHARED_KEYS);
@@ -150,6 +177,12 @@ impl Act for Containers {
                         demand!(Some(value) == expected, "the list began with {value:x}");
                         list.erase(first)?;
                     }
+                }
+                5 => {
+                    let keys: Vec<_> = (0..random.within(0, 12)).map(|_| random.below(SHARED_KEYS)).collect();
+                    counts.insert_all(&keys, 2)?;
+                    keys.iter().for_each(|&key| counted[key as usize] += 2);
+                    self.use_map_for_all(crew, &map, &mut known, (step, &mut random))?;
                 }
                 _ => self.use_map(crew, &map, &mut known, (step, &mut random))?,
             }
