@@ -16,11 +16,11 @@ pub enum Signal<W: Word> {
 
 impl Context {
     /// Writes `values` from `to` on, and then changes the word at `at`: whoever sees the changed word sees the values. The words of a signal wake a rank that
-    /// [waits](Self::wait_until) for them. Both leave in one message where they go to one rank over a network.
+    /// [waits](Self::wait_until) for them. Both are issued in one [batch](Self::batch).
     ///
     /// The handle is that of the signal, which comes after the values, and fails if they do.
     ///
-    /// Cost: as [`put`](Self::put) and an atomic; one datagram over a network, if the values fit in it.
+    /// Cost: as [`put`](Self::put) and an atomic, in one message where the network lets operations wait for company.
     ///
     /// # Errors
     /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
