@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use pelago_base::{Duration, Instant, Rank, Team};
-use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, PlacedMap, PlacedMultiset};
+use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, GlobalMap, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, Failure, Fault, Result};
 use pelago_simulator::FaultInjection;
 use pelago_test_support::faulty::run_with_death_noting;
@@ -110,5 +110,55 @@ fn who_uses_tables_of_a_rank_that_dies_is_told_once() {
 fn who_uses_rows_and_lists_of_a_rank_that_dies_is_told_once() {
     for (one, other) in [(VICTIM, VICTIM), (VICTIM, OTHER), (OTHER, VICTIM)] {
         is_told_once(|heap| use_rows(heap, one, other));
+    }
+}
+
+/// A rank whose `set_all` fails has begun to write values on other ranks: it writes them, or they stay as they were, so that others read them.
+#[test]
+fn values_of_the_living_are_whole_after_many_were_set_in_vain() {
+    const KEYS: u64 = 24;
+    let pairs = |value: u64| (0..KEYS).map(|key| (key, value)).collect::<Vec<_>>();
+    let play = |dies| {
+        let (noted, _) = run_with_death_noting(USER, RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| {
+            world.on_peer_lost(|_| ());
+            let heap = GlobalHeap::quiet(world, 64 << 10)?;
+            let map = GlobalMap::<u64, u64>::new(&heap, 8)?;
+            let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
+            let group = world.group(&Team::of(&living).unwrap())?;
+            if world.rank() == USER {
+                map.set_all(&pairs(1))?;
+            }
+            world.barrier()?;
+            begin();
+            if world.rank() == USER {
+                match map.set_all(&pairs(2)) {
+                    Ok(added) => assert_eq!(added, 0),
+                    Err(Error::Failed(Failure::PeerLost(VICTIM)) | Error::Fault(Fault::PeerLost(VICTIM))) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            world.compute(PAUSE);
+            let met = group.map_or(Ok(()), |group| group.barrier());
+            assert_eq!(met, Ok(()), "who goes on learns of no failure twice, at rank {}", world.rank());
+            if world.rank() == OTHER {
+                for key in (0..KEYS).filter(|key| map.owner(key) != VICTIM) {
+                    let value = map.find(&key)?;
+                    assert!(matches!(value, Some(1 | 2)), "key {key} has {value:?}");
+                }
+            }
+            world.compute(PAUSE);
+            // The memory is that of all ranks, who cannot give it back together any more.
+            std::mem::forget(map);
+            std::mem::forget(heap);
+            Ok(())
+        });
+        noted
+    };
+    let noted = play(None);
+    assert!(noted.len() > 20, "{} operations", noted.len());
+    for at in noted {
+        for later in [1, 900].map(Duration::from_nanoseconds) {
+            play(Some(at + later));
+        }
     }
 }

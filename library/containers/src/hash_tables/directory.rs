@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
 use super::hash::{hash, place};
-use super::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Table, batch};
+use super::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Pauses, Table, batch};
 use crate::GlobalHeap;
 use crate::memory::{bytes_at, words_at};
 
@@ -496,7 +496,7 @@ impl PlacedMap<'_, '_> {
             if element.is_new {
                 return Ok(true);
             }
-            let (mut state, at) = (element.state, element.value_at(key.len()));
+            let (mut state, at, mut pauses) = (element.state, element.value_at(key.len()), Pauses::new());
             loop {
                 let found = match state & KIND_MASK {
                     _ if state == DEAD => continue 'again,
@@ -516,7 +516,7 @@ impl PlacedMap<'_, '_> {
                         found
                     }
                     _ => {
-                        table.pause()?;
+                        table.pause(&mut pauses)?;
                         world.get(element.state_at())?
                     }
                 };
@@ -530,7 +530,7 @@ impl PlacedMap<'_, '_> {
     /// # Errors
     /// As [`destroy`](Self::destroy).
     pub fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<u64>> {
-        let (table, world) = (&self.0.table, self.0.world());
+        let (table, world, mut pauses) = (&self.0.table, self.0.world(), Pauses::new());
         loop {
             // A short value comes with its element.
             let mut words = [0; VALUE_WORDS + VALUE_WORDS_MAX];
@@ -539,7 +539,7 @@ impl PlacedMap<'_, '_> {
             let Some((element, read)) = found else { return Ok(None) };
             match element.state & KIND_MASK {
                 GONE => return Ok(None),
-                BUSY => table.pause()?,
+                BUSY => table.pause(&mut pauses)?,
                 _ => {
                     let at = element.value_at(key.len()).add(VALUE_WORDS as u64);
                     let ([room, bytes], value) = ([words[0], words[1]], words[VALUE_WORDS..read].as_bytes());

@@ -14,7 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::bulk::BULK_MAX;
 use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
-use super::table::{Element, Table};
+use super::table::{Element, Pauses, Table};
 use crate::GlobalHeap;
 
 /// Keys with values, spread over all ranks.
@@ -52,7 +52,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         if element.is_new {
             return Ok(true);
         }
-        let mut state = element.state;
+        let (mut state, mut pauses) = (element.state, Pauses::new());
         loop {
             match state & KIND_MASK {
                 THERE => return Ok(false),
@@ -60,7 +60,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                     None => return Ok(true),
                     Some(found) => state = found,
                 },
-                _ => state = self.table.later(&element)?,
+                _ => state = self.table.later(&element, &mut pauses)?,
             }
         }
     }
@@ -74,10 +74,10 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         if element.is_new {
             return Ok(true);
         }
-        let mut state = element.state;
+        let (mut state, mut pauses) = (element.state, Pauses::new());
         loop {
             if state & KIND_MASK == BUSY {
-                state = self.table.later(&element)?;
+                state = self.table.later(&element, &mut pauses)?;
                 continue;
             }
             match self.write(&element, state, value)? {
@@ -94,12 +94,12 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// # Errors
     /// The key's rank was lost, or the job is at fault.
     pub fn find(&self, key: &K) -> Result<Option<V>> {
-        let mut value = vec![0u64; size_of::<V>().div_ceil(8)];
+        let (mut value, mut pauses) = (vec![0u64; size_of::<V>().div_ceil(8)], Pauses::new());
         loop {
             let Some(element) = self.table.find(key.as_bytes(), &mut value)? else { return Ok(None) };
             match element.state & KIND_MASK {
                 GONE => return Ok(None),
-                BUSY => self.table.pause()?,
+                BUSY => self.table.pause(&mut pauses)?,
                 _ if self.is_whole(&element, &mut value)? => {
                     return Ok(V::read_from_prefix(value.as_bytes()).ok().map(|(value, _)| value));
                 }
@@ -160,18 +160,28 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
             let begin = |(_, element): &(usize, Element)| {
                 world.compare_swap(element.state_at(), element.state, next_number(element.state) | BUSY)
             };
-            let begun = world.batch(|| found.iter().map(begin).collect::<Result<Vec<_>>>())?;
-            let mut written = Vec::with_capacity(found.len());
+            let begun: Vec<_> = world.batch(|| found.iter().map(begin).collect());
+            // A failure ends the call after all other elements are written: no element of another rank may stay busy.
+            let (mut written, mut outcome) = (Vec::with_capacity(found.len()), Ok(()));
             for ((index, element), begun) in found.into_iter().zip(begun) {
-                if begun.wait()? != element.state {
-                    again.push(index);
-                    continue;
+                let write = || {
+                    if begun?.wait()? != element.state {
+                        return Ok(None);
+                    }
+                    let put = world.put(element.value_at(size_of::<K>()), &words_of(&pairs[index].1))?;
+                    world.after(&put).set(element.state_at(), next_number(element.state) | THERE).map(Some)
+                };
+                match write() {
+                    Ok(None) => again.push(index),
+                    Ok(Some(set)) => {
+                        written.push(set);
+                        count += usize::from(element.state & KIND_MASK == GONE);
+                    }
+                    Err(error) => outcome = outcome.and(Err(error)),
                 }
-                let put = world.put(element.value_at(size_of::<K>()), &words_of(&pairs[index].1))?;
-                written.push(world.after(&put).set(element.state_at(), next_number(element.state) | THERE)?);
-                count += usize::from(element.state & KIND_MASK == GONE);
             }
             world.wait_all(&written)?;
+            outcome?;
             // Another rank writes these, or this one has: they come after.
             for index in again {
                 let (key, value) = &pairs[index];

@@ -40,8 +40,24 @@ pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
 /// small tables and few round trips are made for large ones.
 const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
 
-/// How long somebody who has to wait for another's change pauses before the next look.
-const PAUSE: Duration = Duration::from_microseconds(2);
+/// How long a rank that waits for another rank's change of an element pauses between two looks: first, and at most; each time twice as long.
+const PAUSE_MIN: Duration = Duration::from_microseconds(2);
+const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
+
+/// The pauses of one wait for another rank's change of an element.
+pub(crate) struct Pauses(Duration);
+
+impl Pauses {
+    pub(crate) const fn new() -> Self {
+        Self(PAUSE_MIN)
+    }
+
+    fn next(&mut self) -> Duration {
+        let pause = self.0;
+        self.0 = (pause + pause).min(PAUSE_MAX);
+        pause
+    }
+}
 
 /// The state of an element that is never used again.
 pub(crate) const DEAD: u64 = u64::MAX;
@@ -357,12 +373,12 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
 
     /// Makes the key of a map's element gone; whether it was there.
     pub(crate) fn take_out(&self, element: &Element) -> Result<bool> {
-        let mut state = element.state;
+        let (mut state, mut pauses) = (element.state, Pauses::new());
         loop {
             match state & KIND_MASK {
                 _ if state == DEAD => return Ok(false),
                 GONE => return Ok(false),
-                BUSY => state = self.later(element)?,
+                BUSY => state = self.later(element, &mut pauses)?,
                 _ => {
                     let gone = state & !KIND_MASK | GONE;
                     let found = self.world().compare_swap(element.state_at(), state, gone)?.wait()?;
@@ -394,14 +410,14 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
     }
 
     /// The state of an element, some time later.
-    pub(crate) fn later(&self, element: &Element) -> Result<u64> {
-        self.pause()?;
+    pub(crate) fn later(&self, element: &Element, pauses: &mut Pauses) -> Result<u64> {
+        self.pause(pauses)?;
         self.world().get(element.state_at())
     }
 
     /// Pauses until another may have changed what this rank waits for.
-    pub(crate) fn pause(&self) -> Result<()> {
-        match self.world().wait_for("another rank's change of an element", Some(PAUSE), || Ok(None::<()>)) {
+    pub(crate) fn pause(&self, pauses: &mut Pauses) -> Result<()> {
+        match self.world().wait_for("another rank's change of an element", Some(pauses.next()), || Ok(None::<()>)) {
             Err(Error::TimedOut { .. }) => Ok(()),
             other => other,
         }
