@@ -10,8 +10,12 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::engine::Engine;
 use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS};
 
-/// Looks without an event after which the thread sleeps.
+/// Looks without an event after which the thread sleeps. A read by a peer, which the provider answers by itself, is none; it wakes the thread.
 const LOOKS: u32 = 8;
+
+/// The same while the rank itself sleeps and leaves its core to the thread: some 30 µs, longer than a peer takes from an answer to its next request.
+/// To be woken takes longer than to answer.
+const LOOKS_FOR_SLEEPER: u32 = 64;
 
 /// What the rank and its progress thread share.
 pub(crate) struct Shared {
@@ -112,27 +116,40 @@ impl Attendance {
             let mut engine = self.shared.lock();
             idle = if engine.drive() { 0 } else { idle + 1 };
             let (news, losses) = (engine.take_news(), engine.take_losses());
-            let may_sleep = idle >= LOOKS && (self.completions.is_none() || engine.port.may_sleep());
+            let is_rank_asleep = self.shared.sleeping.load(Ordering::Relaxed);
+            let is_idle = idle >= if is_rank_asleep { LOOKS_FOR_SLEEPER } else { LOOKS };
+            let may_sleep = is_idle && (self.completions.is_none() || engine.port.may_sleep());
             let has_unsent = engine.has_unsent();
             drop(engine);
             self.shared.tell(news, losses);
             if !may_sleep {
-                std::thread::yield_now();
+                if is_rank_asleep && !is_idle {
+                    std::hint::spin_loop()
+                } else {
+                    std::thread::yield_now()
+                }
                 continue;
             }
             let pause = (self.completions.is_none() || has_unsent).then_some(POLL_PAUSE_MICROSECONDS);
-            self.sleep(self.completions.as_ref(), pause);
+            let is_woken = self.sleep(self.completions.as_ref(), pause);
+            // A rank that computes would take the core at the first yield, and keep the answer waiting.
+            if is_woken && self.shared.sleeping.load(Ordering::Relaxed) {
+                idle = 0;
+            }
         }
     }
 
-    /// Sleeps until the rank calls, an operation ends, a message comes, or the time in µs, less than a second, has passed.
-    fn sleep(&self, completions: Option<&OwnedFd>, limit: Option<u32>) {
+    /// Sleeps until the rank calls, an operation ends, a peer sends or reads, or the time in µs, less than a second, has passed. Returns whether the
+    /// provider has something to do.
+    fn sleep(&self, completions: Option<&OwnedFd>, limit: Option<u32>) -> bool {
         let mut sources = vec![PollFd::new(&*self.call, PollFlags::IN)];
         if let Some(descriptor) = completions {
             sources.push(PollFd::new(descriptor, PollFlags::IN));
         }
         let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: i64::from(limit) * 1000 });
         let _ = poll(&mut sources, limit.as_ref());
+        let is_woken = sources.get(1).is_some_and(|source| !source.revents().is_empty());
         let _ = rustix::io::read(&*self.call, &mut [0; 8]);
+        is_woken
     }
 }
