@@ -7,7 +7,7 @@ use crate::wire::seal::Key;
 /// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
 pub const INJECT_SIZE: usize = 960;
 
-/// Blocks of a list at most.
+/// Maximum number of blocks of a list.
 pub const LIST_BLOCKS_MAX: usize = 4096;
 
 /// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely

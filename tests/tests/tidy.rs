@@ -219,8 +219,8 @@ fn the_example_transport_is_small_and_by_others() {
 fn the_page_of_limits_is_true() {
     let mut page = String::from(
         "# Limits\n\n\
-         Every queue, table and loop has a bound. These are the constants of all crates, with the reason for each; relations between them are\n\
-         asserted where they are declared.\n\n\
+         Every queue, table and loop has a bound. This page lists the constants, each with its reason: first the `limits.rs` files, then the\n\
+         bounds that stand beside the code that keeps them. Relations between constants are asserted where the constants are declared.\n\n\
          A test writes this page: `PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test tidy limits`.\n",
     );
     let mut names = BTreeSet::new();
@@ -236,6 +236,15 @@ fn the_page_of_limits_is_true() {
         }
     }
     assert!(names.len() > 60, "the limits were found");
+    page += "\n## Beside the code\n\n| limit | value | unit | reason | file |\n|---|---|---|---|---|\n";
+    let is_library = |path: &str| {
+        LIBRARY.iter().any(|folder| path.starts_with(folder)) && path.contains("/src/") && !path.ends_with("/tests.rs")
+    };
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_library(path) && !path.ends_with("/limits.rs")) {
+        for Limit { name, value, unit, reason } in limits_of(&path, &bounds_of(&text)) {
+            page += &format!("| `{name}` | `{value}` | {unit} | {} | `{path}` |\n", reason.replace('|', "\\|"));
+        }
+    }
     let document = root().join("docs/limits.md");
     if std::env::var_os("PELAGO_RENEW_DOCUMENTS").is_some() {
         std::fs::write(&document, &page).unwrap();
@@ -244,6 +253,31 @@ fn the_page_of_limits_is_true() {
         std::fs::read_to_string(&document).unwrap_or_default() == page,
         "docs/limits.md is out of date: renew it by PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test tidy limits"
     );
+}
+
+/// Folders whose code runs in the processes of a job.
+const LIBRARY: [&str; 9] =
+    ["foundation/", "platform/", "protocol/", "transport/", "simulation/", "runtime/", "library/", "pelago/", "bindings/"];
+
+/// The declarations of constants named `…_MAX` outside of tests, with their doc comments.
+fn bounds_of(text: &str) -> String {
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let (mut bounds, mut comment) = (String::new(), String::new());
+    for line in code.lines().map(str::trim) {
+        if line.starts_with("///") {
+            comment += &format!("{line}\n");
+            continue;
+        }
+        let declared = line.split_once("const ").filter(|(start, _)| start.is_empty() || start.starts_with("pub"));
+        match declared
+            .filter(|(_, rest)| line.ends_with(';') && rest.split(':').next().is_some_and(|name| name.ends_with("_MAX")))
+        {
+            Some((_, rest)) => bounds += &format!("{comment}pub const {rest}\n"),
+            None => bounds += "\n",
+        }
+        comment.clear();
+    }
+    bounds
 }
 
 struct Limit {

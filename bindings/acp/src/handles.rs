@@ -12,7 +12,7 @@ pub(crate) const ALL: i64 = -1;
 /// The operation that was issued last.
 pub(crate) const CONT: i64 = -2;
 
-/// Operations under way from which on those that have ended are looked for among them. Rma has fewer in flight.
+/// Number of pending operations above which the table is searched for completed ones. rma has fewer operations in flight.
 const PENDING_MAX: usize = 2048;
 
 /// Of so many questions when nothing is under way, one lets the library move and gives the core away.

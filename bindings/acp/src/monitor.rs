@@ -21,7 +21,7 @@ const LOOKS: u32 = 20;
 /// The shortest and the longest pause between its looks.
 const PAUSE: (Pause, Pause) = (Pause::from_micros(10), Pause::from_micros(200));
 
-/// Yields so often, at most, to whoever wants in.
+/// Maximum number of yields of a thread to other threads that want to enter.
 const YIELDS_MAX: u32 = 1000;
 
 /// What threads use one at a time: a lock, and waits that hand it over.

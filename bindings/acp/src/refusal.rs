@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pelago::Error;
 
-/// Lines that a process writes about calls that cannot be done; a program that goes on regardless would write without end.
+/// Maximum number of error lines that a process writes about refused calls.
 const LINES_MAX: u32 = 32;
 
 /// Why a call cannot be done.

@@ -1,29 +1,29 @@
 //! Bounds that several crates share, with their reasons: what addresses and jobs may hold. Those of one crate are in its own `limits.rs`;
 //! `docs/limits.md` lists all.
 
-/// Ranks in a job: what 20 bits of an address number, and more than any machine of today has cores in one job.
+/// Maximum number of ranks in a job. An address has 20 bits for the rank; no machine of 2026 runs more cores in one job.
 pub const RANKS_MAX: u32 = 1 << 20;
 
-/// Bytes in a segment: one tebibyte, ten times the 100 GB that the largest jobs of the papers share per rank.
+/// Maximum size of a segment in bytes: 1 TiB, ten times the 100 GB per rank of the largest jobs in the papers.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 40;
 
-/// Bits of an address for the segment, at least: the two heaps and, at the very largest job, eight tebibytes of addresses for the
-/// memory that a rank registers.
+/// Minimum number of address bits for the segment. Four bits hold the two heaps and, in a job of maximum size, 8 TiB of addresses for
+/// registered memory.
 pub const SEGMENT_BITS_MIN: u32 = 4;
 
-/// Bits of an address for the segment, at most: a segment number, and the next, fit a `u32`.
+/// Maximum number of address bits for the segment: a segment number plus one fits a `u32`.
 pub const SEGMENT_BITS_MAX: u32 = 31;
 
-/// Bits of an address for the offset, at least: a heap of one page.
+/// Minimum number of address bits for the offset: a heap of one page.
 pub const OFFSET_BITS_MIN: u32 = 12;
 
-/// Ranks on one host: what the launcher can watch with one `poll`, with three descriptors per rank.
+/// Maximum number of ranks on one host. The launcher watches three descriptors per rank with one `poll`.
 pub const RANKS_PER_HOST_MAX: u32 = 4096;
 
-/// Bytes of a write that a transport captures.
+/// Maximum size in bytes of a put that a transport copies when it is posted, so that the caller may reuse its buffer at once.
 pub const INJECT_SIZE: usize = 4096;
 
-/// Bytes that blocks of one list may have although they overlap, so that no short list asks for an answer without end.
+/// Maximum total size in bytes of the blocks of one list if blocks overlap. A short list therefore cannot request an unlimited reply.
 pub const OVERLAPPING_BYTES_MAX: u64 = 1 << 20;
 
 const _: () = {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 
-/// Dimensions of a grid at most.
+/// Maximum number of dimensions of a grid.
 const DIMENSIONS_MAX: usize = 8;
 
 /// The places of the ranks of a job in its machine: levels of a tree, or coordinates in a grid. Cloning copies no table.

@@ -4,6 +4,7 @@ use crate::primitive::{AtomicU64, Ordering, constructor};
 
 /// The word: passes out in bits 0 to 30, whether the gate is open in bit 31, the generation in bits 32 to 63.
 const PASS: u64 = 1;
+/// Maximum number of passes out at once.
 const PASSES_MAX: u64 = OPEN - 1;
 const OPEN: u64 = 1 << 31;
 const GENERATION_SHIFT: u32 = 32;

@@ -15,13 +15,13 @@ use crate::schedule::Shape;
 use crate::settings::Settings;
 use crate::{Algorithm, Collective, Operator};
 
-/// Prepared one-shot operations that are kept for the next like them.
+/// Maximum number of prepared one-shot operations that are cached for calls of the same shape.
 const PREPARED_MAX: usize = 32;
 
-/// Entries of the table of choices.
+/// Maximum number of entries of the table of choices.
 const TABLE_MAX: usize = 256;
 
-/// Steps of the largest schedule that is considered: more would be memory for nothing.
+/// Maximum number of steps of a candidate schedule. Longer schedules are not considered.
 const MESSAGES_MAX: u64 = 1 << 16;
 
 /// Collective operations of a team, at one member.

@@ -10,8 +10,8 @@ use crate::pool::Region;
 use crate::schedule::{Buffer, Schedule, Shape, Span, Step};
 use crate::{Algorithm, Collective};
 
-/// Slots that a plan has at most: how many operations a member may be ahead of another. Where members share cores, one that has the turn
-/// does as many as there are slots, so that a turn is shared by many operations.
+/// Maximum number of slots of a plan: the number of operations by which a member may be ahead of another. If members share cores, a member
+/// executes as many operations per time slice as slots exist.
 const SLOTS_MAX: usize = 512;
 
 /// Bytes of the room of all slots of a plan, unless two need more: as much as a core's own cache holds. What is written again has then

@@ -13,13 +13,14 @@ use crate::plan_state::PlanState;
 /// Candidates that a trial tries whatever they need, beside the simplest one: the best by the model.
 const TRIED: usize = 3;
 
-/// Messages of a member in candidates that it tries too: a model may be wrong, but trials are to end.
+/// Maximum number of messages per member of a candidate that takes part in a trial although its predicted time is longer. The limit bounds
+/// the duration of trials.
 const TRIED_MESSAGES_MAX: u64 = 512;
 
 /// A candidate whose first batch takes so many times as long as those of another is tried no further.
 const HOPELESS: u64 = 3;
 
-/// Batches of a trial at most; it ends sooner when two one after the other differ by no more than one in `TRIAL_SAME`.
+/// Maximum number of batches of a trial. A trial ends earlier if two consecutive batches differ by at most one part in `TRIAL_SAME`.
 const TRIAL_BATCHES_MAX: usize = 9;
 const TRIAL_SAME: u64 = 200;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pelago_rma::{Handle, Result};
 
-/// The most pending operations; one more waits for the first.
+/// Maximum number of pending operations. A further operation waits for the oldest.
 const PENDING_MAX: usize = 64;
 
 /// Pending operations, in the order in which they were issued.

@@ -16,8 +16,9 @@ const SENDERS_PER_SERVER: u32 = 64;
 /// Slots that each server has at least, where the placement is automatic: with fewer, senders are laps behind and look often.
 const SLOTS_PER_SERVER: u32 = 16;
 
-/// Ranks that a server answers at most, about, as far as each server has so many slots: when all begin at once, a look waits behind the first tickets of
-/// all. With more ranks it waits for longer than the receiver takes for what the slots hold.
+/// Approximate maximum number of ranks per server, if each server has as many slots as intended. If all senders start at once, a query
+/// waits behind the first tickets of all. With more ranks per server that wait exceeds the time in which the receiver consumes the messages
+/// of the slots.
 const SENDERS_PER_SERVER_MAX: u32 = 1024;
 const SLOTS_PER_SERVER_MIN: u32 = 4;
 

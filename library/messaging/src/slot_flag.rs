@@ -14,7 +14,7 @@ const LAP_BITS: u32 = u64::BITS - LENGTH_BITS - RANK_BITS;
 /// The length of a ticket that was given up.
 const VOID: u64 = (1 << LENGTH_BITS) - 1;
 
-/// The longest message.
+/// Maximum size of a message in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = VOID as usize - 1;
 
 const _: () = assert!(RANKS_MAX as u64 <= 1 << RANK_BITS, "every rank has a number in a flag");

@@ -15,7 +15,7 @@ use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, all_there, unless_lost};
 use crate::pending::PendingOperations;
 use crate::settings::Settings;
 
-/// The default bound of unexpected messages, in bytes.
+/// Default maximum size in bytes of all unexpected messages.
 const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 
 /// The protocol of a message, by its length.

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Other names that are tried: those of files that a killed process with the same number has left are taken.
+/// Maximum number of alternative file names that are tried if files of a killed process with the same process number exist.
 const NAMES_MAX: u32 = 100;
 
 /// What is being written, under its other name.

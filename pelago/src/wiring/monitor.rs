@@ -18,8 +18,9 @@ use super::files;
 /// longer, is given up.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often a rank is looked for that does not call, and after how many looks without a call it is named.
+/// Period of the checks for a rank that does not call the library.
 const LOOK: Duration = Duration::from_secs(1);
+/// Number of checks without a call after which the rank is named.
 const LOOKS_MAX: u32 = 3;
 
 /// Why a simulation is ended from outside.

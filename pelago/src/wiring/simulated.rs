@@ -20,7 +20,7 @@ pub(crate) struct Simulation {
     monitor: SimulationMonitor,
 }
 
-/// Stuck ranks that are named.
+/// Maximum number of blocked ranks that an error message names.
 const STUCK_MAX: usize = 16;
 
 /// What the environment asks for, if it asks for a simulation.

@@ -7,7 +7,7 @@ use slab::Slab;
 use super::patterns::{GetBlocks, PutBlocks};
 use crate::Denied;
 
-/// Operations of this rank and copies on behalf of others, together.
+/// Maximum number of operations of this rank and copies on behalf of other ranks together.
 pub(crate) const OPERATIONS_MAX: usize = 8192;
 
 /// Bits of an operation's number that say where it stands; those above tell it from earlier ones there.

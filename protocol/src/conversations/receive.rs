@@ -8,7 +8,8 @@ use crate::memory::Memory;
 use crate::peer::receiver::Verdict;
 use crate::wire::{Acknowledgement, Header, Place, Reader};
 
-/// Bytes of frames kept for all peers together, above which peers' requests are left to be sent again.
+/// Maximum number of frame bytes that are kept for all peers together. Above it, requests of peers are dropped without acknowledgement; the
+/// peers retransmit them.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Senders share the receive window of this rank with those that sent within this time.

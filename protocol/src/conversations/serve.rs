@@ -14,7 +14,7 @@ use crate::wire::{Frame, frames};
 /// The index of a put's piece among the writes of its datagram.
 const PIECE: u16 = u16::MAX;
 
-/// Most gets are of so few bytes, for which room for more need not be cleared.
+/// Size in bytes of the buffer for short gets. Most gets are not longer; a larger buffer would have to be zeroed.
 const SHORT_BYTES_MAX: usize = 64;
 
 impl<M: Memory> Conversations<M> {

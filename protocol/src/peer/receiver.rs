@@ -10,7 +10,7 @@ pub(crate) const SEQUENCE_WINDOW: u64 = 64 * WORDS_MAX as u64;
 /// How long an acknowledgement that nobody waits for is kept back, for a datagram to take it along.
 pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_milliseconds(1);
 
-/// After so many datagrams it is kept back no longer.
+/// Number of received datagrams after which an acknowledgement is no longer delayed.
 const UNACKNOWLEDGED_MAX: u32 = 8;
 
 /// What has been received out of order, and what is to be acknowledged. A peer that is idle needs none of it: then everything below

@@ -113,7 +113,7 @@ impl Piece {
 #[derive(Default)]
 pub(crate) struct Spare(Vec<Draft>);
 
-/// Drafts that are kept: what a burst to a few peers needs.
+/// Maximum number of cached drafts: sufficient for a burst to some peers.
 const SPARE_MAX: usize = 64;
 
 impl Spare {

@@ -4,10 +4,10 @@ use pelago_base::{Block, Shape};
 
 use super::Reader;
 
-/// Bytes of a shape at most: how many dimensions it has, the length of a block, and for each dimension a count and a stride.
+/// Maximum encoded size of a shape in bytes: number of dimensions, block length, and a count and a stride per dimension.
 pub(crate) const SHAPE_BYTES_MAX: usize = 1 + NUMBER_BYTES_MAX * 7;
 
-/// Bytes of a number of 64 bits at most.
+/// Maximum encoded size of a 64-bit number in bytes.
 pub(crate) const NUMBER_BYTES_MAX: usize = 10;
 
 /// A place to write a head to, from its start on.

@@ -28,7 +28,7 @@ const PUT_LIST: u8 = 14;
 const GET_SHAPE: u8 = 15;
 const GET_LIST: u8 = 16;
 
-/// Bytes of a request for a shape at most.
+/// Maximum size in bytes of a get request with a shape.
 pub(crate) const GET_SHAPE_BYTES_MAX: usize = 13 + SHAPE_BYTES_MAX;
 
 /// One frame.
@@ -219,7 +219,7 @@ impl<'a> Frame<'a> {
     pub(crate) const WRITE_BYTES: usize = 11;
 }
 
-/// Bytes of the head of a list at most: kind, operation, address, and three numbers.
+/// Maximum size in bytes of the head of a list: kind, operation, address and three numbers.
 pub(crate) const LIST_HEAD_BYTES_MAX: usize = 13 + 3 * NUMBER_BYTES_MAX;
 
 /// The head of a piece of a put to a shape.

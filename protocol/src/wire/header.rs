@@ -98,7 +98,7 @@ impl Header {
     }
 }
 
-/// The largest transmission that a header can carry.
+/// Maximum transmission number of a header.
 pub(crate) const TRANSMISSION_MAX: u64 = (1 << TRANSMISSION_BITS) - 1;
 
 /// The incarnation that a header can carry.

@@ -25,7 +25,7 @@ pub(crate) const HEADER_BYTES: usize = 16;
 /// Bytes of the tag.
 pub(crate) const TAG_BYTES: usize = 16;
 
-/// Words of 64 sequence numbers that an acknowledgement may have.
+/// Maximum number of bitmap words (64 sequence numbers each) of an acknowledgement.
 pub(crate) const WORDS_MAX: usize = 16;
 
 /// The datagrams that a network delivered joined into one: each begins with its length. What cannot be cut further stays in one piece, which

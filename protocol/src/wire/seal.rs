@@ -11,7 +11,7 @@ use pelago_base::Rank;
 
 use crate::wire::{HEADER_BYTES, Header, TAG_BYTES};
 
-/// Up to so many bytes, what begins faster is faster.
+/// Maximum size in bytes for which the cipher with the shorter set-up is faster.
 const SHORT_BYTES_MAX: usize = 1024;
 
 /// The job's secret.

@@ -2,24 +2,24 @@
 
 use pelago_base::Duration;
 
-/// How often consecutive ports are looked for: with some ports of a range of tens of thousands in use, a few attempts find room for the
-/// ranks of a full host.
+/// Maximum number of searches for consecutive free ports. Some ports of a range of tens of thousands are in use; a few searches find enough
+/// for all ranks of a full host.
 pub(crate) const BIND_ATTEMPTS_MAX: u32 = 100;
 
-/// How long ranks have to leave by themselves after the failure of another: time to save their work.
+/// Time that ranks have to exit after the failure of another rank, for example to save results.
 pub(crate) const LEAVE: Duration = Duration::from_milliseconds(500);
 
-/// How long ranks have between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 pub(crate) const TERMINATE: Duration = Duration::from_milliseconds(250);
 
-/// How often, per failure limit, the launcher looks which ranks are stopped.
+/// Number of checks for stopped ranks per failure limit.
 pub(crate) const STOP_LOOKS: u32 = 4;
 
-/// How long ranks that another launcher has started wait for each other, unless the environment says otherwise.
+/// Default time that ranks of a foreign launcher wait for each other at start.
 pub(crate) const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);
 
-/// Bytes of the name of a host in a list of Slurm: what the domain name system allows, with room.
+/// Maximum length in bytes of a host name in a Slurm host list: the limit of the domain name system.
 pub(crate) const HOST_NAME_BYTES_MAX: usize = 255;
 
-/// Ranges of numbers in one name of such a list: as many as Slurm itself writes.
+/// Maximum number of numeric ranges in one name of a Slurm host list: the limit of Slurm itself.
 pub(crate) const HOST_RANGES_MAX: usize = 5;

@@ -82,9 +82,11 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// How many are kept, of how many bytes each, and of how many bytes together, at most.
+    /// Maximum number of cached buffers.
     pub(crate) const BUFFERS_MAX: usize = 64;
+    /// Maximum size in bytes of a cached buffer.
     pub(crate) const BYTES_MAX: usize = 256 << 10;
+    /// Maximum total size in bytes of all cached buffers.
     pub(crate) const BYTES_KEPT_MAX: usize = 1 << 20;
 
     /// `bytes` bytes with any contents.

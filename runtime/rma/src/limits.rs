@@ -2,34 +2,36 @@
 
 use pelago_base::limits::SEGMENT_BYTES_MAX;
 
-/// Bytes of addresses after each registered region that lead nowhere, so that an access past its end does not reach the next region.
-/// The longest element that a program is likely to be off by, times some.
+/// Number of unused address bytes behind each registered region. An access that overruns a region by less fails instead of reaching the
+/// next region.
 pub const REGION_GAP_BYTES: u64 = 64 * 1024;
 
-/// Address ranges of dropped regions that are kept out of use; the oldest is used again first. Sixteen bytes each.
+/// Maximum number of address ranges of dropped regions that stay unused. The oldest range is reused first. Each takes 16 bytes.
 pub const REGIONS_RETIRED_MAX: usize = 1 << 16;
 
-/// Operations of one context that wait for another or are on their way; past it, issuing waits for progress.
+/// Maximum number of operations of one context that are queued or in flight. Above this limit, issuing an operation waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
-/// Places in which a context keeps operations in flight, each found by its number modulo their count, which grows from few to this.
-/// Twice as many as operations, so that the next number with a free place is near.
+/// Maximum size of the table of operations in flight. The table grows with demand; the index of an operation is its number modulo the size.
+/// Twice the maximum number of operations keeps the search for a free index short.
 pub const OPERATION_PLACES: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 
-/// Places that a context begins with: enough for a collective operation.
+/// Initial size of the table of operations in flight: sufficient for a collective operation.
 pub const OPERATION_PLACES_FIRST: usize = 4;
 
-/// Groups of failed operations that a context remembers: those of 64 consecutive numbers that failed alike. Twice as many as operations in
-/// flight, so that whatever fails together is known together, though each fails in its own way; about 150 KB. The oldest are forgotten first.
+/// Maximum number of groups of failed operations that a context remembers. A group covers operations among 64 consecutive numbers with the
+/// same error. Twice the maximum number of operations in flight (about 150 KB) covers the case that all of them fail with different errors.
+/// The oldest group is dropped first.
 pub const FAILURE_GROUPS_MAX: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;
 
-/// Bytes of a transfer that goes by several rails in parts: of a shorter one a part takes less time than a message more.
+/// Minimum size in bytes of a transfer that is striped over several rails. A shorter part takes less time than the overhead of another
+/// message.
 pub const STRIPED_BYTES_MIN: u64 = 4096;
 
-/// Values that one operation moves to or from places of their own: a list of them takes 1 MiB until the operation ends.
+/// Maximum number of values of one indexed operation. Its list of offsets takes 1 MiB until the operation completes.
 pub const INDEXED_VALUES_MAX: usize = 65_536;
 
-/// Bytes of the scratch by which a collective moves data, per step and rank.
+/// Scratch memory in bytes per step and rank with which the built-in collectives move data.
 pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
 
 const _: () = {

@@ -16,14 +16,15 @@ impl Default for Limits {
     }
 }
 
-/// Ranks that a report lists one by one; of more it lists the slowest and the fastest half of so many.
+/// Maximum number of ranks that a report lists individually. For larger jobs it lists the slowest and the fastest ranks, half of this
+/// number each.
 pub const RANK_ROWS_MAX: usize = 4096;
 
-/// Links that a report lists one by one: as many as anyone reads.
+/// Maximum number of links that a report lists individually.
 pub const LINK_ROWS_MAX: usize = 50;
 
-/// Cells of the strip that shows all links: as many as a wide screen has pixels, so that more would not be seen.
+/// Maximum number of cells of the strip of all links: the width of a wide screen in pixels.
 pub const STRIP_CELLS_MAX: usize = 2048;
 
-/// Spans on a page, and messages, each; a page of a few megabytes opens without delay.
+/// Maximum number of spans, and of messages, on a page. A page of some megabytes opens without delay.
 pub const PAGE_RECORDS_MAX: usize = 50_000;

@@ -65,11 +65,12 @@ pub enum RequestError {
 /// Virtual memory for the heaps of all ranks: close together, so that their page tables stay small.
 const HEAPS_BYTES: u64 = 64 << 30;
 
-/// The least heap: room for the scratch memory of the largest job.
+/// Minimum heap size in bytes: the scratch memory of a job of maximum size.
 const HEAP_BYTES_MIN: u64 = 512 << 10;
+/// Maximum default heap size in bytes.
 const HEAP_BYTES_MAX: u64 = 1 << 30;
 
-/// Up to so many ranks have large stacks; more have small ones, so that their page tables stay small.
+/// Maximum number of ranks with large stacks. With more ranks all stacks are small, which keeps their page tables small.
 const LARGE_STACKS_MAX: u32 = 16_384;
 const LARGE_STACK_BYTES: usize = 256 << 10;
 const SMALL_STACK_BYTES: usize = 64 << 10;

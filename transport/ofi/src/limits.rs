@@ -2,63 +2,66 @@
 
 use pelago_base::limits::INJECT_SIZE;
 
-/// Bytes of memory for one message or one captured write: the longest write that a rank posts so, and the header of a message, in whole lines of
-/// cache.
+/// Size in bytes of the buffer of one message or one captured write: a put of maximum inject size plus a message header, in whole cache
+/// lines.
 pub const SLOT_BYTES: usize = INJECT_SIZE + 64;
 
-/// Messages that may arrive while nobody looks, before the provider holds back their senders: some from each of the peers that a rank
-/// exchanges halos with.
+/// Number of posted receive buffers: messages that may arrive between two polls before the provider applies back pressure. Sufficient for
+/// several messages from each halo neighbour.
 pub const RECEIVE_SLOTS: usize = 128;
 
-/// Messages and accesses to remote memory that may be under way: more than the round trip of a fabric of today hides.
+/// Maximum number of messages and RMA operations in flight: more than the round trip of a current fabric hides.
 pub const TRANSMIT_SLOTS: usize = 256;
 
-/// Completions that are taken from the provider by one call: they fill a page at most.
+/// Maximum number of completions that one read of the completion queue returns: at most one page.
 pub const COMPLETIONS_AT_ONCE: usize = 32;
 
-/// Calls for completions in one look: as many as empty the slots, so that a look ends while peers go on.
+/// Maximum number of reads of the completion queue per poll. They empty all slots once, so that a poll ends although peers continue to
+/// send.
 pub const CALLS_PER_LOOK: usize = (RECEIVE_SLOTS + TRANSMIT_SLOTS) / COMPLETIONS_AT_ONCE;
 
-/// Requests of a rank that another has not answered, and as many for the second halves of copies. They bound what a rank keeps to answer one peer.
+/// Maximum number of unanswered requests of one rank to another, and of second halves of copies. The limit bounds the memory with which a
+/// rank serves one peer.
 pub const REQUESTS_MAX: u32 = 32;
 
-/// How often a message is sent that the provider fails to send: more than a connection needs to be made again.
+/// Maximum number of transmissions of a message that the provider fails to send. Re-establishing a connection takes fewer.
 pub const MESSAGE_TRIES_MAX: u8 = 8;
 
-/// Messages to a peer that may leave behind one that has not: the receiver keeps them until that one comes.
+/// Maximum number of messages to a peer that may overtake an undelivered one. The receiver keeps them until that message arrives.
 pub const EARLY_MAX: u32 = TRANSMIT_SLOTS as u32;
 
-/// How many looks, [`PROBE_MILLISECONDS`] apart, a peer has to answer the greeting of a rank that waits for it, before another transport is used: five
-/// seconds, more than a connection takes whose first packet was lost.
+/// Number of checks, [`PROBE_MILLISECONDS`] apart, that a peer has to answer a greeting before the rank uses another transport: 5 s, longer
+/// than the set-up of a connection whose first packet was lost.
 pub const GREETING_LOOKS_MAX: u32 = 25;
 
-/// Regions of one peer whose keys a rank keeps: the heaps, and those that it uses in one phase of a program.
+/// Maximum number of cached remote keys per peer: the heaps and the regions that one phase of a program uses.
 pub const REGIONS_KNOWN_MAX: usize = 256;
 
-/// Bytes of the name of an endpoint: the longest that any provider has, with room; an address is published with a few more.
+/// Maximum length in bytes of an endpoint name: longer than that of any provider. A published address takes some bytes more.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// Fabrics that are looked at: more than any machine has devices and providers for.
+/// Maximum number of `fi_info` entries that the selection examines: more than the devices and providers of any machine.
 pub const INFOS_MAX: usize = 256;
 
-/// Addresses of peers that are being found out, and peers that are asked whether they live, at once: more than a rank meets in one step of a program.
+/// Maximum number of concurrent address queries and liveness probes: more than the peers that a rank contacts in one step of a program.
 pub const QUESTIONS_MAX: usize = 64;
 
-/// How often it is looked whether a peer that is waited for lives, in ms: less than any limit of failure, and seldom enough to cost nothing.
+/// Period in ms of the liveness probes to a peer for which the rank waits: shorter than any failure limit.
 pub const PROBE_MILLISECONDS: u64 = 200;
 
-/// When a question for which there was no room is asked again, in ms.
+/// Time in ms after which a probe that found no free slot is retried.
 pub const QUESTION_PAUSE_MILLISECONDS: u64 = 1;
 
-/// How often a rank is served that does not look itself while its provider cannot wake a thread, in µs: what a get costs more on such a
-/// provider, against the share of a core.
+/// Poll period in µs of the progress thread if the provider has no wait object. It trades the additional latency of a get against the share
+/// of a core.
 pub const POLL_PAUSE_MICROSECONDS: u32 = 50;
 
-/// How long a progress thread leaves a rank alone at first that looks by itself, in µs: a get from a rank that has just begun to compute waits so
-/// long.
+/// Minimum time in µs during which the progress thread does not poll after the rank itself polled. A get from a rank that has just begun to
+/// compute waits for this time.
 pub const EXCUSE_MICROSECONDS_MIN: u32 = 100;
 
-/// The same of a rank that has looked for long: a thousandth of a core, where a sleep and its end cost a microsecond.
+/// Maximum value of that time, for a rank that has polled for long. With 1 µs per sleep and wake-up, the progress thread takes a thousandth
+/// of a core.
 pub const EXCUSE_MICROSECONDS_MAX: u32 = 1000;
 
 const _: () = {

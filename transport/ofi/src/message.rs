@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::limits::{NAME_BYTES_MAX, SLOT_BYTES};
 
-/// Bytes of a message behind its header, at most.
+/// Maximum payload of a message in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = SLOT_BYTES - size_of::<Header>();
 
 /// What every message begins with. Which fields count depends on its kind.

@@ -1,26 +1,27 @@
 //! Bounds of a host's memory, with their reasons.
 
-/// Hosts of a job whose ranks reach each other over a network: one for every sixteen ranks of the largest job. At 32 bytes each, their
-/// table takes two megabytes of each host.
+/// Maximum number of hosts of a job: one for every sixteen ranks of a job of maximum size. The table of hosts takes 32 bytes per host, at
+/// most 2 MiB.
 pub const HOSTS_MAX: usize = 1 << 16;
 
-/// Failed ranks after which a fault-tolerant job still continues: sixteen cache lines of rank numbers. A job with more failures than that
-/// ends.
+/// Maximum number of failed ranks with which a fault-tolerant job continues: sixteen cache lines of rank numbers. After more failures the
+/// job ends.
 pub const FAILED_RANKS_MAX: usize = 256;
 
-/// Entries in a rank's table of registered regions, in the memory of its host, at least: twice as many as any known program registers.
+/// Minimum number of entries of a rank's table of registered regions, in the shared memory of its host: twice the number that any known
+/// program registers.
 pub const HOST_REGIONS_MIN: u32 = 1 << 17;
 
-/// Entries in that table, at most: one gibibyte of address space. Of 64 bytes each, they take memory when they are used.
+/// Maximum number of entries of that table: 1 GiB of address space. An unused entry takes no physical memory; a used one takes 64 bytes.
 pub const HOST_REGIONS_MAX: u32 = 1 << 24;
 
-/// Requests to another rank's progress thread that one rank has under way: one reply slot of 64 bytes each.
+/// Maximum number of requests of one rank to progress threads of other ranks in flight: one reply slot of 64 bytes each.
 pub const PROGRESS_THREAD_REPLIES_MAX: usize = 32;
 
-/// Requests in a rank's inbox, from all ranks of its host together; a power of two.
+/// Number of requests in a rank's inbox, for all ranks of its host together; a power of two.
 pub const INBOX_SLOTS: usize = 128;
 
-/// Bytes of a staging buffer, for copies that only the owner's progress thread may do.
+/// Size in bytes of a staging buffer for copies that only the owner's progress thread can execute.
 pub const STAGING_BYTES: usize = 32 * 1024;
 
 const _: () = {

@@ -21,16 +21,16 @@ const LOOK_BYTES: u64 = 8 << 10;
 /// Who looks so long after something was due has been away.
 const AWAY: Duration = Duration::from_milliseconds(1);
 
-/// Looks that take in what a socket keeps of short datagrams, eight at each.
+/// Maximum number of receive calls, eight datagrams each, that empty a socket buffer of short datagrams.
 const LOOKS_BEHIND_MAX: u32 = 2048;
 
-/// A byte takes no longer to send, where sending is what takes long.
+/// Assumed maximum transmission time per byte in ns on a host whose sends block.
 const NANOSECONDS_PER_BYTE_MAX: u64 = 1;
 
-/// How long what the kernel has no room for waits at first: to be woken takes about as long.
+/// Initial pause after the kernel had no buffer space: about the duration of a wake-up.
 const PAUSE_MIN: Duration = Duration::from_microseconds(50);
 
-/// The same when nothing has left for long.
+/// Maximum pause after repeated lack of buffer space.
 const PAUSE_MAX: Duration = Duration::from_microseconds(3200);
 
 /// Where a rank receives datagrams, if there is such a rank.

@@ -2,53 +2,53 @@
 
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 
-/// Bytes of the payload of a UDP datagram: what IPv4, with its 16 bits for a length, leaves beside the headers.
+/// Maximum payload of a UDP datagram in bytes: the 16-bit length of IPv4 less the headers.
 pub const UDP_PAYLOAD_BYTES_MAX: usize = 65_507;
 
-/// Datagrams of a batch to send: two runs of as many as the kernel cuts a message into.
+/// Maximum number of datagrams of a send batch: two segmented messages with the maximum number of segments.
 pub const UDP_OUTGOING_DATAGRAMS_MAX: usize = 2 * UDP_RUN_DATAGRAMS_MAX;
 
-/// Bytes of a batch to send: one of the largest messages, so that it is on its way, and taken in, while the next is assembled.
+/// Size in bytes of a send batch: one message of maximum size, so that the network and the receiver work on it while the sender assembles
+/// the next.
 pub const UDP_OUTGOING_BYTES: usize = 64 * 1024;
 
-/// Bytes of memory for batches that the kernel reads when they are delivered, one after another: those on their way to one peer.
+/// Size in bytes of the ring of buffers that the kernel reads without a copy until delivery: sufficient for the bytes in flight to one peer.
 pub const UDP_LENT_BYTES: usize = 2 << 20;
 
-/// Bytes on their way beyond which nothing more is lent. The rest is for the ends of pages, for the batch that is assembled, and for what
-/// is left at the end of the memory.
+/// Maximum number of lent bytes in flight. The rest of the ring holds partial pages, the batch in assembly and the unused end of the ring.
 pub const UDP_LENT_BYTES_MAX: usize = UDP_LENT_BYTES / 4 * 3;
 
-/// Bytes of a message whose pages cost less to lend than its bytes to copy.
+/// Minimum size in bytes of a message whose pages are lent: below it a copy costs less than lending the pages.
 pub const UDP_LENT_MESSAGE_BYTES_MIN: usize = 32 * 1024;
 
-/// Bytes of a write that leaves from the memory of the caller, copied by the kernel alone. A longer one keeps its sender busy until its target has it:
-/// there the pages of a copy cost less to lend than its bytes cost the kernel to copy, wherever the kernel takes pages.
+/// Maximum size in bytes of a put that the kernel copies directly from the caller's memory. A longer put is copied once into lent pages
+/// where the kernel accepts pages, because this costs less than the copy in the kernel.
 pub const UDP_GATHERED_BYTES_MAX: usize = 256 << 10;
 
-/// Bytes of a write over UDP, which is captured while its first datagrams are on their way: as much as a context keeps.
+/// Maximum size in bytes of a captured put over UDP: the limit of a context. The first datagrams leave while the rest is captured.
 pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
 
-/// Datagrams that one message is cut into: what every Linux that cuts messages at all accepts.
+/// Maximum number of segments of a segmented message (UDP GSO): the lowest limit of all Linux kernels with GSO.
 pub const UDP_RUN_DATAGRAMS_MAX: usize = 64;
 
-/// Bytes of a message that is to be cut: less than a datagram may have with either kind of headers.
+/// Maximum size in bytes of a segmented message: below the limits for IPv4 and IPv6.
 pub const UDP_RUN_BYTES_MAX: usize = 65_000;
 
-/// Bytes of a datagram, where the way takes so many: a third of what passes the kernel as one message, rounded to whole words.
+/// Maximum size in bytes of a datagram if the path allows it: a third of a segmented message, in whole words.
 pub const UDP_DATAGRAM_BYTES_MAX: usize = UDP_RUN_BYTES_MAX / 3 / 8 * 8;
 
-/// Messages taken from the kernel by one call: with the largest, half a megabyte, which stays in a core's own cache; and with
-/// a peer each, the cost of the call is shared by eight.
+/// Number of messages that one receive call takes: at most 512 KiB, which fits the L2 cache of a core; eight peers share the cost of a
+/// system call.
 pub const UDP_INCOMING_MESSAGES_MAX: usize = 8;
 
-/// Bytes of a message taken from the kernel: it joins no more datagrams than 16 bits can count the bytes of.
+/// Maximum size in bytes of a received message. The kernel (GRO) joins datagrams up to a 16-bit length.
 pub const UDP_MESSAGE_BYTES_MAX: usize = 1 << 16;
 
-/// Bytes that a UDP socket asks the kernel to keep, each way: what a network of 10 gigabits brings in three milliseconds, in which
-/// a thread that sleeps, or shares its core, gets to run.
+/// Socket buffer size in bytes that the transport requests for each direction: 3 ms of a 10 Gbit/s network, the time in which a sleeping or
+/// preempted thread gets to run.
 pub const UDP_SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// Errors of earlier datagrams that one attempt to receive passes over before it says that nothing has arrived; the next goes on.
+/// Number of pending socket errors that one receive attempt skips before it reports that nothing has arrived.
 pub const UDP_ERRORS_SKIPPED_MAX: usize = 8;
 
 const _: () = {

@@ -15,10 +15,11 @@ use pelago_platform::Clock;
 use crate::driver::Driver;
 use crate::wait_set::WaitSet;
 
-/// How long after a rank has looked last its progress thread takes over, at least. A wake-up costs a rank that shares its core a quarter of that.
+/// Minimum time after the last poll of a rank after which its progress thread takes over. A wake-up costs a rank that shares its core a
+/// quarter of this time.
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
 
-/// The same of a rank that has driven for long: to put the alarm off costs some microseconds, once in half that time.
+/// Maximum value of this time, for a rank that has polled for long: re-arming the timer takes some microseconds, once in half of this time.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
 /// How often the progress thread of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes

@@ -17,7 +17,7 @@ use crate::ffi::call;
 use crate::library::{Library, library};
 use crate::refusal::{End, Refusal};
 
-/// Bytes of an element that this process reaches, up to which they are copied before they go on.
+/// Maximum size in bytes of an element in memory of this process that is copied when the call is issued.
 const COPIED_BYTES_MAX: u64 = 1 << 16;
 
 /// A vector, a deque or a list.

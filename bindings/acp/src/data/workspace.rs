@@ -15,7 +15,7 @@ use crate::workspaces::{Settings, Workspace};
 /// No workspace.
 const NULL: usize = usize::MAX;
 
-/// Parts of a workspace: each is an address that every rank knows.
+/// Maximum number of parts of a workspace. Every rank stores the address of each part.
 const PARTS_MAX: u64 = 1 << 20;
 
 /// Says where the next workspaces begin, and how many bytes each rank has of them. The same on all ranks.

@@ -26,7 +26,7 @@ const SEGMENT_BYTES: usize = 4096;
 /// Bytes before the first of a message: how many there are.
 const LENGTH_BYTES: usize = 8;
 
-/// Requests of a channel that are not complete. More are refused.
+/// Maximum number of incomplete requests of a channel. Further requests are refused.
 const REQUESTS_MAX: usize = 1 << 16;
 
 const SETTINGS: ChannelSettings = ChannelSettings::new(SEGMENTS, SEGMENT_BYTES);

@@ -12,7 +12,7 @@ use pelago::processes;
 
 use super::{running_rank, substitutes};
 
-/// Threads that a rank makes at most, also those that have ended.
+/// Maximum number of threads that a simulated rank creates, including ended ones.
 const THREADS_MAX: usize = 1 << 16;
 
 /// Bytes of a thread's stack, of which only touched pages exist.

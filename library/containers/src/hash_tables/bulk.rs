@@ -9,10 +9,10 @@ use pelago_rma::{Fetch, GlobalPtr, PendingGet, Result};
 use super::hash::hash;
 use super::table::{DEAD, Element, HEADER_WORDS, KEY, NEXT, STATE, TAG, Table, key_bytes, tag, words_of};
 
-/// Keys that are under way at once: their questions fill some datagrams to each of several ranks, and their answers some tens of kilobytes.
+/// Maximum number of keys in flight. The requests fill some datagrams to each of several ranks, the replies some tens of kilobytes.
 pub(crate) const BULK_MAX: usize = 128;
 
-/// Heads of buckets of another rank that are read at once.
+/// Maximum number of bucket heads that one get reads from another rank.
 const HEADS_MAX: usize = 1024;
 
 /// What is added where a key is not there: its value, pushed behind its key, and its state, which is returned.

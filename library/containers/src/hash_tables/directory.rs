@@ -28,7 +28,7 @@ const DIRECTORY_WORDS: u64 = 1;
 /// Words of a value before its bytes: for how many there is room, and how many there are.
 const VALUE_WORDS: usize = 2;
 
-/// Words of a value that are read with its element.
+/// Maximum number of words of a value that are read together with its element.
 const VALUE_WORDS_MAX: usize = 32;
 
 /// Buckets that are read at once.

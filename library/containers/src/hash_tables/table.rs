@@ -31,6 +31,7 @@ pub(super) const KEY: usize = HEADER_WORDS;
 
 /// Low bits of a tag, for how many bytes the key has; above them are those of its hash.
 const KEY_BITS: u32 = 24;
+/// Maximum size of a key in bytes.
 const KEY_BYTES_MAX: usize = (1 << KEY_BITS) - 1;
 
 /// Bytes of an element before its key.
@@ -40,8 +41,9 @@ pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
 /// small tables and few round trips are made for large ones.
 const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
 
-/// How long a rank that waits for another rank's change of an element pauses between two looks: first, and at most; each time twice as long.
+/// Initial pause between two checks of a rank that waits for another rank's change of an element. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
 /// The pauses of one wait for another rank's change of an element.

@@ -28,7 +28,7 @@ const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize)
 const PLACE_BITS: u32 = 40;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
-/// Hints that are kept.
+/// Maximum number of cached hints.
 const HINTS_MAX: usize = 1024;
 
 /// The mark of a block that is in use; its class is added.

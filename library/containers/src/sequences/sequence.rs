@@ -26,7 +26,7 @@ const WORDS: usize = 5;
 /// The mark of the control words of sequences; the form is added.
 const MARK: u64 = 0x7065_6c61_676f_0200;
 
-/// The most bytes that are moved at once when they go over themselves.
+/// Maximum number of bytes per step when elements move within overlapping ranges.
 const MOVED_BYTES_MAX: u64 = 1 << 20;
 
 /// The distance in bytes from which on bytes that go over themselves move in steps of it, and not by way of other memory.

@@ -11,7 +11,7 @@ const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
 const _: () = assert!(RANKS_MAX as u64 - 1 <= RANK_MASK, "every rank has a number in a word");
 
-/// Versions that a variable may have: at twenty million a second they last ten days.
+/// Maximum number of versions of a variable: sufficient for ten days with twenty million releases per second.
 pub(crate) const VERSIONS_MAX: u64 = (1 << (u64::BITS - RANK_BITS)) - 1;
 
 /// Epochs whose words lie side by side. What a rank did in an epoch before it was lost may take effect until the same place is used

@@ -20,7 +20,7 @@ const LAP_MASK: u64 = (1 << LAP_BITS) - 1;
 /// Says that any page may have changed.
 const ALL_PAGES: u64 = (1 << PAGE_BITS) - 1;
 
-/// Pages of a region, at most.
+/// Maximum number of pages of a region.
 pub(super) const PAGES_MAX: usize = ALL_PAGES as usize - 1;
 
 /// Notes of the ring, from and to, whatever the number of pages.

@@ -21,7 +21,7 @@ pub use statistics::RegionStatistics;
 use table::Private;
 pub use table::Ranges;
 
-/// Elements of a page, at most, so that a word tells which of them have changed.
+/// Maximum number of elements of a page. One word then names the range of changed elements.
 const PAGE_LENGTH_MAX: usize = 1 << 15;
 
 /// Bytes of a page unless a program says how many elements.

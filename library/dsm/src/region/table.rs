@@ -15,10 +15,10 @@ use zerocopy::IntoBytes;
 use super::log::Change;
 use super::{Homes, RegionStatistics};
 
-/// Messages under way at once when a region is released.
+/// Maximum number of puts in flight during the release of a region.
 const PUTS_MAX: usize = 256;
 
-/// Twins that are kept for pages that are written later.
+/// Maximum number of cached twins for pages that are written later.
 const SPARE_MAX: usize = 1024;
 
 /// Bytes that are compared at once to find out that nothing has changed.

@@ -19,16 +19,16 @@ use crate::lock::RemoteWords;
 use crate::lock::{LockMemory, WORDS, WordAddress};
 use crate::lock::{VERSIONS_MAX, Version};
 
-/// Blocks that the data is cut into, at most: the bits of a word.
+/// Maximum number of blocks of a variable: one bit of a word for each.
 const BLOCKS_MAX: usize = u64::BITS as usize;
 
-/// Parts of a variable, at most.
+/// Maximum number of parts of a variable.
 pub(crate) const PARTS_MAX: usize = 8;
 
-/// Data up to so many bytes is one block: to learn which blocks have changed would take longer than to fetch them all.
+/// Maximum size in bytes of data that forms one block. A query for the changed blocks would take longer than a get of the whole data.
 const WHOLE_BYTES_MAX: usize = 2 * INJECT_SIZE;
 
-/// Data of up to so many bytes travels with the token.
+/// Maximum size in bytes of data that travels with the token.
 const SHORT_BYTES_MAX: usize = 4 << 10;
 
 /// Sections that do without a twin after one that has changed most of the blocks.

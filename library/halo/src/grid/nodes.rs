@@ -5,7 +5,7 @@ use pelago_base::Rank;
 use crate::grid::direction::Direction;
 use crate::grid::error::GridError;
 
-/// The most dimensions.
+/// Maximum number of dimensions.
 pub const DIMENSIONS_MAX: usize = 4;
 
 /// A grid of ranks, one block of cells for each. The last dimension runs fastest.

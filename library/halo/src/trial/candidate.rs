@@ -12,8 +12,9 @@ const FETCHED_BLOCK_BYTES_MIN: u64 = 64;
 /// Over a transport each block and the credit are messages: direct transfer is proposed for a single long block only.
 const DIRECT_REMOTE_BYTES_MIN: u64 = 16 << 10;
 
-/// Over a transport that takes no blocks together each is an operation: with more of them nothing but packing is tried. Networks that chain operations need a tenth of
-/// a microsecond for each (paper B), so that a plane of some hundred rows is worth a trial.
+/// Maximum number of blocks of a direct candidate on a transport that takes one operation per block; with more blocks only packing takes
+/// part in the trial. Networks that chain operations take about 0.1 µs per operation (paper B), so that a plane of some hundred rows is
+/// worth a trial.
 const DIRECT_REMOTE_BLOCKS_MAX: u64 = 512;
 
 /// Striping a border of fewer bytes over several rails gains nothing that a trial would detect: each part costs one more message.

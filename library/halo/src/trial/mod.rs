@@ -19,7 +19,8 @@ use crate::field::Field;
 use crate::grid::direction::{Direction, count, leading, number, of_number, opposite};
 use crate::settings::{Method, Settings};
 
-/// Rounds of a trial at most. In each of them every candidate has its turn, and another is first, so that changing conditions affect all alike.
+/// Maximum number of rounds of a trial. Each round measures every candidate, in a different order, so that changing conditions affect all
+/// candidates alike.
 const ROUNDS_MAX: usize = 5;
 
 /// Exchanges of a turn. The first does not count, as it finds the caches as the candidate before has left them.
@@ -34,7 +35,8 @@ pub(crate) const CHEAPER_PERCENT: u64 = 95;
 /// The same of sets, whose figures are those of whole exchanges.
 const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
-/// Sets that are tried at most, of a method and rail for each dimension; where there would be more, of a rail for each, or of one rail for all.
+/// Maximum number of candidate sets of a trial, each with a method and a rail per dimension. If more sets exist, the trial covers one
+/// method with a rail per dimension, or one rail for all dimensions.
 const SETS_MAX: usize = 16;
 
 /// The name of all rails at once.

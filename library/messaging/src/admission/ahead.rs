@@ -5,10 +5,10 @@ use pelago_base::{Duration, Instant, Rank};
 
 use crate::credit::Ticket;
 
-/// Ranks of a job in which senders take tickets ahead: a receiver that finds the next message missing asks each of them once.
+/// Maximum number of ranks of a job whose senders take tickets ahead. A receiver that misses the next message queries each sender once.
 pub(crate) const AHEAD_RANKS_MAX: u32 = 128;
 
-/// The most tickets that a sender takes at once for a loop of single messages, beside a quarter of the slots.
+/// Maximum number of tickets that a sender takes ahead for a loop of single messages; a quarter of the slots is another limit.
 pub(crate) const AHEAD_MAX: u32 = 128;
 
 /// The longest time for which a sender plans to hold a ticket: others wait behind it.

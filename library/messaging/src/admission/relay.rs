@@ -37,8 +37,9 @@ use crate::pending::PendingOperations;
 use crate::relays::Relay;
 use crate::servers::Share;
 
-/// How long a member waits between two looks for its answer: first, and at most; each time twice as long.
+/// Initial pause between two checks of a member for its answer. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_microseconds(32);
 
 /// Words at a relay with so many members.

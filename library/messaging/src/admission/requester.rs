@@ -13,15 +13,17 @@ use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
-/// Operations of one sender that are on their way, two for a message: the messages of as many turns as have claims.
+/// Maximum number of operations of one sender in flight, two per message: the messages of all turns that have claims.
 const PENDING_MAX: usize = 512;
 
-/// How long a sender that looks at the counters pauses, at least and at most.
+/// Minimum pause between two reads of the counters by a waiting sender.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
+/// Maximum pause between two such reads.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 
-/// How long a sender waits for its bell before it looks for itself (G2): first, and at most; each time twice as long.
+/// Initial time that a sender waits for its bell before it reads the counters itself (G2). It doubles up to the maximum.
 const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
+/// Maximum time that a sender waits for its bell before it reads the counters itself (G2).
 const BELL_LIMIT_MAX: Duration = Duration::from_milliseconds(128);
 
 /// The sender's side of admission.

@@ -9,7 +9,7 @@ use crate::admission::Requester;
 use crate::credit::Ticket;
 use crate::message_guard::Sent;
 
-/// The most tickets taken at once: a small part of a message each, and C3 holds.
+/// Maximum number of tickets that one atomic takes. The cost per message becomes small, and condition C3 holds.
 const BATCH_MAX: usize = 128;
 
 /// The sending end of a mailbox; made by [`Mailbox::sender`].

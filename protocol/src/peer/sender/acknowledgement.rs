@@ -7,7 +7,7 @@ use crate::peer::receiver::ACKNOWLEDGE_WITHIN;
 use crate::peer::round_trip::{Patience, RoundTrip};
 use crate::wire::{Acknowledgement, WORDS_MAX};
 
-/// A datagram counts as lost when so many that were sent after it have arrived.
+/// Number of later datagrams whose acknowledgement marks a datagram as lost.
 const OVERTAKEN_MAX: u64 = 3;
 
 impl Sender {

@@ -166,7 +166,7 @@ impl AdoptionError {
     }
 
     fn missing(ranks: impl IntoIterator<Item = u32>) -> Self {
-        /// Ranks that are named.
+        /// Maximum number of ranks that an error message names.
         const NAMED_MAX: usize = 8;
         let ranks: Vec<String> = ranks.into_iter().map(|rank| rank.to_string()).collect();
         let (named, more) = (&ranks[..ranks.len().min(NAMED_MAX)], ranks.len().saturating_sub(NAMED_MAX));

@@ -4,95 +4,98 @@ use pelago_base::Duration;
 
 pub(crate) use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
 
-/// Bytes of a line of output that are held back until its end comes; a longer line is passed on in pieces.
+/// Maximum number of bytes of an output line that the launcher holds until the line is complete. It forwards a longer line in pieces.
 pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of output that wait for a slow reader before the ranks' pipes are left alone, so that the ranks wait and not the memory grows.
+/// Maximum number of output bytes that wait for a slow reader. Above this limit the launcher stops reading the ranks' pipes: the ranks
+/// block, and the memory of the launcher does not grow.
 pub(crate) const WAITING_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes that a pipe with room takes without blocking the writer (`PIPE_BUF`).
+/// Number of bytes that a writable pipe accepts without blocking the writer (`PIPE_BUF`).
 pub(crate) const WRITE_BYTES: usize = 4096;
 
-/// Ranks that are started before the others are looked at again.
+/// Number of ranks that the launcher starts before it handles other events.
 pub(crate) const STARTS_PER_ROUND: u32 = 16;
 
-/// How long an address that cannot be used is tried again, and how often: a second and a half is what IPv6 needs to know that nobody else
-/// has it. Less than a host may be silent.
+/// Time during which the launcher retries an address that it cannot bind, and the pause between two tries. IPv6 duplicate address detection
+/// takes about 1.5 s. The total is shorter than the time after which a silent host counts as failed.
 pub(crate) const ADDRESS_WAIT: Duration = Duration::from_milliseconds(3000);
 pub(crate) const ADDRESS_PAUSE: Duration = Duration::from_milliseconds(100);
 
-/// Descriptors of each rank in the launcher: two pipes and the process; before its start, its socket.
+/// Descriptors of the launcher per rank: two pipes and the process; before the start of the rank, its socket.
 pub(crate) const DESCRIPTORS_PER_RANK: u64 = 3;
 
-/// Descriptors of the launcher besides, with room for what it inherited and for those of a start under way.
+/// Descriptors of the launcher that belong to no rank: inherited descriptors and those of a start in progress.
 pub(crate) const DESCRIPTORS_BESIDES: u64 = 64;
 
-/// How long a reader of the output has, after a job that did not end well, to take what is left of it.
+/// Time that the reader of the output has to consume the rest of the output after a failed job.
 pub(crate) const READER: Duration = Duration::from_milliseconds(500);
 
-/// How long the launcher waits for processes that it has killed: only one that the kernel holds back takes that long, and then it is left.
+/// Time that the launcher waits for processes after SIGKILL. Only a process that is blocked in the kernel takes this long; the launcher
+/// then leaves it.
 pub(crate) const COLLECT: Duration = Duration::from_milliseconds(5000);
 
-/// How long the guard has to go, and again when it was killed.
+/// Time that the guard process has to exit, and again after SIGKILL.
 pub(crate) const GUARD_LEAVE: Duration = Duration::from_milliseconds(1000);
 
-/// Descriptors that the guard tries to close where it cannot know which are open: more than a launcher of the largest job has.
+/// Number of descriptors that the guard closes one by one if it cannot list the open ones: more than a launcher of a job of maximum size
+/// opens.
 pub(crate) const DESCRIPTORS_TRIED_MAX: u64 = 1 << 16;
 
-/// How long the launcher has to end when a signal asks for it, in seconds: more than all of its limits together. After that the kernel ends
-/// it, whatever it waits for, and with it the ranks.
+/// Time in seconds that the launcher has to exit after a terminating signal: more than the sum of its other time limits. The kernel then
+/// ends the launcher by an alarm, and with it the ranks.
 pub(crate) const SIGNAL_SECONDS: u32 = 20;
 
-/// The least time between two of these looks: one asks the kernel about each rank.
+/// Minimum time between two checks for stopped ranks. Each check makes one system call per rank.
 pub(crate) const STOP_PAUSE_MIN: Duration = Duration::from_milliseconds(20);
 
-/// How often the launcher looks, without any event, whether the ranks have found the job at fault.
+/// Period with which the launcher checks, in the absence of events, whether the ranks have marked the job as failed.
 pub(crate) const WATCH: Duration = Duration::from_milliseconds(500);
 
-/// Hosts that one launcher manages: each is a remote shell of some megabytes, three descriptors, and a share of what is said.
+/// Maximum number of hosts of one launcher. Each host takes a remote shell of some megabytes and three descriptors.
 pub(crate) const REMOTE_HOSTS_MAX: usize = 1024;
 
-/// Bytes of what a host is told at once: a plan holds a command line and variables, two mebibytes on Linux, each byte of which takes up to
-/// four as JSON.
+/// Maximum size in bytes of a message to a host. The plan holds command line and environment, 2 MiB on Linux, and JSON encodes each byte in
+/// up to four.
 pub(crate) const DOWN_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of what a host says at once: output is passed on in pieces of up to two of the longest lines.
+/// Maximum size in bytes of a message from a host. The host forwards output in pieces of at most two lines of maximum length.
 pub(crate) const UP_BYTES_MAX: usize = 256 * 1024;
 
-/// Addresses that a host names: more than the interfaces of any machine that ranks should use.
+/// Maximum number of network addresses that a host reports: more than the number of interfaces that ranks use on any machine.
 pub(crate) const ADDRESSES_MAX: usize = 256;
 
-/// Bytes of the reason that a host gives for not taking part: some lines.
+/// Maximum size in bytes of the error text of a host that cannot take part: some lines.
 pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
-/// Bytes of each stream that a host may send before the launcher asks for more, so that what is on its way from all hosts is bounded
-/// while a reader of the output stands still; enough for a gigabyte per second over a round trip of 60 µs.
+/// Credit in bytes of each output stream of a host. The launcher renews the credit after it has forwarded the output, which bounds the
+/// bytes in flight from all hosts while a reader of the output stalls. 64 KiB sustain 1 GB/s over a round trip of 60 µs.
 pub(crate) const ROOM_BYTES: u64 = 64 * 1024;
 
-/// Bytes that are read from a remote shell at once.
+/// Number of bytes that one read from a remote shell takes.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 
-/// How long a host has to answer through its remote shell, and again to get ready: logging in may take a while.
+/// Time that a host has to answer through its remote shell (including the login), and again to become ready.
 pub(crate) const HOST_START: Duration = Duration::from_milliseconds(30_000);
 
-/// How often hosts are asked whether they are alive.
+/// Period of the liveness pings to hosts.
 pub(crate) const PING: Duration = Duration::from_milliseconds(1000);
 
-/// Unanswered pings in succession after which a host counts as failed: five seconds. They are counted and not timed, so that a launcher
-/// that was itself stopped for a while blames no host.
+/// Number of consecutive unanswered pings after which a host counts as failed: 5 s. The launcher counts pings instead of time: after the
+/// launcher itself was stopped, no host counts as failed.
 pub(crate) const PINGS_MAX: u32 = 5;
 
-/// How long the launcher on a host goes on without hearing from the job's, which may be stopped for a while (Ctrl-Z).
+/// Time that a node daemon continues without messages from the launcher, which may be stopped (Ctrl-Z).
 pub(crate) const LEADER_SILENCE: Duration = Duration::from_milliseconds(60_000);
 
-/// How long a host has to end its ranks when it was told to.
+/// Time that a node daemon has to end its ranks after the launcher's request.
 pub(crate) const HOST_LEAVE: Duration = Duration::from_milliseconds(5000);
 
-/// How long a remote shell has to end when nothing is left to say.
+/// Time that a remote shell has to exit after the last message.
 pub(crate) const SHELL_LEAVE: Duration = Duration::from_milliseconds(1000);
 
-/// Bytes of the file in which a scheduler names the hosts of an allocation: a line of 64 bytes for each rank of the largest job.
+/// Maximum size in bytes of a scheduler's host file: a line of 64 bytes for each rank of a job of maximum size.
 pub(crate) const NODE_FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Hosts that a line about an allocation names; of the others it gives the number.
+/// Maximum number of hosts that a line about an allocation names. The line states the number of the others.
 pub(crate) const HOSTS_SHOWN_MAX: usize = 8;

@@ -8,7 +8,7 @@ use pelago_memory::Heap;
 
 use crate::memory::segment::{ALIGN_BYTES, align_of_object};
 
-/// Words of a summary, at most.
+/// Maximum number of words of a summary.
 const SUMMARY_WORDS_MAX: usize = 16;
 
 /// Bits of a word.

@@ -16,7 +16,7 @@ use crate::{Context, Error, GlobalPtr, Handle, Result};
 /// Bytes that are fetched by one operation: a core's own cache holds them until they are handed on.
 const PART_BYTES: usize = Spare::BYTES_MAX;
 
-/// Operations of one get that are under way at once.
+/// Maximum number of concurrent operations of one get.
 const PARTS_MAX: usize = 4;
 
 const _: () = assert!(PARTS_MAX * PART_BYTES <= Spare::BYTES_KEPT_MAX && PARTS_MAX <= Spare::BUFFERS_MAX, "parts are kept");

@@ -15,7 +15,7 @@ const CONTEXT_SHIFT: u32 = 48;
 /// Bytes of a page of memory, at least.
 const PAGE_BYTES: usize = 4096;
 
-/// Contexts that share a transport at once: what the top bits of a token number.
+/// Maximum number of contexts that share a transport: the range of the context bits of a token.
 const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
 
 const _: () = assert!(CONTEXTS_MAX - 1 == (u64::MAX >> CONTEXT_SHIFT) as usize, "as many as the bits above tell apart");

@@ -8,7 +8,7 @@ use pelago_platform::{Capabilities, Rail};
 /// Stripes begin at multiples of so many bytes: a cache line, so that no word is brought by two rails.
 const PART_ALIGN_BYTES: u64 = 64;
 
-/// What a rail is taken to carry at most, in bytes per second: more than any, so that shares can be added up.
+/// Maximum bandwidth of a rail in bytes per second that striping assumes, so that sums of shares do not overflow.
 const RATE_MAX: f64 = 1e15;
 
 /// All rails of a transport as one: long transfers go by each of them in part, in proportion to the bytes per second that they are known to carry.

@@ -12,7 +12,7 @@ use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::{ALIGN_BYTES, known};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
 
-/// Rounds of a barrier or a tree over the largest job.
+/// Maximum number of rounds of a barrier or a tree: a job of maximum size.
 const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
 /// The lines of the scratch memory, by number: one for each word that somebody waits for, as long as the platform says

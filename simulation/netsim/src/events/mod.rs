@@ -23,5 +23,5 @@ pub(crate) mod class {
     pub(crate) const MASK: u64 = 7 << 61;
 }
 
-/// Entities of one class at most: what the key of an event has room for.
+/// Maximum number of entities of one class: the range of the event key.
 pub(crate) const ENTITIES_MAX: u32 = 1 << 29;

@@ -4,13 +4,13 @@ use super::software::Software;
 use super::spec::{LinkSpec, RailKind, RailSpec, SharedSpec};
 use super::{Machine, MachineError};
 
-/// NICs of a node at most, all rails together.
+/// Maximum number of NICs per node, over all rails.
 const NICS_MAX: u32 = 64;
-/// Virtual channels of a link at most.
+/// Maximum number of virtual channels per link.
 const VCS_MAX: u8 = 16;
-/// Entries of a table of times by size, at most.
+/// Maximum number of entries of a table of times by size.
 const SIZES_MAX: usize = 64;
-/// Bytes of one packet at most, header included.
+/// Maximum packet size in bytes, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Nanoseconds that any single delay may last: an hour.
 const DELAY_NS_MAX: f64 = 3.6e12;

@@ -12,7 +12,7 @@ use crate::events::random::mix;
 use crate::machine::MachineError;
 use crate::machine::topologies::{FatTreeRoutes, FatTreeSpec};
 
-/// Levels at most.
+/// Maximum number of levels.
 const LEVELS_MAX: usize = 8;
 
 impl FatTreeSpec {

@@ -4,7 +4,7 @@ use super::Topology;
 use crate::events::ENTITIES_MAX;
 use crate::machine::{Machine, MachineError};
 
-/// Nodes of a machine at most; each needs some hundred bytes.
+/// Maximum number of nodes of a machine. Each node takes some hundred bytes.
 const NODES_MAX: u32 = 1 << 24;
 
 impl Machine {

@@ -12,7 +12,7 @@ use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::GraphSpec;
 
-/// Routers at most; the table of routes has an entry for each two.
+/// Maximum number of routers. The routing table has an entry per pair.
 const ROUTERS_MAX: u32 = 4096;
 
 impl GraphSpec {

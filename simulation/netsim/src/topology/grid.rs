@@ -18,7 +18,7 @@ use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DeadlockAvoidance, MeshSpec, RingSpec, TorusSpec};
 
-/// Dimensions at most; a packet notes in 8 bits along which it goes.
+/// Maximum number of dimensions. A packet stores its remaining dimensions in 8 bits.
 const DIMENSIONS_MAX: usize = 8;
 
 #[derive(Clone, Copy, Debug)]

@@ -44,7 +44,7 @@ use crate::operations::two_sided::TwoSidedMessages;
 use crate::protocol::stations::Stations;
 use crate::settings::Settings;
 
-/// Operations of one rank that have not completed, at most.
+/// Maximum number of incomplete operations of one rank.
 const IN_FLIGHT_MAX: u32 = 4096;
 
 pub(crate) struct SimulatedJob {

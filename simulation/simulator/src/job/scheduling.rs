@@ -13,11 +13,11 @@ use crate::ranks::fiber;
 pub(crate) const POLL: u32 = 1000;
 pub(crate) const CLOCK_READING: u32 = 1;
 
-/// Polling up to this weight takes no time; each further poll or clock reading takes [`POLL_TIME`].
+/// Polling weight that takes no virtual time. Each further poll or clock reading takes [`POLL_TIME`].
 const FREE_POLLING_MAX: u32 = 64 * POLL;
 const POLL_TIME: Duration = Duration::from_nanoseconds(100);
 
-/// Waits in a row during which no time passes, as where operations take no time, until the rank counts as one that never waits.
+/// Maximum number of consecutive waits without progress of virtual time. After them the rank counts as one that never waits.
 const INSTANT_WAITS_MAX: u32 = 4096;
 
 /// Polls of a thread without time, after another thread of its rank has waited.

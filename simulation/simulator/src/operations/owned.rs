@@ -7,7 +7,7 @@ use pelago_report::OperationKind;
 
 use crate::memory::RankMemory;
 
-/// CapturedBytes of a write that are kept without an allocation.
+/// Maximum size in bytes of a captured put that is stored without an allocation.
 const SHORT_BYTES_MAX: usize = 16;
 
 /// An operation, with its own copy of the bytes of a write.

@@ -34,7 +34,8 @@ const BY_PROTOCOL: Capabilities = Capabilities {
     ..BY_NIC
 };
 
-/// The longest transfer whose bytes are moved where only sizes are simulated, so that counters, flags and descriptors stay real.
+/// Maximum size in bytes of a transfer whose bytes move although only sizes are simulated, so that counters, flags and descriptors are
+/// real.
 const SIZED_BYTES_MAX: u64 = 64;
 
 /// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.

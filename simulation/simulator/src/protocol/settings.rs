@@ -7,8 +7,9 @@ use pelago_base::{Duration, Instant, Rank};
 
 use crate::protocol::faults::{FaultInjection, Partition};
 
-/// The largest chance, in thousandths, and the longest time that a text can name.
+/// Maximum probability that a description of faults may state.
 const CHANCE_MAX: f64 = 1.0;
+/// Maximum time in seconds that a description of faults may state.
 const SECONDS_MAX: f64 = 1e6;
 
 /// How the library's own protocol carries operations by datagrams.

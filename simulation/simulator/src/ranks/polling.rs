@@ -15,16 +15,18 @@ pub(crate) const CERTAIN: u32 = 100;
 /// Ticks without a call after which the rank is named: 3 s.
 const NAMED_TICKS: u32 = 750;
 
-/// States of a rank since its last call, and states of loops that have polled, that are remembered.
+/// Maximum number of remembered states of a rank since its last call.
 const STATES_MAX: usize = 64;
+/// Maximum number of remembered states of polling loops.
 const POLLED_MAX: usize = 256;
 
-/// The first stop of a stretch lasts so long at most, each further one twice as long, up to 2¹² times: about the time between two ticks, so that
-/// computing for long takes no more virtual time than CPU time.
+/// Maximum length of the first stop of a stretch. Each further stop may be twice as long, up to 2¹² times: about the time between two
+/// ticks, so that long computations take no more virtual time than CPU time.
 const STOP_MIN: Duration = Duration::from_microseconds(1);
+/// Maximum number of doublings of a stop.
 const DOUBLINGS_MAX: u32 = 12;
 
-/// Stops of a stretch that an event for the rank has ended, up to which every stop may be. Later ones come in turns with stops that last a part of
+/// Number of stops of a stretch that end with an event of the rank without a penalty. Later stops alternate with stops that last a part of
 /// the stretch, so that many events do not cost a tick each.
 const EVENTS_MAX: u32 = 32;
 const PART_OF_STRETCH: u64 = 8;

@@ -26,7 +26,8 @@ use crate::ranks::status::SimulationStatus;
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 const GUARD_INSTALL: i32 = 102;
 
-/// Guards that are mappings of their own: two of 65,530 that a process usually has for each, with as many left for the rest.
+/// Maximum number of guard pages that are separate mappings. Each takes two of the 65,530 mappings of a process; as many remain for other
+/// purposes.
 const MAPPED_GUARDS_MAX: u32 = 16_000;
 
 /// The least stack: a guard, and three pages.

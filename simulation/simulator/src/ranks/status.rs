@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize
 
 use pelago_base::{Instant, Rank};
 
-/// Simulations that run at the same time in one process and that handlers of signals know. Of more, faults are not attributed to a rank.
+/// Maximum number of concurrent simulations in one process that the signal handler knows. A fault in a further simulation is not attributed
+/// to a rank.
 const KNOWN_MAX: usize = 64;
 
 /// The thread of an entry that is free; the kernel numbers threads from 1.

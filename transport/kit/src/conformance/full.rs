@@ -10,10 +10,10 @@ use pelago_platform::{Operation, PostError};
 use super::Fixture;
 use super::world::{World, expect};
 
-/// Posts in a row after which a transport that still has room is left in peace.
+/// Maximum number of consecutive posts with which the test tries to fill a transport.
 const POSTS_MAX: usize = 4 * limits::COMPLETIONS_MAX;
 
-/// Refusals in a row after which a queue counts as full, though a layer may refuse for no reason.
+/// Number of consecutive refusals after which a queue counts as full. A layer may refuse single posts without a reason.
 const REFUSALS_MAX: u32 = 40;
 
 const HERE: Rank = Rank::new(0);

@@ -10,7 +10,7 @@ use pelago_platform::{Capabilities, Completion, Endpoint, Failure, Flags, Operat
 use super::Fixture;
 use crate::captured::ends;
 
-/// Turns, one rank's `progress` each, after which a test gives up.
+/// Maximum number of rounds of a test, one `progress` per rank and round.
 const TURNS_MAX: u32 = 200_000;
 
 /// Turns of every rank, after all has completed, in which nothing may complete again.

@@ -11,10 +11,11 @@ use pelago_platform::{
 
 use crate::captured::{Captured, Work, check_blocks, length};
 
-/// Operations that a [`Fault`] holds back at once: enough to mix up a burst, few enough to answer `Full` now and then.
+/// Maximum number of operations that a [`Fault`] delays at once: sufficient to reorder a burst, and small enough for occasional `Full`
+/// answers.
 const HELD_MAX: usize = 64;
 
-/// How long an operation is held back at most: longer than most operations take, so that others overtake it.
+/// Maximum delay of an operation: longer than most operations take, so that later ones overtake it.
 const DELAY_MAX: Duration = Duration::from_microseconds(10);
 
 /// What goes wrong, and how often.

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use pelago_sync::{Gate, Pass, Version};
 
-/// Attempts to read a table that changes meanwhile, before the reader gives up.
+/// Maximum number of attempts to read a table that changes concurrently.
 const LOOKS_MAX: usize = 1000;
 
-/// Links that lead to an entry: several times as many as in a tree of all entries that there may be.
+/// Maximum length of a path to an entry: several times the depth of a tree with the maximum number of entries.
 const LINKS_MAX: usize = 256;
 
 /// The place of memory of a device, which its owner alone reaches: no memory of a process lies there.

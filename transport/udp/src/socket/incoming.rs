@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::kernel::Arrivals;
 use crate::limits::{UDP_ERRORS_SKIPPED_MAX, UDP_INCOMING_MESSAGES_MAX, UDP_MESSAGE_BYTES_MAX};
 
-/// Calls in a row that find as many messages as were asked for, and after which as many are asked for as there is room for.
+/// Number of consecutive receive calls with a full result after which the number of requested messages grows to the size of the buffer.
 const STREAK_MAX: u32 = 2 * UDP_INCOMING_MESSAGES_MAX.ilog2();
 
 /// A message of more bytes is received by itself.

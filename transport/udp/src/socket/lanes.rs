@@ -16,7 +16,7 @@ const LANES: usize = 8;
 /// How much more often than to others that share its place has something to be sent to an address before it gets a socket.
 const WORTHWHILE: u32 = 1000;
 
-/// No count of the past is so large that a new favourite has to wait for long.
+/// Maximum value of a usage count, so that a new frequent destination replaces an old one within a bounded number of sends.
 const COUNT_MAX: u32 = 4 * WORTHWHILE;
 
 /// The favourites among addresses, each in a place that is determined by the address.

@@ -16,7 +16,7 @@ pub(super) enum Access {
     Write,
 }
 
-/// Pages that can be written after a fault of one of them, at most, if all were written before the last release.
+/// Maximum number of pages that become writable with one page fault. Only pages that were written before the last release do.
 const AHEAD_MAX: usize = 64;
 
 /// The pages of memory of a region.

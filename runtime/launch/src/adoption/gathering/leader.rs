@@ -12,7 +12,7 @@ use crate::adoption::gathering::message::{Hello, Secret, ToLeader, ToRank};
 use crate::adoption::gathering::socket::{Connection, Received, SocketName, hold, wait};
 use crate::adoption::monitor::process_identity::ProcessIdentity;
 
-/// Connections of processes that have not identified themselves, besides one for each rank: above that, the oldest is closed.
+/// Maximum number of connections of unidentified processes, in addition to one per rank. Above it, the oldest connection is closed.
 const STRANGERS_MAX: usize = 64;
 
 /// Descriptors of each rank in its leader: before and after it has identified itself, and its socket.

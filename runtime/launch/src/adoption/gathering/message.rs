@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::system::job_key;
 
-/// Bytes of a message.
+/// Maximum size of a message in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Bytes of a reason, so that it fits a message.
+/// Maximum size in bytes of a reason inside a message.
 const REASON_BYTES_MAX: usize = 900;
 
 /// Tells a rank of this version from anything else.

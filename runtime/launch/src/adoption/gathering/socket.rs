@@ -19,11 +19,12 @@ use crate::adoption::gathering::message::MESSAGE_BYTES_MAX;
 use crate::adoption::gathering::peer_credentials::PeerCredentials;
 use crate::adoption::launcher_store::pmi::timespec;
 
-/// Descriptors beside a message.
+/// Maximum number of descriptors that a message carries.
 const DESCRIPTORS_MAX: usize = 2;
 
-/// Between two looks for a leader that does not listen yet.
+/// Initial pause between two connection attempts to a leader that does not listen yet. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(500);
+/// Maximum pause between two such attempts.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(20);
 
 /// The name of a meeting place.

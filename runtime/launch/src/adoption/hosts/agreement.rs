@@ -31,7 +31,7 @@ const OFFER_KEY: &str = "pelago-offer-";
 const PORT_KEY: &str = "pelago-port-";
 const JOB_KEY: &str = "pelago-key";
 
-/// Addresses of a host that it offers at most: a value has room for about as many.
+/// Maximum number of addresses that a host offers: as many as a value of the store holds.
 const OFFERED_ADDRESSES_MAX: usize = 16;
 
 /// On what the leaders of all hosts have agreed.

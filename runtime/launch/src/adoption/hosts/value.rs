@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use crate::adoption::launcher_store::VALUE_BYTES;
 use crate::system::network::HostAddresses;
 
-/// Bytes of the name of a host, and of a reason, after escaping: a value has room for them.
+/// Maximum size in bytes of an escaped host name inside a value of the store.
 const NAME_BYTES_MAX: usize = 96;
+/// Maximum size in bytes of an escaped reason inside a value of the store.
 const REASON_BYTES_MAX: usize = 400;
 
 /// What the leader of a host tells the others before addresses are chosen.

@@ -11,7 +11,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::OsClock;
 use crate::adoption::launcher_store::{JobFacts, KEY_BYTES, KeyValue, Placement, StoreError, StoreEvent, VALUE_BYTES};
 
-/// Bytes of an answer: the longest value of the servers that we know has 4,096.
+/// Maximum size in bytes of an answer of the launcher. Known servers limit a value to 4,096 bytes.
 const ANSWER_BYTES_MAX: usize = 8192;
 
 /// Where servers say which ranks share a host.

@@ -20,7 +20,7 @@ use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError,
 /// A call of the library.
 type Call = Box<dyn FnOnce(&Library) + Send>;
 
-/// Calls that wait for the thread: a fence and what follows it.
+/// Maximum number of calls that wait for the thread: a fence and its successor.
 const CALLS_MAX: usize = 2;
 
 /// A connection to the launcher.

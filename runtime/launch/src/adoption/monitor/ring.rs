@@ -29,8 +29,9 @@ use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup}
 use crate::adoption::monitor::rank_monitor::{MonitorSignal, Participation};
 use crate::limits::{LEAVE, STOP_LOOKS, TERMINATE};
 
-/// The pause between two looks which of those that a rank watches over are stopped.
+/// Minimum pause between two checks for stopped ranks.
 const PAUSE_MIN: Duration = Duration::from_milliseconds(20);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1250);
 
 /// The monitor thread of one rank.

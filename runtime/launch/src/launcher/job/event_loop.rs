@@ -25,7 +25,7 @@ use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 use crate::launcher::system::poll_set::PollSet;
 use crate::{OsClock, names};
 
-/// The longest pause between two looks for what was killed.
+/// Maximum pause between two checks for killed processes.
 const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
 
 /// The resources with which the ranks of a host are started.

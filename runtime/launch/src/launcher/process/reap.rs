@@ -10,8 +10,9 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, waitpgid, waitpid};
 
 use crate::OsClock;
 
-/// Between two looks: what was killed is mostly gone at once.
+/// Initial pause between two checks for killed processes, most of which end at once.
 const PAUSE_MIN: Pause = Pause::from_micros(50);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Pause = Pause::from_millis(5);
 
 /// Whether no child of this process is left in a group; those that have ended are collected.

@@ -12,7 +12,7 @@ use crate::progress::task::Task;
 use crate::shared::Shared;
 use crate::{Error, Result};
 
-/// Pieces of one operation that are with the transport at once.
+/// Maximum number of pieces of one operation that the transport holds at once.
 const PIECES_IN_FLIGHT_MAX: u32 = 64;
 
 impl Engine {

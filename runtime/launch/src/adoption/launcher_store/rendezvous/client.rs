@@ -20,20 +20,22 @@ use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError,
 use crate::rank::environment::RendezvousPoint;
 use crate::system::job_key;
 
-/// Processes of a job that meets at one of them, which has a connection to each.
+/// Maximum number of processes of a job that meets at a rendezvous. The server has a connection to each.
 pub(crate) const PROCESSES_MAX: u32 = 4096;
 
 /// How much longer than the server a process waits, so that the server can say which processes are missing.
 const GRACE: Duration = Duration::from_milliseconds(2000);
 
-/// Between two looks whether the server listens.
+/// Initial pause between two checks whether the server listens.
 const PAUSE_MIN: Duration = Duration::from_milliseconds(2);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(100);
 
 /// How long one attempt to connect may take.
 const CONNECT_LIMIT: Duration = Duration::from_milliseconds(2000);
 
-/// How often a server that closes the connection is tried again: it does so when too many come that do not know the secret.
+/// Maximum number of connection attempts to a server that closes the connection, which happens if many processes without the secret
+/// connect.
 const INTRODUCTIONS_MAX: u32 = 3;
 
 /// The stack of the server's thread.

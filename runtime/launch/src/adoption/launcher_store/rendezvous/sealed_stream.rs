@@ -15,11 +15,12 @@ pub(super) const TAG_BYTES: usize = 16;
 /// What a server sends first: who it is, and a nonce.
 pub(super) const MAGIC: [u8; 16] = *b"pelago-meeting-1";
 
-/// Bytes of a frame to a client, and to a server: a list of hosts has less, and so has a key with its value.
+/// Maximum size in bytes of a frame to a client: larger than a list of all hosts.
 pub(super) const TO_CLIENT_BYTES_MAX: usize = 1 << 20;
+/// Maximum size in bytes of a frame to the server: larger than a key with its value.
 pub(super) const TO_SERVER_BYTES_MAX: usize = 1 << 12;
 
-/// Bytes that one call reads at most, so that one connection does not keep the others waiting.
+/// Maximum number of bytes that one call reads, so that connections are served in turns.
 const READ_BYTES_MAX: usize = 1 << 16;
 
 /// A rank as it introduces itself, and the nonces of both sides: what the tags and the key of a connection depend on.

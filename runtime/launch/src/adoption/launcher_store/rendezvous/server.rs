@@ -18,13 +18,13 @@ use crate::adoption::launcher_store::rendezvous::sealed_stream::{
 };
 use crate::system::job_key;
 
-/// Connections that have not proved that they know the secret, besides one for each process: above that, the oldest is closed.
+/// Maximum number of connections without a proof of the secret, in addition to one per process. Above it, the oldest connection is closed.
 const STRANGERS_MAX: usize = 64;
 
 /// How long a connection may take to prove that.
 const INTRODUCTION_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
-/// Bytes that wait for a process to take them: more than all answers that it can ask for without reading them.
+/// Maximum number of bytes that wait for a slow process: more than all answers that the process can request without reading them.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
 /// Values in the store: three for each host, at most.
