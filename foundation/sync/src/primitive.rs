@@ -130,9 +130,9 @@ pub(crate) use constructor;
 
 /// An array, each element of which the expression makes anew, wherever a [`constructor`] needs it.
 macro_rules! array {
-    ($element:expr) => {{
+    ($element:expr; $count:expr) => {{
         #[cfg(not(loom))]
-        let array = [const { $element }; _];
+        let array = [const { $element }; $count];
         #[cfg(loom)]
         let array = core::array::from_fn(|_| $element);
         array

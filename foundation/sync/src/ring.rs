@@ -49,7 +49,7 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
     constructor! {
         /// An empty queue.
         pub fn new() -> Self {
-            Self { tail: Line::new(), head: Line::new(), lock: Line::new(), slots: array!(Slot::new()) }
+            Self { tail: Line::new(), head: Line::new(), lock: Line::new(), slots: array!(Slot::new(); SLOTS) }
         }
     }
 
@@ -130,7 +130,7 @@ impl<const SLOTS: usize, const WORDS: usize> Default for Ring<SLOTS, WORDS> {
 impl<const WORDS: usize> Slot<WORDS> {
     constructor! {
         fn new() -> Self {
-            Self { turn: AtomicU64::new(0), message: array!(AtomicU64::new(0)) }
+            Self { turn: AtomicU64::new(0), message: array!(AtomicU64::new(0); WORDS) }
         }
     }
 

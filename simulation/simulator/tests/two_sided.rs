@@ -37,7 +37,7 @@ fn one_rank(world: &World, computing: Duration) -> Result<(u32, u32)> {
         loop {
             let waited = world.wait_until_within(Duration::from_milliseconds(10), nothing.local(), 0, |_| {
                 while let Some((from, bytes)) = world.take() {
-                    let number = u32::from_le_bytes(*bytes.as_array().expect("four bytes were sent"));
+                    let number = u32::from_le_bytes(bytes[..].try_into().expect("four bytes were sent"));
                     assert!(number >= next[from.index()] && number < MESSAGES, "once, and here in order");
                     next[from.index()] = number + 1;
                     taken += 1;

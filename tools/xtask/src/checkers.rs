@@ -46,6 +46,23 @@ pub(crate) fn features() -> Verdict {
     if passes { Verdict::Passed } else { Verdict::Failed }
 }
 
+/// That the oldest compiler which `rust-version` promises builds all crates with their tests.
+pub(crate) fn minimum_version() -> Verdict {
+    let version = env!("CARGO_PKG_RUST_VERSION");
+    let toolchain = || {
+        let mut command = Command::new("rustup");
+        command.args(["run", version]);
+        command
+    };
+    if said_by(toolchain().args(["cargo", "--version"])).is_none() {
+        return Verdict::Skipped(format!("it needs rustup toolchain install {version} --profile minimal"));
+    }
+    let mut check = toolchain();
+    check.args(["cargo", "check", "--locked", "--workspace", "--all-targets"]);
+    let passes = check.env("CARGO_TARGET_DIR", root().join("target/minimum")).status().is_ok_and(|status| status.success());
+    if passes { Verdict::Passed } else { Verdict::Failed }
+}
+
 /// Undefined behaviour, by an interpreter.
 pub(crate) fn miri() -> Verdict {
     let nightly = || {

@@ -57,6 +57,7 @@ const CHECKS: &[Check] = &[
         leaves: None,
     },
     Check { name: "features", how: How::Own(checkers::features), leaves: None },
+    Check { name: "minimum version of Rust", how: How::Own(checkers::minimum_version), leaves: Some("minimum") },
     Check {
         name: "documentation",
         how: How::Cargo(&["doc", "--workspace", "--no-deps", "--all-features"], &[("RUSTDOCFLAGS", "--deny warnings")]),

@@ -9,11 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -202,10 +204,10 @@ fn problems(choice: &Choice) -> Result<Vec<String>, String> {
     let place = root.join("target/mutants");
     fs::create_dir_all(&place).map_err(said(&place))?;
     let lock = File::create(place.join("lock")).map_err(said(&place))?;
-    match lock.try_lock() {
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err("another run of cargo xtask mutants is at work in this folder".into()),
-        Err(TryLockError::Error(error)) => return Err(said(&place)(error)),
+        Err(Errno::WOULDBLOCK) => return Err("another run of cargo xtask mutants is at work in this folder".into()),
+        Err(error) => return Err(said(&place)(error.into())),
     }
     let tree = place.join("tree");
     copy(&root, &tree)?;

@@ -228,11 +228,13 @@ impl LockMemory for RemoteWords<'_> {
             return self.noting(self.world.compare_swap(then, expected, new).and_then(|found| found.wait())).map(Some);
         }
         let both = || {
-            let changed = match change {
-                Change::Store(word) if let Some(last) = self.send_piggyback(rank, word)? => {
-                    self.world.after(&last).put(first, &[word])?
-                }
-                _ => changed()?,
+            let piggybacked = match change {
+                Change::Store(word) => self.send_piggyback(rank, word)?.map(|last| (last, word)),
+                Change::Raise(_) => None,
+            };
+            let changed = match piggybacked {
+                Some((last, word)) => self.world.after(&last).put(first, &[word])?,
+                None => changed()?,
             };
             Ok((changed, self.world.after(&changed).compare_swap(then, expected, new)?))
         };

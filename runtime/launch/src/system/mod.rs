@@ -14,3 +14,21 @@ pub(crate) mod network;
 pub(crate) mod process_stat;
 pub(crate) mod udp_ports;
 pub(crate) mod wait;
+
+/// The text as far as it fits into `limit` bytes.
+pub(crate) fn shortened(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        for (limit, cut) in [(0, ""), (1, "a"), (2, "a"), (3, "aµ"), (4, "aµ"), (5, "aµ")] {
+            assert_eq!(shortened("aµ", limit), cut, "{limit}");
+        }
+    }
+}

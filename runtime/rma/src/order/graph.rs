@@ -209,7 +209,8 @@ impl Order {
         if failure.is_some() {
             self.gathering.range_mut(concerned..).for_each(|gathering| gathering.doomed = gathering.doomed.or(failure));
         }
-        let Gathering { id, doomed, .. } = self.gathering.pop_front_if(|gathering| gathering.before == 0)?;
+        let is_first_released = self.gathering.front().is_some_and(|gathering| gathering.before == 0);
+        let Gathering { id, doomed, .. } = is_first_released.then(|| self.gathering.pop_front()).flatten()?;
         Some((id, doomed))
     }
 }

@@ -87,7 +87,7 @@ impl Events<'_> {
         let ends = format!(r#""args":{{"bytes":{bytes},"from":{from},"to":{to},"failed":{failed}}}"#);
         self.event(format_args!(r#""ph":"X","cat":"post","name":"{kind}",{at},"ts":{now},"dur":0,{ends}"#))?;
         let Some(effective_ps) = effective_ps else { return Ok(()) };
-        let load = format_args!(r#""args":{{"kind":"{kind}","bytes":{bytes}}}"#);
+        let load = format!(r#""args":{{"kind":"{kind}","bytes":{bytes}}}"#);
         self.event(format_args!(r#""ph":"s",{flow},{at},"ts":{now},{load}"#))?;
         let (now, at) = (Microseconds(effective_ps), self.at(to));
         self.event(format_args!(r#""ph":"X","cat":"effect","name":"{kind} effect",{at},"ts":{now},"dur":0,{ends}"#))?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::system::job_key;
+use crate::system::{job_key, shortened};
 
 /// Maximum size of a message in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
@@ -100,7 +100,7 @@ impl fmt::Display for ToRank {
         match self {
             Self::Gathered => f.write_str("gathered"),
             Self::Supplies => f.write_str("supplies"),
-            Self::Refused(why) => write!(f, "refused {}", &why[..why.floor_char_boundary(REASON_BYTES_MAX)]),
+            Self::Refused(why) => write!(f, "refused {}", shortened(why, REASON_BYTES_MAX)),
         }
     }
 }

@@ -547,7 +547,8 @@ unsafe extern "C" fn read_queue(queue: *mut FidCq, into: *mut c_void, count: usi
     }
     let mut written = 0;
     while written < count
-        && let Some(next) = done.pop_front_if(|done| done.result.is_ok())
+        && done.front().is_some_and(|done| done.result.is_ok())
+        && let Some(next) = done.pop_front()
     {
         let entry = FiCqDataEntry {
             op_context: next.context as *mut c_void,
@@ -569,7 +570,8 @@ unsafe extern "C" fn read_error(queue: *mut FidCq, into: *mut FiCqErrEntry, _fla
     // SAFETY: I1.
     let Queue { world, number, .. } = unsafe { &*queue.cast::<Queue>() };
     let mut inside = lock(world);
-    let Some(next) = inside.queues.get_mut(number).expect("open").pop_front_if(|done| done.result.is_err()) else {
+    let done = inside.queues.get_mut(number).expect("open");
+    let Some(next) = done.front().is_some_and(|done| done.result.is_err()).then(|| done.pop_front()).flatten() else {
         return -(libc::EAGAIN as isize);
     };
     // SAFETY: I2.

@@ -23,8 +23,8 @@ use crate::launcher::limits::{ADDRESSES_MAX, REASON_BYTES_MAX};
 use crate::launcher::system::call_error::NamedCall;
 use crate::launcher::system::{descriptor_limit, program, sockets, system_calls};
 use crate::launcher::{LaunchError, LocalJob};
-use crate::system::job_key;
 use crate::system::network::HostAddresses;
+use crate::system::{job_key, shortened};
 
 /// Runs the node daemon of a host. Commands of the launcher of the job arrive on standard input; events and output go to standard output.
 ///
@@ -105,9 +105,8 @@ impl PreparedHost {
 
 /// Says why this host cannot take part.
 fn refuse(mut daemon: NodeDaemon, clock: OsClock, error: &LaunchError) -> Result<(), LaunchError> {
-    let mut why = error.to_string();
-    why.truncate(why.floor_char_boundary(REASON_BYTES_MAX));
-    daemon.send(&FromHost::Refused(why));
+    let why = error.to_string();
+    daemon.send(&FromHost::Refused(shortened(&why, REASON_BYTES_MAX).to_owned()));
     finish(daemon, clock)
 }
 
