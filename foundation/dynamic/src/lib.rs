@@ -54,7 +54,11 @@ impl DynamicLibrary {
         let handle = self.0.as_ptr();
         let symbol = match version {
             // SAFETY: D1, D2.
+            #[cfg(target_env = "gnu")]
             Some(version) => unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) },
+            // The newest version may have another type (D3).
+            #[cfg(not(target_env = "gnu"))]
+            Some(_) => return Err(format!("{}: only the GNU C library finds versions of a symbol", name.to_string_lossy())),
             // SAFETY: D1, D2.
             None => unsafe { libc::dlsym(handle, name.as_ptr()) },
         };

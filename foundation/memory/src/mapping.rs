@@ -12,6 +12,9 @@ use crate::{CellSlice, Cells, Pod};
 /// From here on, giving pages back is worth a system call.
 const RELEASE_BYTES_MIN: usize = 64 * 1024;
 
+/// The advice of Linux 6.1 to make a large page at once; musl's headers lack the name.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Bytes of a large page: what a core translates at once instead of 512 pages.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
@@ -36,7 +39,7 @@ impl<T: Pod> CellSlice<'_, T> {
             let first = cells.part((skew + page * LARGE_PAGE_BYTES) as u64, 1).expect("inside");
             first.read(&mut [0]);
             // SAFETY: M1: a whole page of memory that is mapped for as long as the cells are borrowed; the advice keeps what it holds.
-            unsafe { libc::madvise(start.add(skew + page * LARGE_PAGE_BYTES).cast(), LARGE_PAGE_BYTES, libc::MADV_COLLAPSE) == 0 }
+            unsafe { libc::madvise(start.add(skew + page * LARGE_PAGE_BYTES).cast(), LARGE_PAGE_BYTES, MADV_COLLAPSE) == 0 }
         });
         held.count() * LARGE_PAGE_BYTES
     }

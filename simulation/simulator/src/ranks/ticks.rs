@@ -154,14 +154,10 @@ impl Hash {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-const IS_SUPPORTED: bool = true;
-#[cfg(target_arch = "aarch64")]
-const IS_SUPPORTED: bool = true;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const IS_SUPPORTED: bool = false;
+/// Where the C library declares the registers in the frame of a signal.
+const IS_SUPPORTED: bool = cfg!(any(all(target_arch = "x86_64", target_env = "gnu"), target_arch = "aarch64"));
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 impl Machine {
     fn of(context: &ucontext_t) -> Option<Self> {
         let registers = &context.uc_mcontext.gregs;
@@ -188,7 +184,7 @@ impl Machine {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(not(any(all(target_arch = "x86_64", target_env = "gnu"), target_arch = "aarch64")))]
 impl Machine {
     fn of(_context: &ucontext_t) -> Option<Self> {
         None

@@ -96,8 +96,10 @@ fn close_all_but(kept: RawFd, open: &[RawFd]) {
     let (before, after) = (kept as libc::c_uint, kept as libc::c_uint + 1);
     // SAFETY: G1; the guard uses nothing but `kept` afterwards.
     unsafe {
-        let refused = before > 0 && libc::close_range(0, before - 1, 0) != 0;
-        if libc::close_range(after, libc::c_uint::MAX, 0) != 0 || refused {
+        // Not every C library has the function.
+        let close_range = |first: libc::c_uint, last: libc::c_uint| libc::syscall(libc::SYS_close_range, first, last, 0) == 0;
+        let refused = before > 0 && !close_range(0, before - 1);
+        if !close_range(after, libc::c_uint::MAX) || refused {
             for &descriptor in open.iter().filter(|&&descriptor| descriptor != kept) {
                 libc::close(descriptor);
             }
