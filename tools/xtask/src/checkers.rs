@@ -128,7 +128,7 @@ fn host() -> Option<String> {
     said_by(Command::new("rustc").arg("-vV"))?.lines().find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
 }
 
-fn said_by(command: &mut Command) -> Option<String> {
+pub(crate) fn said_by(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
 }

@@ -1,10 +1,12 @@
 //! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; `cargo xtask sweep`, `cargo xtask mutants` and
-//! `cargo xtask kills`, which take longer; and `cargo xtask publish --dry-run`, which packages the published crates.
+//! `cargo xtask kills`, which take longer; `cargo xtask publish --dry-run`, which packages the published crates; and `cargo xtask release`, which
+//! builds tarballs and a Debian package.
 #![forbid(unsafe_code)]
 
 mod checkers;
 mod mutants;
 mod publish;
+mod release;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
@@ -102,6 +104,9 @@ fn main() -> ExitCode {
     if chosen == "publish" {
         return publish::run(std::env::args().skip(2));
     }
+    if chosen == "release" {
+        return release::run(std::env::args().skip(2));
+    }
     if chosen == mutants::UNTIL_FAILURE {
         let passed = mutants::until_failure(std::env::args_os().skip(2)).unwrap_or_else(|error| {
             eprintln!("{error}");
@@ -123,8 +128,8 @@ fn main() -> ExitCode {
     if checks.is_empty() {
         eprintln!(
             "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask mutants tests the tests; cargo xtask kills kills ranks and \
-             launchers two hundred times; cargo xtask publish --dry-run packages all crates; cargo xtask ci runs everything; cargo xtask \
-             NAME one of:"
+             launchers two hundred times; cargo xtask publish --dry-run packages all crates; cargo xtask release builds tarballs and a Debian package; cargo \
+             xtask ci runs everything; cargo xtask NAME one of:"
         );
         CHECKS.iter().for_each(|check| eprintln!("    {:?}", check.name));
         return ExitCode::from(2);
