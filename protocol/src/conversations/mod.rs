@@ -28,10 +28,10 @@ use pelago_base::{Blocks, Counters, Duration, Failure, GlobalAddress, Instant, R
 use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, PeerIndex, Request};
 use crate::memory::Memory;
 use crate::peer::receiver::Owed;
-use crate::peer::round_trip::{Lateness, PROBE_WAIT_MIN, RoundTrip, Worth, scattered};
+use crate::peer::round_trip::{Lateness, RoundTrip, Worth, scattered};
 use crate::peer::sender::DATAGRAM_CHARGE;
 use crate::peer::waiting::{Spare, Transfer};
-use crate::peer::{Peer, Standing, question_pause};
+use crate::peer::{Peer, Standing};
 use crate::wire::seal::Seal;
 use crate::wire::{self, Frame};
 use operations::{Operations, Origin, PendingOperation, Put, Source};
@@ -87,8 +87,6 @@ pub struct Conversations<M: Memory> {
     worth: Worth,
     /// The round trips of all peers.
     typical: RoundTrip,
-    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
-    soonest: Duration,
     pub(crate) spare: Spare,
     /// Bytes of frames that are kept.
     pub(crate) kept_bytes: usize,
@@ -133,7 +131,6 @@ impl<M: Memory> Conversations<M> {
             lateness: Lateness::default(),
             worth: Worth::default(),
             typical: RoundTrip::default(),
-            soonest: PROBE_WAIT_MIN.min(question_pause(config.failure_limit)),
             spare: Spare::default(),
             kept_bytes: 0,
             sharing: Sharing::default(),

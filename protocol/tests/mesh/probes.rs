@@ -65,8 +65,8 @@ fn a_lost_request_and_a_lost_answer_are_repeated_long_before_the_peer_counts_as_
 
 #[test]
 fn a_loop_of_operations_keeps_its_rate_as_far_as_losses_allow() {
-    // Per operation, in microseconds: the probe after a loss comes after 100 of them, the next ones after 200, 400 and so on.
-    for (lost, microseconds) in [(1_000, 6), (10_000, 8), (100_000, 60), (300_000, 600)] {
+    // Per operation, in microseconds, of four without loss: the probe after a loss comes after 25 of them, every third one after twice as many.
+    for (lost, microseconds) in [(1_000, 5), (10_000, 6), (100_000, 14), (300_000, 160)] {
         let mut network = acquainted(Weather { lost, ..Weather::FAIR });
         let (taken, silent) = takes(&mut network, 4_000);
         assert!(
