@@ -246,8 +246,26 @@ impl<M: Memory> Conversations<M> {
         Ok(())
     }
 
+    /// As [`submit`](Self::submit) of a [`Write`](Request::Write) that waits for company, in a datagram that waits already while another is on its
+    /// way: nothing is to be sent for it now, and nobody needs to know the time. Returns whether it did; if not, nothing has changed.
+    #[inline]
+    pub fn join(&mut self, to: PeerIndex, at: GlobalAddress, bytes: &[u8], token: u64) -> bool {
+        if bytes.len() > INJECT_SIZE || self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+            return false;
+        }
+        let peer = &mut self.peers[to.0 as usize];
+        let (datagram_bytes, frame) = (peer.datagram_bytes(), Frame::Write { to: at, bytes });
+        let Some(active) = &mut peer.active else { return false };
+        if !active.queued || !active.sender.may_join(&frame, datagram_bytes) {
+            return false;
+        }
+        self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
+        self.under_way += 1;
+        true
+    }
+
     /// As `submit` of a [`Write`](Request::Write) of any length. What can be sent at once is best sent
-    /// [from the caller's bytes](Self::poll_transmit_injected), before they are [captured](Self::capture): so they are copied while they
+    /// [from the caller's bytes](Self::poll_transmit_gathered), before they are [captured](Self::capture): so they are copied while they
     /// are on their way.
     ///
     /// # Errors
@@ -322,6 +340,12 @@ impl<M: Memory> Conversations<M> {
         let completion = self.completions.pop_front()?;
         self.under_way -= 1;
         Some(completion)
+    }
+
+    /// All operations that have ended. What the caller does not take of them is dropped with the iterator.
+    pub fn poll_completions(&mut self) -> impl Iterator<Item = Completion<M::Local>> {
+        self.under_way -= self.completions.len();
+        self.completions.drain(..)
     }
 
     /// How many operations have ended whose end has not been fetched.
