@@ -16,8 +16,16 @@ pub(crate) const PROBE_WAIT_MIN: Duration = Duration::from_microseconds(100);
 /// The same while most probes turn out to have been needed: datagrams are lost there more often than they are late.
 const PROBE_WAIT_LOSSY: Duration = Duration::from_microseconds(25);
 
+/// How long an acknowledgement that may be kept back is waited for, in general, and while most probes are needed: there an answer that is lost is
+/// more likely than a peer that has nothing to say.
+const KEPT_BACK: Duration = Duration::from_picoseconds(2 * ACKNOWLEDGE_WITHIN.as_picoseconds());
+const KEPT_BACK_LOSSY: Duration = Duration::from_microseconds(150);
+
 /// Probes in a row: of those that a network of which three datagrams in ten are lost does not answer, one in fifty.
 const PROBES_MAX: u32 = 6;
+
+/// Who asks again has waited for so long, of which this is a half: an answer that left earlier did not cross the question.
+pub(crate) const CROSSING_MAX: Duration = Duration::from_picoseconds(PROBE_WAIT_LOSSY.as_picoseconds() / 2);
 
 /// The same while most of them are needed: in all they take as long.
 const PROBES_LOSSY_MAX: u32 = 10;
@@ -163,6 +171,11 @@ impl Worth {
 
     fn is_lossy(self) -> bool {
         self.needed > 0
+    }
+
+    /// How much longer an acknowledgement is waited for that the peer may keep back.
+    pub(crate) fn kept_back(self) -> Duration {
+        if self.is_lossy() { KEPT_BACK_LOSSY } else { KEPT_BACK }
     }
 
     /// How soon the first probe may come.
