@@ -38,6 +38,9 @@ pub struct Capabilities {
     /// Whether each operation that writes to a rank's memory wakes that rank (T10). Where `false`, rma posts such operations with
     /// [`Flags::notify`](crate::Flags::notify).
     pub wakes_target: bool,
+    /// Whether [`Transport::post`](crate::Transport::post) may be given any earlier moment, as the transport reads a clock itself where it needs the
+    /// present. Read by rma, which then spares a look at the clock for each post, if this holds for all rails.
+    pub keeps_time: bool,
     /// What protects the network's traffic. Shown.
     pub protection: Protection,
     /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](crate::Operation::Sized), to spare their poster and
@@ -61,6 +64,7 @@ impl Capabilities {
             keys: KeyMode::None,
             device_memory: DeviceAccess::Staged,
             wakes_target: true,
+            keeps_time: false,
             protection: Protection::None,
             data_bytes_max: u64::MAX,
         }

@@ -122,7 +122,7 @@ pub struct Completion<L> {
 }
 
 /// A write whose bytes are not captured yet: to be [captured](crate::Conversations::capture) before anything else happens but
-/// [sending it](crate::Conversations::poll_transmit_injected) and taking in what has come.
+/// [sending it](crate::Conversations::poll_transmit_gathered) and taking in what has come.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the bytes are captured last"]
 pub struct Injection<'a> {

@@ -91,7 +91,6 @@ fn an_operation_is_entered_once() {
         lateness: _,
         worth: _,
         typical: _,
-        soonest: _,
         spare: _,
         kept_bytes: _,
         sharing: _,

@@ -28,10 +28,10 @@ use pelago_base::{Blocks, Counters, Duration, Failure, GlobalAddress, Instant, R
 use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, PeerIndex, Request};
 use crate::memory::Memory;
 use crate::peer::receiver::Owed;
-use crate::peer::round_trip::{Lateness, PROBE_WAIT_MIN, RoundTrip, Worth, scattered};
+use crate::peer::round_trip::{Lateness, RoundTrip, Worth, scattered};
 use crate::peer::sender::DATAGRAM_CHARGE;
 use crate::peer::waiting::{Spare, Transfer};
-use crate::peer::{Peer, Standing, question_pause};
+use crate::peer::{Peer, Standing};
 use crate::wire::seal::Seal;
 use crate::wire::{self, Frame};
 use operations::{Operations, Origin, PendingOperation, Put, Source};
@@ -87,8 +87,6 @@ pub struct Conversations<M: Memory> {
     worth: Worth,
     /// The round trips of all peers.
     typical: RoundTrip,
-    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
-    soonest: Duration,
     pub(crate) spare: Spare,
     /// Bytes of frames that are kept.
     pub(crate) kept_bytes: usize,
@@ -133,7 +131,6 @@ impl<M: Memory> Conversations<M> {
             lateness: Lateness::default(),
             worth: Worth::default(),
             typical: RoundTrip::default(),
-            soonest: PROBE_WAIT_MIN.min(question_pause(config.failure_limit)),
             spare: Spare::default(),
             kept_bytes: 0,
             sharing: Sharing::default(),
@@ -249,8 +246,26 @@ impl<M: Memory> Conversations<M> {
         Ok(())
     }
 
+    /// As [`submit`](Self::submit) of a [`Write`](Request::Write) that waits for company, in a datagram that waits already while another is on its
+    /// way: nothing is to be sent for it now, and nobody needs to know the time. Returns whether it did; if not, nothing has changed.
+    #[inline]
+    pub fn join(&mut self, to: PeerIndex, at: GlobalAddress, bytes: &[u8], token: u64) -> bool {
+        if bytes.len() > INJECT_SIZE || self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
+            return false;
+        }
+        let peer = &mut self.peers[to.0 as usize];
+        let (datagram_bytes, frame) = (peer.datagram_bytes(), Frame::Write { to: at, bytes });
+        let Some(active) = &mut peer.active else { return false };
+        if !active.queued || !active.sender.may_join(&frame, datagram_bytes) {
+            return false;
+        }
+        self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
+        self.under_way += 1;
+        true
+    }
+
     /// As `submit` of a [`Write`](Request::Write) of any length. What can be sent at once is best sent
-    /// [from the caller's bytes](Self::poll_transmit_injected), before they are [captured](Self::capture): so they are copied while they
+    /// [from the caller's bytes](Self::poll_transmit_gathered), before they are [captured](Self::capture): so they are copied while they
     /// are on their way.
     ///
     /// # Errors
@@ -325,6 +340,12 @@ impl<M: Memory> Conversations<M> {
         let completion = self.completions.pop_front()?;
         self.under_way -= 1;
         Some(completion)
+    }
+
+    /// All operations that have ended. What the caller does not take of them is dropped with the iterator.
+    pub fn poll_completions(&mut self) -> impl Iterator<Item = Completion<M::Local>> {
+        self.under_way -= self.completions.len();
+        self.completions.drain(..)
     }
 
     /// How many operations have ended whose end has not been fetched.

@@ -6,7 +6,7 @@ use super::{Conversations, NEVER};
 use crate::api::{Event, Liveness};
 use crate::memory::Memory;
 use crate::peer::round_trip::{Patience, scattered};
-use crate::peer::{Standing, unreachable_at};
+use crate::peer::{Standing, question_pause, unreachable_at};
 
 /// Between two looks at all peers, for each of them: to look at one takes a tenth of that.
 const LOOK_PAUSE: Duration = Duration::from_nanoseconds(500);
@@ -62,9 +62,14 @@ impl<M: Memory> Conversations<M> {
     /// Something happened to a peer, which may want to be looked at sooner. What happened to it before has been noted.
     pub(crate) fn note_deadline(&mut self, now: Instant, index: u32) {
         let is_paced = || self.peers[index as usize].active.as_ref().is_some_and(|active| active.sender.has_new());
-        if self.due > now + self.soonest || is_paced() {
+        if self.due > now + self.soonest() || is_paced() {
             self.look_at(self.deadline(now, index));
         }
+    }
+
+    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
+    fn soonest(&self) -> Duration {
+        self.worth.probe_wait_min().min(question_pause(self.config.failure_limit))
     }
 
     /// All peers are to be looked at when the time of one has come; not so often that looking takes more than a part of the time.

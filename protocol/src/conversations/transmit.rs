@@ -86,20 +86,8 @@ impl<M: Memory> Conversations<M> {
         self.transmit(now, to.0, Sources::of(memory), buffer, false)
     }
 
-    /// The same to the peer of an injection that is not captured, whose bytes are those of the caller.
-    pub fn poll_transmit_injected(
-        &mut self,
-        now: Instant,
-        injection: &Injection<'_>,
-        memory: &M,
-        buffer: &mut [u8],
-    ) -> Option<Transmit> {
-        let sources = Sources { memory, injected: Some(injection.bytes), gathers: false };
-        self.transmit(now, injection.peer.0, sources, buffer, false)
-    }
-
-    /// The same, but bytes of the injection that belong to a datagram may be left where they are: see [`Transmit::gap`]. In jobs that encrypt,
-    /// none are.
+    /// The same to the peer of an injection that is not captured, whose bytes are those of the caller. Bytes that belong to a datagram may be left
+    /// where they are: see [`Transmit::gap`]. In jobs that encrypt, none are.
     pub fn poll_transmit_gathered(
         &mut self,
         now: Instant,
@@ -107,7 +95,7 @@ impl<M: Memory> Conversations<M> {
         memory: &M,
         buffer: &mut [u8],
     ) -> Option<Transmit> {
-        let sources = Sources { memory, injected: Some(injection.bytes), gathers: true };
+        let sources = Sources { memory, injected: Some(injection.bytes) };
         self.transmit(now, injection.peer.0, sources, buffer, false)
     }
 
@@ -291,7 +279,7 @@ impl<M: Memory> Conversations<M> {
                 head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
                 let body = &mut body[..bytes];
                 match &put.from {
-                    Source::Injected if sources.gathers && bytes >= GAP_WORTHWHILE && self.seal.takes_parts(bytes) => {
+                    Source::Injected if bytes >= GAP_WORTHWHILE && self.seal.takes_parts(bytes) => {
                         return Ok(Body { written: PIECE_BYTES, left_out: Some((offset as usize, bytes)) });
                     }
                     Source::Local(local) => sources.memory.read_local(local, offset, body),
@@ -490,13 +478,11 @@ fn write_blocks<M: Memory>(
 struct Sources<'a, M> {
     memory: &'a M,
     injected: Option<&'a [u8]>,
-    /// Whether the bytes of the caller may be left where they are.
-    gathers: bool,
 }
 
 impl<'a, M> Sources<'a, M> {
     fn of(memory: &'a M) -> Self {
-        Self { memory, injected: None, gathers: false }
+        Self { memory, injected: None }
     }
 }
 

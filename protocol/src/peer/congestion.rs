@@ -1,7 +1,7 @@
 //! How many bytes may be on their way to a peer, and how fast they may follow each other.
 //!
-//! A window that grows while all goes well and shrinks by three tenths when something is lost (slow start and congestion avoidance of
-//! RFC 5681, with the factor of RFC 9438), never beyond the receive window that the receiver grants: what its socket holds, divided by those who
+//! A window that grows while all goes well and shrinks by three tenths when more is lost than chance explains (slow start and congestion avoidance
+//! of RFC 5681, with the factor of RFC 9438; the tolerance of decision 29), never beyond the receive window that the receiver grants: what its socket holds, divided by those who
 //! send to it. So many senders that begin at once find their share within a round trip.
 
 use pelago_base::{Duration, Instant};
@@ -14,6 +14,17 @@ const WINDOW_MAX: u64 = 16 << 20;
 
 /// Datagrams that may be on their way whatever is lost.
 const DATAGRAMS_MIN: u64 = 2;
+
+/// Datagrams that arrive for each one whose loss is taken for chance: two in a hundred may be lost and the window stays as it is.
+const ARRIVALS_PER_LOSS: u32 = 50;
+
+/// Losses in a row that are taken for chance, and those of a peer that nothing has arrived at yet. A queue that overflows loses more.
+const TOLERATED_MAX: u32 = 8;
+const TOLERATED_AT_FIRST: u32 = 4;
+
+/// In a round trip a window that has shrunk grows by a datagram, or by this part of itself if that is more (Kelly, Scalable TCP, 2003): a large one that
+/// has shrunk by three tenths is as large again after six.
+const GROWTH_PART: u64 = 16;
 
 /// How far ahead of its pace a sender may be, besides a quarter of a round trip: what a timer cannot tell apart.
 const AHEAD: Duration = Duration::from_microseconds(50);
@@ -32,6 +43,8 @@ pub(crate) struct Congestion {
     threshold: u64,
     /// Losses among transmissions before this one have been answered.
     recovery: u64,
+    /// Arrivals that no loss has used up yet.
+    tolerance: u32,
     /// When the next byte is due at an even pace.
     next: Instant,
 }
@@ -40,7 +53,13 @@ impl Congestion {
     /// The window of a peer that has granted `receive_window`, or may grant so much.
     pub(crate) fn new(receive_window: u64, datagram_bytes: u64) -> Self {
         let window = WINDOW_INITIAL.min(receive_window).max(DATAGRAMS_MIN * datagram_bytes);
-        Self { window, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO }
+        Self {
+            window,
+            threshold: WINDOW_MAX,
+            recovery: 0,
+            tolerance: TOLERATED_AT_FIRST * ARRIVALS_PER_LOSS,
+            next: Instant::ZERO,
+        }
     }
 
     /// Whether more may be sent now.
@@ -68,17 +87,24 @@ impl Congestion {
 
     /// `bytes` bytes that were sent by transmission `transmission` have arrived.
     pub(crate) fn handle_arrived(&mut self, bytes: u64, transmission: u64, in_flight: u64, datagram_bytes: u64) {
+        self.tolerance = (self.tolerance + 1).min(TOLERATED_MAX * ARRIVALS_PER_LOSS);
         // What does not fill the window says nothing about it.
         if transmission < self.recovery || 2 * (in_flight + bytes) < self.window {
             return;
         }
-        let growth = if self.window < self.threshold { bytes } else { datagram_bytes * bytes / self.window };
+        let growth =
+            if self.window < self.threshold { bytes } else { (datagram_bytes * bytes / self.window).max(bytes / GROWTH_PART) };
         self.window = (self.window + growth).min(WINDOW_MAX);
     }
 
     /// Transmission `transmission` is lost; `sent` have been made.
     pub(crate) fn handle_loss(&mut self, transmission: u64, sent: u64, datagram_bytes: u64) {
-        if transmission >= self.recovery {
+        if transmission < self.recovery {
+            return;
+        }
+        if let Some(left) = self.tolerance.checked_sub(ARRIVALS_PER_LOSS) {
+            self.tolerance = left;
+        } else {
             self.recovery = sent;
             self.window = (self.window / 10 * 7).max(DATAGRAMS_MIN * datagram_bytes);
             self.threshold = self.window;
@@ -100,7 +126,13 @@ mod tests {
     const DATAGRAM: u64 = 1200;
 
     /// What nothing has happened to.
-    const FRESH: Congestion = Congestion { window: WINDOW_INITIAL, threshold: WINDOW_MAX, recovery: 0, next: Instant::ZERO };
+    const FRESH: Congestion =
+        Congestion { window: WINDOW_INITIAL, threshold: WINDOW_MAX, recovery: 0, tolerance: 0, next: Instant::ZERO };
+
+    /// As `new`, of a peer of which no loss is taken for chance.
+    fn intolerant() -> Congestion {
+        Congestion { tolerance: 0, ..Congestion::new(u64::MAX, DATAGRAM) }
+    }
 
     #[test]
     fn the_window_doubles_each_round_trip_until_something_is_lost() {
@@ -113,29 +145,67 @@ mod tests {
         }
         assert!(congestion.window >= 2 * before);
         let before = congestion.window;
+        congestion.tolerance = 0;
         congestion.handle_loss(10, 20, DATAGRAM);
         assert_eq!(congestion.window, before / 10 * 7);
         congestion.handle_loss(19, 25, DATAGRAM);
         assert_eq!(congestion.window, before / 10 * 7, "one answer to the losses of one round trip");
         let before = congestion.window;
         congestion.handle_arrived(before, 20, before, DATAGRAM);
-        assert!((1..=DATAGRAM).contains(&(congestion.window - before)), "then one datagram a round trip");
+        assert_eq!(congestion.window - before, before / GROWTH_PART, "then a part of itself in a round trip");
         let (before, mut arrived) = (congestion.window, 0);
         while arrived < before {
             congestion.handle_arrived(DATAGRAM, 20, before, DATAGRAM);
             arrived += DATAGRAM;
         }
-        assert!((DATAGRAM / 2..2 * DATAGRAM).contains(&(congestion.window - before)), "also if it comes little by little");
+        let growth = congestion.window - before;
+        assert!(
+            (before / GROWTH_PART * 7 / 8..=before / GROWTH_PART * 5 / 4).contains(&growth),
+            "also if it comes little by little"
+        );
+        (congestion.window, congestion.threshold) = (4 * DATAGRAM, DATAGRAM);
+        congestion.handle_arrived(4 * DATAGRAM, 20, 4 * DATAGRAM, DATAGRAM);
+        assert_eq!(congestion.window, 5 * DATAGRAM, "a datagram at least");
     }
 
     #[test]
     fn whatever_is_lost_two_datagrams_may_go() {
-        let mut congestion = Congestion::new(u64::MAX, DATAGRAM);
+        let mut congestion = intolerant();
         (0..1000).for_each(|number| congestion.handle_loss(number, number + 1, DATAGRAM));
         assert_eq!(congestion.window, DATAGRAMS_MIN * DATAGRAM);
         congestion.handle_silence(2000, DATAGRAM);
         assert!(congestion.allows(DATAGRAM, u64::MAX) && !congestion.allows(2 * DATAGRAM, u64::MAX));
         assert!(!congestion.allows(DATAGRAM, DATAGRAM), "the receive window counts too");
+    }
+
+    #[test]
+    fn losses_by_chance_change_no_window() {
+        // One of so many is lost, evenly: whether the window has shrunk after ten thousand.
+        for (one_of, shrinks) in [(1_000, false), (100, false), (51, false), (45, true), (10, true)] {
+            let mut congestion = Congestion { window: WINDOW_MAX, ..Congestion::new(u64::MAX, DATAGRAM) };
+            for number in 0..10_000 {
+                if number % one_of == one_of - 1 {
+                    congestion.handle_loss(number, number + 1, DATAGRAM);
+                } else {
+                    congestion.handle_arrived(DATAGRAM, number, congestion.window, DATAGRAM);
+                }
+            }
+            assert_eq!(congestion.window < WINDOW_MAX, shrinks, "one of {one_of}");
+        }
+    }
+
+    #[test]
+    fn losses_in_a_row_are_no_chance() {
+        let mut congestion = FRESH;
+        (0..10_000).for_each(|number| congestion.handle_arrived(DATAGRAM, number, 0, DATAGRAM));
+        let before = congestion.window;
+        (0..TOLERATED_MAX.into()).for_each(|number| congestion.handle_loss(number, 20_000, DATAGRAM));
+        assert_eq!(congestion.window, before, "so many are");
+        congestion.handle_loss(10_000, 20_000, DATAGRAM);
+        assert_eq!(congestion.window, before / 10 * 7);
+        let mut fresh = Congestion::new(u64::MAX, DATAGRAM);
+        (0..=TOLERATED_AT_FIRST.into()).for_each(|number| fresh.handle_loss(number, 10, DATAGRAM));
+        assert!(fresh.window < WINDOW_INITIAL, "of a peer that nothing is known of, fewer");
     }
 
     #[test]

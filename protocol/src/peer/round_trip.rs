@@ -13,8 +13,22 @@ const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 /// The shortest wait for a probe, which asks before the wait is over (RFC 9002, section 6.2): what timers and other threads delay.
 pub(crate) const PROBE_WAIT_MIN: Duration = Duration::from_microseconds(100);
 
+/// The same while most probes turn out to have been needed: datagrams are lost there more often than they are late.
+const PROBE_WAIT_LOSSY: Duration = Duration::from_microseconds(25);
+
+/// How long an acknowledgement that may be kept back is waited for, in general, and while most probes are needed: there an answer that is lost is
+/// more likely than a peer that has nothing to say.
+const KEPT_BACK: Duration = Duration::from_picoseconds(2 * ACKNOWLEDGE_WITHIN.as_picoseconds());
+const KEPT_BACK_LOSSY: Duration = Duration::from_microseconds(150);
+
 /// Probes in a row: of those that a network of which three datagrams in ten are lost does not answer, one in fifty.
 const PROBES_MAX: u32 = 6;
+
+/// Who asks again has waited for so long, of which this is a half: an answer that left earlier did not cross the question.
+pub(crate) const CROSSING_MAX: Duration = Duration::from_picoseconds(PROBE_WAIT_LOSSY.as_picoseconds() / 2);
+
+/// The same while most of them are needed: in all they take as long.
+const PROBES_LOSSY_MAX: u32 = 10;
 
 /// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
 /// longer than the one before, so that a peer is asked some forty times within the default failure limit: not even a network that loses four
@@ -81,11 +95,13 @@ impl RoundTrip {
     /// How long to wait for an answer that the peer keeps back for `kept_back` at most before it is asked once more, after `probes` such
     /// questions; `None` while nothing is known of it, and where questions have not been worth their cost.
     pub(crate) fn probe_wait(&self, probes: u32, kept_back: Duration, patience: Patience) -> Option<Duration> {
-        if self.smoothed == 0 || probes >= PROBES_MAX || !patience.worth.allows_probes() {
+        let is_lossy = patience.worth.is_lossy();
+        let (least, most) = if is_lossy { (PROBE_WAIT_LOSSY, PROBES_LOSSY_MAX) } else { (PROBE_WAIT_MIN, PROBES_MAX) };
+        if self.smoothed == 0 || probes >= most || !patience.worth.allows_probes() {
             return None;
         }
         let usual = self.smoothed() + self.smoothed().max(self.deviation());
-        let once = usual.max(PROBE_WAIT_MIN).max(patience.late + patience.late) + kept_back;
+        let once = usual.max(least).max(patience.late + patience.late) + kept_back;
         Some(Duration::from_picoseconds(once.as_picoseconds() << (probes / 2)))
     }
 
@@ -98,7 +114,11 @@ impl RoundTrip {
 /// Whether asking again has been worth it: with what arrives a rank earns repetitions, one in [`ARRIVALS_PER_REPETITION`], and each that was
 /// needed earns some more. So a rank whose datagrams are lost asks soon, and one whose answers are late repeats less than one in a hundred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Worth(i32);
+pub(crate) struct Worth {
+    balance: i32,
+    /// Above zero while more than a third of the repetitions were needed of late.
+    needed: i8,
+}
 
 const ARRIVALS_PER_REPETITION: i32 = 128;
 
@@ -110,12 +130,16 @@ const REPETITIONS_PER_NEEDED: i32 = 4;
 const REPETITIONS_MAX: i32 = 32;
 const REPETITIONS_OWED_MAX: i32 = 24;
 
+/// What a needed repetition counts beside one that was not, and how many of them are remembered.
+const NEEDED_WEIGHT: i8 = 3;
+const NEEDED_MAX: i8 = 8;
+
 /// The shortest wait doubles with so many repetitions owed.
 const OWED_PER_DOUBLING: i32 = 8;
 
 impl Default for Worth {
     fn default() -> Self {
-        Self(REPETITIONS_AT_FIRST * ARRIVALS_PER_REPETITION)
+        Self { balance: REPETITIONS_AT_FIRST * ARRIVALS_PER_REPETITION, needed: 0 }
     }
 }
 
@@ -127,24 +151,40 @@ impl Worth {
 
     /// A peer was asked again.
     pub(crate) fn handle_repeated(&mut self) {
-        self.0 = (self.0 - ARRIVALS_PER_REPETITION).max(-REPETITIONS_OWED_MAX * ARRIVALS_PER_REPETITION);
+        self.balance = (self.balance - ARRIVALS_PER_REPETITION).max(-REPETITIONS_OWED_MAX * ARRIVALS_PER_REPETITION);
+        self.needed = (self.needed - 1).max(-NEEDED_MAX);
     }
 
     /// That was needed: what it answered had not been answered before.
     pub(crate) fn handle_needed(&mut self) {
         self.earn((1 + REPETITIONS_PER_NEEDED) * ARRIVALS_PER_REPETITION);
+        self.needed = (self.needed + NEEDED_WEIGHT).min(NEEDED_MAX);
     }
 
     fn earn(&mut self, earned: i32) {
-        self.0 = (self.0 + earned).min(REPETITIONS_MAX * ARRIVALS_PER_REPETITION);
+        self.balance = (self.balance + earned).min(REPETITIONS_MAX * ARRIVALS_PER_REPETITION);
     }
 
     fn allows_probes(self) -> bool {
-        self.0 >= ARRIVALS_PER_REPETITION
+        self.balance >= ARRIVALS_PER_REPETITION
+    }
+
+    fn is_lossy(self) -> bool {
+        self.needed > 0
+    }
+
+    /// How much longer an acknowledgement is waited for that the peer may keep back.
+    pub(crate) fn kept_back(self) -> Duration {
+        if self.is_lossy() { KEPT_BACK_LOSSY } else { KEPT_BACK }
+    }
+
+    /// How soon the first probe may come.
+    pub(crate) fn probe_wait_min(self) -> Duration {
+        if self.is_lossy() { PROBE_WAIT_LOSSY } else { PROBE_WAIT_MIN }
     }
 
     fn wait_min(self) -> Duration {
-        let owed = (-self.0).max(0) / ARRIVALS_PER_REPETITION;
+        let owed = (-self.balance).max(0) / ARRIVALS_PER_REPETITION;
         Duration::from_picoseconds(WAIT_MIN.as_picoseconds() << (owed / OWED_PER_DOUBLING))
     }
 }
@@ -298,6 +338,27 @@ mod tests {
         assert_eq!(far.probe_wait(0, Duration::ZERO, calm()), Some(microseconds(2_000)), "two round trips");
         let uneven = RoundTrip { smoothed: 1_000_000, deviation: 500_000 };
         assert_eq!(uneven.probe_wait(0, Duration::ZERO, calm()), Some(microseconds(3_000)), "and four deviations");
+    }
+
+    #[test]
+    fn probes_come_sooner_and_more_often_while_they_are_needed() {
+        let (mut round_trip, mut worth, microseconds) = (RoundTrip::default(), Worth::default(), Duration::from_microseconds);
+        (0..50).for_each(|_| round_trip.sample(microseconds(5)));
+        let wait = |worth, probes| round_trip.probe_wait(probes, Duration::ZERO, Patience { worth, ..calm() });
+        for (needed_of_ten, expected) in [(0, 100), (2, 100), (5, 25), (10, 25)] {
+            worth = Worth { needed: 0, ..Worth::default() };
+            for number in 0..100 {
+                (0..ARRIVALS_PER_REPETITION).for_each(|_| worth.handle_arrived());
+                worth.handle_repeated();
+                if number * needed_of_ten % 10 < needed_of_ten {
+                    worth.handle_needed();
+                }
+            }
+            assert_eq!(wait(worth, 0), Some(microseconds(expected)), "{needed_of_ten} of ten needed");
+            assert_eq!(worth.probe_wait_min(), microseconds(expected));
+        }
+        let waits = [1, 2, 4, 6, 8, PROBES_LOSSY_MAX].map(|probes| wait(worth, probes));
+        assert_eq!(waits, [Some(25), Some(50), Some(100), Some(200), Some(400), None].map(|wait| wait.map(microseconds)));
     }
 
     #[test]

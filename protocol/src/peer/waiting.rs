@@ -49,9 +49,12 @@ pub(crate) struct Draft {
     pub(crate) prompt: bool,
 }
 
+/// Bytes of a datagram of frames alone, where datagrams may be longer: its target executes them while more are submitted.
+const FRAMES_DATAGRAM_BYTES_MAX: usize = 16 << 10;
+
 impl Draft {
     fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes
+        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes.min(FRAMES_DATAGRAM_BYTES_MAX)
     }
 }
 

@@ -87,14 +87,37 @@ fn a_window_grows_while_nothing_is_lost() {
 fn a_window_shrinks_when_something_is_lost() {
     let peaks = (1..=5).map(|seed| {
         let mut network = Network::new(2, seed, far(5));
-        network.weather.lost = 20_000;
+        network.weather.lost = 100_000;
         (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
         peak(&mut network, 1, &[(0, 49)])
     });
     let peaks: Vec<usize> = peaks.collect();
     // How large it grows before the first loss is a matter of chance.
-    assert!(peaks.iter().all(|&peak| peak < RECEIVE_WINDOW_BYTES as usize / 4), "{peaks:?} where one of fifty is lost");
-    assert!(peaks.iter().any(|&peak| peak > 50_000), "{peaks:?} where one of fifty is lost");
+    assert!(peaks.iter().all(|&peak| peak < RECEIVE_WINDOW_BYTES as usize / 4), "{peaks:?} where one of ten is lost");
+    assert!(peaks.iter().any(|&peak| peak > 50_000), "{peaks:?} where one of ten is lost");
+}
+
+#[test]
+fn a_long_stream_keeps_its_bandwidth_where_one_of_a_hundred_is_lost() {
+    // Twelve megabytes, of which the receiver has room for one at once; each way takes a tenth of a millisecond.
+    let taken = |lost: u64, seed: u64| {
+        let mut network = Network::new(2, seed, Weather { lost, repeated: 0, delay: (100_000, 100_000) });
+        (0..60).for_each(|token| put(&mut network, 0, 200_000, token));
+        (0..60).for_each(|token| assert_eq!(network.wait(0, token), Ok(0)));
+        let (taken, sent) = (network.now.since(Instant::ZERO), network.count(0, Event::DatagramSent));
+        (taken.as_picoseconds(), sent, network.count(0, Event::DatagramRepeated))
+    };
+    for seed in 1..=5 {
+        let (without, sent, none) = taken(0, seed);
+        assert_eq!(none, 0);
+        for (lost, times) in [(1_000, 2), (10_000, 2)] {
+            let (with, all, repeated) = taken(lost, seed);
+            let (expected, about) = (sent * lost / 1_000_000, sent / 100);
+            eprintln!("{seed} {lost}: {with} {without} {repeated} {all}");
+            assert!(with <= times * without, "{lost} of a million lost: {with} instead of {without} ps");
+            assert!(repeated <= expected * 3 / 2 + about, "{repeated} of {all} repeated, {lost} of a million lost");
+        }
+    }
 }
 
 #[test]

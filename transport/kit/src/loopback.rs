@@ -61,6 +61,7 @@ struct Posted {
 impl Loopback {
     /// What it does by itself, unless it is told to do less.
     pub const CAPABILITIES: Capabilities = Capabilities {
+        keeps_time: true,
         name: "loopback",
         inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,

@@ -53,7 +53,12 @@ impl Side {
     }
 
     fn transmit_injected(&mut self, now: Instant, injection: &Injection<'_>, buffer: &mut [u8]) -> Option<Transmit> {
-        self.conversations.poll_transmit_injected(now, injection, &self.memory, buffer)
+        let transmit = self.conversations.poll_transmit_gathered(now, injection, &self.memory, buffer)?;
+        if let Some(gap) = transmit.gap {
+            buffer.copy_within(gap.at..transmit.bytes - gap.bytes, gap.at + gap.bytes);
+            buffer[gap.at..][..gap.bytes].copy_from_slice(&injection.source()[gap.from..][..gap.bytes]);
+        }
+        Some(transmit)
     }
 
     fn take_in(&mut self, now: Instant, datagram: &mut [u8]) -> Result<(), Rejected> {

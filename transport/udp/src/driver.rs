@@ -12,7 +12,7 @@ use pelago_kit::datagrams::{self, RankConversations, RankMemory};
 use pelago_platform::{Clock, Flags, Operation, PostError, Token};
 use pelago_protocol::{Config, Event, INJECT_SIZE, Injection, Liveness, PeerIndex, Transmit};
 
-use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_GATHERED_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
@@ -130,6 +130,21 @@ impl Driver {
         let Operation::Write { bytes, .. } = operation else { return None };
         let sent_at_once = (INJECT_SIZE + 1..=UDP_INJECT_SIZE).contains(&bytes.len());
         sent_at_once.then(|| Duration::from_nanoseconds(bytes.len() as u64 * NANOSECONDS_PER_BYTE_MAX))
+    }
+
+    /// Adds a short write to a datagram that waits for company already; returns whether it did. Nothing leaves for it, and nothing is due sooner.
+    #[inline]
+    pub(crate) fn join(&mut self, to: PeerIndex, operation: &Operation<'_>, flags: Flags, token: Token) -> bool {
+        let Operation::Write { to: at, bytes } = *operation else { return false };
+        // What waits for one peer leaves when something is posted to another.
+        let waits_elsewhere = self.waiting.is_some_and(|other| other != to);
+        let may = !flags.fence && !waits_elsewhere && datagrams::admit(&self.conversations).is_ok();
+        may && self.conversations.join(to, at, bytes, token.0)
+    }
+
+    /// The present moment, which is no earlier than `at`.
+    pub(crate) fn now(&self, at: Instant) -> Instant {
+        self.clock.now().max(at)
     }
 
     /// Starts an operation. What gains nothing by waiting for company leaves at once.
@@ -305,14 +320,10 @@ impl Driver {
 
     /// Assembles datagrams; returns whether there is no room for more rather than nothing to send.
     fn fill(&mut self, now: Instant, load: Load<'_>) -> bool {
-        let assembles = matches!(load, Load::Injected(injection) if self.is_worth_lending(injection));
         while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
             let transmit = match load {
                 Load::Any { patient } => self.conversations.poll_transmit(now, &self.memory, room, patient),
                 Load::Full(to) => self.conversations.poll_transmit_full(now, to, &self.memory, room),
-                Load::Injected(injection) if assembles => {
-                    self.conversations.poll_transmit_injected(now, injection, &self.memory, room)
-                }
                 Load::Injected(injection) => self.conversations.poll_transmit_gathered(now, injection, &self.memory, room),
             };
             let Some(Transmit { peer, bytes, more, gap, .. }) = transmit else { return false };
@@ -328,12 +339,6 @@ impl Driver {
             }
         }
         true
-    }
-
-    /// Whether an injection is assembled in memory whose pages the kernel may take, rather than copied by the kernel from where it lies.
-    fn is_worth_lending(&self, injection: &Injection<'_>) -> bool {
-        let is_long = injection.bytes() > UDP_GATHERED_BYTES_MAX as u64;
-        is_long && self.lends && self.outgoing.may_lend() && has_place(self.conversations.stream_bytes())
     }
 
     /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in

@@ -51,6 +51,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     latency: Duration::from_microseconds(5),
     bytes_per_second: 5e9,
     protection: Protection::Authenticated,
+    keeps_time: true,
     ..Capabilities::of("udp")
 };
 
@@ -116,8 +117,11 @@ impl Transport for Udp {
         if to.0 >= self.connected {
             return Err(PostError::Unknown(to));
         }
-        let busy = Driver::time_to_post(&operation);
         let mut driver = self.shared.lock();
+        if driver.join(PeerIndex(to.0), &operation, flags, token) {
+            return Ok(());
+        }
+        let (busy, now) = (Driver::time_to_post(&operation), driver.now(now));
         if let (Some(progress_thread), Some(busy)) = (&mut self.progress_thread, busy) {
             progress_thread.excuse_for(&mut driver, now, busy);
         }

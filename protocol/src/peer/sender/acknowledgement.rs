@@ -3,8 +3,7 @@
 use pelago_base::{Duration, Instant};
 
 use super::{SILENT_TRIES, Sender, Settled, State, Transmission, charge};
-use crate::peer::receiver::ACKNOWLEDGE_WITHIN;
-use crate::peer::round_trip::{Patience, RoundTrip};
+use crate::peer::round_trip::{CROSSING_MAX, Patience, RoundTrip};
 use crate::wire::{Acknowledgement, WORDS_MAX};
 
 /// Number of later datagrams whose acknowledgement marks a datagram as lost.
@@ -128,7 +127,7 @@ impl Sender {
     fn probe_wait(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Duration> {
         let is_overtaken = |oldest: &Transmission| oldest.count < self.latest_arrived;
         let is_prompt = self.prompt_in_flight > 0 || self.by_transmission.front().is_some_and(is_overtaken);
-        let kept_back = if is_prompt { Duration::ZERO } else { ACKNOWLEDGE_WITHIN + ACKNOWLEDGE_WITHIN };
+        let kept_back = if is_prompt { Duration::ZERO } else { patience.worth.kept_back() };
         (self.tries == 0).then(|| round_trip.probe_wait(self.early, kept_back, patience)).flatten()
     }
 
@@ -141,11 +140,12 @@ impl Sender {
         is_early
     }
 
-    /// The peer repeats what was executed. What has been on its way to it for longer than a round trip is taken for a lost answer; returns
+    /// The peer repeats what was executed. What has been on its way to it for longer than a round trip, or
+    /// than an answer may cross a question, is taken for a lost answer; returns
     /// whether there is any, the oldest of which is sent again.
     pub(crate) fn handle_repetition(&mut self, now: Instant, round_trip: &RoundTrip) -> bool {
         let oldest = self.by_transmission.iter().find(|sent| self.is_on_its_way(sent.count, sent.sequence));
-        let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed());
+        let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed().min(CROSSING_MAX));
         if is_lost {
             self.probe();
         }

@@ -236,6 +236,16 @@ impl Sender {
         bytes
     }
 
+    /// Whether a short write that is queued now leaves with a datagram that waits for company: something is on its way, whose answer sends what
+    /// waits, and nothing else is to be done first.
+    pub(crate) fn may_join(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+        let is_held = !self.in_flight.is_empty() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
+        is_held
+            && self.epoch.transfers.is_empty()
+            && self.epoch.may_go_along(frame, datagram_bytes)
+            && self.queued_bytes < QUEUED_BYTES_MAX
+    }
+
     /// The peer owes an answer to what was requested last; it may read memory later than the request arrives.
     pub(crate) fn await_answer(&mut self, reads_late: bool) {
         self.awaited += 1;

@@ -116,6 +116,15 @@ fn what_the_peer_may_keep_back_is_asked_for_later_than_what_it_answers_at_once()
 }
 
 #[test]
+fn what_the_peer_may_keep_back_is_asked_for_soon_while_questions_are_needed() {
+    let (mut sender, mut patience) = (sender(), Patience::default());
+    patience.worth.handle_needed();
+    send(&mut sender, Instant::ZERO, false);
+    let due = sender.answer_due(&near(), patience).unwrap();
+    assert_eq!(due.since(Instant::ZERO), Duration::from_microseconds(25 + 150));
+}
+
+#[test]
 fn what_is_overtaken_by_a_datagram_that_has_arrived_is_asked_for_at_once() {
     let mut sender = sender();
     for _ in 0..2 {
@@ -141,4 +150,9 @@ fn what_is_on_its_way_for_a_round_trip_is_not_lost_when_the_peer_repeats() {
     let later = answered + Duration::from_nanoseconds(1);
     assert!(sender.handle_repetition(later, &round_trip));
     assert_eq!(sender.poll(later, &round_trip, true), Some(Next::Again(sequence)));
+    // However long the way seemed to be: who asks again has waited for longer.
+    let mut far = RoundTrip::default();
+    far.sample(Duration::from_milliseconds(1));
+    send(&mut sender, later, false);
+    assert!(!sender.handle_repetition(later, &far) && sender.handle_repetition(later + Duration::from_microseconds(13), &far));
 }

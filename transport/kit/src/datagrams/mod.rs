@@ -58,9 +58,8 @@ pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, 
 /// Appends what has completed to `into`; returns whether anything had.
 pub fn completed(conversations: &mut RankConversations, into: &mut Vec<Completion>) -> bool {
     let any = conversations.completions() > 0;
-    while let Some(completion) = conversations.poll_completion() {
-        into.push(Completion { token: Token(completion.token), result: completion.result });
-    }
+    let completions = conversations.poll_completions();
+    into.extend(completions.map(|completion| Completion { token: Token(completion.token), result: completion.result }));
     any
 }
 

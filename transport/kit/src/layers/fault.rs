@@ -89,8 +89,8 @@ impl<T: Transport> Fault<T> {
     /// Disturbs `inner`, whose addresses follow `layout`.
     pub fn new(mut inner: T, layout: AddressLayout, faults: Faults) -> Self {
         let network = inner.network();
-        // What it holds back is overtaken.
-        let disturbed = |rail: &Capabilities| Capabilities { ordering: Ordering::Unordered, ..*rail };
+        // What it holds back is overtaken, for so long from the moment of the post.
+        let disturbed = |rail: &Capabilities| Capabilities { ordering: Ordering::Unordered, keeps_time: false, ..*rail };
         let (capabilities, rails) = (disturbed(network.capabilities()), network.rails().iter().map(disturbed).collect());
         let address = network.address();
         Self {

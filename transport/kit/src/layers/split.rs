@@ -68,6 +68,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
             atomics: node.atomics.and(all.atomics),
             ordering: node.ordering.min(all.ordering),
             wakes_target: node.wakes_target && all.wakes_target,
+            keeps_time: node.keeps_time && all.keeps_time,
             ..limited(&all)
         };
         let rails = near.rails().iter().chain(far.rails()).map(limited).collect();

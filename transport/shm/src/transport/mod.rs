@@ -26,6 +26,7 @@ use crate::{HostMemory, ProgressThread, RankStage};
 /// What operations cost between ranks of one host, and what the memory that they share does by itself. Atomics on heaps are those of the
 /// poster's core, on other registered memory those of a core of the owner.
 pub const CAPABILITIES: Capabilities = Capabilities {
+    keeps_time: true,
     inject_size: CAPTURED_BYTES_MAX,
     latency: Duration::from_nanoseconds(100),
     bytes_per_second: 1e10,

@@ -69,6 +69,13 @@ impl Job {
         self.ranks[from].post(self.now, peer, Operation::Write { to: at, bytes }, Flags::NONE, Token(1)).unwrap();
     }
 
+    /// Puts a megabyte of memory that stays as it is to the heap of a rank: it is copied into datagrams.
+    fn put(&mut self, from: usize, to: usize, content: u64) {
+        let (peer, at) = (self.peer(from, to), heap(self.layout, to as u32));
+        let put = Operation::Put { from: Cells::from_mut(vec![content; (1 << 20) / 8].leak()), to: at };
+        self.ranks[from].post(self.now, peer, put, Flags::NONE, Token(1)).unwrap();
+    }
+
     /// Drives these ranks, one after another, for a step; returns how many operations of the first of them have ended.
     fn step(&mut self, ranks: &[usize]) -> usize {
         self.now = self.now + STEP;
@@ -111,7 +118,7 @@ fn heap(layout: AddressLayout, rank: u32) -> GlobalAddress {
 fn lending(ranks: u32) -> Job {
     let mut job = Job::new(ranks, true);
     for round in 0..100 {
-        job.write(0, 1, &vec![round; 1 << 20]);
+        job.put(0, 1, round);
         if job.ranks[0].has_lent() {
             break;
         }
@@ -138,7 +145,7 @@ fn nothing_is_written_over_before_it_was_read() {
     // More than there is memory to lend is on its way to one that does not look, then to two, before any of it is read.
     for receivers in [&[1][..], &[1, 2]] {
         for (round, &to) in (0..8).zip(receivers.iter().cycle()) {
-            job.write(0, to, &vec![round; 1 << 20]);
+            job.put(0, to, round);
             (0..10).for_each(|_| _ = job.step(&[0]));
         }
         job.until_ended(8);
@@ -179,7 +186,7 @@ fn batches(job: &mut Job, bytes: &[u8]) -> (usize, usize, usize) {
     (calls, datagrams, assembled)
 }
 
-/// What a megabyte costs besides its bytes: a system call for each three datagrams, an acknowledgement for each eight, and no copy but the
+/// What a megabyte costs besides its bytes: a system call for each datagram, an acknowledgement for each eight, and no copy but the
 /// kernel's.
 #[test]
 fn a_long_write_leaves_from_the_memory_of_the_caller() {
@@ -189,7 +196,7 @@ fn a_long_write_leaves_from_the_memory_of_the_caller() {
         job.write(0, 1, &vec![round; 1 << 20]);
         job.until_ended(1);
     }
-    for (bytes, calls, datagrams) in [(64 << 10, 2, 4), (1 << 20, 17, 49)] {
+    for (bytes, calls, datagrams) in [(64 << 10, 2, 2), (1 << 20, 17, 17)] {
         let content: Vec<u8> = (0..bytes).map(|index| (index % 251) as u8).collect();
         let acknowledged = job.count(1, Event::DatagramSent);
         let (found, of_it, assembled) = batches(&mut job, &content);
@@ -202,6 +209,37 @@ fn a_long_write_leaves_from_the_memory_of_the_caller() {
         pelago_protocol::Memory::read(&job.ranks[1].memory, heap(job.layout, 1), &mut arrived).unwrap();
         assert!(arrived == content);
     }
+}
+
+/// While one datagram is on its way, short writes join the next: nothing leaves for them, in their order or not.
+#[test]
+fn short_writes_join_a_datagram_that_waits() {
+    let mut job = Job::new(2, false);
+    job.write(0, 1, &[1; 8]);
+    job.until_ended(1);
+    let (peer, at, before) = (job.peer(0, 1), heap(job.layout, 1), job.count(0, Event::DatagramSent));
+    let layout = job.layout;
+    let place = |number: u64| layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 8 * number).unwrap();
+    let write = |number: u64| Operation::Write { to: place(number), bytes: &[7; 8] };
+    let now = job.now;
+    let driver = &mut job.ranks[0];
+    assert!(!driver.join(peer, &write(0), Flags::NONE, Token(0)), "nothing is on its way");
+    driver.post(now, peer, write(0), Flags::NONE, Token(0)).unwrap();
+    assert!(!driver.join(peer, &write(1), Flags::NONE, Token(1)), "nothing waits");
+    driver.post(now, peer, write(1), Flags::NONE, Token(1)).unwrap();
+    let mut joined = 2;
+    while driver.join(peer, &write(joined), Flags::NONE, Token(joined)) {
+        joined += 1;
+    }
+    let room = 16 << 10;
+    assert!(joined * 19 < room && (joined + 20) * 19 > room, "{joined} joined until it was full");
+    assert!(!driver.join(peer, &write(0), Flags { fence: true, ..Flags::NONE }, Token(0)), "it is ordered");
+    assert!(!driver.join(peer, &Operation::Write { to: at, bytes: &[0; 2000] }, Flags::NONE, Token(0)), "it is long");
+    job.until_ended(joined as usize);
+    assert_eq!(job.count(0, Event::DatagramSent) - before, 2);
+    let mut arrived = vec![0; 8 * joined as usize];
+    pelago_protocol::Memory::read(&job.ranks[1].memory, at, &mut arrived).unwrap();
+    assert!(arrived.iter().all(|&byte| byte == 7));
 }
 
 #[test]
@@ -219,22 +257,6 @@ fn what_a_full_socket_did_not_take_is_copied_before_the_write_returns() {
     let mut arrived = vec![0; content.len()];
     pelago_protocol::Memory::read(&job.ranks[1].memory, heap(job.layout, 1), &mut arrived).unwrap();
     assert!(arrived.iter().all(|&byte| byte == 7));
-}
-
-/// Where pages are lent, the longest writes are assembled in them.
-#[test]
-fn only_long_writes_are_worth_lending() {
-    let mut job = Job::new(2, true);
-    for (bytes, lends) in [(UDP_GATHERED_BYTES_MAX, false), (UDP_GATHERED_BYTES_MAX + 1, true)] {
-        let (peer, at, content) = (job.peer(0, 1), heap(job.layout, 1), vec![1; bytes]);
-        let driver = &mut job.ranks[0];
-        let injection = driver.conversations.inject(job.now, peer, at, &content, 1).unwrap();
-        assert_eq!(driver.is_worth_lending(&injection), lends && driver.outgoing.may_lend());
-        driver.lends = false;
-        assert!(!driver.is_worth_lending(&injection), "nothing that is encrypted is lent");
-        driver.lends = true;
-        driver.conversations.capture(&injection);
-    }
 }
 
 /// Three ranks, of which the first has written something that the second has not taken in, and the third so much to the first that the
@@ -316,7 +338,7 @@ fn datagrams_are_no_longer_than_the_way_carries() {
         let Driver { conversations, memory, .. } = &mut job.ranks[0];
         let injection = conversations.inject(now, peer, to, &[1; 30_000], 2).unwrap();
         let mut buffer = vec![0; UDP_DATAGRAM_BYTES_MAX];
-        let next = || conversations.poll_transmit_injected(now, &injection, memory, &mut buffer);
+        let next = || conversations.poll_transmit_gathered(now, &injection, memory, &mut buffer);
         let longest = std::iter::from_fn(next).map(|transmit| transmit.bytes).max().unwrap();
         conversations.capture(&injection);
         longest

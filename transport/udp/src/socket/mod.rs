@@ -303,11 +303,11 @@ mod tests {
         }
         assert!(!outgoing.has_lent(), "small messages are copied");
         for round in 0..100 {
-            (0..3).for_each(|_| push(&mut outgoing, 20_001, round));
+            (0..3).for_each(|_| push(&mut outgoing, 16_001, round));
             push(&mut outgoing, 7, round);
             assert_eq!(sender.lend(&mut outgoing), Sent { sent: 4, dropped: 0, left: 0 });
             let mut arrived = 0;
-            while arrived < 60_010 {
+            while arrived < 48_010 {
                 assert_eq!(
                     poll(&mut [PollFd::new(&receiver.descriptor(), PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())),
                     Ok(1)

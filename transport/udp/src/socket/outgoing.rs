@@ -15,7 +15,7 @@ use crate::limits::{UDP_LENT_MESSAGE_BYTES_MIN, UDP_OUTGOING_DATAGRAMS_MAX};
 
 /// Datagrams to send, each assembled in place at the end of one buffer.
 ///
-/// At most 128 datagrams of together 64 KiB. Consecutive datagrams of one length to one address are the cheapest: up to 64 of
+/// At most 128 datagrams of together 64 KiB, and one more. Consecutive datagrams of one length to one address are the cheapest: up to 64 of
 /// them, and 65,000 bytes, pass the kernel as one message. The last of them may be shorter.
 pub struct Outgoing {
     queue: Queue,
@@ -61,11 +61,6 @@ impl Outgoing {
     /// Whether enough waits that its pages are worth lending.
     pub(crate) fn is_large(&self) -> bool {
         self.queue.bytes() >= UDP_LENT_MESSAGE_BYTES_MIN
-    }
-
-    /// Whether the kernel is not known to refuse pages.
-    pub(crate) fn may_lend(&self) -> bool {
-        self.passage.is_some()
     }
 
     /// Bytes in the buffer of what waits to be sent: what has been copied of it, and headers and tags.

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::kernel::Message;
 use super::name::{Name, canonical};
 use crate::limits::{
-    UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
+    UDP_BATCH_BYTES, UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
     UDP_RUN_DATAGRAMS_MAX,
 };
 
@@ -53,6 +53,8 @@ pub(super) struct Queue {
     /// Where the last one ends.
     end: usize,
     datagrams: usize,
+    /// How long the last one is, as the next is expected to be.
+    last_bytes: usize,
     runs: VecDeque<Run>,
     /// Where bytes are missing in the buffer, in order, and how many of the gaps are of datagrams that have left.
     gaps: Vec<Gap>,
@@ -70,7 +72,19 @@ impl Queue {
         let runs = VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
         let gaps = Vec::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
         let (gaps_sent, missing) = (0, 0);
-        Self { bytes, origin, start: origin, end: origin, datagrams: 0, runs, gaps, gaps_sent, missing, has_lent: false }
+        Self {
+            bytes,
+            origin,
+            start: origin,
+            end: origin,
+            datagrams: 0,
+            last_bytes: 0,
+            runs,
+            gaps,
+            gaps_sent,
+            missing,
+            has_lent: false,
+        }
     }
 
     /// Whether the kernel may still read what was sent.
@@ -116,10 +130,11 @@ impl Queue {
 
     pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         assert!(bytes <= UDP_PAYLOAD_BYTES_MAX, "a datagram of {bytes} bytes: at most {UDP_PAYLOAD_BYTES_MAX}");
-        if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX {
+        let filled = self.end - self.origin + self.missing;
+        if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX || self.datagrams > 0 && filled + self.last_bytes > UDP_OUTGOING_BYTES {
             return None;
         }
-        self.bytes[self.end..self.origin + UDP_OUTGOING_BYTES - self.missing].get_mut(..bytes)
+        self.bytes[self.end..self.origin + UDP_BATCH_BYTES - self.missing].get_mut(..bytes)
     }
 
     /// A datagram of `bytes` bytes, those of the gap among them. The room for these stays free, should they have to be copied.
@@ -131,6 +146,7 @@ impl Queue {
             None => self.runs.push_back(Run::new(to, bytes)),
         }
         self.datagrams += 1;
+        self.last_bytes = bytes;
         let missing = gap.map_or(0, |gap| gap.bytes);
         self.gaps.extend(gap.map(|gap| Gap { at: self.end + gap.at, ..gap }));
         self.missing += missing;
@@ -212,7 +228,7 @@ impl Queue {
         if lent {
             self.has_lent = true;
             self.origin = whole_pages(&self.bytes, self.start);
-            if self.bytes.len() - self.origin < UDP_OUTGOING_BYTES {
+            if self.bytes.len() - self.origin < UDP_BATCH_BYTES {
                 self.origin = whole_pages(&self.bytes, 0);
             }
         }
@@ -422,9 +438,9 @@ mod tests {
     fn a_message_is_no_larger_than_the_kernel_cuts() {
         let mut script = Script::default();
         queue(&[(1, 1); UDP_RUN_DATAGRAMS_MAX + 2]).send(&unlimited(), &mut script);
-        queue(&[(1, 13_000), (1, 13_000), (1, 13_000), (1, 13_000), (1, 13_000), (1, 1)]).send(&unlimited(), &mut script);
+        queue(&[(1, 16_250); 4]).send(&unlimited(), &mut script);
         queue(&[(1, 32_501); 2]).send(&unlimited(), &mut script);
-        let expected = [(64, Some(1)), (2, Some(1)), (65_000, Some(13_000)), (1, None), (32_501, None), (32_501, None)];
+        let expected = [(64, Some(1)), (2, Some(1)), (65_000, Some(16_250)), (32_501, None), (32_501, None)];
         assert_eq!(script.lengths(), expected);
     }
 
@@ -480,8 +496,11 @@ mod tests {
         let mut many = queue(&[(1, 0); UDP_OUTGOING_DATAGRAMS_MAX]);
         assert_eq!(many.room(0), None);
         let mut large = queue(&[(1, UDP_PAYLOAD_BYTES_MAX)]);
-        let rest = UDP_OUTGOING_BYTES - UDP_PAYLOAD_BYTES_MAX;
-        assert!(large.room(rest).is_some() && large.room(rest + 1).is_none());
+        assert_eq!(large.room(1), None, "the next is as long as the last");
+        let mut short = queue(&[(1, 1000); UDP_OUTGOING_BYTES / 1000 - 1]);
+        assert!(short.room(UDP_PAYLOAD_BYTES_MAX).is_some(), "there is room for one more, however long");
+        push(&mut short, 1, UDP_PAYLOAD_BYTES_MAX, 0);
+        assert_eq!(short.room(1), None);
         for full in [&mut many, &mut large] {
             full.send(&unlimited(), &mut Script::default());
             assert!(full.room(UDP_PAYLOAD_BYTES_MAX).is_some());

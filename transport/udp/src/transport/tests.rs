@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Event, SegmentId};
 use pelago_protocol::Liveness;
@@ -17,11 +18,13 @@ const HEAP_BYTES: usize = 2 << 20;
 /// Longer than anything here takes, so that what never happens is told.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// A clock that stands: the moments of the test are what counts.
-struct Still;
+/// A clock that stands, as the moments of the test are what counts; and how often it was read.
+#[derive(Default)]
+struct Still(AtomicU64);
 
 impl Clock for Still {
     fn now(&self) -> Instant {
+        self.0.fetch_add(1, Ordering::Relaxed);
         Instant::ZERO
     }
 }
@@ -30,6 +33,7 @@ impl Clock for Still {
 struct Two {
     begun: std::time::Instant,
     ends: [Udp; 2],
+    clock: Arc<Still>,
     lost: Arc<Mutex<Vec<Rank>>>,
 }
 
@@ -69,7 +73,7 @@ fn bind() -> Socket {
 impl Two {
     /// The ranks find each other at these addresses.
     fn at(sockets: [Socket; 2], addresses: [SocketAddr; 2], failure_limit: Duration, encrypt: bool) -> Self {
-        let lost = Arc::new(Mutex::new(Vec::new()));
+        let (lost, clock) = (Arc::new(Mutex::new(Vec::new())), Arc::<Still>::default());
         let mut number = 0;
         let ends = sockets.map(|socket| {
             let (me, told) = (Rank::new(number), lost.clone());
@@ -84,14 +88,14 @@ impl Two {
                 find: Box::new(move |rank| addresses.get(rank.index()).copied()),
                 wake: Box::new(|| {}),
                 watcher: Box::new(Told(told)),
-                clock: Arc::new(Still),
+                clock: clock.clone(),
                 progress_thread: false,
             })
             .unwrap();
             end.register(heap(number - 1), Cells::from_mut(vec![0u64; HEAP_BYTES / 8].leak()).into()).unwrap();
             end
         });
-        Self { begun: std::time::Instant::now(), ends, lost }
+        Self { begun: std::time::Instant::now(), ends, clock, lost }
     }
 
     fn new(sockets: [Socket; 2]) -> Self {
@@ -160,6 +164,23 @@ fn a_rank_that_is_not_connected_is_not_sent_to() {
     assert_eq!(two.result(to, write(&[1; 8])), Ok(0), "the other finds it although it has not connected either");
 }
 
+/// To look at the clock took a sixth of the time of a put.
+#[test]
+fn puts_that_wait_for_company_read_no_clock() {
+    let mut two = Two::new([bind(), bind()]);
+    let to = two.connect();
+    assert_eq!(two.result(to, write(&[1; 8])), Ok(0));
+    let post = |two: &mut Two| two.ends[0].post(Instant::ZERO, to, write(&[2; 8]), Flags::NONE, Token(1)).unwrap();
+    let reads = |two: &Two| two.clock.0.load(Ordering::Relaxed);
+    let before = reads(&two);
+    // The first leaves, the second begins the datagram that the others join.
+    (0..2).for_each(|_| post(&mut two));
+    let first = reads(&two) - before;
+    assert!((1..=4).contains(&first), "{first}");
+    (0..400).for_each(|_| post(&mut two));
+    assert_eq!(reads(&two) - before, first);
+}
+
 #[test]
 fn datagrams_are_no_longer_than_pays() {
     let mut two = Two::new([bind(), bind()]);
@@ -176,12 +197,12 @@ fn datagrams_are_no_longer_than_pays() {
     assert!(datagrams >= bytes.len() / UDP_DATAGRAM_BYTES_MAX, "{datagrams} datagrams");
 }
 
-/// Whether the kernel is lent pages of what the first rank writes again and again to the second.
+/// Whether the kernel is lent pages of what the first rank puts again and again to the second.
 fn lends(mut two: Two) -> bool {
-    let (to, bytes) = (two.connect(), vec![1; 1 << 20]);
+    let (to, from) = (two.connect(), Cells::from_mut(vec![1u64; (1 << 20) / 8].leak()));
     (0..40).any(|_| {
         let now = two.now();
-        two.ends[0].post(now, to, write(&bytes), Flags::NONE, Token(1)).unwrap();
+        two.ends[0].post(now, to, Operation::Put { from, to: heap(1) }, Flags::NONE, Token(1)).unwrap();
         let lends = two.ends[0].shared.lock().has_lent();
         assert_eq!(two.complete(&[0, 1]).result, Ok(0));
         lends

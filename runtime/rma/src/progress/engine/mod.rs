@@ -9,7 +9,7 @@
 
 mod posting;
 
-use pelago_base::{Counters, Event, GlobalAddress, Rank};
+use pelago_base::{Counters, Event, GlobalAddress, Instant, Rank};
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
@@ -33,6 +33,8 @@ pub(crate) struct Engine {
     message_bytes_max: u64,
     /// Whether writes wake their targets by notifications alone (T10).
     notifies: bool,
+    /// When the transport last made progress, for posts to a transport that reads the time itself.
+    latest: Option<Instant>,
     /// None where there is one rail.
     striping: Option<Striping>,
     /// Whether an operation that was named all rails at once may be under way.
@@ -64,16 +66,19 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(mut port: Port) -> Self {
-        let (inject_size, message_bytes_max, notifies, striping) = port.with(|transport| {
+        let (inject_size, message_bytes_max, notifies, keeps_time, striping) = port.with(|transport| {
             let network = transport.network();
             let longest = capabilities(network).map(|network| network.message_bytes_max).min();
             let notifies = capabilities(network).any(|network| !network.wakes_target);
-            (network.capabilities().inject_size, longest.unwrap_or(u64::MAX).max(1), notifies, Striping::new(network.rails()))
+            let keeps_time = capabilities(network).all(|network| network.keeps_time);
+            let striping = Striping::new(network.rails());
+            (network.capabilities().inject_size, longest.unwrap_or(u64::MAX).max(1), notifies, keeps_time, striping)
         });
         Self {
             inject_size,
             message_bytes_max,
             notifies,
+            latest: keeps_time.then_some(Instant::ZERO),
             striping,
             may_be_on_all_rails: false,
             port,
@@ -257,7 +262,7 @@ impl Engine {
         let posting = if is_sure { Posting::Orderly } else { Posting::Open };
         let stage = if ready { Stage::Begun(posting) } else { Stage::Behind(posting) };
         self.may_be_on_all_rails |= on_all_rails;
-        self.store(id, Record { on_all_rails, ..Record::written(peer, stage, bytes.len()) });
+        self.store_written(id, peer, stage, bytes.len(), on_all_rails);
         Ok(Some(id))
     }
 
@@ -273,7 +278,7 @@ impl Engine {
             None => return Err(Error::Invalid("this network has no two-sided messages by itself")),
         }
         let (id, _) = self.order.admit(After::Nothing).map_err(|_| Error::ForeignHandle)?;
-        self.store(id, Record::written(peer, Stage::Begun(Posting::Open), bytes.len()));
+        self.store_written(id, peer, Stage::Begun(Posting::Open), bytes.len(), false);
         Ok(Some(id))
     }
 
@@ -282,7 +287,9 @@ impl Engine {
         // A peer that was full as many rounds ago as the counter has values is asked one round later.
         self.round = self.round.wrapping_add(1).max(1);
         let mut completed = std::mem::take(&mut self.completed);
-        let mut moved = self.port.progress(shared.clock.now(), &mut completed);
+        let now = shared.clock.now();
+        self.latest = self.latest.map(|_| now);
+        let mut moved = self.port.progress(now, &mut completed);
         moved |= !completed.is_empty();
         for Completion { token, result } in completed.drain(..) {
             self.complete(token.0, result);
@@ -459,6 +466,20 @@ impl Engine {
         peer.orderly += u32::from(record.stage.is_orderly());
         self.peers.get_mut(other).live += 1;
         self.records[self.order.place_of(id)] = record;
+    }
+
+    /// The same of a write that the transport has captured.
+    #[inline(always)]
+    fn store_written(&mut self, id: u64, at: PeerNumber, stage: Stage, bytes: usize, on_all_rails: bool) {
+        let place = self.order.place_of(id);
+        let record = &mut self.records[place];
+        record.become_written(at, stage, bytes);
+        record.on_all_rails = on_all_rails;
+        self.captured += record.written as usize;
+        let peer = self.peers.get_mut(at);
+        peer.live += 1;
+        peer.orderly += u32::from(stage.is_orderly());
+        self.peers.get_mut(NOBODY).live += 1;
     }
 
     /// Makes sure that the next operation has a place. Records move with the numbers that they belong to.

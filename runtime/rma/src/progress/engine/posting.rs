@@ -178,7 +178,8 @@ impl Engine {
         // It holds also if the operation is refused.
         let notify = self.notifies && is_written(&operation);
         let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.batches, notify };
-        match self.port.post(shared.clock.now(), to, operation, flags, token) {
+        let now = self.latest.unwrap_or_else(|| shared.clock.now());
+        match self.port.post(now, to, operation, flags, token) {
             Ok(()) => Ok(true),
             Err(PostError::Full) => {
                 peer.full_in = self.round;
