@@ -4,6 +4,7 @@ mod adopted;
 mod allocation;
 mod bench;
 mod bundled;
+mod doctor;
 mod ends;
 mod fabric;
 mod fields;
@@ -30,6 +31,7 @@ mod stopped;
 mod stranger;
 mod survival;
 mod synchronization;
+mod top;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};
