@@ -40,4 +40,4 @@ pub use transport::{
     Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
     Token, Transfer, Transport, TwoSided,
 };
-pub use wait::{Activity, Fault, For, VirtualTime, Wait, WaitPolicy, Woken};
+pub use wait::{Activity, Awaited, Fault, For, Reports, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};

@@ -1,6 +1,6 @@
 //! Giving up the core until something happens, and time that passes without one.
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Counters, Duration, Instant, Rank};
 
 /// How a rank waits.
 ///
@@ -24,6 +24,11 @@ pub trait Wait: Send + Sync {
     /// A thread of this rank says what it does. Called around parking too, as a rank that waits in the library may serve others meanwhile.
     fn note(&self, activity: Activity);
 
+    /// Where waits and counters are shown to whoever looks at the job from outside; `None` where nobody does.
+    fn reports(&self) -> Option<&dyn Reports> {
+        None
+    }
+
     /// What is known to be wrong with the job.
     fn fault(&self) -> Option<Fault>;
 
@@ -32,6 +37,23 @@ pub trait Wait: Send + Sync {
 
     /// The rank that failed after `known` others, if the job goes on without it.
     fn failed_peer(&self, known: usize) -> Option<Rank>;
+}
+
+/// Shows what a rank does: nothing of the library depends on it.
+pub trait Reports {
+    /// The calling thread goes to sleep for `site`. Returns a number for [`hide`](Self::hide), if there is room to show it.
+    ///
+    /// Called once for each wait that sleeps, however often it does.
+    fn show(&self, site: &WaitSite) -> Option<u8>;
+
+    /// The wait that `show` was called for has ended.
+    fn hide(&self, place: Option<u8>, site: &WaitSite);
+
+    /// So many more operations, with so many bytes, went through a transport since the last call.
+    fn tally(&self, operations: u64, bytes: u64);
+
+    /// What the network has counted for this rank, such as datagrams.
+    fn counters(&self) -> Counters;
 }
 
 /// How waits are made on a machine.
@@ -95,6 +117,31 @@ pub enum For {
     Memory,
     /// No more than so many of its operations have yet to complete.
     AtMost(u32),
+}
+
+/// What a thread sleeps for, as reports show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitSite {
+    /// The call, in a few words.
+    pub what: &'static str,
+    /// Whose action ends the wait.
+    pub awaited: Awaited,
+    /// The word that the wait reads, as an offset in the heap of this rank.
+    pub word: Option<u64>,
+    /// Operations of the thread that have not ended.
+    pub in_flight: u32,
+}
+
+/// Whose action ends a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Awaited {
+    /// The call does not know: whoever writes a value, for example.
+    #[default]
+    Unknown,
+    /// All ranks, as at a central barrier.
+    Everyone,
+    /// This rank.
+    Rank(Rank),
 }
 
 /// Why a [`Wait::park`] ended.

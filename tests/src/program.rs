@@ -11,7 +11,7 @@ use std::time::Duration;
 use pelago::dsm::{Region, RegionSettings};
 use pelago::messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Sent, Settings};
 use pelago::prelude::*;
-use pelago::{Error, Event, Failure, Fault, GlobalAddress};
+use pelago::{BarrierAlgorithm, Error, Event, Failure, Fault, GlobalAddress};
 use pelago_kit::MockDevice;
 
 fn main() -> pelago::Result<()> {
@@ -23,6 +23,8 @@ fn main() -> pelago::Result<()> {
         "device" => device(world),
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
+        "hang" => hang(world),
+        "counted" => counted(world),
         // A thread that waits for page faults waits for nobody.
         "stuck" => {
             let mut region = Region::<u64>::with_page_faults(world, 1000, RegionSettings::default())?;
@@ -475,4 +477,38 @@ fn beset(world: &World) -> pelago::Result<()> {
 fn deep(calls: u64) -> u64 {
     let room = std::hint::black_box([calls; 64]);
     if calls == 0 { 0 } else { deep(calls - 1) + room[7] / (calls + 1) }
+}
+
+/// Ranks 0 and 1 wait for rank 2, one at a barrier and one for a value, while rank 2 computes until there is a file that is the second
+/// argument.
+fn hang(world: &World) -> pelago::Result<()> {
+    let enough = std::env::args().nth(2).map(std::path::PathBuf::from).expect("a file");
+    let value = world.alloc::<u64>(1)?;
+    world.barrier_by(BarrierAlgorithm::Dissemination)?;
+    println!("rank {} {}", world.rank(), std::process::id());
+    match world.rank().number() {
+        1 => drop(world.wait_until(value.local(), 0, |value| value == 1)?),
+        2 => {
+            while !enough.exists() {
+                std::hint::black_box((0..100_000_u64).fold(0, |sum: u64, number| sum.rotate_left(1) ^ number));
+            }
+            world.put(value.at(Rank::new(1), 0), &[1])?;
+        }
+        _ => {}
+    }
+    world.barrier_by(BarrierAlgorithm::Dissemination)
+}
+
+/// Prints by name what a put and a barrier have counted: operations and datagrams where ranks are reached by a network, none of them where
+/// their memory is mapped.
+fn counted(world: &World) -> pelago::Result<()> {
+    let words = world.alloc::<u64>(16)?;
+    world.put(words.at(world.rank().next(world.size()), 0), &[7; 16])?;
+    world.quiet()?;
+    world.barrier()?;
+    let counters = world.counters();
+    assert!(counters.of(Event::ByteIssued) >= 128 * u64::from(counters.of(Event::OperationIssued) > 0), "{counters:?}");
+    let names = counters.iter().map(|(name, _)| name).filter(|name| ["operations", "datagrams_sent"].contains(name));
+    println!("rank {} counted {:?}", world.rank(), names.collect::<Vec<_>>());
+    world.barrier()
 }

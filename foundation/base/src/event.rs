@@ -47,6 +47,10 @@ events! {
     Completed = "completed",
     /// A transport completed an operation or a message with a failure.
     Failed = "failed",
+    /// An operation was issued that loads and stores did not do.
+    OperationIssued = "operations",
+    /// A byte of such an operation.
+    ByteIssued = "bytes",
     /// An operation was put back until another completed.
     Deferred = "deferred",
     /// A wait gave up the core.
@@ -94,6 +98,16 @@ impl Counters {
     /// Counts `times` more of `event`.
     pub fn add(&mut self, event: Event, times: u64) {
         self.0[event as usize] += times;
+    }
+
+    /// Adds all that `other` counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(sum, times)| *sum += times);
+    }
+
+    /// Every event that happened, by name, and how often it did.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Event::ALL.iter().map(|&event| (event.name(), self.of(event))).filter(|&(_, times)| times > 0)
     }
 
     /// How often `event` happened.

@@ -24,7 +24,7 @@ pub(crate) struct Joined {
 }
 
 /// Tells what has been counted, also when the world has ended.
-pub(crate) type Counted = Box<dyn Fn() -> Counters + Send + Sync>;
+pub(crate) type Counted = Arc<dyn Fn() -> Counters + Send + Sync>;
 
 /// The exit code of a program that was started in a wrong way.
 const WRONG_USE: i32 = 2;
@@ -49,11 +49,14 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let reach = local.host().reach().part(mapped);
     let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
     scrub_stack();
+    if let Some(network) = network.clone() {
+        wait.count_network(move || network());
+    }
     let mut counters = Vec::new();
     if settings.statistics {
         let count = Count::new(transport);
         let operations = count.counters();
-        counters.push(Box::new(move || operations.lock().unwrap_or_else(PoisonError::into_inner).clone()) as Counted);
+        counters.push(Arc::new(move || operations.lock().unwrap_or_else(PoisonError::into_inner).clone()) as Counted);
         counters.extend(network);
         transport = Box::new(count);
     }

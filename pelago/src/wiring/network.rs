@@ -51,7 +51,7 @@ pub(super) fn connect(
         clock: Arc::new(clock),
         progress_thread: !manual,
     })?;
-    let counted: Counted = udp.counters();
+    let counted: Counted = Arc::from(udp.counters());
     let transport: Box<dyn Transport> = match settings.transport {
         TransportChoice::Udp => Box::new(udp),
         #[cfg(feature = "ofi")]

@@ -6,11 +6,12 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use pelago_base::{Rank, Topology};
-use pelago_platform::{Bootstrap, BootstrapError, For, Wait, Woken};
+use pelago_platform::{Awaited, Bootstrap, BootstrapError, For, Reports, Wait, WaitSite, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
 use crate::adoption::{AdoptionError, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
+use crate::rank::quit_report;
 use crate::system::job_key;
 use crate::{AdoptedJob, CoreBinding, ForeignStore, LaunchSettings, OsClock, OsWait};
 
@@ -76,6 +77,7 @@ impl LocalBootstrap {
             (None, None) => joined(alone(settings)?),
         };
         let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
+        quit_report::install(&host, rank);
         Ok(Self { host, rank, wait, socket, call, monitor })
     }
 
@@ -140,6 +142,24 @@ impl Bootstrap for LocalBootstrap {
         if let Some(monitor) = self.monitor.as_ref().filter(|_| !self.host.is_whole_job()) {
             monitor.arrive();
         }
+        if self.host.have_met(meeting) {
+            return Ok(());
+        }
+        let site = WaitSite { what: "the start or end of the job", awaited: Awaited::Everyone, word: None, in_flight: 0 };
+        let shown = self.wait.show(&site);
+        let met = self.await_meeting(meeting, meanwhile);
+        self.wait.hide(shown, &site);
+        met
+    }
+
+    fn finish(&mut self) {
+        self.host.finish(self.rank);
+        self.monitor.iter_mut().for_each(RankMonitor::finish);
+    }
+}
+
+impl LocalBootstrap {
+    fn await_meeting(&self, meeting: u64, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
         while !self.host.have_met(meeting) {
             let mut ready = || self.host.have_met(meeting) || meanwhile();
             if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut ready) {
@@ -147,11 +167,6 @@ impl Bootstrap for LocalBootstrap {
             }
         }
         Ok(())
-    }
-
-    fn finish(&mut self) {
-        self.host.finish(self.rank);
-        self.monitor.iter_mut().for_each(RankMonitor::finish);
     }
 }
 

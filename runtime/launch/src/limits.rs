@@ -18,7 +18,16 @@ pub(crate) const STOP_LOOKS: u32 = 4;
 /// Default time that ranks of a foreign launcher wait for each other at start.
 pub(crate) const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);
 
-/// Maximum length in bytes of a host name in a Slurm host list: the limit of the domain name system.
+/// Ranks of a host that a report has lines of; those that do not wait come first. A terminal shows about as many lines.
+pub(crate) const REPORT_RANKS_MAX: usize = 64;
+
+/// Ranks that a line of a report names; of the others it gives the number.
+pub(crate) const REPORT_NAMES_MAX: usize = 8;
+
+/// Bytes of a line of a report that a signal handler writes: one `write` that a pipe takes whole.
+pub(crate) const REPORT_LINE_BYTES: usize = 512;
+
+/// Bytes of the name of a host in a list of Slurm: what the domain name system allows, with room.
 pub(crate) const HOST_NAME_BYTES_MAX: usize = 255;
 
 /// Maximum number of numeric ranges in one name of a Slurm host list: the limit of Slurm itself.

@@ -114,6 +114,16 @@ impl Shared {
         Waiting(&*self.wait)
     }
 
+    /// Tells the platform how many operations, with how many bytes, a context has issued since it last did: for reports.
+    #[cold]
+    pub(crate) fn tally(&self, [operations, bytes]: [u64; 2]) {
+        if operations > 0
+            && let Some(reports) = self.wait.reports()
+        {
+            reports.tally(operations, bytes);
+        }
+    }
+
     #[inline]
     pub(crate) fn tolerates_peer_failures(&self) -> bool {
         self.tolerates_peer_failures.load(Ordering::Relaxed)

@@ -41,7 +41,10 @@ fn a_fault_that_the_ranks_found() {
 fn ranks_that_wait_for_each_other_for_ever() {
     let (mut command, mark) = crate::pelago(&["run", "-n", "3", RANK, "deadlock"]);
     command.env("PELAGO_DEADLOCK_SECONDS", "0.5");
-    crate::end(command).expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+    let line = "deadlock: every rank waits and nothing is under way; the job was ended";
+    let report = crate::end(command).expect_after_report(1, line);
+    assert!(report.len() == 4 && report[0].ends_with(" has finished"), "{report:?}");
+    assert!(report[1..3].iter().all(|line| line.contains("in the start or end of the job, for all ranks")), "{report:?}");
     crate::wait_until_gone(&mark);
 }
 

@@ -4,6 +4,7 @@ mod adopted;
 mod allocation;
 mod bench;
 mod bundled;
+mod doctor;
 mod ends;
 mod fabric;
 mod fields;
@@ -16,6 +17,7 @@ mod messages;
 mod network;
 mod output;
 mod programs;
+mod quit;
 mod rails;
 mod refused;
 mod secret;
@@ -29,6 +31,7 @@ mod stopped;
 mod stranger;
 mod survival;
 mod synchronization;
+mod top;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};
@@ -56,7 +59,7 @@ fn pelago(arguments: &[&str]) -> (Command, String) {
     let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed));
     // Whoever runs the tests may ignore signals (nohup, jobs in the background of a shell), which would be inherited.
     let mut command = Command::new("env");
-    command.args(["--default-signal=HUP,INT,TERM", env!("CARGO_BIN_EXE_pelago-under-test")]);
+    command.args(["--default-signal=HUP,INT,TERM,QUIT", env!("CARGO_BIN_EXE_pelago-under-test")]);
     command.args(arguments).env(MARK, &mark).stdin(Stdio::null());
     // These tests may run in a job script.
     for name in ["SLURM_JOB_NODELIST", "SLURM_NODELIST", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"] {
@@ -98,6 +101,17 @@ impl Ended {
             said += &format!("{}{rest}", if index == 0 { "" } else { "(process *" });
         }
         assert_eq!(said, if line.is_empty() { String::new() } else { format!("pelago: {line}\n") });
+    }
+
+    /// As `expect`, after a report of where the ranks wait, which is returned.
+    #[track_caller]
+    fn expect_after_report(mut self, code: i32, line: &str) -> Vec<String> {
+        let is_report =
+            |line: &&str| line.starts_with("pelago: rank ") || line.starts_with("pelago: all ranks that run here wait");
+        let report = self.error.lines().filter(is_report).map(str::to_owned).collect::<Vec<_>>();
+        self.error = self.error.lines().filter(|line| !is_report(line)).map(|line| format!("{line}\n")).collect();
+        self.expect(code, line);
+        report
     }
 
     /// The lines that ranks wrote, without regard to the order among ranks.

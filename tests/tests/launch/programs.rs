@@ -41,7 +41,9 @@ fn a_deadlock_is_found_and_named() {
             eprintln!("not tested: {}", ended.error);
             continue;
         }
-        ended.expect(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+        let report = ended.expect_after_report(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+        let waits = report.iter().filter(|line| line.contains("in a value, in the word at offset 0x")).count();
+        assert_eq!((waits.to_string(), report.len()), (ranks.to_owned(), waits + 1), "{report:?}");
         wait_until_gone(&mark);
     }
 }

@@ -7,6 +7,8 @@
 //! | `bench` | `pelago bench`: measurements in jobs of this executable |
 //! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
 //! | `info` | `pelago info`: what this machine offers to jobs |
+//! | `doctor` | `pelago doctor`: what this machine lacks, what that costs, and what to do |
+//! | `top` | `pelago top`: the ranks of a running job |
 //! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
 //! | `outputs` | whether a file can be written, before the work for it |
@@ -18,11 +20,13 @@
 
 mod bench;
 mod bundled;
+mod doctor;
 mod info;
 mod manual;
 mod outputs;
 mod run;
 mod sim;
+mod top;
 mod tune;
 
 use std::ffi::OsString;
@@ -47,6 +51,8 @@ enum Command {
     Bench(bench::Bench),
     Tune(tune::Tune),
     Info(info::Info),
+    Doctor(doctor::Doctor),
+    Top(top::Top),
     Completions(manual::Completions),
     Man(manual::Man),
     /// One rank of a bundled program; `pelago run NAME` starts these.
@@ -79,6 +85,8 @@ pub fn main() -> ExitCode {
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),
+        Ok(Command::Doctor(doctor)) => Ok(doctor.main()),
+        Ok(Command::Top(top)) => top.main(),
         Ok(Command::Completions(completions)) => completions.main(&Arguments::command()),
         Ok(Command::Man(man)) => man.main(Arguments::command()),
         Ok(Command::Bundled { command }) => bundled::main(command),

@@ -5,6 +5,7 @@
 //! | [`HostMemory`] | the shared file: created by the launcher, attached by each rank, freed with the last of them |
 //! | [`HostPlan`], [`HostAddress`] | the sizes of that memory, and the addresses of other hosts |
 //! | [`JobControl`], [`RankControl`] | the control block of the job, and that of each rank |
+//! | [`RankReport`] | the waits and counters that a rank shows to the launcher, and to `pelago top` |
 //! | [`Shm`] | the transport: heaps by loads and stores; registered memory by cross-memory attach, its atomics by its owner |
 //! | [`ProgressThread`] | the thread that serves a rank's registered memory while no thread of the rank waits in the library |
 //!
@@ -28,5 +29,6 @@ mod transport;
 pub use host::control::{JobControl, RankControl, RankStage};
 pub use host::memory::{HostMemory, HostMemoryError};
 pub use host::plan::{HostAddress, HostPlan};
+pub use host::rank_report::{RankReport, ShownCounters, ShownWait};
 pub use registered::progress_thread::ProgressThread;
 pub use transport::{CAPABILITIES, CopyBy, Shm};

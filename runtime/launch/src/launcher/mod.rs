@@ -6,6 +6,7 @@
 //! | `cluster` | a job of several hosts |
 //! | `allocation` | the hosts that a scheduler has given to this process |
 //! | `job` | the job state machine, the event loop that drives it, and how a job ended |
+//! | `job_view` | a look at a running job from outside |
 //! | `process` | processes of ranks and all that they start; signals to the launcher |
 //! | `output` | the output of ranks, line by line |
 //! | `system` | what the system grants, and resources for ranks |
@@ -19,6 +20,7 @@ mod allocation;
 mod cluster;
 mod error;
 mod job;
+mod job_view;
 mod limits;
 mod local_job;
 mod output;
@@ -29,6 +31,7 @@ pub use self::allocation::{Allocation, AllocationError, AllocationSearch, Schedu
 pub use self::cluster::{ClusterJob, HOST_COMMAND, HostList, HostListError, RankAmounts, RemoteShell, RemoteShellError, serve};
 pub use self::error::LaunchError;
 pub use self::job::outcome::{FailureCause, JobOutcome, ProcessLocation, RankProcess};
+pub use self::job_view::{JobView, JobViewError, RankView};
 pub use self::local_job::LocalJob;
 pub use self::system::call_error::SystemCallError;
 pub use self::system::system_calls;

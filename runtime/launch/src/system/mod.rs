@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `clock`, `wait` | the clock of the machine; waiting by yielding and then sleeping on a doorbell |
 //! | `process_stat` | the state of a process in `/proc` |
+//! | `report` | where the ranks of a host wait, and for whom |
 //! | `network` | the addresses of a host, and which of them others reach |
 //! | `udp_ports` | sockets on consecutive ports |
 //! | `job_key` | the secret of a job |
@@ -12,6 +13,7 @@ pub(crate) mod clock;
 pub(crate) mod job_key;
 pub(crate) mod network;
 pub(crate) mod process_stat;
+pub(crate) mod report;
 pub(crate) mod udp_ports;
 pub(crate) mod wait;
 

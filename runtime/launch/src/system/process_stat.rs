@@ -5,6 +5,8 @@ use std::fs::read_to_string;
 /// A process, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
+    /// Its state, as the kernel letters it: `R` runs, `S` and `D` sleep, `T` is stopped.
+    pub(crate) state: u8,
     /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
     pub(crate) is_stopped: bool,
     /// Its group.
@@ -19,9 +21,10 @@ impl ProcessStat {
         let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
         // The name before it is in parentheses, and may hold any. The third word of the line follows.
         let mut words = status.rsplit_once(')')?.1.split_whitespace();
-        let is_stopped = words.next()? == "T";
+        let state = *words.next()?.as_bytes().first()?;
+        let is_stopped = state == b'T';
         let group = words.nth(1)?.parse().ok()?;
-        Some(Self { is_stopped, group, started: words.nth(16)?.parse().ok()? })
+        Some(Self { state, is_stopped, group, started: words.nth(16)?.parse().ok()? })
     }
 }
 

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
-use pelago_base::{Duration, Instant, Rank};
-use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
+use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_platform::{Activity, Clock, Fault, For, Reports, Wait, WaitPolicy, WaitSite, Woken};
 use pelago_shm::{HostMemory, RankControl, RankStage};
 use pelago_sync::Slept;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::OsClock;
+use crate::system::report::{HostReport, monotonic_ns};
 
 /// How often a wait looks before it gives up the core, if each rank has its own: about two microseconds, which is twice
 /// what a barrier takes.
@@ -42,7 +43,12 @@ pub struct OsWait {
     is_oversubscribed: bool,
     /// A socket whose data should wake the rank, if no progress thread watches it.
     socket: OnceLock<OwnedFd>,
+    /// What the network has counted, if there is one.
+    network: OnceLock<NetworkCounters>,
 }
+
+/// Tells what a network has counted.
+type NetworkCounters = Box<dyn Fn() -> Counters + Send + Sync>;
 
 impl OsWait {
     /// The waiting of `rank`, which declares a deadlock when every rank has waited for `deadlock_after`.
@@ -55,7 +61,7 @@ impl OsWait {
         let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
-        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new() }
+        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new(), network: OnceLock::new() }
     }
 
     /// Wakes sleepers when `socket` becomes readable too. For a rank without a progress thread: it notices its bell up to a millisecond late.
@@ -65,6 +71,11 @@ impl OsWait {
     pub fn watch(&self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
         let _only_one = self.socket.set(socket.try_clone_to_owned()?);
         Ok(())
+    }
+
+    /// What `counted` tells is what the network of this rank has counted; the first time that this is called.
+    pub fn count_network(&self, counted: impl Fn() -> Counters + Send + Sync + 'static) {
+        let _only_one = self.network.set(Box::new(counted));
     }
 
     fn control(&self) -> &RankControl {
@@ -88,7 +99,12 @@ impl OsWait {
             let Some(limit) = self.deadlock_after else { continue };
             match (&stillness, self.still()) {
                 (Some((since, before)), Some(moves)) if *before == moves => {
-                    if now.since(*since) >= limit {
+                    // A rank that was to report, and has died over it, is not waited for longer than that.
+                    let still = now.since(*since);
+                    if still >= limit && self.host.job().claim_deadlock_report() {
+                        eprint!("{}", HostReport::of(&self.host, monotonic_ns()));
+                        self.host.fail(Fault::Deadlock);
+                    } else if still >= limit + limit {
                         self.host.fail(Fault::Deadlock);
                     }
                 }
@@ -163,6 +179,10 @@ impl Wait for OsWait {
         }
     }
 
+    fn reports(&self) -> Option<&dyn Reports> {
+        Some(self)
+    }
+
     fn fault(&self) -> Option<Fault> {
         self.host.job().fault()
     }
@@ -173,6 +193,24 @@ impl Wait for OsWait {
 
     fn failed_peer(&self, known: usize) -> Option<Rank> {
         self.host.failed_ranks().nth(known)
+    }
+}
+
+impl Reports for OsWait {
+    fn show(&self, site: &WaitSite) -> Option<u8> {
+        self.control().report.show(site, monotonic_ns())
+    }
+
+    fn hide(&self, place: Option<u8>, site: &WaitSite) {
+        self.control().report.hide(place, site, monotonic_ns());
+    }
+
+    fn tally(&self, operations: u64, bytes: u64) {
+        self.control().report.tally(operations, bytes);
+    }
+
+    fn counters(&self) -> Counters {
+        self.network.get().map_or_else(Counters::default, |counted| counted())
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod rails;
 mod survival;
 pub(crate) mod threads;
 mod time;
-mod wait;
+pub(crate) mod wait;
 mod waiting;
 
 use std::cell::{Cell, RefCell};
@@ -31,7 +31,7 @@ use pelago_memory::Reach;
 use pelago_platform::{Activity, Fault};
 
 use self::survival::Losses;
-use self::wait::Pace;
+use self::wait::{Pace, Whom};
 use crate::Result;
 use crate::buffer::Spare;
 use crate::progress::engine::Engine;
@@ -111,9 +111,16 @@ impl Context {
         self.shared.wait.fault()
     }
 
-    /// How often an operation of this context was deferred and how often it slept. What passes through a transport is counted there.
+    /// What has happened, by [name](pelago_base::Event::name): the operations of this context that were not done by loads and stores and their bytes,
+    /// how often one was deferred and how often this context slept; and what the network counts, for all contexts of the rank:
+    /// datagrams, those that left again, those that were refused.
+    ///
+    /// Cost: operations on mapped memory are not counted and pay nothing. Others pay two additions. The call copies an array of some 25 words and takes
+    /// the lock of the network.
     pub fn counters(&self) -> Counters {
-        self.engine.borrow().counters()
+        let mut counters = self.shared.wait.reports().map_or_else(Counters::default, |reports| reports.counters());
+        counters.merge(&self.engine.borrow().counters());
+        counters
     }
 
     /// The memory that loads and stores reach. Threads that have no context may use it, and what is done there is done at once.
@@ -142,8 +149,10 @@ impl Context {
         &self.engine
     }
 
-    fn count_park(&self) {
-        self.engine.borrow_mut().count_park();
+    fn count_park(&self) -> [u64; 2] {
+        let mut engine = self.engine.borrow_mut();
+        engine.count_park();
+        engine.take_tally()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -170,7 +179,7 @@ impl Context {
 
     #[cold]
     fn await_room(&self, bytes: usize) -> Result<()> {
-        self.block("room for an operation", None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
+        self.block("room for an operation", Whom::Operations, None, || Ok(self.engine.borrow().has_room(bytes).then_some(())))
     }
 }
 
@@ -182,6 +191,8 @@ impl Drop for Context {
             let ended = self.drain(Some(DROP_LIMIT)).and_then(|()| self.tell_all());
             ended.unwrap_or_else(|error| self.shared.leave_behind(error));
         }
+        let tally = self.engine.get_mut().take_tally();
+        self.shared.tally(tally);
         self.engine.get_mut().port().leave();
         self.shared.wait.note(Activity::Leaves);
     }

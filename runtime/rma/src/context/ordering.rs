@@ -2,6 +2,7 @@
 
 use pelago_base::{Duration, Rank};
 
+use crate::context::wait::Whom;
 use crate::order::graph::After;
 use crate::{Chain, Context, Handle, Ordered, Result};
 
@@ -97,7 +98,7 @@ impl Context {
         if !self.busy.get() {
             return Ok(());
         }
-        self.block("flush", None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))?;
+        self.block("flush", Whom::Rank(rank), None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))?;
         self.tell_all()
     }
 

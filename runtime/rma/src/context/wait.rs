@@ -2,9 +2,9 @@
 
 use core::hint::spin_loop;
 
-use pelago_base::Duration;
+use pelago_base::{Duration, Rank, SegmentId};
 use pelago_memory::{CellSlice, Pod};
-use pelago_platform::{For, Woken};
+use pelago_platform::{Awaited, For, WaitSite, Woken};
 
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
@@ -25,11 +25,26 @@ struct Looks {
 }
 
 /// What is waited for.
-struct Awaited {
+struct Wanted {
     what: &'static str,
+    whom: Whom,
     limit: Option<Duration>,
     /// What brings it about.
     on: For,
+}
+
+/// Whose action ends a wait, as far as its caller knows: for reports alone, and looked up only when the wait sleeps.
+#[derive(Clone, Copy)]
+pub(crate) enum Whom {
+    Unknown,
+    Everyone,
+    Rank(Rank),
+    /// The rank that an operation of this context was posted to.
+    Operation(u64),
+    /// The rank that all operations of this context were posted to, if it is one.
+    Operations,
+    /// Whoever writes the word at this address of the process.
+    Word(usize),
 }
 
 /// How a context waits.
@@ -62,7 +77,7 @@ impl Context {
     /// `index` is past the end.
     pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
         let losses = self.losses();
-        self.block_on_memory("a value", None, || {
+        self.block_on_memory("a value", word_of(cells, index), None, || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -84,7 +99,7 @@ impl Context {
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
         let losses = self.losses();
-        self.block_on_memory("a value", Some(limit), || {
+        self.block_on_memory("a value", word_of(cells, index), Some(limit), || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -96,10 +111,11 @@ impl Context {
     pub(crate) fn block<T>(
         &self,
         what: &'static str,
+        whom: Whom,
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Awaited { what, limit, on: For::Anything }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Anything }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -107,10 +123,11 @@ impl Context {
     pub(crate) fn block_on_memory<T>(
         &self,
         what: &'static str,
+        whom: Whom,
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Awaited { what, limit, on: For::Memory }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Memory }, ready)
     }
 
     /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
@@ -120,14 +137,14 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<()>>,
     ) -> Result<()> {
-        self.wait(Awaited { what: "quiet", limit, on: For::AtMost(left as u32) }, ready)
+        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on: For::AtMost(left as u32) }, ready)
     }
 
     #[inline]
-    fn wait<T>(&self, awaited: Awaited, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    fn wait<T>(&self, wanted: Wanted, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
         match self.look_at_once(&mut ready)? {
             Some(found) => Ok(found),
-            None => self.block_parked(awaited, &mut ready),
+            None => self.block_parked(wanted, &mut ready),
         }
     }
 
@@ -158,9 +175,10 @@ impl Context {
     }
 
     #[cold]
-    fn block_parked<T>(&self, awaited: Awaited, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let Awaited { what, limit, on } = awaited;
+    fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
+        let Wanted { what, limit, on, .. } = wanted;
         let shared = self.shared();
+        let mut shown = None;
         let _inside = shared.inside();
         let _waiting = shared.waiting();
         let until = limit.map(|limit| shared.clock.now() + limit);
@@ -180,7 +198,9 @@ impl Context {
                 moved || outcome.is_some()
             };
             if !look() {
-                self.count_park();
+                let tally = self.count_park();
+                shared.tally(tally);
+                shown.get_or_insert_with(|| Shown::new(shared, self.site(&wanted)));
                 let due = [until, self.next_deadline()].into_iter().flatten().min();
                 let mut look_again = || {
                     look() || {
@@ -207,6 +227,30 @@ impl Context {
         }
     }
 
+    /// What a report says of a wait.
+    #[cold]
+    fn site(&self, wanted: &Wanted) -> WaitSite {
+        let engine = self.engine().borrow();
+        let (awaited, word) = match wanted.whom {
+            Whom::Unknown => (Awaited::Unknown, None),
+            Whom::Everyone => (Awaited::Everyone, None),
+            Whom::Operations => (engine.only_target().map_or(Awaited::Unknown, Awaited::Rank), None),
+            Whom::Rank(rank) => (Awaited::Rank(rank), None),
+            Whom::Operation(id) => (engine.target_of(id).map_or(Awaited::Unknown, Awaited::Rank), None),
+            Whom::Word(place) => (Awaited::Unknown, self.offset_of_own(place)),
+        };
+        WaitSite { what: wanted.what, awaited, word, in_flight: engine.in_flight() }
+    }
+
+    /// The offset of an address of this process in a heap of this rank.
+    fn offset_of_own(&self, place: usize) -> Option<u64> {
+        let bytes = self.reach.addresses().segment_bytes();
+        [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].into_iter().find_map(|segment| {
+            let start = self.reach.cells(self.own_address(segment, 0), 1)?.pointer().addr().get();
+            place.checked_sub(start).map(|offset| offset as u64).filter(|offset| *offset < bytes)
+        })
+    }
+
     /// Looks, and lets others run between two looks; looks at once again while anything moves. Ends with what was waited for, when nothing
     /// has moved for long, or late.
     #[inline(never)]
@@ -231,5 +275,31 @@ impl Context {
             shared.wait.yield_now();
         }
         Ok(None)
+    }
+}
+
+/// Where the element at `index` lies.
+pub(super) fn word_of<T: Pod>(cells: CellSlice<'_, T>, index: usize) -> Whom {
+    Whom::Word(cells.cells().pointer().addr().get() + index * size_of::<T>())
+}
+
+/// A wait that sleeps, as the platform shows it until the value is dropped.
+struct Shown<'s> {
+    shared: &'s Shared,
+    site: WaitSite,
+    place: Option<u8>,
+}
+
+impl<'s> Shown<'s> {
+    fn new(shared: &'s Shared, site: WaitSite) -> Self {
+        Self { shared, place: shared.wait.reports().and_then(|reports| reports.show(&site)), site }
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        if let Some(reports) = self.shared.wait.reports() {
+            reports.hide(self.place, &self.site);
+        }
     }
 }

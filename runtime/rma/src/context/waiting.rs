@@ -3,6 +3,7 @@
 use pelago_base::Duration;
 use pelago_memory::{CellSlice, Pod};
 
+use crate::context::wait::{Whom, word_of};
 use crate::{Context, Error, Handle, Result};
 
 impl Context {
@@ -30,7 +31,7 @@ impl Context {
             return Ok(None);
         }
         let ids = handles.iter().map(|handle| self.own(handle)).collect::<Result<Vec<_>>>()?;
-        self.block("one of several operations", None, || {
+        self.block("one of several operations", Whom::Operations, None, || {
             for (index, id) in ids.iter().enumerate() {
                 if id.map_or(Ok(true), |id| self.poll_id(id))? {
                     return Ok(Some(index));
@@ -64,7 +65,7 @@ impl Context {
             return Err(Error::Invalid("a wait for one of no words would never end"));
         }
         let losses = self.losses();
-        self.block_on_memory("one of several values", limit, || {
+        self.block_on_memory("one of several values", word_of(cells, indices[0]), limit, || {
             self.nothing_lost_since(losses)?;
             let mut values = indices.iter().map(|&index| (index, cells.load(index)));
             Ok(values.find(|&(index, value)| condition(index, value)))
@@ -83,12 +84,12 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.block(what, limit, ready)
+        self.block(what, Whom::Unknown, limit, ready)
     }
 
     #[cold]
     pub(crate) fn wait_id(&self, id: u64) -> Result<()> {
-        self.block("an operation", None, || Ok(self.poll_id(id)?.then_some(())))
+        self.block("an operation", Whom::Operation(id), None, || Ok(self.poll_id(id)?.then_some(())))
     }
 
     /// Whether an operation has ended.

@@ -2,6 +2,7 @@
 
 use pelago_base::Rank;
 
+use crate::context::wait::Whom;
 use crate::{Context, Error, Handle, Result};
 
 impl Context {
@@ -30,7 +31,7 @@ impl Context {
         let posted = || self.engine().borrow_mut().submit_message(self.shared(), to, bytes);
         let id = match posted()? {
             Some(id) => id,
-            None => self.block("room for a message", None, posted)?,
+            None => self.block("room for a message", Whom::Rank(to), None, posted)?,
         };
         Ok(Handle::pending(self, id))
     }

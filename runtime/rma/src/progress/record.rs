@@ -131,6 +131,11 @@ impl Record {
         self.task.as_ref().map_or(self.written as usize, Task::captured)
     }
 
+    /// How many bytes it moves.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.task.as_ref().map_or(u64::from(self.written), Task::bytes)
+    }
+
     /// Whether all that is left to post goes to one rank by one rail.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
         self.task.as_ref().is_none_or(|task| task.has_one_target(addresses))

@@ -175,6 +175,17 @@ impl Task {
         }
     }
 
+    /// How many bytes it moves, or works on.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Move(moving) => moving.from_shape.block.saturating_mul(moving.from_shape.blocks()),
+            Self::Places(places) => places.bytes(),
+            Self::Put { from, .. } => from.bytes() as u64,
+            Self::Get { into, .. } => into.bytes() as u64,
+            Self::Atomic { width, .. } => width.bytes(),
+        }
+    }
+
     /// How many bytes it keeps.
     pub(crate) fn captured(&self) -> usize {
         match self {

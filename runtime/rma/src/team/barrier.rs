@@ -17,6 +17,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::context::wait::Whom;
 use crate::memory::segment::ALIGN_BYTES;
 use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
 use crate::{Context, Handle, Result};
@@ -116,7 +117,7 @@ impl Meeting {
             let offset = self.line(RING) + (meeting % 2 * RING_PLACES as u64 + place as u64) * WORD_BYTES;
             sent[place].wait()?;
             sent[place] = context.signal(self.word(context, right, offset), word)?;
-            self.wait(context, offset, word)?;
+            self.wait(context, (self.position() + size - 1) % size, offset, word)?;
         }
         Ok(())
     }
@@ -127,14 +128,15 @@ impl Meeting {
         let extra = self.met(rounds, meeting);
         if position >= below {
             context.signal(self.word(context, position - below, extra), meeting)?;
-            return self.wait(context, extra, meeting);
+            return self.wait(context, position - below, extra, meeting);
         }
         let surplus = Some(position + below).filter(|&surplus| surplus < self.team().size());
-        if surplus.is_some() {
-            self.wait(context, extra, meeting)?;
+        if let Some(surplus) = surplus {
+            self.wait(context, surplus, extra, meeting)?;
         }
         for round in 0..rounds {
-            self.tell_and_hear(context, meeting, round, position ^ 1 << round)?;
+            let partner = position ^ 1 << round;
+            self.tell_and_hear(context, meeting, round, [partner; 2])?;
         }
         if let Some(surplus) = surplus {
             context.signal(self.word(context, surplus, extra), meeting)?;
@@ -145,18 +147,19 @@ impl Meeting {
     fn disseminate(&self, context: &Context, meeting: u64) -> Result<()> {
         let size = self.team().size();
         for round in 0..rounds(size) {
-            let target = (u64::from(self.position()) + (1 << round)) % u64::from(size);
-            self.tell_and_hear(context, meeting, round, target as u32)?;
+            let (position, distance, size) = (u64::from(self.position()), 1 << round, u64::from(size));
+            let partners = [position + distance, position + size - distance].map(|partner| (partner % size) as u32);
+            self.tell_and_hear(context, meeting, round, partners)?;
         }
         Ok(())
     }
 
-    /// A step: puts the word of a round to a member, and waits for this member's own. Never inlined, so that callers need less of the stack.
+    /// A step: puts the word of a round to the first of two members, and waits for this member's own, which the second puts. Never inlined, so that callers need less of the stack.
     #[inline(never)]
-    fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, target: u32) -> Result<()> {
+    fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, [target, from]: [u32; 2]) -> Result<()> {
         let offset = self.met(round, meeting);
         context.signal(self.word(context, target, offset), meeting)?;
-        self.wait(context, offset, meeting)
+        self.wait(context, from, offset, meeting)
     }
 
     /// Counts those that have come at position 0, over all central meetings. Where memory is mapped, all look at one word there and only
@@ -169,7 +172,7 @@ impl Meeting {
         let released = self.word(context, if mapped { 0 } else { self.position() }, self.line(RELEASED));
         let arrived = context.fetch_add(self.word(context, 0, self.line(ARRIVED)), 1)?.wait()? + 1;
         if arrived < meeting * u64::from(size) {
-            return context.block("barrier", None, || {
+            return context.block("a barrier", Whom::Everyone, None, || {
                 context.is_whole(self.team())?;
                 Ok((context.get(released)? >= meeting).then_some(()))
             });

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use pelago_base::{GlobalAddress, Rank, SegmentId, Team};
 use pelago_memory::{CellSlice, Pod};
 
+use crate::context::wait::Whom;
 use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::{ALIGN_BYTES, known};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
@@ -129,7 +130,8 @@ impl Meeting {
         let size = self.team.size();
         let relative = (self.position + size - root) % size;
         if relative != 0 {
-            self.wait(context, self.line(BROUGHT), step)?;
+            let parent = (relative & (relative - 1)) + root;
+            self.wait(context, parent % size, self.line(BROUGHT), step)?;
             self.told(context, 0, self.line(BROUGHT), values.len()).read(0, values);
         }
         for round in (0..relative.trailing_zeros()).rev().filter(|round| relative + (1 << round) < size) {
@@ -149,7 +151,7 @@ impl Meeting {
                 return self.tell(context, self.position - (1 << round), buffer, line, step, values);
             }
             if self.position + (1 << round) < size {
-                self.wait(context, line, step)?;
+                self.wait(context, self.position + (1 << round), line, step)?;
                 let heard = self.told::<T>(context, buffer, line, values.len());
                 for (index, value) in values.iter_mut().enumerate() {
                     *value = combine(*value, heard.load(index));
@@ -169,12 +171,13 @@ impl Meeting {
         Ok(())
     }
 
-    /// Waits until the word of this member at `offset` announces `step`. Never inlined, so that what it keeps on the stack is not there while
+    /// Waits until the word of this member at `offset`, which the member at position `from` writes, announces `step`. Never inlined, so that what it keeps on the stack is not there while
     /// words are put.
     #[inline(never)]
-    pub(crate) fn wait(&self, context: &Context, offset: u64, step: u64) -> Result<()> {
+    pub(crate) fn wait(&self, context: &Context, from: u32, offset: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, offset, 1);
-        context.block_on_memory("a collective operation", None, || {
+        let from = Whom::Rank(self.member(from));
+        context.block_on_memory("a barrier or collective call", from, None, || {
             context.is_whole(&self.team)?;
             Ok((own.load(0) >= step).then_some(()))
         })

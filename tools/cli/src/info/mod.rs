@@ -1,6 +1,6 @@
 //! `pelago info`: what this machine offers.
 
-mod attach_probe;
+pub(crate) mod attach_probe;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -99,14 +99,18 @@ fn lines() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether a kernel of this release has what the launcher needs.
+/// Whether a kernel of this release has what the launcher needs; `None` if that cannot be told.
+pub(crate) fn is_recent(release: &str) -> Option<bool> {
+    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next().unwrap_or(0)) >= OLDEST_LINUX)
+}
+
 fn recent(release: &str) -> String {
     let (major, minor) = OLDEST_LINUX;
-    let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(first), second) if (first, second.unwrap_or(0)) >= OLDEST_LINUX => "yes".into(),
-        (None, _) => "unknown".into(),
-        _ => format!("no: Linux {major}.{minor} is the oldest that can start jobs"),
+    match is_recent(release) {
+        Some(true) => "yes".into(),
+        None => "unknown".into(),
+        Some(false) => format!("no: Linux {major}.{minor} is the oldest that can start jobs"),
     }
 }
 

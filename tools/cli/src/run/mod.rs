@@ -38,6 +38,7 @@ Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of
   PELAGO_TRACE=1             print every operation of the transport
   PELAGO_SINGLE=1            under another launcher (mpirun, srun): run each process as a job of one rank
 
+SIGQUIT (Ctrl-\\) reports where each rank waits, and for whom; the job goes on.
 Signals: the first SIGINT, SIGTERM or SIGHUP asks the ranks to end, the second kills them; the launcher itself ends within 20 s of the first.
 Ctrl-Z stops the launcher but not the ranks. A rank that is stopped while others run fails after the failure limit; if all ranks are stopped,
 none fails.

@@ -8,6 +8,7 @@ use pelago_platform::Fault;
 use pelago_platform::limits::PUBLISHED_BYTES_MAX;
 use pelago_sync::{Doorbell, Ring, Watch};
 
+use crate::host::rank_report::RankReport;
 use crate::host::region_table;
 use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, STAGING_BYTES};
 
@@ -38,6 +39,8 @@ pub struct JobControl {
     pub(crate) released: AtomicU64,
     /// Whether the job continues after the failure of ranks.
     pub(crate) fault_tolerant: AtomicU32,
+    /// Whether a rank reports a deadlock that it has found.
+    deadlock_reported: AtomicU32,
     /// The numbers of the failed ranks, plus 1, up to the first 0.
     pub(crate) failed_ranks: [AtomicU32; FAILED_RANKS_MAX],
 }
@@ -64,6 +67,11 @@ impl JobControl {
                 None => Fault::PeerLost(Rank::new(word - FAULT_LOST)),
             }),
         }
+    }
+
+    /// Whether the caller is the first that finds the job deadlocked, and so the one that reports where its ranks wait.
+    pub fn claim_deadlock_report(&self) -> bool {
+        self.deadlock_reported.swap(1, Ordering::AcqRel) == 0
     }
 
     /// Marks the job as at fault, unless it already is.
@@ -96,6 +104,8 @@ pub struct RankControl {
     pub moves: AtomicU64,
     /// The last meeting that the rank has come to.
     pub(crate) meeting: AtomicU64,
+    /// Where the rank waits, for reports.
+    pub report: RankReport,
     /// How many bytes of `published` are in use.
     pub(crate) published_bytes: AtomicU32,
     /// What the rank published: see `HostMemory::publish`.

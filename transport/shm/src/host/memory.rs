@@ -20,7 +20,7 @@ use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0004;
+const MAGIC: u64 = 0x7065_6c61_676f_0005;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;

@@ -7,6 +7,7 @@
 //! | `control` | the blocks of atomics at the start of the file: one of the job, one of each rank |
 //! | `address_table` | the addresses of all hosts of the job, for transports over a network |
 //! | `region_table` | the table of a rank's regions in the memory of the host, which every rank of the host reads |
+//! | `rank_report` | what a rank shows of its waits and counters, for reports of the launcher |
 //! | `published` | records that ranks leave for each other while they start |
 
 pub(crate) mod address_table;
@@ -14,4 +15,5 @@ pub(crate) mod control;
 pub(crate) mod memory;
 pub(crate) mod plan;
 mod published;
+pub(crate) mod rank_report;
 pub(crate) mod region_table;

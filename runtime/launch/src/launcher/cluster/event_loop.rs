@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Clock;
 use rustix::event::{PollFd, PollFlags};
+use signal_hook::consts::SIGQUIT;
 
 use crate::OsClock;
 use crate::launcher::cluster::protocol::frame::{LauncherFrame, parse};
@@ -121,11 +122,11 @@ impl HostEventLoop {
         let (place, now) = (number / 2, self.clock.now());
         let signals = 2 * self.calls.len();
         match self.remotes.get_mut(place).and_then(Option::as_mut) {
-            _ if number >= signals => {
-                if let Some(signal) = self.signals.take(number - signals) {
-                    self.state.handle_signal(now, signal);
-                }
-            }
+            _ if number >= signals => match self.signals.take(number - signals) {
+                Some(SIGQUIT) => self.state.ask_for_reports(),
+                Some(signal) => self.state.handle_signal(now, signal),
+                None => {}
+            },
             Some(remote) if number % 2 == 1 => {
                 remote.handle_end(now)?;
                 if remote.has_ended() {

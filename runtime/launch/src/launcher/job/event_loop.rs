@@ -10,6 +10,7 @@ use pelago_shm::{HostMemory, RankStage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
+use signal_hook::consts::SIGQUIT;
 
 use crate::launcher::job::controller::{Controller, RankEvent};
 use crate::launcher::job::state_machine::{Census, RankAction};
@@ -23,9 +24,13 @@ use crate::launcher::process::signals::Signals;
 use crate::launcher::process::stopped_ranks::StoppedRanks;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 use crate::launcher::system::poll_set::PollSet;
+use crate::system::report::{HostReport, monotonic_ns};
 use crate::{OsClock, names};
 
-/// Maximum pause between two checks for killed processes.
+/// The number of the stream.
+const STANDARD_ERROR: usize = 1;
+
+/// The longest pause between two looks for what was killed.
 const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
 
 /// The resources with which the ranks of a host are started.
@@ -224,9 +229,20 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             let _ = rustix::io::read(end, &mut [0; 64][..]);
             self.controller.handle(now, RankEvent::Met(self.host.meeting()));
         } else if let Some(signal) = self.signals.take(number.saturating_sub(calls + 1)) {
+            if signal == SIGQUIT {
+                self.report();
+                return Ok(());
+            }
             self.controller.handle(now, RankEvent::Signal(signal));
         }
         Ok(())
+    }
+
+    /// Writes to the standard error of the job where the ranks of this host wait. Its lines are few, whatever room there is.
+    fn report(&mut self) {
+        for (rank, line) in HostReport::of(self.host, monotonic_ns()).lines() {
+            self.controller.push(STANDARD_ERROR, rank, format!("pelago: {line}\n").as_bytes());
+        }
     }
 
     /// Says how the ranks do, if that matters.
@@ -256,6 +272,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         while let Some(action) = self.controller.poll_action(now) {
             match action {
                 RankAction::Release(meeting) => self.host.release(meeting),
+                RankAction::Report => self.report(),
                 RankAction::Tell(fault) => self.host.fail(fault),
                 RankAction::ContinueWithout(rank) => self.go_on_without(rank),
                 RankAction::KillOne(rank) => {

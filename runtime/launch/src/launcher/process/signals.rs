@@ -1,4 +1,4 @@
-//! Signals that ask the launcher to end the job, as descriptors that can be read.
+//! Signals that ask the launcher to end the job, or to report where its ranks wait (SIGQUIT), as descriptors that can be read.
 //!
 //! - **N1** A handler calls `alarm` only, which may be called in one.
 //! - **N2** Whatever the launcher waits for, the alarm that the first signal sets ends it; what ranks are left then are the kernel's and the
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{pipe, register, unregister};
 
@@ -33,7 +33,8 @@ struct Watched {
 }
 
 impl Signals {
-    /// Watches the signals, except those that the parent process set to be ignored (`nohup`).
+    /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
+    /// shells let their jobs in the background ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
         let ignored = ignored();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
@@ -46,6 +47,10 @@ impl Signals {
             signals.handlers.push(unsafe { register(signal, set_alarm) }?);
             signals.watched.push(Watched { signal, end: end.into() });
         }
+        let (end, from) = UnixStream::pair()?;
+        end.set_nonblocking(true)?;
+        signals.handlers.push(pipe::register(SIGQUIT, from)?);
+        signals.watched.push(Watched { signal: SIGQUIT, end: end.into() });
         Ok(signals)
     }
 
@@ -95,6 +100,14 @@ mod tests {
     use signal_hook::low_level::raise;
 
     use super::*;
+
+    #[test]
+    fn a_request_for_a_report_sets_no_alarm() {
+        let signals = Signals::watch().unwrap();
+        raise(SIGQUIT).unwrap();
+        let place = signals.watched.iter().position(|watched| watched.signal == SIGQUIT).expect("watched");
+        assert_eq!((signals.take(place), signals.take(place)), (Some(SIGQUIT), None));
+    }
 
     #[test]
     fn a_signal_is_seen_and_sets_an_alarm_that_a_second_does_not_put_off() {

@@ -14,7 +14,7 @@ use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
 use crate::buffer::Buffer;
-use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN};
+use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN, TALLY_ROUNDS};
 use crate::order::graph::{After, Order, Released};
 use crate::order::outcomes::{Failed, Outcome, Outcomes};
 use crate::progress::peers::{NOBODY, Peer, PeerNumber, Peers, Route};
@@ -60,6 +60,9 @@ pub(crate) struct Engine {
     /// How often an operation was put back, and how often a wait gave up the core.
     deferrals: u64,
     parks: u64,
+    /// Operations that were taken over and their bytes, and how many of both the platform knows.
+    taken: [u64; 2],
+    tallied: [u64; 2],
     /// Whether what is posted may wait for what is posted next.
     batches: bool,
 }
@@ -95,6 +98,8 @@ impl Engine {
             completed: Vec::new(),
             deferrals: 0,
             parks: 0,
+            taken: [0; 2],
+            tallied: [0; 2],
             batches: false,
         }
     }
@@ -105,9 +110,38 @@ impl Engine {
 
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = Counters::default();
-        counters.add(Event::Deferred, self.deferrals);
-        counters.add(Event::Parked, self.parks);
+        let [operations, bytes] = self.taken;
+        let own = [
+            (Event::OperationIssued, operations),
+            (Event::ByteIssued, bytes),
+            (Event::Deferred, self.deferrals),
+            (Event::Parked, self.parks),
+        ];
+        own.into_iter().for_each(|(event, times)| counters.add(event, times));
         counters
+    }
+
+    /// Operations and bytes that were taken over since the last call.
+    pub(crate) fn take_tally(&mut self) -> [u64; 2] {
+        let before = std::mem::replace(&mut self.tallied, self.taken);
+        [self.taken[0] - before[0], self.taken[1] - before[1]]
+    }
+
+    /// The rank that an operation was posted to, if it has not ended.
+    pub(crate) fn target_of(&self, id: u64) -> Option<Rank> {
+        Some(self.peers.get(self.record(id)?.peers[0]).route.rank())
+    }
+
+    /// The rank that all operations that have not ended were posted to, if it is one.
+    pub(crate) fn only_target(&self) -> Option<Rank> {
+        let mut targets = self.order.live_ids().filter_map(|id| self.target_of(id));
+        let first = targets.next()?;
+        targets.all(|target| target == first).then_some(first)
+    }
+
+    /// How many operations have not ended.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.order.live() as u32
     }
 
     /// A wait gives up the core.
@@ -286,6 +320,9 @@ impl Engine {
     pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
         // A peer that was full as many rounds ago as the counter has values is asked one round later.
         self.round = self.round.wrapping_add(1).max(1);
+        if self.round.is_multiple_of(TALLY_ROUNDS) {
+            shared.tally(self.take_tally());
+        }
         let mut completed = std::mem::take(&mut self.completed);
         let now = shared.clock.now();
         self.latest = self.latest.map(|_| now);
@@ -460,6 +497,8 @@ impl Engine {
     #[inline(always)]
     fn store(&mut self, id: u64, record: Record) {
         self.captured += record.captured();
+        self.taken[0] += 1;
+        self.taken[1] += record.bytes();
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;

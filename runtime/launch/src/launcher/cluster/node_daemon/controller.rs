@@ -52,6 +52,7 @@ struct PendingCommands {
     to_kill: VecDeque<Rank>,
     terminate: bool,
     kill: bool,
+    report: bool,
     ping: Option<u64>,
 }
 
@@ -148,6 +149,7 @@ impl NodeDaemon {
                 self.pending.kill = true;
                 self.end();
             }
+            ToHost::Report => self.pending.report = true,
             ToHost::Ping(round) => self.pending.ping = Some(round),
             ToHost::Room { stream, bytes } => {
                 if let Some(room) = self.room.get_mut(stream) {
@@ -244,6 +246,7 @@ impl Controller for NodeDaemon {
         let meeting = pending.meeting.take().map(RankAction::Release);
         meeting
             .or_else(|| pending.fault.take().map(RankAction::Tell))
+            .or_else(|| std::mem::take(&mut pending.report).then_some(RankAction::Report))
             .or_else(|| pending.failed.pop_front().map(RankAction::ContinueWithout))
             .or_else(|| pending.to_kill.pop_front().map(RankAction::KillOne))
             .or_else(|| std::mem::take(&mut pending.terminate).then_some(RankAction::Terminate))

@@ -73,6 +73,8 @@ pub(crate) enum ToHost {
     Terminate,
     /// End the ranks.
     Kill,
+    /// Write where the ranks wait.
+    Report,
     /// Answer.
     Ping(u64),
     /// So many more bytes of a stream may be sent.

@@ -143,6 +143,11 @@ impl ClusterStateMachine {
         self.settle(now);
     }
 
+    /// This launcher was asked where the ranks wait: each host writes that of its ranks.
+    pub(crate) fn ask_for_reports(&mut self) {
+        self.tell(&ToHost::Report);
+    }
+
     /// The output cannot be written.
     pub(crate) fn handle_output(&mut self, now: Instant, error: Errno) {
         self.job.handle_output(now, error);
@@ -370,6 +375,7 @@ impl ClusterStateMachine {
             match action {
                 RankAction::Release(meeting) => self.tell(&ToHost::Release(meeting)),
                 RankAction::Tell(fault) => self.tell(&ToHost::Fault(fault.into())),
+                RankAction::Report => self.ask_for_reports(),
                 RankAction::ContinueWithout(rank) => self.tell(&ToHost::RankFailed(rank.number())),
                 RankAction::KillOne(rank) => self.tell(&ToHost::KillOne(rank.number())),
                 RankAction::Terminate => self.tell(&ToHost::Terminate),

@@ -37,6 +37,8 @@ pub(crate) struct JobLimits {
 pub(crate) enum RankAction {
     /// Tell them that all ranks of all hosts have come to this meeting.
     Release(u64),
+    /// Write where they wait.
+    Report,
     /// Tell them what is wrong with the job.
     Tell(Fault),
     /// Tell them that the job continues without this failed rank.
