@@ -94,7 +94,7 @@ pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
 pub use pelago_rma::{
     BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceError, DeviceMemory, Error, Fetch, GlobalPtr, Group,
     Handle, Individual, MemoryKind, Ordered, PendingGet, Pod, PointerError, Rails, Registered, RegisteredDevice, Result, Scope,
-    Signal, Symmetric, UnknownBarrier, Word, World,
+    Signal, Symmetric, UnknownBarrier, Word, World, active,
 };
 #[cfg(feature = "launch")]
 pub use run::run;

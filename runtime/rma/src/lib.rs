@@ -10,6 +10,7 @@
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
 //! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, that the program already owned, that a device has |
+//! | [`active`] | functions that run at other ranks: active messages |
 //! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
@@ -17,6 +18,7 @@
 //!
 //! Absent on purpose: which networks exist, where time comes from, and (outside `context/wait.rs`) anything that blocks.
 
+pub mod active;
 mod buffer;
 mod context;
 mod error;
