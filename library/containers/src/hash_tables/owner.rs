@@ -61,14 +61,16 @@ impl OwnPart {
         Ok(Changed::Done)
     }
 
-    /// Changes the value of a map's key: to `new` if the key is not there, else to what `combine` makes of the words of the value in place.
+    /// Changes the value of a map's key: to `new` if the key is not there, else to what `combine` makes of its words, for
+    /// which there is `scratch`.
     #[inline]
     pub(crate) fn update(
         &self,
         context: &Context,
         key: &[u8],
         new: &[u64],
-        combine: impl FnOnce(&mut dyn FnMut(&mut [u64]), CellSlice<'_, u64>),
+        scratch: &mut [u64],
+        combine: impl FnOnce(&mut [u64]),
     ) -> Result<Changed> {
         let words = self.arena.words(context);
         let Some(at) = self.find_or_add(context, words, key, new, THERE)? else { return Ok(Changed::Done) };
@@ -88,7 +90,9 @@ impl OwnPart {
         if state & KIND_MASK == GONE {
             value.write(0, new);
         } else {
-            combine(&mut |words| value.write(0, words), value);
+            value.read(0, scratch);
+            combine(scratch);
+            value.write(0, scratch);
         }
         words.store(at + STATE, next_number(state) | THERE);
         Ok(Changed::Done)
@@ -96,7 +100,14 @@ impl OwnPart {
 
     /// Finds a key; `None` if it was not there and was added with this value and state.
     #[inline]
-    fn find_or_add(&self, context: &Context, words: CellSlice<'_, u64>, key: &[u8], value: &[u64], state: u64) -> Result<Option<At>> {
+    fn find_or_add(
+        &self,
+        context: &Context,
+        words: CellSlice<'_, u64>,
+        key: &[u8],
+        value: &[u64],
+        state: u64,
+    ) -> Result<Option<At>> {
         let buckets = own(context, self.buckets, self.count);
         let hash = hash(key);
         let bucket = (place(hash, self.all) - self.first) as usize;

@@ -1,6 +1,5 @@
 //! Changes of tables that the owners of their keys make: sent in batches as active messages, and done by the owner's progress.
 
-use core::marker::PhantomData;
 use std::rc::Rc;
 
 use pelago_rma::active::{ActiveCounters, ActiveMessages, Call, Function, Functions, Next, QueueSettings};
@@ -38,7 +37,6 @@ pub struct CountUpdates<'m, 'h, 'w, K> {
     messages: ActiveMessages<'w>,
     one: Function<K>,
     several: Function<Pair<K, u64>>,
-    key: PhantomData<fn(K)>,
 }
 
 impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
@@ -60,19 +58,23 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn updates(&self, combine: impl Fn(V, V) -> V + 'static, settings: QueueSettings) -> Result<MapUpdates<'_, 'h, 'w, K, V>> {
+    pub fn updates(
+        &self,
+        combine: impl Fn(V, V) -> V + 'static,
+        settings: QueueSettings,
+    ) -> Result<MapUpdates<'_, 'h, 'w, K, V>> {
         let table = self.table();
         let (part, mut functions) = (table.own_part(), Functions::new());
+        let (mut new, mut scratch) = (vec![0u64; size_of::<V>().div_ceil(8)], vec![0u64; size_of::<V>().div_ceil(8)]);
         let function = functions.register_retried(move |call: &Call<'_>, Pair { key, value }: Pair<K, V>| {
-            let mut operand = Words::<V>::zeroed();
-            operand.set(&value);
-            let combined = |write: &mut dyn FnMut(&mut [u64]), there: pelago_rma::CellSlice<'_, u64>| {
-                let mut words = Words::<V>::zeroed();
-                there.read(0, words.get_mut());
-                words.set(&combine(words.value(), value));
-                write(words.get_mut());
+            let write = |words: &mut [u64], value: V| words.as_mut_bytes()[..size_of::<V>()].copy_from_slice(value.as_bytes());
+            write(&mut new, value);
+            let combined = |words: &mut [u64]| {
+                let (there, _) =
+                    V::read_from_prefix(words.as_bytes()).unwrap_or_else(|_| unreachable!("as many words as it needs"));
+                write(words, combine(there, value));
             };
-            next(call, part.update(call.context(), key.as_bytes(), operand.get_mut(), combined))
+            next(call, part.update(call.context(), key.as_bytes(), &new, &mut scratch, combined))
         });
         Ok(MapUpdates { table, messages: ActiveMessages::new(table.world(), functions, settings)?, function })
     }
@@ -99,14 +101,14 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     pub fn updates(&self, settings: QueueSettings) -> Result<CountUpdates<'_, 'h, 'w, K>> {
         let table = self.table();
         let (part, mut functions) = (table.own_part(), Functions::new());
-        let other: Rc<_> = part.clone();
+        let other = Rc::clone(&part);
         let one =
             functions.register_retried(move |call: &Call<'_>, key: K| next(call, part.count(call.context(), key.as_bytes(), 1)));
         let several = functions.register_retried(move |call: &Call<'_>, Pair { key, value }: Pair<K, u64>| {
             next(call, other.count(call.context(), key.as_bytes(), value))
         });
         let messages = ActiveMessages::new(table.world(), functions, settings)?;
-        Ok(CountUpdates { table, messages, one, several, key: PhantomData })
+        Ok(CountUpdates { table, messages, one, several })
     }
 }
 
@@ -158,7 +160,7 @@ impl<K: Pod> CountUpdates<'_, '_, '_, K> {
 
 /// What all kinds of updates have.
 macro_rules! messages {
-    ($($generics:tt)+) => {
+    () => {
         /// Sends off what was collected, without waiting until it has taken effect.
         ///
         /// # Errors
@@ -183,11 +185,11 @@ macro_rules! messages {
 }
 
 impl<K: Pod, V: Pod> MapUpdates<'_, '_, '_, K, V> {
-    messages!(K, V);
+    messages!();
 }
 
 impl<K: Pod> CountUpdates<'_, '_, '_, K> {
-    messages!(K);
+    messages!();
 }
 
 #[inline]
