@@ -9,6 +9,7 @@
 //! | [`GlobalVector`], [`GlobalDeque`] | growing sequences of values on one rank |
 //! | [`GlobalList`] | a list of values, each on a chosen rank |
 //! | [`GlobalBytes`], [`ByteSource`] | a large byte array over several ranks; bytes to write, of this rank or any other |
+//! | [`WorkQueue`] | tasks that make tasks; ranks without any take those of others |
 //! | [`Sequence`], [`List`], [`PlacedMap`], [`PlacedMultiset`] | the same for bytes of any length, opened by an address on any rank |
 //!
 //! All operations except for updates at owners are one-sided: no rank serves another, and no lock covers a whole container. Maps, multisets and sets share one hash table;
@@ -22,9 +23,11 @@
 mod hash_tables;
 mod memory;
 mod sequences;
+mod work_queue;
 
 pub use hash_tables::{
     CountUpdates, Geometry, GlobalMap, GlobalMultiset, GlobalSet, MapUpdates, PlacedMap, PlacedMultiset, Position,
 };
 pub use memory::{ByteSource, GlobalBytes, GlobalHeap};
 pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, InsertAt, List, Sequence};
+pub use work_queue::{WorkCounters, WorkQueue, WorkSettings};
