@@ -392,7 +392,7 @@ fn a_put_and_its_signal_are_one_datagram() {
     job.write(0, 1, &[1; 8]);
     job.until_ended(1);
     let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
-    for bytes in [8, 1000] {
+    for bytes in [8, INJECT_SIZE] {
         let before = job.count(0, Event::DatagramSent);
         let values = vec![3; bytes];
         let (more, behind) = (Flags { more: true, ..Flags::NONE }, Flags { more: true, ..Flags::FENCE });
