@@ -3,8 +3,12 @@
 use pelago_base::AtomicOperator;
 use pelago_memory::{Pod, Word};
 
+use super::indexed::check;
 use crate::memory::segment::known;
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
+
+/// Accumulations of one batch: a part of the operations that may be in flight.
+const TOGETHER: usize = 256;
 
 /// What an accumulation leaves where it found a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,14 +98,43 @@ impl Context {
 
     /// As [`accumulate`](Self::accumulate), for each of `values` and the number at its place from `at` on. Each is changed at one moment, all of them at no common one.
     ///
-    /// Cost: as many times as much; other targets: issued in one [batch](Self::batch).
+    /// Cost: as many times as much; other targets: issued in [batches](Self::batch), so that one message carries several.
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate).
     pub fn accumulate_all<T: Number>(&self, at: GlobalPtr<T>, accumulation: Accumulation, values: &[T]) -> Result<()> {
-        let all =
-            || (0..).zip(values).try_for_each(|(index, &value)| self.accumulate(at.add(index), accumulation, value).map(|_| ()));
-        if self.reach.place(at).is_some() { all() } else { self.batch(all) }
+        self.accumulate_each(at, accumulation, (0..values.len()).map(|place| (place as u64, values[place])))
+    }
+
+    /// As [`accumulate`](Self::accumulate), for each of `values` and the number at place `places[i]` counted from `at` on. A place may occur as often as it likes.
+    ///
+    /// Cost: as [`accumulate_all`](Self::accumulate_all).
+    ///
+    /// # Errors
+    /// There are not as many places as values; as [`accumulate`](Self::accumulate).
+    pub fn accumulate_indexed<T: Number>(
+        &self,
+        at: GlobalPtr<T>,
+        places: &[u64],
+        accumulation: Accumulation,
+        values: &[T],
+    ) -> Result<()> {
+        check(places.len(), values.len())?;
+        self.accumulate_each(at, accumulation, places.iter().copied().zip(values.iter().copied()))
+    }
+
+    fn accumulate_each<T: Number>(
+        &self,
+        at: GlobalPtr<T>,
+        accumulation: Accumulation,
+        mut all: impl ExactSizeIterator<Item = (u64, T)>,
+    ) -> Result<()> {
+        while all.len() > 0 {
+            let mut some = all.by_ref().take(TOGETHER);
+            let mut some = || some.try_for_each(|(place, value)| self.accumulate(at.add(place), accumulation, value).map(drop));
+            if self.reach.place(at).is_some() { some() } else { self.batch(some) }?;
+        }
+        Ok(())
     }
 }
 

@@ -717,6 +717,17 @@ fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
         let expected = [0, 17, 19].map(|number| greater(start, value(number)));
         assert!(world.rank() != to || words.local().to_vec()[..3] == expected, "{what}");
         world.barrier().unwrap();
+        // At places of their own, more than go together.
+        words.local().fill(value(0));
+        world.barrier().unwrap();
+        let places: Vec<_> = (0..300).map(|number| number % 3).collect();
+        let values: Vec<_> = (0..300).map(|number| value(number / 30)).collect();
+        world.accumulate_indexed(words.at(to, 1), &places, Accumulation::Max, &values).unwrap();
+        assert!(matches!(world.accumulate_indexed(words.at(to, 1), &[0], Accumulation::Max, &values), Err(Error::Invalid(_))));
+        world.barrier().unwrap();
+        let expected = [value(0), value(9), value(9), value(9)];
+        assert!(world.rank() != to || words.local().to_vec() == expected, "{what}");
+        world.barrier().unwrap();
     }
     on_every_platform(&[1, 3], |world, platform| {
         let what = format!("{platform:?}");
