@@ -355,3 +355,26 @@ const fn words_of<T>() -> usize {
 fn read<T: Pod>(words: &[u64]) -> T {
     T::read_from_prefix(words.as_bytes()).map(|(task, _)| task).unwrap_or_else(|_| unreachable!("as many words as a task has"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_test_support::threads::{Platform, run};
+
+    #[test]
+    fn places_of_tasks_that_were_taken_are_used_again_when_they_were_read() {
+        run(Platform::Mapped, 1, |world| {
+            let queue = WorkQueue::<u64>::new(world, WorkSettings { own: 100, shared: 2, chunk: 2 }).unwrap();
+            let shared = || Shared::of(queue.memory.local().load(SHARED));
+            (0..5).for_each(|task| queue.push(task).unwrap());
+            assert_eq!(shared(), Shared { first: 0, count: 2 });
+            // Another rank takes both, and has not read them.
+            queue.memory.local().store(SHARED, shared().without(2).word());
+            queue.push(5).unwrap();
+            assert_eq!(shared(), Shared { first: 2, count: 0 });
+            queue.memory.local().fetch_add(READ, 2);
+            queue.push(6).unwrap();
+            assert_eq!(shared(), Shared { first: 2, count: 2 });
+        });
+    }
+}

@@ -177,3 +177,29 @@ fn own(context: &Context, first: GlobalPtr<u64>, length: usize) -> CellSlice<'_,
     let cells = context.reach().cells(first.address(), 8 * length as u64);
     cells.and_then(|cells| cells.elements()).expect("a rank reaches its own memory")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GlobalHeap, GlobalMap};
+    use pelago_test_support::threads::{Platform, run};
+
+    #[test]
+    fn a_value_that_another_rank_is_writing_is_left_alone() {
+        run(Platform::Mapped, 1, |world| {
+            let heap = GlobalHeap::new(world, 1 << 14).unwrap();
+            let map = GlobalMap::<u64, u64>::new(&heap, 4).unwrap();
+            map.set(&7, &3).unwrap();
+            let (key, part) = (7_u64.to_le_bytes(), map.table().own_part());
+            let state_at = map.table().find(&key, &mut []).unwrap().unwrap().state_at();
+            let state = world.get(state_at).unwrap();
+            world.put(state_at, &[next_number(state) | BUSY]).unwrap();
+            let add = || part.update(world, &key, &[5], &mut [0], |words| words[0] += 5);
+            assert_eq!(add(), Ok(Changed::Busy));
+            world.put(state_at, &[next_number(state) | THERE]).unwrap();
+            assert_eq!(map.find(&7), Ok(Some(3)));
+            assert_eq!(add(), Ok(Changed::Done));
+            assert_eq!(map.find(&7), Ok(Some(8)));
+        });
+    }
+}
