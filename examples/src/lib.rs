@@ -13,6 +13,9 @@
 //! | [`counter`] | a shared variable that every rank adds to: entry consistency |
 //! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
 //! | [`kmers`] | the k-mers (words of length k) of a file of sequences, counted by all ranks in one table |
+//! | [`gups`] | random updates of a table: remote atomics, active messages, updates of a map at the owners |
+//! | [`bfs`] | breadth-first search of a graph, by active messages |
+//! | [`uts`] | an unbalanced tree: tasks in a work queue, and ranks that take those of others |
 //! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
 //! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
 //! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
@@ -25,10 +28,12 @@
 pub mod alltoall;
 pub mod barrier;
 mod beside;
+pub mod bfs;
 pub mod collectives;
 pub mod counter;
 pub mod fagus;
 pub mod fields;
+pub mod gups;
 pub mod himeno;
 pub mod incast;
 pub mod kmeans;
@@ -36,11 +41,13 @@ pub mod kmers;
 pub mod latency;
 pub mod litmus;
 pub mod lu;
+mod mix;
 pub mod particles;
 pub mod ring;
 pub mod sor;
 pub mod tsp;
 mod usage;
+pub mod uts;
 
 use std::process::ExitCode;
 
@@ -64,6 +71,9 @@ pub const PROGRAMS: &[Program] = &[
     program!(incast, "many-to-one messages, by method"),
     program!(counter, "time of acquire and release of a shared counter"),
     program!(kmers, "k-mer counting of FASTA and FASTQ files in a distributed hash table"),
+    program!(gups, "random updates of a distributed table, by method"),
+    program!(bfs, "breadth-first search (Graph500), with validation"),
+    program!(uts, "unbalanced tree search with work stealing"),
     program!(tsp, "travelling salesman by branch and bound, parallel"),
     program!(sor, "red-black relaxation of a grid in distributed shared memory"),
     program!(lu, "blocked LU factorization in distributed shared memory"),

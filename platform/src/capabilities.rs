@@ -93,18 +93,21 @@ impl fmt::Display for Capabilities {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeAtomics {
     /// A bit for each operator, at its [code](AtomicOperator::code): of words of 4, and of 8 bytes.
-    operators: [u8; 2],
+    operators: [u16; 2],
     /// Whether an atomic of the network and one of a core on the same word exclude each other. If not, the transport leaves atomics to a
     /// core of the owner all the same (T11), and the native ones are only shown.
     pub coherent: bool,
 }
 
 impl NativeAtomics {
+    /// A bit for each operator.
+    const EVERY: u16 = (1 << AtomicOperator::COUNT) - 1;
+
     /// None: a core of the target performs all.
     pub const NONE: Self = Self { operators: [0; 2], coherent: true };
 
     /// All of them, coherent with those of cores.
-    pub const ALL: Self = Self { operators: [u8::MAX; 2], coherent: true };
+    pub const ALL: Self = Self { operators: [Self::EVERY; 2], coherent: true };
 
     /// These, and `operator` on words of `width`. What it compares with does not matter.
     #[must_use]
@@ -133,7 +136,7 @@ impl NativeAtomics {
 
     /// Whether no atomic needs a core of its target.
     pub const fn spare_cores(self) -> bool {
-        self.coherent && matches!(self.operators, [u8::MAX, u8::MAX])
+        self.coherent && matches!(self.operators, [Self::EVERY, Self::EVERY])
     }
 
     const fn index(width: Width) -> usize {
@@ -148,11 +151,11 @@ impl fmt::Display for NativeAtomics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.operators {
             [0, 0] => return f.write_str("by cores"),
-            [u8::MAX, u8::MAX] => f.write_str("native")?,
+            [Self::EVERY, Self::EVERY] => f.write_str("native")?,
             operators => {
                 f.write_str("native")?;
                 for (bytes, bits) in [4, 8].into_iter().zip(operators) {
-                    for code in (0..u8::BITS as u8).filter(|code| bits >> code & 1 == 1) {
+                    for code in (0..AtomicOperator::COUNT as u8).filter(|code| bits >> code & 1 == 1) {
                         let name = AtomicOperator::from_code(code, 0).map_or("?", AtomicOperator::name);
                         write!(f, " {name}{}", 8 * bytes)?;
                     }

@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use pelago::active::QueueSettings;
 use pelago::containers::{GlobalHeap, GlobalMultiset};
-use pelago::{Error, World};
+use pelago::{Scope, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 use sequences::{Event, Sequences};
@@ -22,9 +23,6 @@ use window::KmerWindow;
 
 /// Bases that one rank counts before the next goes on.
 const STRETCH_BASES: u64 = 1 << 16;
-
-/// K-mers that are counted together.
-const KMERS_AT_ONCE: usize = 1 << 12;
 
 /// Counts from which on they are summed up as one.
 const SPECTRUM: usize = 1000;
@@ -121,24 +119,17 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let heap = GlobalHeap::quiet(world, world.reach().addresses().segment_bytes() / 2)?;
     let buckets = (arguments.expect / world.size()).max(1) as usize / 2 + 1;
     let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
+    let counting = counts.updates(QueueSettings::default())?;
     let mut failure = Ok(());
     if problem.is_none() {
-        let mut kmers = Vec::with_capacity(KMERS_AT_ONCE);
         let counted = count(world, arguments, is_first, |kmer| {
-            kmers.push(kmer);
-            if kmers.len() == KMERS_AT_ONCE {
-                failure = counts.insert_all(&kmers, 1);
-                kmers.clear();
-            }
+            failure = counting.insert(kmer, 1);
             failure.is_ok()
         });
-        if failure.is_ok() {
-            failure = counts.insert_all(&kmers, 1);
-        }
         problem = counted.err().map(|error| error.to_string());
     }
-    match failure {
-        Err(error @ Error::NoMemory { .. }) => problem = Some(error.to_string()),
+    match failure.and(counting.barrier()) {
+        Err(error) if error.scope() == Scope::Operation => problem = Some(error.to_string()),
         other => other?,
     }
     let mut failed = [u64::from(problem.is_some())];

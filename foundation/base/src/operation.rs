@@ -18,6 +18,14 @@ impl Width {
         }
     }
 
+    /// The low bits of a word as a number with a sign.
+    pub const fn signed(self, word: u64) -> i64 {
+        match self {
+            Self::Four => word as i32 as i64,
+            Self::Eight => word.cast_signed(),
+        }
+    }
+
     /// The bits of `value` that a word of this width keeps.
     pub const fn truncate(self, value: u64) -> u64 {
         match self {
@@ -49,6 +57,18 @@ pub enum AtomicOperator {
     Xor,
     /// The greater of the two, as numbers without a sign.
     Max,
+    /// The smaller of the two, as numbers without a sign.
+    Min,
+    /// The greater of the two, as numbers with a sign.
+    MaxSigned,
+    /// The smaller of the two, as numbers with a sign.
+    MinSigned,
+    /// Add the operand, as numbers with a floating point: `f32` or `f64` by the width. What is not a number becomes the one that Rust calls `NAN`.
+    AddFloat,
+    /// The greater of the two, as numbers with a floating point; of a number and what is none, the number. Of zeros, the word stays.
+    MaxFloat,
+    /// The smaller of the two, as `MaxFloat`.
+    MinFloat,
 }
 
 impl AtomicOperator {
@@ -63,6 +83,12 @@ impl AtomicOperator {
             Self::Or => (5, None),
             Self::Xor => (6, None),
             Self::Max => (7, None),
+            Self::Min => (8, None),
+            Self::MaxSigned => (9, None),
+            Self::MinSigned => (10, None),
+            Self::AddFloat => (11, None),
+            Self::MaxFloat => (12, None),
+            Self::MinFloat => (13, None),
         }
     }
 
@@ -77,6 +103,12 @@ impl AtomicOperator {
             Self::Or => "or",
             Self::Xor => "xor",
             Self::Max => "max",
+            Self::Min => "min",
+            Self::MaxSigned => "max-signed",
+            Self::MinSigned => "min-signed",
+            Self::AddFloat => "add-float",
+            Self::MaxFloat => "max-float",
+            Self::MinFloat => "min-float",
         }
     }
 
@@ -91,9 +123,18 @@ impl AtomicOperator {
             5 => Self::Or,
             6 => Self::Xor,
             7 => Self::Max,
+            8 => Self::Min,
+            9 => Self::MaxSigned,
+            10 => Self::MinSigned,
+            11 => Self::AddFloat,
+            12 => Self::MaxFloat,
+            13 => Self::MinFloat,
             _ => return None,
         })
     }
+
+    /// How many operators there are: their numbers are smaller.
+    pub const COUNT: u32 = 14;
 
     /// The word that an atomic of width `width` leaves where it found `old`.
     pub const fn apply(self, width: Width, old: u64, operand: u64) -> u64 {
@@ -108,6 +149,42 @@ impl AtomicOperator {
             Self::Xor => old ^ operand,
             Self::Max if width.truncate(old) >= width.truncate(operand) => old,
             Self::Max => operand,
+            Self::Min if width.truncate(old) <= width.truncate(operand) => old,
+            Self::Min => operand,
+            Self::MaxSigned if width.signed(old) >= width.signed(operand) => old,
+            Self::MaxSigned => operand,
+            Self::MinSigned if width.signed(old) <= width.signed(operand) => old,
+            Self::MinSigned => operand,
+            Self::AddFloat | Self::MaxFloat | Self::MinFloat => match width {
+                Width::Four => {
+                    let (one, other) = (f32::from_bits(old as u32), f32::from_bits(operand as u32));
+                    match self {
+                        Self::AddFloat if (one + other).is_nan() => f32::NAN.to_bits() as u64,
+                        Self::AddFloat => (one + other).to_bits() as u64,
+                        _ if one.is_nan()
+                            || matches!(self, Self::MaxFloat) && other > one
+                            || matches!(self, Self::MinFloat) && other < one =>
+                        {
+                            operand
+                        }
+                        _ => old,
+                    }
+                }
+                Width::Eight => {
+                    let (one, other) = (f64::from_bits(old), f64::from_bits(operand));
+                    match self {
+                        Self::AddFloat if (one + other).is_nan() => f64::NAN.to_bits(),
+                        Self::AddFloat => (one + other).to_bits(),
+                        _ if one.is_nan()
+                            || matches!(self, Self::MaxFloat) && other > one
+                            || matches!(self, Self::MinFloat) && other < one =>
+                        {
+                            operand
+                        }
+                        _ => old,
+                    }
+                }
+            },
         };
         width.truncate(new)
     }
@@ -126,12 +203,33 @@ mod tests {
     }
 
     #[test]
+    fn signs_and_points_count() {
+        let four =
+            |operator: AtomicOperator, old: u32, operand: u32| operator.apply(Width::Four, old.into(), operand.into()) as u32;
+        assert_eq!(four(AtomicOperator::MaxSigned, u32::MAX, 1), 1);
+        assert_eq!(four(AtomicOperator::MinSigned, u32::MAX, 1), u32::MAX);
+        assert_eq!([four(AtomicOperator::Min, u32::MAX, 1), four(AtomicOperator::Min, 1, 2)], [1, 1]);
+        assert_eq!(four(AtomicOperator::AddFloat, 1.5_f32.to_bits(), 2.25_f32.to_bits()), 3.75_f32.to_bits());
+        let eight =
+            |operator: AtomicOperator, old: f64, operand: f64| operator.apply(Width::Eight, old.to_bits(), operand.to_bits());
+        assert_eq!(eight(AtomicOperator::AddFloat, 1e300, 1.0), 1e300_f64.to_bits());
+        assert_eq!(eight(AtomicOperator::AddFloat, f64::INFINITY, f64::NEG_INFINITY), f64::NAN.to_bits());
+        assert_eq!(eight(AtomicOperator::MaxFloat, -3.0, -2.0), (-2.0_f64).to_bits());
+        assert_eq!(eight(AtomicOperator::MinFloat, -3.0, -2.0), (-3.0_f64).to_bits());
+        for operator in [AtomicOperator::MaxFloat, AtomicOperator::MinFloat] {
+            assert_eq!(eight(operator, f64::NAN, 7.0), 7.0_f64.to_bits());
+            assert_eq!(eight(operator, 7.0, f64::NAN), 7.0_f64.to_bits());
+            assert_eq!(eight(operator, -0.0, 0.0), (-0.0_f64).to_bits(), "the word stays");
+        }
+    }
+
+    #[test]
     fn every_number_is_that_of_its_operator() {
-        for code in 0..8 {
+        for code in 0..AtomicOperator::COUNT as u8 {
             let operator = AtomicOperator::from_code(code, 7).unwrap();
             let expected = (operator == AtomicOperator::CompareSwap { expected: 7 }).then_some(7);
             assert_eq!(operator.code(), (code, expected), "{operator:?}");
         }
-        assert_eq!(AtomicOperator::from_code(8, 0), None);
+        assert_eq!(AtomicOperator::from_code(AtomicOperator::COUNT as u8, 0), None);
     }
 }

@@ -160,6 +160,22 @@ pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOpera
                 AtomicOperator::Or => word.fetch_or(operand, Ordering::SeqCst),
                 AtomicOperator::Xor => word.fetch_xor(operand, Ordering::SeqCst),
                 AtomicOperator::Max => word.fetch_max(operand, Ordering::SeqCst),
+                AtomicOperator::Min => word.fetch_min(operand, Ordering::SeqCst),
+                // No instruction does these: compared and swapped until nobody has come between.
+                AtomicOperator::MaxSigned
+                | AtomicOperator::MinSigned
+                | AtomicOperator::AddFloat
+                | AtomicOperator::MaxFloat
+                | AtomicOperator::MinFloat => {
+                    let mut old = word.load(Ordering::Relaxed);
+                    loop {
+                        let new = operator.apply(width, u64::from(old), u64::from(operand)) as $word;
+                        match word.compare_exchange_weak(old, new, Ordering::SeqCst, Ordering::SeqCst) {
+                            Ok(found) => break found,
+                            Err(found) => old = found,
+                        }
+                    }
+                }
             })
         }};
     }

@@ -5,12 +5,14 @@
 //! | [`GlobalHeap`] | memory on any rank, allocated and freed by any rank |
 //! | [`GlobalMap`] | keys with values, spread over all ranks |
 //! | [`GlobalMultiset`], [`GlobalSet`] | counted keys; a set of keys |
+//! | [`MapUpdates`], [`CountUpdates`] | changes of values and counts that the owners of the keys make |
 //! | [`GlobalVector`], [`GlobalDeque`] | growing sequences of values on one rank |
 //! | [`GlobalList`] | a list of values, each on a chosen rank |
 //! | [`GlobalBytes`], [`ByteSource`] | a large byte array over several ranks; bytes to write, of this rank or any other |
+//! | [`WorkQueue`] | tasks that make tasks; ranks without any take those of others |
 //! | [`Sequence`], [`List`], [`PlacedMap`], [`PlacedMultiset`] | the same for bytes of any length, opened by an address on any rank |
 //!
-//! All operations are one-sided: no rank serves another, and no lock covers a whole container. Maps, multisets and sets share one hash table;
+//! All operations except for updates at owners are one-sided: no rank serves another, and no lock covers a whole container. Maps, multisets and sets share one hash table;
 //! `hash_tables/table.rs` has the argument for its correctness. All ranks may change them at once; one rank at a time may change a vector, a deque or
 //! a list.
 //!
@@ -21,7 +23,11 @@
 mod hash_tables;
 mod memory;
 mod sequences;
+mod work_queue;
 
-pub use hash_tables::{Geometry, GlobalMap, GlobalMultiset, GlobalSet, PlacedMap, PlacedMultiset, Position};
+pub use hash_tables::{
+    CountUpdates, Geometry, GlobalMap, GlobalMultiset, GlobalSet, MapUpdates, PlacedMap, PlacedMultiset, Position,
+};
 pub use memory::{ByteSource, GlobalBytes, GlobalHeap};
 pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, InsertAt, List, Sequence};
+pub use work_queue::{WorkCounters, WorkQueue, WorkSettings};

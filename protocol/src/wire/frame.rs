@@ -329,7 +329,22 @@ mod tests {
         let operation = 0xDEAD_BEEF;
         let atomic = |width, operator| Frame::Atomic { operation, at, width, operator, operand: u64::MAX - 5 };
         use AtomicOperator::*;
-        let atomics = [Load, Swap, CompareSwap { expected: 9 }, Add, And, Or, Xor, Max];
+        let atomics = [
+            Load,
+            Swap,
+            CompareSwap { expected: 9 },
+            Add,
+            And,
+            Or,
+            Xor,
+            Max,
+            Min,
+            MaxSigned,
+            MinSigned,
+            AddFloat,
+            MaxFloat,
+            MinFloat,
+        ];
         let mut sent: Vec<Frame<'_>> =
             atomics.into_iter().flat_map(|operator| [Width::Four, Width::Eight].map(|width| atomic(width, operator))).collect();
         sent.extend([

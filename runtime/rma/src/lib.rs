@@ -7,9 +7,11 @@
 //! | [`Rails`] | the networks by which a rank reaches others |
 //! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
 //! | [`PendingGet`], [`Signal`] | a get that is waited for later; a put that signals its arrival |
+//! | [`Accumulation`], [`Number`] | sums, minima and maxima of numbers of any kind |
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
 //! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, that the program already owned, that a device has |
+//! | [`active`] | functions that run at other ranks: active messages |
 //! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
 //! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
@@ -17,6 +19,7 @@
 //!
 //! Absent on purpose: which networks exist, where time comes from, and (outside `context/wait.rs`) anything that blocks.
 
+pub mod active;
 mod buffer;
 mod context;
 mod error;
@@ -35,6 +38,7 @@ pub use context::rails::Rails;
 pub use context::threads::ContextFactory;
 pub use error::{Error, Result, Scope};
 pub use memory::segment::{Individual, Registered, RegisteredDevice};
+pub use operations::accumulate::{Accumulation, Number};
 pub use operations::pending_get::PendingGet;
 pub use operations::signal::Signal;
 pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};

@@ -37,6 +37,21 @@ pub const INDEXED_VALUES_MAX: usize = 65_536;
 /// Scratch memory in bytes per step and rank with which the built-in collectives move data.
 pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
 
+/// Functions of one set of active messages: as many as 16 bits of a batch can name, with room.
+pub const ACTIVE_FUNCTIONS_MAX: usize = 1 << 12;
+
+/// Batches of active messages that a rank's queue holds, at most.
+pub const ACTIVE_SLOTS_MAX: u32 = 1 << 16;
+
+/// Bytes of a batch of active messages, at most: what a transport captures of a put, with room for other puts.
+pub const ACTIVE_BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// Calls of active messages whose replies have not come, at most; 64 bytes each.
+pub const ACTIVE_CALLS_MAX: u32 = 1 << 16;
+
+/// Bytes of a reply to an active message: with its flag, a cache line.
+pub const ACTIVE_REPLY_BYTES_MAX: usize = 56;
+
 const _: () = {
     assert!(65_536 * REGION_GAP_BYTES < SEGMENT_BYTES_MAX, "the gaps take little of the addresses of the largest job");
     assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");

@@ -2,6 +2,7 @@
 
 mod adopted;
 mod allocation;
+mod applications;
 mod bench;
 mod bundled;
 mod doctor;

@@ -35,6 +35,11 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         Ok(Self { table: Table::new(heap, buckets)?, pairs: PhantomData })
     }
 
+    /// The table of the values.
+    pub(super) fn table(&self) -> &Table<'h, 'w> {
+        &self.table
+    }
+
     /// The rank of a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())

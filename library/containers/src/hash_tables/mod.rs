@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `table` | the table under all others: buckets, each a list of elements on one rank |
 //! | `bulk` | the same for many keys at once, the steps of all under way together |
+//! | `owner` | the part of a table that lies on this rank, as active messages change it |
+//! | `updates` | changes that are sent to the owners of keys |
 //! | `hash` | the hash of a key |
 //! | `element_state` | the state of an element: whether its key is present, and the number of its value |
 //! | `map`, `multiset`, `set` | tables of a type, spread over all ranks |
@@ -15,10 +17,13 @@ mod element_state;
 mod hash;
 mod map;
 mod multiset;
+mod owner;
 mod set;
 mod table;
+mod updates;
 
 pub use directory::{Geometry, PlacedMap, PlacedMultiset, Position};
 pub use map::GlobalMap;
 pub use multiset::GlobalMultiset;
 pub use set::GlobalSet;
+pub use updates::{CountUpdates, MapUpdates};

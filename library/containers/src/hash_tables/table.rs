@@ -11,14 +11,16 @@
 //! table is cleared: its memory grows with the number of different keys that it has ever had. One state means the same to all: an element that
 //! is *dead* is passed over by whoever looks for its key, and never used again.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
 use super::element_state::{BUSY, GONE, KIND_MASK};
 use super::hash::{hash, place};
+use super::owner::OwnPart;
 use crate::GlobalHeap;
 use crate::memory::Glance;
 
@@ -39,7 +41,7 @@ pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
 
 /// Bytes that a rank takes from another's heap for its next elements there: at first, and at most. It doubles, so that little is idle in
 /// small tables and few round trips are made for large ones.
-const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
+pub(super) const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
 
 /// Initial pause between two checks of a rank that waits for another rank's change of an element. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
@@ -147,6 +149,8 @@ pub(crate) struct Table<'h, 'w, B = Everywhere<'w>> {
     heap: &'h GlobalHeap<'w>,
     pub(crate) buckets: B,
     state: RefCell<Own>,
+    /// The part of this rank, as active messages change it; made when some may come.
+    own_part: OnceCell<Rc<OwnPart>>,
 }
 
 /// What a rank knows alone.
@@ -276,6 +280,14 @@ impl<'h, 'w> Table<'h, 'w> {
         self.state.borrow_mut().spare.entry(rank.number()).or_default().push(room);
     }
 
+    /// The part of this rank, for changes that come as active messages.
+    pub(super) fn own_part(&self) -> Rc<OwnPart> {
+        let (rank, count) = (self.world().rank(), self.buckets.len());
+        let [first, all] = [rank.index(), self.world().size() as usize].map(|ranks| (ranks * count) as u64);
+        let part = || Rc::new(OwnPart::new(self.buckets.at(rank, 0), count, first, all, self.heap.own_arena()));
+        self.own_part.get_or_init(part).clone()
+    }
+
     /// Forgets every element. Collective.
     pub(crate) fn clear(&self) -> Result<()> {
         self.world().barrier()?;
@@ -283,7 +295,8 @@ impl<'h, 'w> Table<'h, 'w> {
         let own = &mut *self.state.borrow_mut();
         own.chunks.clear();
         own.spare.clear();
-        own.taken.drain(..).try_for_each(|chunk| self.heap.free(chunk))?;
+        let given_back = self.own_part.get().map_or_else(Vec::new, |part| part.forget());
+        own.taken.drain(..).chain(given_back).try_for_each(|chunk| self.heap.free(chunk))?;
         self.world().barrier()
     }
 }
@@ -291,7 +304,7 @@ impl<'h, 'w> Table<'h, 'w> {
 impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
     /// A table over buckets that are there.
     pub(crate) fn over(heap: &'h GlobalHeap<'w>, buckets: B) -> Self {
-        Self { heap, buckets, state: RefCell::default() }
+        Self { heap, buckets, state: RefCell::default(), own_part: OnceCell::new() }
     }
 
     pub(crate) fn world(&self) -> &'w World {

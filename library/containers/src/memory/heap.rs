@@ -12,8 +12,10 @@ use std::collections::HashMap;
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
+use super::own_arena::OwnArena;
+
 /// Bytes of a block before those that its user has: its mark, and where the next one in its list lies.
-const HEADER_BYTES: u64 = 16;
+pub(super) const HEADER_BYTES: u64 = 16;
 
 /// The smallest block, with its header; classes are this, half as much again, and doublings of both.
 const BLOCK_BYTES_MIN: u64 = 32;
@@ -22,17 +24,17 @@ const BLOCK_BYTES_MIN: u64 = 32;
 const CLASSES: usize = 70;
 
 /// Words of a rank's own part: the end of what was allocated, then a list for each class, up to where a block may begin.
-const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize);
+pub(super) const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize);
 
 /// Low bits of a word of a list: one more than the place of the block, in units of 16 bytes.
 const PLACE_BITS: u32 = 40;
-const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+pub(super) const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
 /// Maximum number of cached hints.
 const HINTS_MAX: usize = 1024;
 
 /// The mark of a block that is in use; its class is added.
-const USED: u64 = 0x7065_6c61_676f_0100;
+pub(super) const USED: u64 = 0x7065_6c61_676f_0100;
 
 /// Memory on any rank, allocated and freed by any rank.
 ///
@@ -161,6 +163,11 @@ impl<'w> GlobalHeap<'w> {
         self.at(block.rank, block.place)
     }
 
+    /// The part that lies on this rank.
+    pub(crate) fn own_arena(&self) -> OwnArena {
+        OwnArena::new(self.memory.at(self.world.rank(), 0), self.memory.len())
+    }
+
     /// What this rank has last read at an address: a hint where to look while it is asked again.
     pub(crate) fn hint(&self, at: GlobalAddress) -> Option<u64> {
         self.hints.borrow().get(&at).copied()
@@ -276,23 +283,23 @@ impl<'w> GlobalHeap<'w> {
 const UNKNOWN: Error = Error::Invalid("the address is not that of memory in use on the global heap");
 
 /// The place of the first block of a list.
-fn place_in(head: u64) -> Option<u64> {
+pub(super) fn place_in(head: u64) -> Option<u64> {
     Some((head & PLACE_MASK).checked_sub(1)? * HEADER_BYTES)
 }
 
 /// The count of changes, one more, in its place.
-fn next_count(head: u64) -> u64 {
+pub(super) fn next_count(head: u64) -> u64 {
     (head & !PLACE_MASK).wrapping_add(1 << PLACE_BITS)
 }
 
 /// The smallest class whose blocks have room.
-fn class_of(bytes: u64) -> Option<usize> {
+pub(super) fn class_of(bytes: u64) -> Option<usize> {
     let needed = bytes.checked_add(HEADER_BYTES)?;
     (0..CLASSES).find(|&class| block_bytes(class) >= needed)
 }
 
 /// Bytes of a block, with its header.
-fn block_bytes(class: usize) -> u64 {
+pub(super) fn block_bytes(class: usize) -> u64 {
     let half = BLOCK_BYTES_MIN / 2 * (class as u64 % 2);
     (BLOCK_BYTES_MIN + half) << (class / 2)
 }

@@ -3,9 +3,11 @@
 mod byte_source;
 mod bytes;
 mod heap;
+mod own_arena;
 
 pub use byte_source::ByteSource;
 pub(crate) use byte_source::{bytes_at, words_at, words_before};
 pub use bytes::GlobalBytes;
 pub(crate) use heap::Glance;
 pub use heap::GlobalHeap;
+pub(crate) use own_arena::OwnArena;

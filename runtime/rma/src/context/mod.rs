@@ -10,6 +10,7 @@
 //! | `time` | clocks, and what only a simulation knows |
 //! | `threads` | other threads of the rank |
 //! | `survival` | ranks that failed |
+//! | `services` | what progress does for other ranks: active messages |
 //! | `../operations` | put, get, copy, atomics, messages |
 //! | `../memory` | allocation and registration |
 
@@ -17,19 +18,21 @@ pub(crate) mod chain;
 pub(crate) mod handle;
 mod ordering;
 pub(crate) mod rails;
+pub(crate) mod services;
 mod survival;
 pub(crate) mod threads;
 mod time;
 pub(crate) mod wait;
 mod waiting;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use pelago_base::{Counters, Duration, Instant, Rank, Topology};
 use pelago_memory::Reach;
 use pelago_platform::{Activity, Fault};
 
+use self::services::Services;
 use self::survival::Losses;
 use self::wait::{Pace, Whom};
 use crate::Result;
@@ -62,6 +65,8 @@ pub struct Context {
     losses: Losses,
     pub(crate) reach: Reach,
     pub(crate) spare: RefCell<Spare>,
+    /// Made with the first service.
+    services: OnceCell<Box<Services>>,
 }
 
 impl Context {
@@ -74,6 +79,7 @@ impl Context {
             busy: Cell::new(false),
             losses: Losses::default(),
             spare: RefCell::default(),
+            services: OnceCell::new(),
             engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }
@@ -138,7 +144,8 @@ impl Context {
         let mut engine = self.engine.borrow_mut();
         let moved = engine.progress(&self.shared);
         self.busy.set(!engine.is_idle() || engine.has_failures());
-        moved
+        drop(engine);
+        if self.has_services() { self.serve() | moved } else { moved }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

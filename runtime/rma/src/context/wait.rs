@@ -201,15 +201,15 @@ impl Context {
                 let tally = self.count_park();
                 shared.tally(tally);
                 shown.get_or_insert_with(|| Shown::new(shared, self.site(&wanted)));
-                let due = [until, self.next_deadline()].into_iter().flatten().min();
+                let due = [until, self.next_deadline(), self.retry_at()].into_iter().flatten().min();
                 let mut look_again = || {
                     look() || {
                         self.before_sleep();
                         false
                     }
                 };
-                // What has yet to be posted may follow any completion.
-                let on = if self.engine().borrow().is_all_begun() { on } else { For::Anything };
+                // What has yet to be posted may follow any completion; who serves others is woken by what they write.
+                let on = if self.engine().borrow().is_all_begun() && !self.has_services() { on } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.

@@ -60,6 +60,7 @@ operators! {
     fetch_or, or, Or, "Bitwise-ors `operand` into";
     fetch_xor, xor, Xor, "Bitwise-exclusive-ors `operand` into";
     fetch_max, max, Max, "Writes `operand`, if it is the greater, taken for a number without a sign, to";
+    fetch_min, min, Min, "Writes `operand`, if it is the smaller, taken for a number without a sign, to";
     swap, set, Swap, "Writes `operand` to";
 }
 

@@ -92,6 +92,6 @@ impl<'c> Ordered<'c> {
     }
 }
 
-fn check(places: usize, values: usize) -> Result<()> {
+pub(super) fn check(places: usize, values: usize) -> Result<()> {
     if places == values { Ok(()) } else { Err(Error::Invalid("an indexed transfer has as many places as values")) }
 }

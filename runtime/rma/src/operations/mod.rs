@@ -4,6 +4,7 @@
 //! `indexed` values at places of their own, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
+pub(crate) mod accumulate;
 mod atomic;
 mod copy;
 mod get;

@@ -1,5 +1,6 @@
 //! Jobs of several ranks, a thread each, on every platform.
 
+mod active;
 pub(crate) mod barriers;
 mod borrowed;
 mod collectives;

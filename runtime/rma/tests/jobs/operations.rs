@@ -681,3 +681,66 @@ fn a_parted_put_waits_for_what_it_is_ordered_after() {
     };
     [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 3, body));
 }
+
+/// What all ranks add to, and lower or raise, in an order that nobody knows, is what all of it makes.
+#[test]
+fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
+    use pelago_rma::{Accumulation, Number};
+    fn all<T: Number + PartialOrd + core::fmt::Debug>(
+        world: &World,
+        start: T,
+        value: impl Fn(i32) -> T,
+        expected: [T; 3],
+        what: &str,
+    ) {
+        let words = world.alloc::<T>(4).unwrap();
+        words.local().fill(start);
+        world.barrier().unwrap();
+        let to = Rank::new(world.size() - 1);
+        for round in 0..20 {
+            let value = value(round * world.size() as i32 + world.rank().number() as i32);
+            for (index, accumulation) in [Accumulation::Sum, Accumulation::Min, Accumulation::Max].into_iter().enumerate() {
+                world.accumulate(words.at(to, index), accumulation, value).unwrap();
+            }
+        }
+        world.barrier().unwrap();
+        if world.rank() == to {
+            assert_eq!(words.local().to_vec()[..3], expected, "{what}");
+            assert_eq!(words.local().load(3), start, "{what}");
+        }
+        // Several at once.
+        words.local().fill(start);
+        world.barrier().unwrap();
+        world.accumulate_all(words.at(to, 0), Accumulation::Max, &[value(0), value(17), value(19)]).unwrap();
+        world.barrier().unwrap();
+        let greater = |one: T, other: T| if other > one { other } else { one };
+        let expected = [0, 17, 19].map(|number| greater(start, value(number)));
+        assert!(world.rank() != to || words.local().to_vec()[..3] == expected, "{what}");
+        world.barrier().unwrap();
+        // At places of their own, more than go together.
+        words.local().fill(value(0));
+        world.barrier().unwrap();
+        let places: Vec<_> = (0..300).map(|number| number % 3).collect();
+        let values: Vec<_> = (0..300).map(|number| value(number / 30)).collect();
+        world.accumulate_indexed(words.at(to, 1), &places, Accumulation::Max, &values).unwrap();
+        assert!(matches!(world.accumulate_indexed(words.at(to, 1), &[0], Accumulation::Max, &values), Err(Error::Invalid(_))));
+        world.barrier().unwrap();
+        let expected = [value(0), value(9), value(9), value(9)];
+        assert!(world.rank() != to || words.local().to_vec() == expected, "{what}");
+        world.barrier().unwrap();
+    }
+    on_every_platform(&[1, 3], |world, platform| {
+        let what = format!("{platform:?}");
+        let count = 20 * world.size() as i32;
+        // Numbers from -15 on, so that both signs are there; start at 5 and 5 is among them.
+        let sum = 5 + (0..count).map(|number| number - 15).sum::<i32>();
+        let (least, most) = (-15, 5.max(count - 16));
+        all(world, 5_i32, |number| number - 15, [sum, least, most], &what);
+        all(world, 5_i64, |number| i64::from(number - 15), [sum, least, most].map(i64::from), &what);
+        all(world, 5_f32, |number| (number - 15) as f32, [sum, least, most].map(|value| value as f32), &what);
+        all(world, 5_f64, |number| f64::from(number - 15), [sum, least, most].map(f64::from), &what);
+        let sum = 5 + (0..count).map(|number| number + 2).sum::<i32>();
+        all(world, 5_u32, |number| number as u32 + 2, [sum, 2, count + 1].map(|value| value as u32), &what);
+        all(world, 5_u64, |number| number as u64 + 2, [sum, 2, count + 1].map(|value| value as u64), &what);
+    });
+}

@@ -3,17 +3,23 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use pelago_rma::Fetch;
+use pelago_rma::{Accumulation, Error, Fetch, GlobalPtr, Signal};
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::Random;
 
 /// What happens to a word; each rank has so many of each kind as the parameters say.
-const KINDS: usize = 3;
+const KINDS: usize = 6;
 const COUNTED: usize = 0;
 const SUMMED: usize = 1;
 const MIXED: usize = 2;
+/// Numbers with a floating point are added: whole ones, so that no order matters.
+const FLOATING: usize = 3;
+/// The least number with a sign stays.
+const LEAST: usize = 4;
+/// A word is counted up behind a value that is put into the next one, and never at the wrong place.
+const SIGNALLED: usize = 5;
 
 pub(super) struct Atomics {
     seed: u64,
@@ -62,7 +68,7 @@ impl Atomics {
 
 impl Act for Atomics {
     fn memory(&self) -> Memory {
-        Memory { words: KINDS * self.words, bytes: 0 }
+        Memory { words: KINDS * self.words, bytes: 8 * self.expected.len() / (KINDS * self.words) }
     }
 
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
@@ -70,7 +76,7 @@ impl Act for Atomics {
         let mut under_way = Vec::new();
         for _ in 0..self.steps {
             let (position, operand) = (random.below(crew.size().into()) as u32, random.draw());
-            let kind = *random.pick(&[COUNTED, COUNTED, SUMMED, MIXED]);
+            let kind = *random.pick(&[COUNTED, COUNTED, SUMMED, MIXED, FLOATING, LEAST, SIGNALLED]);
             let word = kind * self.words + random.below(self.words as u64) as usize;
             let (to, expected) = (crew.word(position, word), self.expected(position, word));
             match kind {
@@ -81,6 +87,24 @@ impl Act for Atomics {
                 SUMMED => {
                     expected.set(expected.get().wrapping_add(operand));
                     crew.world().add(to, operand)?;
+                }
+                FLOATING => {
+                    let operand = (operand % 1000) as f64;
+                    expected.set((f64::from_bits(expected.get()) + operand).to_bits());
+                    let to = GlobalPtr::<f64>::from_address(to.address()).map_err(Error::from)?;
+                    crew.world().accumulate(to, Accumulation::Sum, operand)?;
+                }
+                LEAST => {
+                    let operand = operand.cast_signed();
+                    expected.set(expected.get().cast_signed().min(operand).cast_unsigned());
+                    let to = GlobalPtr::<i64>::from_address(to.address()).map_err(Error::from)?;
+                    crew.world().accumulate(to, Accumulation::Min, operand)?;
+                }
+                SIGNALLED => {
+                    expected.set(expected.get() + 1);
+                    // Each rank has bytes of its own there.
+                    let value = crew.byte(position, 8 * crew.position() as usize);
+                    crew.world().put_signal(value, &crew.position().to_le_bytes(), to, Signal::Add(1))?.wait()?;
                 }
                 _ => {
                     expected.set(expected.get() ^ operand);

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::Rank;
-use pelago_containers::{GlobalDeque, GlobalHeap, GlobalList, GlobalMap, GlobalMultiset, GlobalVector};
+use pelago_containers::{GlobalDeque, GlobalHeap, GlobalList, GlobalMap, GlobalMultiset, GlobalVector, WorkQueue, WorkSettings};
+use pelago_rma::active::QueueSettings;
 use pelago_rma::{Error, GlobalPtr};
 
 use super::{Act, Memory, Trouble, demand};
@@ -18,6 +19,9 @@ const HEAP_BYTES: u64 = 96 << 10;
 const OWN_KEYS: u64 = 6;
 const SHARED_KEYS: u64 = 8;
 const BUCKETS: usize = 5;
+
+/// A queue whose shared part is full most of the time.
+const WORK: WorkSettings = WorkSettings { own: 1 << 10, shared: 4, chunk: 2 };
 
 /// A value, long enough to be seen in parts.
 type Value = [u64; 4];
@@ -125,6 +129,26 @@ impl Containers {
     }
 }
 
+impl Containers {
+    /// Works at all tasks, each of which makes some others; every one is worked at once.
+    fn work(&self, crew: &Crew<'_>, work: &WorkQueue<'_, [u64; 2]>, pushed: u64) -> Result<(), Trouble> {
+        let (mut worked, mut made) = (0, pushed);
+        while let Some([more, task]) = work.next()? {
+            worked += 1;
+            for number in 0..more {
+                let task = stamp(self.seed, [task, number, 8]);
+                work.push([more / 2, task])?;
+                made += 1;
+            }
+            crew.pause();
+        }
+        let mut all = [worked, made];
+        crew.allreduce(&mut all)?;
+        demand!(all[0] == all[1], "{} of {} tasks were worked at", all[0], all[1]);
+        Ok(())
+    }
+}
+
 impl Act for Containers {
     fn memory(&self) -> Memory {
         Memory::default()
@@ -140,13 +164,22 @@ impl Act for Containers {
         let vector = GlobalVector::<u64>::new(&heap, other(&mut random), 2)?;
         let deque = GlobalDeque::<u64>::new(&heap, other(&mut random), 2)?;
         let list = GlobalList::<u64>::new(&heap, other(&mut random))?;
+        let settings = QueueSettings { slots: 2, batch_bytes: 64 << (self.seed % 3), calls: 2, limit: None };
+        let (counting, work) = (counts.updates(settings)?, WorkQueue::<[u64; 2]>::new(world, WORK)?);
         let (mut known, mut row, mut ring, mut listed) =
             <(BTreeMap<u64, Value>, Vec<u64>, VecDeque<u64>, VecDeque<u64>)>::default();
-        let (mut blocks, mut counted) = (Vec::new(), [0_u64; SHARED_KEYS as usize]);
+        let (mut blocks, mut counted, mut pushed) = (Vec::new(), [0_u64; SHARED_KEYS as usize], 0);
         for step in 0..self.steps {
             crew.pause();
             let value = self.value(crew, step)[0];
-            match random.below(8) {
+            match random.below(10) {
+                8 | 9 => {
+                    let (key, count) = (random.below(SHARED_KEYS), random.within(1, 2));
+                    counting.insert(key, count)?;
+                    counted[key as usize] += count;
+                    work.push([random.below(4), stamp(self.seed, [me.into(), step, 7])])?;
+                    pushed += 1;
+                }
                 0 => self.use_memory(crew, &heap, &mut blocks, (step, &mut random))?,
                 1 => {
                     let key = random.below(SHARED_KEYS);
@@ -189,7 +222,8 @@ impl Act for Containers {
         }
         demand!(ring == deque.to_vec()?, "the deque is not as it was written");
         demand!(listed == list.to_vec()?, "the list is not as it was written");
-        crew.meet(None)?;
+        counting.barrier()?;
+        self.work(crew, &work, pushed)?;
         let (mut all, mine) = (counted, counted);
         crew.allreduce(&mut all)?;
         for (key, (&all, &mine)) in (0..).zip(all.iter().zip(&mine)) {

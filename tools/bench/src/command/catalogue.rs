@@ -96,6 +96,14 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         run: atomics::compare_swap,
     },
     Benchmark {
+        name: "accumulate",
+        summary: "accumulate (sum) of an f64; raw: add of a u64 by the library",
+        ranks_min: 1,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: atomics::accumulate,
+    },
+    Benchmark {
         name: "visible",
         summary: "ping-pong of puts, half of the round trip; raw: ping-pong of a cache line; UDP: ping-pong of datagrams",
         ranks_min: 2,

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
 
 use pelago::zerocopy::{FromBytes, IntoBytes};
-use pelago::{CellSlice, GlobalPtr, World};
+use pelago::{Accumulation, CellSlice, GlobalPtr, World};
 
 use super::REPETITIONS;
 use super::transfer::ROUND_TRIP;
@@ -25,6 +25,39 @@ pub(crate) fn compare_swap(stage: &RankContext<'_>) -> Result<()> {
     let question = |value| [value, value + 1];
     let perform = |here: CellSlice<'_, u64>, [expected, new]: [u64; 2]| here.compare_swap(0, expected, new);
     measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
+}
+
+/// Adds 1 to a number with a floating point, by turns with additions to an integer, each waited for.
+pub(crate) fn accumulate(stage: &RankContext<'_>) -> Result<()> {
+    let (memory, numbers) = (stage.world.alloc::<u64>(8)?, stage.world.alloc::<f64>(8)?);
+    if stage.is_idle() {
+        return Ok(());
+    }
+    let (integer, float) = (memory.at(stage.receiver(), 0), numbers.at(stage.receiver(), 0));
+    let count = stage.calibrate(1, |count| accumulate_each(stage.world, float, count))?;
+    let mut added = 0;
+    numbers.local().store(0, 0.0);
+    stage.meet()?;
+    let comparison = Comparison::run(REPETITIONS, |side| {
+        let nanoseconds = match side {
+            Side::Library => stage.send(|| accumulate_each(stage.world, float, count))?,
+            Side::Raw => stage.send(|| integer_each(stage.world, integer, count))?,
+        };
+        added += count * u64::from(matches!(side, Side::Library));
+        stage.receive(|| check("the sum", numbers.local().load(0) as u64, added))?;
+        Ok(nanoseconds / count as f64)
+    })?;
+    stage.emit(&stage.row("accumulate_f64").timed(&comparison, "integer add").sized(8))
+}
+
+#[inline(never)]
+fn accumulate_each(world: &World, at: GlobalPtr<f64>, count: u64) -> Result<()> {
+    (0..count).try_for_each(|_| Ok(world.accumulate(at, Accumulation::Sum, 1.0)?.wait()?))
+}
+
+#[inline(never)]
+fn integer_each(world: &World, at: GlobalPtr<u64>, count: u64) -> Result<()> {
+    (0..count).try_for_each(|_| Ok(world.add(at, 1)?.wait()?))
 }
 
 /// A way to count a word up. Each that does so returns how far the word was from what it should have been.

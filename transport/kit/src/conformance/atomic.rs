@@ -14,11 +14,28 @@ pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) 
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
     let words = [0, 1, 0x7FFF_FFFF, 0xFFFF_FFFF, 0x1_0000_0005, 0x0123_4567_89AB_CDEF, u64::MAX];
-    let operators = [Load, Swap, CompareSwap { expected: 5 }, CompareSwap { expected: 0x1_0000_0005 }, Add, And, Or, Xor, Max];
+    let operators = [
+        Load,
+        Swap,
+        CompareSwap { expected: 5 },
+        CompareSwap { expected: 0x1_0000_0005 },
+        Add,
+        And,
+        Or,
+        Xor,
+        Max,
+        Min,
+        MaxSigned,
+        MinSigned,
+    ];
+    let floating = [AddFloat, MaxFloat, MinFloat];
+    // Two numbers of four bytes each: the word of eight bytes is one, too.
+    let numbers = [0, 0x3FF8_0000_3FC0_0000, 0xC008_0000_C040_0000, 0x7FF0_0000_7F80_0000, 0x7FF8_0000_7FC0_0000];
     for (segment, there) in world.segments().into_iter().flat_map(|segment| [0, 1].map(|rank| (segment, Rank::new(rank)))) {
         for (width, offset) in [(Width::Eight, 16), (Width::Four, 16), (Width::Four, 20)] {
             let (bytes, at) = (width.bytes() as usize, world.address(there, segment, offset));
-            for (operator, old, operand) in triples(&operators, &words) {
+            let all = [triples(&operators, &words), triples(&floating, &numbers)].concat();
+            for (operator, old, operand) in all {
                 let old = width.truncate(old);
                 expect(&mut expected, there, segment, offset, &old.to_le_bytes()[..bytes]);
                 let around = &expected[&(there, segment)][..64];

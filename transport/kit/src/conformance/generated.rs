@@ -132,7 +132,8 @@ pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Rng) -> Opera
             let place = place(world, random, 8);
             let at = GlobalAddress::from_bits(place.bits() / 8 * 8 + pick(random, &[0, 8 - width.bytes()]));
             let expected = random.u64(..3);
-            let operator = pick(random, &[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor, Max]);
+            let operator =
+                pick(random, &[Load, Swap, CompareSwap { expected }, Add, And, Or, Xor, Max, Min, MaxSigned, MinSigned]);
             Operation::Atomic { at, width, operator, operand: random.u64(..) >> pick(random, &[0, 32, 62]) }
         }
     }

@@ -189,12 +189,27 @@ mod tests {
     #[test]
     fn requests_survive_encoding() {
         use AtomicOperator::*;
-        let tasks = [Load, Swap, CompareSwap { expected: u64::MAX - 1 }, Add, And, Or, Xor, Max]
-            .into_iter()
-            .flat_map(|operator| {
-                [Width::Four, Width::Eight].map(|width| OwnerTask::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
-            })
-            .chain([OwnerTask::Fetch { bytes: 77 }, OwnerTask::Store { bytes: 1 << 40 }]);
+        let tasks = [
+            Load,
+            Swap,
+            CompareSwap { expected: u64::MAX - 1 },
+            Add,
+            And,
+            Or,
+            Xor,
+            Max,
+            Min,
+            MaxSigned,
+            MinSigned,
+            AddFloat,
+            MaxFloat,
+            MinFloat,
+        ]
+        .into_iter()
+        .flat_map(|operator| {
+            [Width::Four, Width::Eight].map(|width| OwnerTask::Atomic { width, operator, operand: 0xDEAD_BEEF_0BAD_F00D })
+        })
+        .chain([OwnerTask::Fetch { bytes: 77 }, OwnerTask::Store { bytes: 1 << 40 }]);
         for task in tasks {
             let request =
                 OwnerRequest { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
@@ -205,6 +220,6 @@ mod tests {
     #[test]
     fn what_is_no_request_is_refused() {
         assert_eq!(OwnerRequest::decode([3, 0, 0, 0]), None);
-        assert_eq!(OwnerRequest::decode([9 << 8, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([u64::from(AtomicOperator::COUNT) << 8, 0, 0, 0]), None);
     }
 }

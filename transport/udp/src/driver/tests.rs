@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
-use pelago_base::{AddressLayout, Event, SegmentId};
+use pelago_base::{AddressLayout, AtomicOperator, Event, SegmentId, Width};
 use pelago_platform::Completion;
 use pelago_protocol::{Config, Key};
 
@@ -404,4 +404,26 @@ fn a_put_is_entered_in_two_tables() {
         looks_behind: _,
     } = &job.ranks[0];
     assert_eq!((conversations.operations(), conversations.completions(), peers.len()), (100, 0, 1));
+}
+
+/// As `Context::put_signal` posts them: the values, then, behind a fence, the word of the signal; both may wait for company. So are a batch of active messages and its flag.
+#[test]
+fn a_put_and_its_signal_are_one_datagram() {
+    let mut job = Job::new(2, false);
+    // Ranks that have met know how long datagrams may be.
+    job.write(0, 1, &[1; 8]);
+    job.until_ended(1);
+    let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
+    for bytes in [8, INJECT_SIZE] {
+        let before = job.count(0, Event::DatagramSent);
+        let values = vec![3; bytes];
+        let (more, behind) = (Flags { more: true, ..Flags::NONE }, Flags { more: true, ..Flags::FENCE });
+        let signal = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+        let to = GlobalAddress::from_bits(at.bits() + 64);
+        job.ranks[0].post(job.now, peer, Operation::Write { to, bytes: &values }, more, Token(1)).unwrap();
+        job.ranks[0].post(job.now, peer, signal, behind, Token(2)).unwrap();
+        job.ranks[0].release(job.now);
+        job.until_ended(2);
+        assert_eq!(job.count(0, Event::DatagramSent) - before, 1, "with {bytes} bytes");
+    }
 }

@@ -1,0 +1,168 @@
+//! What active messages can call.
+
+use core::marker::PhantomData;
+use std::cell::RefCell;
+
+use pelago_base::Rank;
+use pelago_memory::Pod;
+use zerocopy::IntoBytes;
+
+use crate::limits::{ACTIVE_FUNCTIONS_MAX, ACTIVE_REPLY_BYTES_MAX};
+use crate::{Context, Error};
+
+/// Runs messages of one run, from the first of these words on; returns how many have run.
+type Run = Box<dyn FnMut(&Call<'_>, &[u64]) -> usize>;
+
+/// The functions of a set of active messages: each rank registers the same ones in the same order.
+///
+/// A function is named at compile time: [`Function`] has the types of its argument and its reply, and no address of code travels.
+#[derive(Default)]
+pub struct Functions {
+    entries: Vec<Entry>,
+    print: u64,
+}
+
+/// A function.
+pub(super) struct Entry {
+    pub(super) run: Run,
+    /// Words of a message.
+    pub(super) record_words: usize,
+}
+
+/// A registered function with an argument of type `A` and a reply of type `R`.
+pub struct Function<A, R = ()> {
+    pub(super) number: u16,
+    types: PhantomData<fn(A) -> R>,
+}
+
+impl<A, R> Clone for Function<A, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A, R> Copy for Function<A, R> {}
+
+/// Whether a message has run, or has to be tried later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It has run.
+    Done,
+    /// It could not run now: it is tried again when this rank makes progress, and messages behind it wait.
+    Later,
+}
+
+/// What a function is given beside its argument.
+pub struct Call<'c> {
+    pub(super) context: &'c Context,
+    pub(super) from: Rank,
+    pub(super) failure: &'c RefCell<Option<Error>>,
+}
+
+impl<'c> Call<'c> {
+    /// The rank that sent the message.
+    pub fn from(&self) -> Rank {
+        self.from
+    }
+
+    /// The context of the rank on which the function runs. The function may issue operations, and must not wait for other ranks.
+    pub fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// Says that the message failed: the next [barrier](super::ActiveMessages::barrier) reports the first of these errors here, and that there was one elsewhere.
+    pub fn fail(&self, error: Error) {
+        self.failure.borrow_mut().get_or_insert(error);
+    }
+}
+
+impl Functions {
+    /// No functions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a function without a reply. State that the program shares with it is in an `Rc`.
+    ///
+    /// # Panics
+    /// There are 4,096 functions already.
+    pub fn register<A: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) + 'static) -> Function<A> {
+        self.register_retried(move |call, argument| {
+            f(call, argument);
+            Next::Done
+        })
+    }
+
+    /// Registers a function that may find that it cannot run yet, as long as another rank has not finished something.
+    ///
+    /// # Panics
+    /// There are 4,096 functions already.
+    pub fn register_retried<A: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) -> Next + 'static) -> Function<A> {
+        let run = move |call: &Call<'_>, records: &[u64]| {
+            let mut done = 0;
+            for record in records.chunks_exact(words_of::<A>()) {
+                if f(call, argument_of(record)) == Next::Later {
+                    break;
+                }
+                done += 1;
+            }
+            done
+        };
+        self.add::<A, ()>(Box::new(run), words_of::<A>())
+    }
+
+    /// Registers a function that returns a reply of up to 56 bytes.
+    ///
+    /// # Panics
+    /// There are 4,096 functions already; the reply is longer.
+    pub fn register_with_reply<A: Pod, R: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) -> R + 'static) -> Function<A, R> {
+        assert!(size_of::<R>() <= ACTIVE_REPLY_BYTES_MAX, "a reply has up to {ACTIVE_REPLY_BYTES_MAX} bytes");
+        let words = 1 + words_of::<A>();
+        let run = move |call: &Call<'_>, records: &[u64]| {
+            for record in records.chunks_exact(words) {
+                let reply = f(call, argument_of(&record[1..]));
+                super::inbox::reply(call, record[0], reply.as_bytes());
+            }
+            records.len() / words
+        };
+        self.add::<A, R>(Box::new(run), words)
+    }
+
+    fn add<A, R>(&mut self, run: Run, record_words: usize) -> Function<A, R> {
+        assert!(self.entries.len() < ACTIVE_FUNCTIONS_MAX, "at most {ACTIVE_FUNCTIONS_MAX} functions");
+        let number = self.entries.len() as u16;
+        // Ranks run the same executable: types of one name are the same.
+        let name = core::any::type_name::<fn(A) -> R>().bytes();
+        self.print =
+            name.fold(self.print ^ record_words as u64, |print, byte| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+        self.entries.push(Entry { run, record_words });
+        Function { number, types: PhantomData }
+    }
+
+    /// By which ranks find out that they registered different functions.
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.print.wrapping_add(self.entries.len() as u64)
+    }
+
+    /// Words of the longest message, with the word of its run.
+    pub(super) fn record_words_max(&self) -> usize {
+        self.entries.iter().map(|entry| 1 + entry.record_words).max().unwrap_or(0)
+    }
+
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+}
+
+/// Words of an argument; a message has one at least.
+pub(super) const fn words_of<A>() -> usize {
+    let words = size_of::<A>().div_ceil(8);
+    if words == 0 { 1 } else { words }
+}
+
+#[inline(always)]
+fn argument_of<A: Pod>(record: &[u64]) -> A {
+    A::read_from_prefix(record.as_bytes())
+        .map(|(argument, _)| argument)
+        .unwrap_or_else(|_| unreachable!("a record holds its argument"))
+}

@@ -1,0 +1,127 @@
+//! The queue of a rank, and how its progress runs what comes.
+
+use std::cell::{Cell, RefCell};
+
+use pelago_base::{Rank, SegmentId};
+
+use super::functions::{Call, Entry, Functions};
+use super::layout::{GRANTED, Layout, SLOT_HEADER_WORDS};
+use super::outbox::{COUNT_BITS, LENGTH_BITS};
+use super::replies;
+use crate::context::services::Service;
+use crate::memory::segment::{known, own};
+use crate::{Context, Error};
+
+/// The queue of this rank, as its receiver sees it.
+pub(super) struct Inbox {
+    layout: Layout,
+    /// Where its words lie in the symmetric heap.
+    offset: u64,
+    functions: RefCell<Vec<Entry>>,
+    /// The ticket whose batch is next.
+    next: Cell<u64>,
+    /// The batch that runs, a copy of its slot; empty when there is none.
+    batch: RefCell<Vec<u64>>,
+    /// Where its next run begins, and how many messages of that have run.
+    place: Cell<(usize, usize)>,
+    /// How many messages have run.
+    pub(super) run: Cell<u64>,
+    failure: RefCell<Option<Error>>,
+}
+
+impl Inbox {
+    pub(super) fn new(layout: Layout, offset: u64, functions: Functions) -> Self {
+        Self {
+            layout,
+            offset,
+            functions: RefCell::new(functions.into_entries()),
+            next: Cell::new(0),
+            batch: RefCell::new(Vec::with_capacity(layout.batch_words)),
+            place: Cell::new((0, 0)),
+            run: Cell::new(0),
+            failure: RefCell::default(),
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.borrow().is_some()
+    }
+
+    pub(super) fn take_failure(&self) -> Option<Error> {
+        self.failure.borrow_mut().take()
+    }
+
+    /// Runs the rest of the batch; whether that is all of it.
+    fn run_batch(&self, context: &Context, from: Rank, batch: &[u64]) -> bool {
+        let call = Call { context, from, failure: &self.failure };
+        let functions = &mut *self.functions.borrow_mut();
+        let (mut run, mut done) = self.place.get();
+        while let Some(&word) = batch.get(run) {
+            let (function, count) = ((word >> COUNT_BITS) as usize, (word & ((1 << COUNT_BITS) - 1)) as usize);
+            let Some(entry) = functions.get_mut(function) else {
+                call.fail(Error::Invalid("an active message names no function"));
+                return true;
+            };
+            let records = run + 1..(run + 1 + count * entry.record_words).min(batch.len());
+            let ran = (entry.run)(&call, &batch[records.start + done * entry.record_words..records.end]);
+            self.run.set(self.run.get() + ran as u64);
+            done += ran;
+            if done < count {
+                self.place.set((run, done));
+                return false;
+            }
+            (run, done) = (records.end, 0);
+        }
+        true
+    }
+}
+
+impl Service for Inbox {
+    fn serve(&self, context: &Context) -> bool {
+        let words = own::<u64>(context, SegmentId::SYMMETRIC, self.offset, self.layout.words());
+        let before = self.run.get();
+        // As many batches as there are slots: then the caller looks whether what it waits for has come.
+        for _ in 0..self.layout.slots() {
+            let ticket = self.next.get();
+            let slot = self.layout.slot(ticket);
+            if words.load(slot) != ticket + 1 {
+                break;
+            }
+            let header = words.load(slot + 1);
+            let batch = &mut *self.batch.borrow_mut();
+            if batch.is_empty() {
+                let length = (header & ((1 << LENGTH_BITS) - 1)) as usize;
+                batch.resize(length.min(self.layout.batch_words), 0);
+                words.read(slot + SLOT_HEADER_WORDS, batch);
+            }
+            if !self.run_batch(context, Rank::new((header >> LENGTH_BITS) as u32), batch) {
+                break;
+            }
+            batch.clear();
+            self.place.set((0, 0));
+            self.next.set(ticket + 1);
+            words.store(GRANTED, ticket + 1);
+        }
+        self.run.get() > before
+    }
+
+    fn is_stuck(&self) -> bool {
+        !self.batch.borrow().is_empty()
+    }
+}
+
+/// Sends a reply to the place that the caller has for it.
+pub(super) fn reply(call: &Call<'_>, place: u64, bytes: &[u8]) {
+    let (offset, sequence) = replies::parts(place);
+    let context = call.context;
+    let sent = || {
+        let address = context.reach.addresses().encode(call.from, SegmentId::SYMMETRIC, offset)?;
+        let flag = known::<u64>(address);
+        let written = context.put_data(known::<u8>(flag.add(1).address()), bytes)?;
+        context.after(&written).set(flag, sequence).map(|_| ())
+    };
+    let sent = if context.maps(call.from) { sent() } else { context.batch(sent) };
+    if let Err(error) = sent {
+        call.fail(error);
+    }
+}
