@@ -9,10 +9,12 @@
 //! | `rails` | networks |
 //! | `time` | clocks, and what only a simulation knows |
 //! | `threads` | other threads of the rank |
+//! | `background` | operations of other layers that go on while this rank waits |
 //! | `survival` | ranks that failed |
 //! | `../operations` | put, get, copy, atomics, messages |
 //! | `../memory` | allocation and registration |
 
+pub(crate) mod background;
 pub(crate) mod chain;
 pub(crate) mod handle;
 mod ordering;
@@ -30,6 +32,7 @@ use pelago_base::{Counters, Duration, Instant, Rank, Topology};
 use pelago_memory::Reach;
 use pelago_platform::{Activity, Fault};
 
+use self::background::Backgrounds;
 use self::survival::Losses;
 use self::wait::Pace;
 use crate::Result;
@@ -62,6 +65,7 @@ pub struct Context {
     losses: Losses,
     pub(crate) reach: Reach,
     pub(crate) spare: RefCell<Spare>,
+    background: Backgrounds,
 }
 
 impl Context {
@@ -74,6 +78,7 @@ impl Context {
             busy: Cell::new(false),
             losses: Losses::default(),
             spare: RefCell::default(),
+            background: Backgrounds::default(),
             engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }
@@ -128,10 +133,13 @@ impl Context {
         if self.shared.tolerates_peer_failures() {
             self.note_losses();
         }
-        let mut engine = self.engine.borrow_mut();
-        let moved = engine.progress(&self.shared);
-        self.busy.set(!engine.is_idle() || engine.has_failures());
-        moved
+        let moved = {
+            let mut engine = self.engine.borrow_mut();
+            let moved = engine.progress(&self.shared);
+            self.busy.set(!engine.is_idle() || engine.has_failures());
+            moved
+        };
+        if self.has_background() { self.advance_background() || moved } else { moved }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

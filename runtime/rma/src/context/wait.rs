@@ -189,7 +189,7 @@ impl Context {
                     }
                 };
                 // What has yet to be posted may follow any completion.
-                let on = if self.engine().borrow().is_all_begun() { on } else { For::Anything };
+                let on = if self.engine().borrow().is_all_begun() && !self.has_background() { on } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
