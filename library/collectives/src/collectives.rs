@@ -11,12 +11,13 @@ use crate::cost::Model;
 use crate::executor::{Ends, MemberContext};
 use crate::member::{Member, Uses};
 use crate::operator::{Fold, Nothing};
+use crate::origin::Origin;
 use crate::plan_state::{PlanState, shifts};
 use crate::pool::{Pool, Region};
 use crate::schedule::Shape;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
-use crate::split::Origin;
+
 use crate::words::Words;
 use crate::{Algorithm, Collective, Operator};
 

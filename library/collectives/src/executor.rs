@@ -83,6 +83,22 @@ pub(crate) struct MemberContext<'p> {
     pub(crate) mapped: bool,
 }
 
+impl MemberContext<'_> {
+    pub(crate) fn rank(&self, position: u32) -> Rank {
+        self.team.rank(position).expect("schedules name members")
+    }
+
+    /// The loss of a member.
+    pub(crate) fn is_whole(&self) -> Result<()> {
+        if self.world.losses() > 0
+            && let Some(&rank) = self.world.lost().iter().find(|&&rank| self.team.position(rank).is_some())
+        {
+            return Err(Fault::PeerLost(rank).into());
+        }
+        Ok(())
+    }
+}
+
 /// The program's memory, and scratch.
 pub(crate) struct Ends<'e, T> {
     /// `None` if the program brings values where it gets them.

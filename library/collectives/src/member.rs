@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use pelago_base::{Rank, Team};
-use pelago_rma::{Background, Context, Error, Fault, Result};
+use pelago_rma::{Background, Context};
 
 use crate::counted::exchange::Exchange;
 use crate::counted::streams::Streams;
@@ -57,18 +57,7 @@ impl Member {
     }
 
     pub(crate) fn rank(&self, position: u32) -> Rank {
-        self.team.rank(position).expect("schedules name members")
-    }
-
-    /// The loss of a member.
-    pub(crate) fn is_whole(&self, context: &Context) -> Result<()> {
-        if context.losses() > 0 {
-            let lost = context.lost();
-            if let Some(&rank) = lost.iter().find(|&&rank| self.team.position(rank).is_some()) {
-                return Err(Error::Fault(Fault::PeerLost(rank)));
-            }
-        }
-        Ok(())
+        self.team.rank(position).expect("positions are below the size")
     }
 
     /// Goes on with all started operations; returns whether anything moved.

@@ -4,44 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use pelago_base::{Rank, Team};
-use pelago_rma::{Error, Group, Result, Symmetric};
+use pelago_rma::{Error, Group, Result};
 
 use crate::collectives::Collectives;
 use crate::limits::SPLIT_TEAMS_MAX;
-use crate::pool::Region;
+use crate::origin::{Child, Origin};
 use crate::settings::Settings;
 
 /// No colour.
 const NONE: u64 = u64::MAX;
-
-/// Where the memory of a team is from, and the teams that have a part of it.
-pub(crate) struct Origin<'w> {
-    memory: Rc<Symmetric<'w, u64>>,
-    /// Of a team that was split off: whether it is in use, for the team that it was split off.
-    in_use: Option<Rc<Cell<bool>>>,
-    children: RefCell<Vec<Child>>,
-}
-
-/// The memory of the teams of a split.
-struct Child {
-    region: Region,
-    in_use: Rc<Cell<bool>>,
-}
-
-impl<'w> Origin<'w> {
-    /// An allocation.
-    pub(crate) fn whole(memory: Symmetric<'w, u64>) -> Self {
-        Self { memory: Rc::new(memory), in_use: None, children: RefCell::default() }
-    }
-}
-
-impl Drop for Origin<'_> {
-    fn drop(&mut self) {
-        if let Some(in_use) = &self.in_use {
-            in_use.set(false);
-        }
-    }
-}
 
 impl<'w> Collectives<'w> {
     /// The team of the members of this one that gave the same colour, in the order of their keys, of equal keys in that of their positions.

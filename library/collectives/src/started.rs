@@ -124,7 +124,7 @@ impl<T: Pod> InFlight for Exchanged<T> {
         let Values { input, output, chunk, fold, .. } = &mut *values;
         let buffers = Buffers { input: input.as_deref().unwrap_or(&[]), output, chunk, fold: &**fold };
         let streams = streams.as_mut().expect("they are made before an operation starts");
-        match self.exchange.borrow_mut().advance(member, context, streams, buffers) {
+        match self.exchange.borrow_mut().advance(&member.context(context), context, streams, buffers) {
             Ok((moved, false)) => (moved, false),
             ended => {
                 *self.outcome.borrow_mut() = Some(ended.map(drop));

@@ -4,7 +4,7 @@ use pelago_rma::{Context, Error, Pod, Result};
 
 use super::schedule::{Messages, Source};
 use super::streams::{Fragment, Streams};
-use crate::member::Member;
+use crate::executor::MemberContext;
 use crate::operator::Fold;
 use crate::schedule::Side;
 
@@ -52,7 +52,7 @@ impl Exchange {
     /// Goes on as far as it goes at once; returns whether anything moved, and whether that is the end.
     pub(crate) fn advance<T: Pod>(
         &mut self,
-        member: &Member,
+        member: &MemberContext<'_>,
         context: &Context,
         streams: &mut Streams,
         mut buffers: Buffers<'_, T>,
@@ -80,7 +80,7 @@ impl Exchange {
                 return Ok((any, true));
             }
             if !moved {
-                member.is_whole(context)?;
+                member.is_whole()?;
                 if streams.is_broken(context) {
                     return Err(disagreement());
                 }
@@ -92,7 +92,7 @@ impl Exchange {
     fn send<T: Pod>(
         &mut self,
         index: usize,
-        member: &Member,
+        member: &MemberContext<'_>,
         context: &Context,
         streams: &mut Streams,
         buffers: &Buffers<'_, T>,
@@ -128,7 +128,7 @@ impl Exchange {
     fn receive<T: Pod>(
         &mut self,
         index: usize,
-        member: &Member,
+        member: &MemberContext<'_>,
         context: &Context,
         streams: &mut Streams,
         buffers: &mut Buffers<'_, T>,

@@ -5,15 +5,11 @@
 //! | `schedule` | which blocks a member sends and receives, and in which order: pure functions of counts and position |
 //! | `streams` | a bounded stream of fragments for each pair of members |
 //! | `exchange` | the execution of a schedule over the streams |
-//! | `calls` | the operations of [`Collectives`](crate::Collectives) |
-//! | `neighbours` | exchanges between neighbours alone |
 //!
 //! The schedules of plans (`crate::schedule`) need equal blocks: where a message lands depends on them. Counts that change with every call,
 //! as in a sort, would need a new plan for every call. Here a message lands in the next slot of the stream between its two members, so that
 //! no call prepares anything.
 
-mod calls;
 pub(crate) mod exchange;
-pub(crate) mod neighbours;
 pub(crate) mod schedule;
 pub(crate) mod streams;

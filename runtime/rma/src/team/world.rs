@@ -146,7 +146,7 @@ impl World {
     pub fn group_within(&self, team: &Team, offset: u64) -> Result<Group<'_>> {
         let addresses = self.context.reach.addresses();
         let bytes = scratch_bytes(team.size());
-        if offset % ALIGN_BYTES != 0 || offset.saturating_add(bytes) > addresses.segment_bytes() {
+        if !offset.is_multiple_of(ALIGN_BYTES) || offset.saturating_add(bytes) > addresses.segment_bytes() {
             return Err(Error::Invalid("the memory of a group lies in the heap, from a multiple of 64 bytes on"));
         }
         let position = team.position(self.rank()).ok_or(Error::NotMember(self.rank()))?;

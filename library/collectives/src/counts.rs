@@ -4,11 +4,11 @@ use core::cell::RefCell;
 
 use pelago_rma::{Error, Pod, Result};
 
-use super::exchange::{Buffers, CHUNK_BYTES, Exchange};
-use super::schedule::{Messages, Way, allgather_promise};
-use super::streams::{Streams, layout};
 use crate::Operator;
 use crate::collectives::Collectives;
+use crate::counted::exchange::{Buffers, CHUNK_BYTES, Exchange};
+use crate::counted::schedule::{Messages, Way, allgather_promise};
+use crate::counted::streams::{Streams, layout};
 use crate::member::Uses;
 use crate::operator::{Fold, Nothing};
 use crate::started::Started;
@@ -154,7 +154,7 @@ impl<'w> Collectives<'w> {
             let (mut streams, buffers) =
                 (member.streams.borrow_mut(), Buffers { input, output: &mut *output, chunk: &mut chunk, fold });
             let streams = streams.as_mut().expect("they are made");
-            let (_, ended) = exchange.borrow_mut().advance(member, world, streams, buffers)?;
+            let (_, ended) = exchange.borrow_mut().advance(&member.context(world), world, streams, buffers)?;
             Ok(ended.then_some(()))
         };
         let ended = match advance() {
@@ -186,7 +186,7 @@ impl<'w> Collectives<'w> {
     }
 
     /// Memory for the streams, at the first operation with counts. Collective.
-    pub(super) fn make_streams<T: Pod>(&self) -> Result<()> {
+    pub(crate) fn make_streams<T: Pod>(&self) -> Result<()> {
         let (size, member) = (self.team().size(), &self.member);
         // A quarter of the memory of the team at most.
         let bytes_max = self.plan_bytes.min(self.member.words.length() * 2);
