@@ -19,6 +19,8 @@
 //! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
 //! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
 //! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
+//! | [`is`] | NAS integer sort: keys to the ranks that own their ranges, by an exchange with counts |
+//! | [`cg`] | NAS conjugate gradient: rows of a sparse matrix, a gather with counts and sums in each step |
 //! | [`litmus`] | what ranks may see of each other's writes; forbidden outcomes are counted |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
@@ -29,6 +31,7 @@ pub mod alltoall;
 pub mod barrier;
 mod beside;
 pub mod bfs;
+pub mod cg;
 pub mod collectives;
 pub mod counter;
 pub mod fagus;
@@ -36,12 +39,14 @@ pub mod fields;
 pub mod gups;
 pub mod himeno;
 pub mod incast;
+pub mod is;
 pub mod kmeans;
 pub mod kmers;
 pub mod latency;
 pub mod litmus;
 pub mod lu;
 mod mix;
+mod nas;
 pub mod particles;
 pub mod ring;
 pub mod sor;
@@ -77,6 +82,8 @@ pub const PROGRAMS: &[Program] = &[
     program!(tsp, "travelling salesman by branch and bound, parallel"),
     program!(sor, "red-black relaxation of a grid in distributed shared memory"),
     program!(lu, "blocked LU factorization in distributed shared memory"),
+    program!(is, "NAS integer sort (IS), classes S, W and A"),
+    program!(cg, "NAS conjugate gradient (CG), classes S, W and A"),
     program!(litmus, "litmus tests of the memory model"),
     program!(kmeans, "k-means clustering, parallel"),
     program!(particles, "exchange of particles between the ranks that own their positions (paper D)"),

@@ -1,6 +1,7 @@
 //! Collective operations of a team, and their memory.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use pelago_base::Team;
 use pelago_rma::{Error, Group, Pod, Result, Symmetric, World};
@@ -8,11 +9,16 @@ use pelago_rma::{Error, Group, Pod, Result, Symmetric, World};
 use crate::choice::{Candidate, Choice, Explanation, Rails};
 use crate::cost::Model;
 use crate::executor::{Ends, MemberContext};
+use crate::member::{Member, Uses};
 use crate::operator::{Fold, Nothing};
+use crate::origin::Origin;
 use crate::plan_state::{PlanState, shifts};
 use crate::pool::{Pool, Region};
 use crate::schedule::Shape;
+use crate::scratch::Scratch;
 use crate::settings::Settings;
+
+use crate::words::Words;
 use crate::{Algorithm, Collective, Operator};
 
 /// Maximum number of prepared one-shot operations that are cached for calls of the same shape.
@@ -29,26 +35,27 @@ const MESSAGES_MAX: u64 = 1 << 16;
 /// Its operations are collective: every member calls the same ones in the same order, with the same counts. None of them is a barrier.
 pub struct Collectives<'w> {
     pub(crate) world: &'w World,
-    pub(crate) team: Team,
-    pub(crate) position: u32,
+    pub(crate) member: Rc<Member>,
     pub(crate) group: Option<Group<'w>>,
-    pub(crate) words: Symmetric<'w, u64>,
+    pub(crate) origin: Origin<'w>,
     pub(crate) pool: RefCell<Pool>,
+    pub(crate) scratch: Scratch,
     pub(crate) per_host: u32,
-    pub(crate) mapped: bool,
     pub(crate) model: Model,
     pub(crate) plan_bytes: usize,
     pub(crate) piece_bytes: usize,
     pub(crate) apart: bool,
     pub(crate) rails: Option<Rails>,
     prepared: RefCell<Vec<Prepared>>,
+    prepared_so_far: Cell<u64>,
     table: RefCell<Vec<Entry>>,
 }
 
 /// A prepared one-shot operation.
 struct Prepared {
     key: Key,
-    state: PlanState,
+    number: u64,
+    state: Rc<RefCell<PlanState>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,8 +83,9 @@ impl<'w> Collectives<'w> {
     /// As [`World::alloc`].
     pub fn new(world: &'w World, settings: &Settings) -> Result<Self> {
         let all = Team::all(world.size());
-        let words = world.alloc(settings.memory_bytes / 8)?;
-        Self::with(world, all, world.rank().number(), None, words, settings)
+        let memory = world.alloc(settings.memory_bytes / 8)?;
+        let words = Words::of(world, &memory);
+        Self::with(world, (all, world.rank().number()), None, (words, Origin::whole(memory)), settings)
     }
 
     /// The members of a team. Collective over all ranks of the job; `None` for a rank that is not a member.
@@ -86,41 +94,41 @@ impl<'w> Collectives<'w> {
     /// As [`World::alloc`].
     pub fn of(world: &'w World, team: &Team, settings: &Settings) -> Result<Option<Self>> {
         let group = world.group(team)?;
-        let words = world.alloc(settings.memory_bytes / 8)?;
+        let memory: Symmetric<'w, u64> = world.alloc(settings.memory_bytes / 8)?;
+        let words = Words::of(world, &memory);
         let Some(group) = group else { return Ok(None) };
         let position = group.position();
-        Self::with(world, team.clone(), position, Some(group), words, settings).map(Some)
+        Self::with(world, (team.clone(), position), Some(group), (words, Origin::whole(memory)), settings).map(Some)
     }
 
-    fn with(
+    pub(crate) fn with(
         world: &'w World,
-        team: Team,
-        position: u32,
+        (team, position): (Team, u32),
         group: Option<Group<'w>>,
-        words: Symmetric<'w, u64>,
+        (words, origin): (Words, Origin<'w>),
         settings: &Settings,
     ) -> Result<Self> {
-        let pool = RefCell::new(Pool::new(words.len()));
         let unknown = Model { latency_ns: 1000.0, message_ns: 100.0, byte_ns: 0.1 };
-        let (prepared, table) = Default::default();
         let mut collectives = Self {
             world,
-            team,
-            position,
+            member: Rc::new(Member::new(team, position, words)),
             group,
-            words,
-            pool,
+            origin,
+            pool: RefCell::new(Pool::new(words.length())),
+            scratch: Scratch::default(),
             per_host: 1,
-            mapped: false,
             model: settings.model.unwrap_or(unknown),
             plan_bytes: settings.plan_bytes,
             piece_bytes: settings.piece_bytes,
             apart: settings.apart,
             rails: settings.rails,
-            prepared,
-            table,
+            prepared: RefCell::default(),
+            prepared_so_far: Cell::new(0),
+            table: RefCell::default(),
         };
-        (collectives.per_host, collectives.mapped) = collectives.find_hosts(settings.per_host)?;
+        let (per_host, mapped) = collectives.find_hosts(settings.per_host)?;
+        collectives.per_host = per_host;
+        collectives.member.mapped.set(mapped);
         if settings.model.is_none() {
             collectives.model = collectives.measure()?;
         }
@@ -129,12 +137,12 @@ impl<'w> Collectives<'w> {
 
     /// The members.
     pub fn team(&self) -> &Team {
-        &self.team
+        &self.member.team
     }
 
     /// The position of this rank in the team.
     pub fn position(&self) -> u32 {
-        self.position
+        self.member.position
     }
 
     /// Consecutive members on a host.
@@ -151,9 +159,12 @@ impl<'w> Collectives<'w> {
         self.world
     }
 
-    pub(crate) fn context(&self) -> MemberContext<'_, 'w> {
-        let Self { world, team, position, words, mapped, .. } = self;
-        MemberContext { world, team, position: *position, words, mapped: *mapped }
+    pub(crate) fn context(&self) -> MemberContext<'_> {
+        self.member.context(self.world)
+    }
+
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.member.mapped.get()
     }
 
     /// After a failure, waits until nothing is under way. What was put to a lost member fails, which the error tells: the next barrier is not
@@ -201,14 +212,8 @@ impl<'w> Collectives<'w> {
             return Err(Error::TooMany { what: "choices", limit: TABLE_MAX });
         }
         table.push(Entry { operation, bytes, algorithm });
-        self.prepared.borrow_mut().retain(|prepared| {
-            let other = prepared.key.operation.rooted(0) != operation;
-            if !other {
-                self.give_back(prepared.state.layout.region);
-            }
-            other
-        });
-        Ok(())
+        drop(table);
+        self.forget_all(|key| key.operation.rooted(0) == operation)
     }
 
     /// Returns when every member has called it. All operations that members completed before are visible to all members after.
@@ -236,7 +241,7 @@ impl<'w> Collectives<'w> {
     pub fn reduce<T: Pod>(&self, root: u32, values: &mut [T], operator: impl Operator<T>) -> Result<()> {
         let operation = Collective::Reduce { root };
         let commutes = operator.commutes();
-        if self.position == root {
+        if self.position() == root {
             return self.once(operation, values.len(), None, values, &operator, commutes);
         }
         self.once(operation, values.len(), Some(values), &mut [], &operator, commutes)
@@ -289,7 +294,7 @@ impl<'w> Collectives<'w> {
     /// # Errors
     /// As [`allgather`](Self::allgather).
     pub fn alltoall<T: Pod>(&self, from: &[T], into: &mut [T]) -> Result<()> {
-        let count = into.len() / self.team.size() as usize;
+        let count = into.len() / self.team().size() as usize;
         self.once(Collective::Alltoall, count, Some(from), into, &Nothing, false)
     }
 
@@ -311,6 +316,40 @@ impl<'w> Collectives<'w> {
         self.once(Collective::ExclusiveScan, values.len(), None, values, &operator, commutes)
     }
 
+    /// Makes sure that the slices have the lengths that the operation needs at this member.
+    pub(crate) fn check_lengths<T: Pod>(
+        &self,
+        operation: Collective,
+        count: usize,
+        input: Option<&[T]>,
+        output: &[T],
+    ) -> Result<()> {
+        let (position, size) = (self.position(), self.team().size());
+        let needed = |blocks: u32| blocks as usize * count;
+        let (blocks_in, blocks_out) = (operation.blocks_in(position, size), operation.blocks_out(position, size));
+        let fits = input.is_none_or(|input| input.len() == needed(blocks_in)) && output.len() == needed(blocks_out);
+        fits.then_some(())
+            .ok_or(Error::Invalid("the number of values differs from the number that the operation needs at this member"))
+    }
+
+    /// The prepared one-shot operation of this kind; prepares it unless it is.
+    pub(crate) fn prepared_for(&self, key: Key) -> Result<(u64, Rc<RefCell<PlanState>>)> {
+        let found = self.prepared.borrow().iter().position(|prepared| prepared.key == key);
+        let prepared = match found {
+            Some(index) => self.prepared.borrow_mut().remove(index),
+            None => {
+                let state = Rc::new(RefCell::new(self.prepare_once(key)?));
+                let number = self.prepared_so_far.get() + 1;
+                self.prepared_so_far.set(number);
+                Prepared { key, number, state }
+            }
+        };
+        let used = (prepared.number, prepared.state.clone());
+        // The one that was used last is the last.
+        self.prepared.borrow_mut().push(prepared);
+        Ok(used)
+    }
+
     /// Runs a one-shot operation; prepares it unless an equal one is prepared.
     fn once<T: Pod>(
         &self,
@@ -321,25 +360,17 @@ impl<'w> Collectives<'w> {
         fold: &dyn Fold<T>,
         commutes: bool,
     ) -> Result<()> {
-        let (position, size) = (self.position, self.team.size());
-        let needed = |blocks: u32| blocks as usize * count;
-        let (blocks_in, blocks_out) = (operation.blocks_in(position, size), operation.blocks_out(position, size));
-        let fits = input.is_none_or(|input| input.len() == needed(blocks_in));
-        if !fits || output.len() != needed(blocks_out) {
-            return Err(Error::Invalid("the number of values differs from the number that the operation needs at this member"));
-        }
-        let key = self.key::<T>(operation, count, commutes)?;
-        let found = self.prepared.borrow().iter().position(|prepared| prepared.key == key);
-        let mut prepared = match found {
-            Some(index) => self.prepared.borrow_mut().remove(index),
-            None => Prepared { key, state: self.prepare_once(key)? },
-        };
-        let [mut temporary, mut chunk] =
-            [prepared.state.layout.temporary(), prepared.state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
-        let shifts = if input.is_none() { shifts(operation, position as usize) } else { (0, 0) };
-        let ends = Ends { input, output, shifts, temporary: &mut temporary, chunk: &mut chunk };
-        let done = prepared.state.begin().and_then(|()| self.told(prepared.state.advance(self.context(), ends, fold, true)));
-        self.prepared.borrow_mut().push(prepared);
+        self.check_lengths(operation, count, input, output)?;
+        let (number, state) = self.prepared_for(self.key::<T>(operation, count, commutes)?)?;
+        self.wait_until_free(Uses::Plan(number))?;
+        let mut state = state.borrow_mut();
+        let lengths = [state.layout.temporary(), state.layout.chunk()];
+        let [mut temporary, mut chunk] = lengths.map(|length| self.scratch.take::<T>(length));
+        let shifts = if input.is_none() { shifts(operation, self.position() as usize) } else { (0, 0) };
+        let ends = Ends { input, output, shifts, temporary: &mut temporary[..lengths[0]], chunk: &mut chunk[..lengths[1]] };
+        let done = state.begin().and_then(|()| self.told(state.advance(self.context(), ends, fold, true)));
+        self.scratch.give(chunk);
+        self.scratch.give(temporary);
         done.map(drop)
     }
 
@@ -347,28 +378,40 @@ impl<'w> Collectives<'w> {
     fn prepare_once(&self, key: Key) -> Result<PlanState> {
         let chosen = self.choose(key);
         if self.prepared.borrow().len() == PREPARED_MAX {
-            self.forget();
+            self.forget()?;
         }
         loop {
             match self.make(key, chosen, self.rails.unwrap_or_default()) {
-                Err(Error::NoMemory { .. }) if self.forget() => {}
+                Err(Error::NoMemory { .. }) if self.forget()? => {}
                 other => return other,
             }
         }
     }
 
-    /// Forgets the prepared operation that has not been used for longest, if there is one.
-    fn forget(&self) -> bool {
-        let mut prepared = self.prepared.borrow_mut();
-        let any = !prepared.is_empty();
-        if any {
-            self.give_back(prepared.remove(0).state.layout.region);
+    /// Forgets the prepared operation that has not been used for longest, if there is one; if it is in flight, waits for its end.
+    pub(crate) fn forget(&self) -> Result<bool> {
+        let oldest = self.prepared.borrow().first().map(|prepared| prepared.number);
+        let Some(number) = oldest else { return Ok(false) };
+        self.wait_until_free(Uses::Plan(number))?;
+        let prepared = self.prepared.borrow_mut().remove(0);
+        self.give_back(prepared.state.borrow().layout.region);
+        Ok(true)
+    }
+
+    /// Forgets all prepared operations of a kind.
+    fn forget_all(&self, is_meant: impl Fn(&Key) -> bool) -> Result<()> {
+        loop {
+            let found = self.prepared.borrow().iter().position(|prepared| is_meant(&prepared.key));
+            let Some(index) = found else { return Ok(()) };
+            let number = self.prepared.borrow()[index].number;
+            self.wait_until_free(Uses::Plan(number))?;
+            let prepared = self.prepared.borrow_mut().remove(index);
+            self.give_back(prepared.state.borrow().layout.region);
         }
-        any
     }
 
     pub(crate) fn key<T: Pod>(&self, operation: Collective, count: usize, commutes: bool) -> Result<Key> {
-        if operation.root().is_some_and(|root| root >= self.team.size()) {
+        if operation.root().is_some_and(|root| root >= self.team().size()) {
             return Err(Error::Invalid("the root must be a member of the team"));
         }
         if size_of::<T>() == 0 || size_of::<T>() > self.plan_bytes / 64 || align_of::<T>() > 32 {
@@ -381,12 +424,12 @@ impl<'w> Collectives<'w> {
 
     pub(crate) fn shape(&self, key: Key, algorithm: Algorithm) -> Shape {
         let Key { operation, count, commutes, .. } = key;
-        Shape { operation, algorithm, size: self.team.size(), count, per_host: self.per_host, commutes }
+        Shape { operation, algorithm, size: self.team().size(), count, per_host: self.per_host, commutes }
     }
 
     pub(crate) fn candidates_of(&self, key: Key) -> Vec<Candidate> {
         let shapes = Algorithm::ALL.map(|algorithm| self.shape(key, algorithm));
-        let possible = shapes.into_iter().filter(|shape| shape.is_possible(self.mapped));
+        let possible = shapes.into_iter().filter(|shape| shape.is_possible(self.is_mapped()));
         let mut candidates: Vec<_> = possible
             .map(|shape| {
                 let promise = shape.promise();
@@ -411,7 +454,7 @@ impl<'w> Collectives<'w> {
         let (table, bytes) = (self.table.borrow(), (key.count * key.value_bytes).max(1));
         let distance = |entry: &&Entry| bytes.ilog2().abs_diff(entry.bytes.max(1).ilog2());
         let alike = table.iter().filter(|entry| entry.operation == key.operation.rooted(0));
-        let possible = alike.filter(|entry| self.shape(key, entry.algorithm).is_possible(self.mapped));
+        let possible = alike.filter(|entry| self.shape(key, entry.algorithm).is_possible(self.is_mapped()));
         let set = possible.min_by_key(distance).map(|entry| entry.algorithm);
         let modelled = || self.candidates_of(key).first().map_or(Algorithm::Flat, |first| first.algorithm);
         set.unwrap_or_else(modelled)
@@ -422,7 +465,7 @@ impl<'w> Collectives<'w> {
         let asked = self.rails.unwrap_or_default();
         let (chosen, rails) = match choice {
             Choice::Fixed(algorithm) => {
-                let possible = self.team.size() == 1 || candidates.iter().any(|candidate| candidate.algorithm == algorithm);
+                let possible = self.team().size() == 1 || candidates.iter().any(|candidate| candidate.algorithm == algorithm);
                 (
                     possible
                         .then_some(algorithm)
@@ -434,7 +477,7 @@ impl<'w> Collectives<'w> {
             Choice::Trial => self.try_out::<T>(key, fold, &mut candidates)?,
         };
         let state = self.make(key, chosen, rails)?;
-        let (operation, size, bytes) = (key.operation, self.team.size(), key.count * key.value_bytes);
+        let (operation, size, bytes) = (key.operation, self.team().size(), key.count * key.value_bytes);
         let names = self.world.rails().iter().map(|rail| rail.name).collect();
         Ok((state, Explanation { operation, size, bytes, candidates, chosen, rails, names, by: choice }))
     }
@@ -445,5 +488,14 @@ impl<'w> Collectives<'w> {
             None => self.world.allreduce(words, combine),
         };
         self.told(agreed)
+    }
+}
+
+impl Drop for Collectives<'_> {
+    /// Waits for what was started: others write to the memory that is given back.
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.member.started.borrow().is_empty() {
+            let _at_fault = self.wait_for(|| self.member.started.borrow().is_empty());
+        }
     }
 }

@@ -21,12 +21,13 @@ use core::ops::Range;
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Rank, Team};
-use pelago_rma::{CellSlice, Error, Fault, GlobalPtr, Handle, Pod, Rail, Result, Symmetric, World};
+use pelago_rma::{CellSlice, Context, Error, Fault, GlobalPtr, Handle, Pod, Rail, Result};
 
 use crate::choice::Rails;
 use crate::operator::Fold;
 use crate::pool::{LINE, Region};
 use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Step, Then};
+use crate::words::Words;
 
 /// Bytes that are combined at a time out of memory that others write: they stay in the nearest cache.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -58,7 +59,7 @@ pub(crate) struct Layout {
 }
 
 /// The progress of a member.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// Operations, pieces counted singly, that have begun.
     pub(crate) epoch: u64,
@@ -74,12 +75,28 @@ pub(crate) struct Cursor {
 
 /// The team of a member, and its memory.
 #[derive(Clone, Copy)]
-pub(crate) struct MemberContext<'p, 'w> {
-    pub(crate) world: &'p World,
+pub(crate) struct MemberContext<'p> {
+    pub(crate) world: &'p Context,
     pub(crate) team: &'p Team,
     pub(crate) position: u32,
-    pub(crate) words: &'p Symmetric<'w, u64>,
+    pub(crate) words: Words,
     pub(crate) mapped: bool,
+}
+
+impl MemberContext<'_> {
+    pub(crate) fn rank(&self, position: u32) -> Rank {
+        self.team.rank(position).expect("schedules name members")
+    }
+
+    /// The loss of a member.
+    pub(crate) fn is_whole(&self) -> Result<()> {
+        if self.world.losses() > 0
+            && let Some(&rank) = self.world.lost().iter().find(|&&rank| self.team.position(rank).is_some())
+        {
+            return Err(Fault::PeerLost(rank).into());
+        }
+        Ok(())
+    }
 }
 
 /// The program's memory, and scratch.
@@ -166,7 +183,7 @@ pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -
 
 /// By which rail a member's messages go to another, if one is named for such that leads there. Mapped memory is no rail to name.
 #[inline]
-pub(crate) fn rail_between(world: &World, team: &Team, rails: Rails, per_host: u32, [from, to]: [u32; 2]) -> Option<Rail> {
+pub(crate) fn rail_between(world: &Context, team: &Team, rails: Rails, per_host: u32, [from, to]: [u32; 2]) -> Option<Rail> {
     if rails == Rails::default() {
         return None;
     }
@@ -194,8 +211,8 @@ fn fits_line<T>(length: usize) -> bool {
 }
 
 /// The execution of one member's steps.
-pub(crate) struct Executor<'x, 'e, 'w, T> {
-    place: MemberContext<'x, 'w>,
+pub(crate) struct Executor<'x, 'e, T> {
+    place: MemberContext<'x>,
     layout: &'x Layout,
     ends: &'x mut Ends<'e, T>,
     fold: &'x dyn Fold<T>,
@@ -208,14 +225,9 @@ pub(crate) struct Executor<'x, 'e, 'w, T> {
     pitch: usize,
 }
 
-impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
-    pub(crate) fn new(
-        place: MemberContext<'x, 'w>,
-        layout: &'x Layout,
-        ends: &'x mut Ends<'e, T>,
-        fold: &'x dyn Fold<T>,
-    ) -> Self {
-        let local = place.words.local();
+impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
+    pub(crate) fn new(place: MemberContext<'x>, layout: &'x Layout, ends: &'x mut Ends<'e, T>, fold: &'x dyn Fold<T>) -> Self {
+        let local = place.words.local(place.world);
         Self { place, layout, ends, fold, local, slot: 0, epoch: 0, first: 0, pitch: 0 }
     }
 
@@ -246,7 +258,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             let is_told = self.epoch.is_multiple_of(layout.told_every());
             for &to in layout.owes.iter().filter(|_| is_told) {
                 let (world, rank) = (self.place.world, self.rank(to));
-                let word = self.place.words.at(rank, layout.region.start + self.place.position as usize);
+                let word = self.place.words.at(world, rank, layout.region.start + self.place.position as usize);
                 if world.maps(rank) {
                     world.put(word, &[self.epoch])?;
                 } else {
@@ -337,7 +349,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     fn send(&mut self, to: u32, from: &[Span], message: ScheduledMessage, kept: &mut usize) -> Result<()> {
         let (world, rank) = (self.place.world, self.rank(to));
         let line = self.line(message.line);
-        let (flag, rail) = (self.place.words.at(rank, line), self.rail(to));
+        let (flag, rail) = (self.place.words.at(world, rank, line), self.rail(to));
         let on = |after: Handle<'_>| rail.map_or(world.after(&after), |rail| world.after(&after).on(rail));
         if message.length == 0 {
             return match rail {
@@ -346,8 +358,8 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             };
         }
         let target: GlobalPtr<T> = match beside::<T>() {
-            Some(words) if fits_line::<T>(message.length) => self.place.words.at(rank, line + words).cast()?,
-            _ => self.place.words.at(rank, self.layout.room_at(self.slot)).cast::<T>()?.add(message.at as u64),
+            Some(words) if fits_line::<T>(message.length) => self.place.words.at(world, rank, line + words).cast()?,
+            _ => self.place.words.at(world, rank, self.layout.room_at(self.slot)).cast::<T>()?.add(message.at as u64),
         };
         if rail.is_none() && (self.place.mapped || world.maps(rank)) {
             let mut done = 0;
@@ -366,7 +378,7 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
             *kept += message.length;
             let room = self.layout.room_at(self.slot);
             self.gather(from, self.values(room, at + message.length).range(at..at + message.length));
-            let own = self.place.words.at(world.rank(), room).cast::<T>()?.add(at as u64);
+            let own = self.place.words.at(world, world.rank(), room).cast::<T>()?.add(at as u64);
             on(Handle::done()).copy(own, target, message.length)?
         } else if let [span] = from
             && (span.blocks == 1)
@@ -401,9 +413,9 @@ impl<'x, 'e, 'w, T: Pod> Executor<'x, 'e, 'w, T> {
     }
 
     fn fetch(&mut self, from: u32, at: usize, then: &Then) -> Result<()> {
-        let source: GlobalPtr<T> =
-            self.place.words.at(self.rank(from), self.layout.room_at(self.slot)).cast::<T>()?.add(at as u64);
         let (world, mut done) = (self.place.world, 0);
+        let source: GlobalPtr<T> =
+            self.place.words.at(world, self.rank(from), self.layout.room_at(self.slot)).cast::<T>()?.add(at as u64);
         match then {
             Then::Nothing => {}
             Then::Store(spans) => {

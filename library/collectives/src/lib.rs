@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`Collectives`] | a team and its memory for collective operations: one-shot operations, and plans |
 //! | [`Plan`], [`Running`] | an operation that is prepared once and run often: blocking, or while the program computes |
+//! | [`Started`] | a one-shot operation that holds its values and goes on in every wait |
+//! | [`Neighbours`] | exchanges between neighbours alone |
 //! | [`Collective`], [`Algorithm`] | the operation, and the algorithm |
 //! | [`Operator`], [`Sum`], [`Product`], [`Min`], [`Max`], [`Commutative`] | the combination of two values |
 //! | [`Settings`], [`Choice`], [`Explanation`] | memory; the choice of an algorithm, and its reasons |
@@ -21,24 +23,36 @@
 mod choice;
 mod collectives;
 mod cost;
+mod counted;
+mod counts;
 mod executor;
 mod generate;
+pub mod limits;
+mod member;
+mod neighbours;
 mod operation;
 mod operator;
+mod origin;
 mod plan;
 mod plan_state;
 mod pool;
 mod preparation;
 mod probe;
 pub mod schedule;
+mod scratch;
 mod settings;
+mod split;
+mod started;
 mod trial;
+mod words;
 
 pub use choice::{Candidate, Choice, Explanation, Rails};
 pub use collectives::Collectives;
 pub use cost::{Model, Promise};
+pub use neighbours::Neighbours;
 pub use operation::{Algorithm, Collective, UnknownAlgorithm, UnknownCollective};
 pub use operator::{Commutative, Max, Min, Operator, Product, Sum};
 pub use plan::{Plan, Running};
 pub use schedule::{Schedule, Shape};
 pub use settings::Settings;
+pub use started::Started;

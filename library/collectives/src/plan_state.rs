@@ -28,10 +28,15 @@ impl PlanState {
         Ok(())
     }
 
+    /// How far the run is.
+    pub(crate) fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
     /// Goes on with a run; returns whether it has ended.
     pub(crate) fn advance<T: Pod>(
         &mut self,
-        context: MemberContext<'_, '_>,
+        context: MemberContext<'_>,
         mut ends: Ends<'_, T>,
         fold: &dyn Fold<T>,
         wait: bool,

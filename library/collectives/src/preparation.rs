@@ -24,7 +24,7 @@ const LINES_BYTES: usize = 64 * 1024;
 impl Collectives<'_> {
     /// Memory and steps for an operation by an algorithm. Collective.
     pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<PlanState> {
-        let size = self.team.size();
+        let size = self.team().size();
         let (whole, value_bytes) = (self.shape(key, algorithm), key.value_bytes);
         if size == 1 {
             return Ok(PlanState::new(self.alone(key, algorithm)));
@@ -33,25 +33,27 @@ impl Collectives<'_> {
         let mut shape = whole;
         let flows = matches!(key.operation, Collective::Broadcast { .. } | Collective::Reduce { .. })
             || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
+        // Where memory is mapped, what lands is read while it is in the core's own cache.
+        let room_bytes = if self.is_mapped() { (self.plan_bytes / 2).min(ROOM_BYTES / 4) } else { self.plan_bytes / 2 };
         let most = if flows { self.piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
-        let rail = |to| rail_between(self.world, &self.team, rails, self.per_host, [self.position, to]);
-        let maps = |to| rail(to).is_none() && self.team.rank(to).is_some_and(|rank| self.world.maps(rank));
+        let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
+        let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
         let (piece, slot_values) = loop {
-            let piece = shape.schedule(self.position);
+            let piece = shape.schedule(self.position());
             let mut values = [(piece.room + kept(&piece, value_bytes, maps)) as u64];
             // What is kept depends on who is a neighbour.
-            if !self.mapped || rails != Rails::default() {
+            if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
             }
             let block = if flows { shape.count * value_bytes } else { 0 };
-            if values[0] as usize * value_bytes <= self.plan_bytes / 2 && block <= most || shape.count <= 1 {
+            if values[0] as usize * value_bytes <= room_bytes && block <= most || shape.count <= 1 {
                 break (piece, values[0] as usize);
             }
             shape.count = shape.count.div_ceil(2);
         };
         let rest = match key.count % shape.count.max(1) {
             0 => None,
-            rest => Some(Shape { count: rest, ..shape }.schedule(self.position)),
+            rest => Some(Shape { count: rest, ..shape }.schedule(self.position())),
         };
         let of_room = self.plan_bytes.min(ROOM_BYTES) / (slot_values * value_bytes).max(1);
         let of_lines = LINES_BYTES / (piece.lines as usize * LINE_BYTES).max(1);
@@ -78,8 +80,8 @@ impl Collectives<'_> {
         Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, kept: 0, region, rails: Rails::default() }
     }
 
-    fn take(&self, words: usize) -> Result<Region> {
-        let heap_bytes = self.words.len() as u64 * 8;
+    pub(crate) fn take(&self, words: usize) -> Result<Region> {
+        let heap_bytes = self.member.words.length() as u64 * 8;
         self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes })
     }
 
@@ -98,13 +100,13 @@ impl Collectives<'_> {
 
     /// Clears the flags of a new plan, and makes sure that all have the same memory for it.
     fn settle(&self, layout: &Layout) -> Result<()> {
-        let words = self.words.local();
+        let words = self.member.words.local(self.world);
         layout.flags().for_each(|flag| words.store(flag, 0));
         let Region { start, words } = layout.region;
         self.agree_on([start as u64, words as u64, 0, 0]).inspect_err(|_| self.give_back(layout.region))
     }
 
-    fn agree_on(&self, mine: [u64; 4]) -> Result<()> {
+    pub(crate) fn agree_on(&self, mine: [u64; 4]) -> Result<()> {
         let mut all = [[0; 4]; 2];
         all[0] = mine;
         all[1] = mine.map(|word| !word);

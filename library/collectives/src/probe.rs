@@ -12,8 +12,8 @@ const PROBE_WORDS: usize = 2048;
 impl Collectives<'_> {
     /// Members of a host, and whether it is the only one.
     pub(crate) fn find_hosts(&self, given: Option<u32>) -> Result<(u32, bool)> {
-        let (size, position) = (self.team.size(), self.position);
-        let maps = |&other: &u32| self.team.rank(other).is_some_and(|rank| self.world.maps(rank));
+        let (size, position) = (self.team().size(), self.position());
+        let maps = |&other: &u32| self.team().rank(other).is_some_and(|rank| self.world.maps(rank));
         let before = (0..position).rev().take_while(maps).count() as u32;
         let after = (position + 1..size).take_while(maps).count() as u32;
         let (first, count) = (position - before, before + 1 + after);
@@ -30,8 +30,8 @@ impl Collectives<'_> {
     /// What steps cost here.
     pub(crate) fn measure(&self) -> Result<Model> {
         const TIMES: u64 = 5;
-        let size = self.team.size();
-        let probe = PROBE_WORDS.min(self.words.len());
+        let size = self.team().size();
+        let probe = PROBE_WORDS.min(self.member.words.length());
         if size == 1 || probe == 0 {
             return Ok(self.model);
         }
@@ -50,8 +50,8 @@ impl Collectives<'_> {
             times.sort_unstable();
             Ok(times[times.len() / 2])
         };
-        let right = self.team.rank((self.position + 1) % size).expect("a member");
-        let to = self.words.at(right, 0);
+        let right = self.team().rank((self.position() + 1) % size).expect("a member");
+        let to = self.member.words.at(self.world, right, 0);
         let block = vec![0_u64; probe];
         meet()?;
         let barrier = median(&meet)?;

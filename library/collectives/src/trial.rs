@@ -41,7 +41,7 @@ impl Collectives<'_> {
             Some(asked) => vec![asked],
             None if rails().count() == 1 => vec![Rails::default()],
             None => {
-                let is_one_kind = self.per_host == 1 || self.per_host >= self.team.size();
+                let is_one_kind = self.per_host == 1 || self.per_host >= self.team().size();
                 let two = |far: Rail| {
                     let near = rails().filter(move |&near| !is_one_kind || near == far);
                     near.map(move |near| Rails { intra_node: Some(near), inter_node: Some(far) })
@@ -88,10 +88,10 @@ impl Collectives<'_> {
     /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
     /// simulation, two batches say as much as many. `best` is that of another algorithm.
     fn time<T: Pod>(&self, key: Key, mut state: PlanState, fold: &dyn Fold<T>, best: Option<Duration>) -> Result<Duration> {
-        let size = self.team.size();
+        let size = self.team().size();
         let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
-        let input = of(key.operation.blocks_in(self.position, size));
-        let mut output = of(key.operation.blocks_out(self.position, size));
+        let input = of(key.operation.blocks_in(self.position(), size));
+        let mut output = of(key.operation.blocks_out(self.position(), size));
         let [mut temporary, mut chunk] =
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);

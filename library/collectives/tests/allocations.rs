@@ -41,3 +41,39 @@ fn plans_allocate_nothing_on_mapped_memory() {
         counted(Platform::Mapped, count, 50);
     }
 }
+
+/// Calls without a plan, once the first ones have prepared what they need.
+#[test]
+fn one_shot_operations_allocate_nothing_in_the_steady_state() {
+    run(Platform::Mapped, SIZE, |world| {
+        let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, ..Settings::default() };
+        let all = Collectives::new(world, &settings).unwrap();
+        let me = all.position() as usize;
+        let (counts, long) = ([3, 0, 500, 7], 4000);
+        let block = vec![1_u64; 510];
+        let (mut whole, mut values) = (vec![0_u64; 510], vec![1_u64; long]);
+        let mut act = |times: u64| {
+            for _ in 0..times {
+                all.allgatherv(&block[..counts[me]], &counts, &mut whole).unwrap();
+                all.reduce_scatterv(&block, &counts, &mut whole[..counts[me]], Sum).unwrap();
+                let sent = [counts[me]; SIZE as usize];
+                all.alltoallv(&vec_of(&block, &sent), &sent, &mut whole, &counts).unwrap();
+                all.allreduce(&mut values, |one: u64, other: u64| one.wrapping_add(other)).unwrap();
+                all.broadcast(1, &mut values).unwrap();
+            }
+        };
+        act(20);
+        all.barrier().unwrap();
+        let before = allocations();
+        act(20);
+        // The slice that the test itself makes for each exchange.
+        assert_eq!(allocations() - before, 20);
+    });
+}
+
+fn vec_of(block: &[u64], counts: &[usize]) -> Vec<u64> {
+    // One allocation, whatever the counts are.
+    let mut values = Vec::with_capacity(4 * block.len());
+    counts.iter().for_each(|&count| values.extend_from_slice(&block[..count]));
+    values
+}

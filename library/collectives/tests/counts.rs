@@ -113,3 +113,33 @@ fn a_member_sleeps_no_more_often_than_it_is_told_something() {
         outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
     }
 }
+
+/// An exchange with counts: a put and a flag for each two members, a flag alone where the count is 0, a credit after every second one. Between
+/// neighbours nothing is sent to others.
+#[test]
+fn operations_with_counts_send_a_message_to_each_that_gets_one() {
+    run_counted(Platform::Remote, SIZE, |world, passed| {
+        let all = Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap();
+        let (me, size) = (all.position(), SIZE as usize);
+        let right = [(me + 1) % SIZE];
+        let neighbours = all.neighbours(&right, &[(me + SIZE - 1) % SIZE]).unwrap();
+        let puts = |act: &dyn Fn()| {
+            world.flush_all().unwrap();
+            let before = passed.lock().unwrap().of(Event::PutPosted);
+            (0..OPERATIONS).for_each(|_| act());
+            world.flush_all().unwrap();
+            passed.lock().unwrap().of(Event::PutPosted) - before
+        };
+        // Each sends to all with odd positions.
+        let send: Vec<usize> = (0..size).map(|to| to % 2 * 5).collect();
+        let receive = vec![me as usize % 2 * 5; size];
+        let found = puts(&|| {
+            let mut into = vec![0; receive.iter().sum()];
+            all.alltoallv(&vec![1_u64; send.iter().sum()], &send, &mut into, &receive).unwrap();
+        });
+        let others = (0..SIZE).filter(|&to| to != me);
+        assert_eq!(found, OPERATIONS * others.map(|to| 1 + u64::from(to % 2)).sum::<u64>());
+        let found = puts(&|| neighbours.exchange(&[1_u8; 9], &[9], &mut [0; 9], &[9]).unwrap());
+        assert_eq!(found, OPERATIONS * 2);
+    });
+}

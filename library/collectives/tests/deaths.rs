@@ -148,3 +148,43 @@ fn operations_end_with_the_job_when_a_rank_dies_that_is_no_member() {
         assert!(ended.as_ref().map_or(rank == VICTIM.index(), is_loss), "{rank}: {ended:?}");
     }
 }
+
+/// Exchanges with counts until one fails; started operations fail as well.
+fn exchange_until_lost(world: &World, begin: &dyn Fn()) -> Result<()> {
+    world.on_peer_lost(|_| {});
+    let settings = Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, model: Some(MODEL), ..Settings::default() };
+    let all = Collectives::new(world, &settings)?;
+    let (counts, input, mut output) = ([300, 0, 2, 40], vec![1_u64; 342], vec![0_u64; 1200]);
+    let me = all.position() as usize;
+    let mut exchange = || {
+        let received = [counts[me]; RANKS as usize];
+        all.alltoallv(&input, &counts, &mut output[..received.iter().sum()], &received)
+    };
+    exchange()?;
+    all.start_allreduce(vec![1_u64], Sum)?.wait()?;
+    world.barrier()?;
+    begin();
+    let ended = (0..RUNS_MAX).try_for_each(|_| {
+        let sums = all.start_allreduce(vec![1_u64], Sum)?;
+        exchange()?;
+        sums.wait().map(drop)
+    });
+    if world.rank() == VICTIM {
+        return Ok(());
+    }
+    assert!(is_loss(&ended), "{ended:?}");
+    assert!(is_loss(&exchange()), "the loss is known");
+    let _told = world.quiet();
+    Ok(())
+}
+
+#[test]
+fn exchanges_with_counts_and_started_operations_end_when_a_member_dies() {
+    let play = |dies: Option<Instant>| run_with_death(RANKS, FaultInjection::default(), (VICTIM, dies), exchange_until_lost);
+    let (noted, _) = play(Some(Instant::from_picoseconds(900_000_000)));
+    assert!(noted.len() > 2, "{} operations", noted.len());
+    for &at in noted.iter().take(6).chain(noted.iter().rev().take(2)) {
+        let (_, ended) = play(Some(at + Duration::from_nanoseconds(1)));
+        assert!(ended.iter().enumerate().all(|(rank, ended)| rank == VICTIM.index() || ended.is_some()), "{ended:?}");
+    }
+}

@@ -57,3 +57,6 @@ const _: () = {
     assert!(OPERATION_PLACES.is_power_of_two() && OPERATIONS_IN_FLIGHT_MAX < OPERATION_PLACES, "a place is always free");
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
 };
+
+/// Libraries, or teams of one, that have operations in the background: each is called at every look at the transport while a rank waits.
+pub const BACKGROUND_MAX: usize = 256;

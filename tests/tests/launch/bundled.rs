@@ -280,6 +280,18 @@ fn particles_are_read_from_a_file() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Published values of the class, whoever computes them; on one host and on several.
+#[test]
+fn nas_programs_verify_for_every_number_of_ranks() {
+    for program in ["is", "cg"] {
+        for (ranks, transport) in [("1", "shm"), ("2", "shm"), ("5", "shm"), ("3", "udp")] {
+            let ended = run(&["run", "-n", ranks, "--transport", transport, program, "S"]);
+            ended.expect(0, "");
+            assert!(ended.output.trim_end().ends_with(" verified"), "{ended:?}");
+        }
+    }
+}
+
 /// Each finds what one rank finds, however many there are, and says so; and moves no more than whole pages would.
 #[test]
 fn programs_that_share_memory_find_what_one_rank_finds() {

@@ -108,6 +108,19 @@ fn memory_is_shared_on_simulated_machines() {
     }
 }
 
+#[test]
+fn nas_programs_verify_on_simulated_machines() {
+    for (program, way) in [
+        ("is", &["--per-node", "2"][..]),
+        ("is", &["--faults", "loss=0.02,duplicate=0.05,delay=0.1:20us", "--seed", "5"]),
+        ("cg", &["--per-node", "2"]),
+    ] {
+        let ended = sim(&[&["--quiet", "-n", "3"], way, &[program, "S"]].concat());
+        ended.expect(0, "");
+        assert!(ended.output.trim_end().ends_with(" verified"), "{ended:?}");
+    }
+}
+
 /// The closed form of `docs/book/src/simulator.md`: s steps of o + 156,414 ps, and an acknowledgement of 148,700 ps.
 fn closed_form_us(steps: u32) -> f64 {
     let picoseconds = u64::from(steps) * (1_000_000 + 156_414) + 148_700;

@@ -9,11 +9,13 @@
 //! | `rails` | networks |
 //! | `time` | clocks, and what only a simulation knows |
 //! | `threads` | other threads of the rank |
+//! | `background` | operations of other layers that go on while this rank waits |
 //! | `survival` | ranks that failed |
 //! | `services` | what progress does for other ranks: active messages |
 //! | `../operations` | put, get, copy, atomics, messages |
 //! | `../memory` | allocation and registration |
 
+pub(crate) mod background;
 pub(crate) mod chain;
 pub(crate) mod handle;
 mod ordering;
@@ -32,6 +34,7 @@ use pelago_base::{Counters, Duration, Instant, Rank, Topology};
 use pelago_memory::Reach;
 use pelago_platform::{Activity, Fault};
 
+use self::background::Backgrounds;
 use self::services::Services;
 use self::survival::Losses;
 use self::wait::{Pace, Whom};
@@ -67,6 +70,7 @@ pub struct Context {
     pub(crate) spare: RefCell<Spare>,
     /// Made with the first service.
     services: OnceCell<Box<Services>>,
+    background: Backgrounds,
 }
 
 impl Context {
@@ -80,6 +84,7 @@ impl Context {
             losses: Losses::default(),
             spare: RefCell::default(),
             services: OnceCell::new(),
+            background: Backgrounds::default(),
             engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }
@@ -142,9 +147,12 @@ impl Context {
             self.note_losses();
         }
         let mut engine = self.engine.borrow_mut();
-        let moved = engine.progress(&self.shared);
+        let mut moved = engine.progress(&self.shared);
         self.busy.set(!engine.is_idle() || engine.has_failures());
         drop(engine);
+        if self.has_background() {
+            moved |= self.advance_background();
+        }
         if self.has_services() { self.serve() | moved } else { moved }
     }
 

@@ -249,12 +249,18 @@ const fn chunk_length<T>() -> usize {
 pub struct Group<'w> {
     context: &'w Context,
     meeting: Meeting,
-    _scratch: Symmetric<'w, u64>,
+    /// `None` if the memory is the caller's.
+    _scratch: Option<Symmetric<'w, u64>>,
 }
 
 impl<'w> Group<'w> {
-    pub(crate) fn new(context: &'w Context, meeting: Meeting, scratch: Symmetric<'w, u64>) -> Self {
+    pub(crate) fn new(context: &'w Context, meeting: Meeting, scratch: Option<Symmetric<'w, u64>>) -> Self {
         Self { context, meeting, _scratch: scratch }
+    }
+
+    /// Words of memory of each member of a group of `size` members, for [`World::group_within`](crate::World::group_within).
+    pub fn scratch_words(size: u32) -> usize {
+        (scratch_bytes(size).div_ceil(WORD_BYTES) as usize).next_multiple_of((ALIGN_BYTES / WORD_BYTES) as usize)
     }
 
     /// The members.

@@ -8,7 +8,7 @@ use pelago_base::{Rank, SegmentId, Team};
 use pelago_memory::Pod;
 use pelago_platform::Parts;
 
-use crate::memory::segment::{bytes_of, register_heaps};
+use crate::memory::segment::{ALIGN_BYTES, bytes_of, register_heaps};
 use crate::memory::symmetric_heap::SymmetricHeap;
 use crate::progress::port::Port;
 use crate::shared::Shared;
@@ -135,7 +135,22 @@ impl World {
         let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
         let Some(position) = team.position(self.rank()) else { return Ok(None) };
         let meeting = self.meeting.of_group(team.clone(), position, offset);
-        Ok(Some(Group::new(&self.context, meeting, scratch)))
+        Ok(Some(Group::new(&self.context, meeting, Some(scratch))))
+    }
+
+    /// The team of `team`'s members in memory that the caller has: [`Group::scratch_words`] zeroed words at `offset` of the symmetric
+    /// memory of each member, which nobody else uses for as long as the group lives. Not collective: the members have agreed on it.
+    ///
+    /// # Errors
+    /// This rank is not a member; the words are not in the heap, or not aligned to a line.
+    pub fn group_within(&self, team: &Team, offset: u64) -> Result<Group<'_>> {
+        let addresses = self.context.reach.addresses();
+        let bytes = scratch_bytes(team.size());
+        if !offset.is_multiple_of(ALIGN_BYTES) || offset.saturating_add(bytes) > addresses.segment_bytes() {
+            return Err(Error::Invalid("the memory of a group lies in the heap, from a multiple of 64 bytes on"));
+        }
+        let position = team.position(self.rank()).ok_or(Error::NotMember(self.rank()))?;
+        Ok(Group::new(&self.context, self.meeting.of_group(team.clone(), position, offset), None))
     }
 
     /// Returns when every rank has called it; what each put before is visible to all after. Collective.

@@ -1,4 +1,5 @@
-//! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order.
+//! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order; then they
+//! exchange blocks of different lengths while sums that they started go on.
 
 use pelago_collectives::{Choice, Collective, Collectives, Commutative, Model, Plan, Settings};
 
@@ -18,6 +19,9 @@ const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5
 /// Plans at a time, and runs of each.
 const PLANS_MAX: u64 = 3;
 const RUNS_MAX: u64 = 14;
+
+/// Exchanges with counts in each round.
+const EXCHANGES: u64 = 6;
 
 pub(super) struct Plans {
     seed: u64,
@@ -94,6 +98,33 @@ impl Plans {
     }
 }
 
+impl Plans {
+    /// Exchanges blocks of different lengths, while a started sum goes on.
+    fn exchange(&self, crew: &Crew<'_>, all: &Collectives<'_>, round: u64, (me, size): (u32, u32)) -> Result<(), Trouble> {
+        for turn in 0..EXCHANGES {
+            let count = |from: u32, to: u32| {
+                let drawn = stamp(self.seed, [round << 8 | turn, from.into(), to.into()]);
+                [0, 1, 9, 200][(drawn % 4) as usize]
+            };
+            let block =
+                |from: u32, to: u32| (0..count(from, to)).map(move |index| u64::from(from << 16 | to) << 16 | index as u64);
+            let [sent, received] = [true, false]
+                .map(|is_sent| (0..size).map(|other| if is_sent { count(me, other) } else { count(other, me) }).collect());
+            let (sent, received): (Vec<usize>, Vec<usize>) = (sent, received);
+            let input: Vec<u64> = (0..size).flat_map(|to| block(me, to)).collect();
+            let expected: Vec<u64> = (0..size).flat_map(|from| block(from, me)).collect();
+            let sums = all.start_allreduce(vec![u64::from(me); 20], Commutative(u64::wrapping_add))?;
+            crew.pause();
+            let mut got = vec![u64::MAX; expected.len()];
+            all.alltoallv(&input, &sent, &mut got, &received)?;
+            demand!(got == expected, "exchange {turn} of round {round} is wrong");
+            let total = u64::from(size * (size - 1) / 2);
+            demand!(sums.wait()? == vec![total; 20], "sum {turn} of round {round} is wrong");
+        }
+        Ok(())
+    }
+}
+
 impl Act for Plans {
     fn memory(&self) -> Memory {
         Memory::default()
@@ -122,6 +153,8 @@ impl Act for Plans {
                 crew.pause();
                 self.run(plan, *count, round << 8 | run, (me, size))?;
             }
+            drop(plans);
+            self.exchange(crew, &all, round, (me, size))?;
         }
         Ok(())
     }

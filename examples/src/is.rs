@@ -1,0 +1,263 @@
+//! NAS integer sort: keys go to the ranks that own their ranges, and each rank counts its own.
+//!
+//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.8. The exchange is an `alltoallv`.
+
+use core::ops::Range;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::collectives::{Collectives, Settings, Sum};
+use pelago::{Duration, World};
+
+use crate::nas::{Class, Random, report, share};
+use crate::usage::{Stop, exit, parse};
+
+/// Rankings of a run.
+const ITERATIONS: u32 = 10;
+
+/// Parts of the range of keys that are given to ranks.
+const BUCKETS: usize = 1024;
+
+/// What it costs to look at a key where computing is declared.
+const PICOSECONDS_PER_KEY: u64 = 4_000;
+
+/// NAS integer sort (IS): rank 0 prints the class, the ranks, the milliseconds of ten rankings, and whether all verifications passed
+#[derive(Parser)]
+#[command(name = "is")]
+struct Arguments {
+    /// Class: S (65,536 keys), W (1,048,576 keys) or A (8,388,608 keys)
+    #[arg(value_enum, value_name = "CLASS", default_value = "S")]
+    class: Class,
+}
+
+/// A class: keys, their range, and the keys whose ranks are published.
+struct Problem {
+    keys_log: u32,
+    range_log: u32,
+    /// Places of keys, and their ranks in the first iteration, but for what [`rank_in`](Self::rank_in) adds.
+    places: [usize; 5],
+    ranks: [i64; 5],
+    /// How many of the ranks grow by one in each iteration; the others shrink.
+    growing: usize,
+    /// The iteration in which a growing rank, and a shrinking one, is as published.
+    published: [i64; 2],
+}
+
+fn problem(class: Class) -> Problem {
+    match class {
+        Class::S => Problem {
+            keys_log: 16,
+            range_log: 11,
+            places: [48_427, 17_148, 23_627, 62_548, 4_431],
+            ranks: [0, 18, 346, 64_917, 65_463],
+            growing: 3,
+            published: [0, 0],
+        },
+        Class::W => Problem {
+            keys_log: 20,
+            range_log: 16,
+            places: [357_773, 934_767, 875_723, 898_999, 404_505],
+            ranks: [1_249, 11_698, 1_039_987, 1_043_896, 1_048_018],
+            growing: 2,
+            published: [2, 0],
+        },
+        Class::A => Problem {
+            keys_log: 23,
+            range_log: 19,
+            places: [2_112_377, 662_041, 5_336_171, 3_642_833, 4_250_760],
+            ranks: [104, 17_523, 123_928, 8_288_932, 8_388_264],
+            growing: 3,
+            published: [1, 1],
+        },
+    }
+}
+
+impl Problem {
+    /// The published rank of the test key of a number, in an iteration.
+    fn rank_in(&self, iteration: u32, number: usize) -> i64 {
+        let passed = |published: i64| i64::from(iteration) - published;
+        if number < self.growing {
+            self.ranks[number] + passed(self.published[0])
+        } else {
+            self.ranks[number] - passed(self.published[1])
+        }
+    }
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => sort(world, arguments.class),
+        Err(stop) => Ok(stop.tell("is", world)),
+    });
+    exit("is", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
+}
+
+fn sort(world: &World, class: Class) -> pelago::Result<ExitCode> {
+    let problem = problem(class);
+    let all = Collectives::new(world, &Settings { memory_bytes: 16 << 20, ..Settings::default() })?;
+    let mut sorter = Sorter::new(world, &all, &problem);
+    // The first one touches pages.
+    let mut right = sorter.rank(1)?;
+    world.barrier()?;
+    let start = world.now();
+    for iteration in 1..=ITERATIONS {
+        right &= sorter.rank(iteration)?;
+    }
+    let ended = world.now();
+    right &= sorter.is_sorted()?;
+    // What verifies is not part of the time.
+    let start = start + (world.now() - ended);
+    report(world, &all, &format!("is class {class:?}"), start, right)
+}
+
+/// One rank's keys, and memory that every iteration fills again.
+struct Sorter<'a> {
+    world: &'a World,
+    all: &'a Collectives<'a>,
+    problem: &'a Problem,
+    mine: Range<usize>,
+    keys: Vec<u32>,
+    /// Of the keys of all ranks, by buckets.
+    buckets: Vec<u64>,
+    /// Keys by the buckets of their owners, the keys of this rank's range, and how many there are of each.
+    sent: Vec<u32>,
+    owned: Vec<u32>,
+    counts: Vec<u32>,
+    /// The first key of this rank's range, and the keys below it.
+    first: usize,
+    below: u64,
+}
+
+impl<'a> Sorter<'a> {
+    fn new(world: &'a World, all: &'a Collectives<'a>, problem: &'a Problem) -> Self {
+        let (mine, _) = share(1 << problem.keys_log, world.size(), world.rank().number());
+        let mut random = Random::after(4 * mine.start as u64);
+        let keys: Vec<u32> = mine.clone().map(|_| random.key(1 << (problem.range_log - 2))).collect();
+        let (sent, buckets) = (vec![0; keys.len()], vec![0; BUCKETS]);
+        let [owned, counts] = [(); 2].map(|()| Vec::new());
+        Self { world, all, problem, mine, keys, buckets, sent, owned, counts, first: 0, below: 0 }
+    }
+
+    /// Changes two keys, ranks all, and returns whether this rank found the published ranks of those test keys that it owns.
+    fn rank(&mut self, iteration: u32) -> pelago::Result<bool> {
+        let range = 1_u32 << self.problem.range_log;
+        for (place, key) in [(iteration, iteration), (iteration + ITERATIONS, range - iteration)] {
+            if self.mine.contains(&(place as usize)) {
+                self.keys[place as usize - self.mine.start] = key;
+            }
+        }
+        let mut tested = self.problem.places.map(|place| match self.mine.contains(&place) {
+            true => u64::from(self.keys[place - self.mine.start]),
+            false => 0,
+        });
+        let shift = self.problem.range_log - BUCKETS.ilog2();
+        let mut own = vec![0_u64; BUCKETS + tested.len()];
+        self.keys.iter().for_each(|key| own[(key >> shift) as usize] += 1);
+        let own_buckets: Vec<usize> = own[..BUCKETS].iter().map(|&count| count as usize).collect();
+        own[BUCKETS..].copy_from_slice(&tested);
+        self.all.allreduce(&mut own, Sum)?;
+        tested.copy_from_slice(&own[BUCKETS..]);
+        self.buckets.copy_from_slice(&own[..BUCKETS]);
+        let ranges = self.owners();
+        self.exchange(&own_buckets, &ranges, shift)?;
+        let mine = &ranges[self.world.rank().index()];
+        self.first = mine.start << shift;
+        self.below = self.buckets[..mine.start].iter().sum();
+        self.counts.clear();
+        self.counts.resize(mine.len() << shift, 0);
+        self.owned.iter().for_each(|&key| self.counts[key as usize - self.first] += 1);
+        self.world.compute(Duration::from_picoseconds((self.keys.len() + self.owned.len()) as u64 * PICOSECONDS_PER_KEY));
+        // Now the number of keys below a key is the sum of the counts before it.
+        let owns = |key: usize| key >= self.first && key < self.first + self.counts.len();
+        let rank = |key: usize| {
+            let before: u64 = self.counts[..key - self.first].iter().map(|&count| u64::from(count)).sum();
+            (self.below + before) as i64
+        };
+        let mut right = tested.iter().enumerate().filter(|&(_, &key)| owns(key as usize));
+        Ok(right.all(|(number, &key)| rank(key as usize) == self.problem.rank_in(iteration, number)))
+    }
+
+    /// The buckets of each rank: about equally many keys for each.
+    fn owners(&self) -> Vec<Range<usize>> {
+        let (ranks, keys) = (u64::from(self.world.size()), 1_u64 << self.problem.keys_log);
+        let (mut bucket, mut passed) = (0, 0);
+        let take = |rank: u64| {
+            let start = bucket;
+            while bucket < BUCKETS && (rank + 1 == ranks || passed < keys * (rank + 1) / ranks) {
+                passed += self.buckets[bucket];
+                bucket += 1;
+            }
+            start..bucket
+        };
+        (0..ranks).map(take).collect()
+    }
+
+    /// Brings each key to its owner.
+    fn exchange(&mut self, own_buckets: &[usize], ranges: &[Range<usize>], shift: u32) -> pelago::Result<()> {
+        let mut places: Vec<usize> = own_buckets
+            .iter()
+            .scan(0, |next, count| {
+                *next += count;
+                Some(*next - count)
+            })
+            .collect();
+        for &key in &self.keys {
+            let place = &mut places[(key >> shift) as usize];
+            self.sent[*place] = key;
+            *place += 1;
+        }
+        let send: Vec<usize> = ranges.iter().map(|range| own_buckets[range.clone()].iter().sum()).collect();
+        let told: Vec<u32> = send.iter().map(|&count| count as u32).collect();
+        let mut heard = vec![0_u32; told.len()];
+        self.all.alltoall(&told, &mut heard)?;
+        let receive: Vec<usize> = heard.iter().map(|&count| count as usize).collect();
+        self.owned.resize(receive.iter().sum(), 0);
+        self.all.alltoallv(&self.sent, &send, &mut self.owned, &receive)
+    }
+
+    /// Full verification: sorts by the counts; the keys of this rank ascend, follow those of the rank before, and none is missing.
+    fn is_sorted(&self) -> pelago::Result<bool> {
+        let sorted: Vec<u32> =
+            (self.first as u32..).zip(&self.counts).flat_map(|(key, &count)| vec![key; count as usize]).collect();
+        let mut again = self.owned.clone();
+        again.sort_unstable();
+        let mut sums = [sorted.len() as u64, sorted.iter().map(|&key| u64::from(key)).sum()];
+        self.all.allreduce(&mut sums, Sum)?;
+        let mut brought = [self.keys.len() as u64, self.keys.iter().map(|&key| u64::from(key)).sum()];
+        self.all.allreduce(&mut brought, Sum)?;
+        // The largest key of this rank and of those before it.
+        let mut last = [sorted.last().map_or(0, |&key| u64::from(key) + 1)];
+        self.all.exclusive_scan(&mut last, pelago::collectives::Max)?;
+        let before = if self.world.rank().number() == 0 { 0 } else { last[0] };
+        let follows = sorted.first().is_none_or(|&first| u64::from(first) + 1 >= before);
+        Ok(sorted == again && sums == brought && follows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        assert_eq!(check(&["W".into()], 2), Ok(()));
+        assert!(check(&["D".into()], 2).is_err());
+    }
+
+    #[test]
+    fn published_ranks_move_with_the_iterations() {
+        let problem = problem(Class::W);
+        assert_eq!([1, 2, 10].map(|iteration| problem.rank_in(iteration, 0)), [1_248, 1_249, 1_257]);
+        assert_eq!(problem.rank_in(3, 4), 1_048_015);
+    }
+}

@@ -1,0 +1,187 @@
+//! The execution of the messages of a member over its streams.
+
+use pelago_rma::{Context, Error, Pod, Result};
+
+use super::schedule::{Messages, Source};
+use super::streams::{Fragment, Streams};
+use crate::executor::MemberContext;
+use crate::operator::Fold;
+use crate::schedule::Side;
+
+/// Values that are combined at a time stay in the nearest cache.
+pub(crate) const CHUNK_BYTES: usize = 16 * 1024;
+
+/// The messages of an operation, and how far each is.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    pub(crate) messages: Messages,
+    sent: Vec<Progress>,
+    received: Vec<Progress>,
+    /// The first send, and the first receive, that has not ended.
+    first: [usize; 2],
+}
+
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    values: usize,
+    has_ended: bool,
+}
+
+/// The program's memory.
+pub(crate) struct Buffers<'b, T> {
+    pub(crate) input: &'b [T],
+    pub(crate) output: &'b mut [T],
+    pub(crate) chunk: &'b mut [T],
+    pub(crate) fold: &'b dyn Fold<T>,
+}
+
+impl Exchange {
+    /// Begins with the messages.
+    pub(crate) fn begin(&mut self) {
+        self.sent.clear();
+        self.sent.resize(self.messages.sends.len(), Progress::default());
+        self.received.clear();
+        self.received.resize(self.messages.receives.len(), Progress::default());
+        self.first = [0; 2];
+    }
+
+    fn has_ended(&self) -> bool {
+        self.first == [self.sent.len(), self.received.len()]
+    }
+
+    /// Goes on as far as it goes at once; returns whether anything moved, and whether that is the end.
+    pub(crate) fn advance<T: Pod>(
+        &mut self,
+        member: &MemberContext<'_>,
+        context: &Context,
+        streams: &mut Streams,
+        mut buffers: Buffers<'_, T>,
+    ) -> Result<(bool, bool)> {
+        let mut any = false;
+        loop {
+            let mut moved = false;
+            for index in self.first[0]..self.sent.len() {
+                moved |= self.send(index, member, context, streams, &buffers)?;
+                if self.messages.sends_in_order && !self.sent[index].has_ended {
+                    break;
+                }
+            }
+            for index in self.first[1]..self.received.len() {
+                moved |= self.receive(index, member, context, streams, &mut buffers)?;
+                if self.messages.receives_in_order && !self.received[index].has_ended {
+                    break;
+                }
+            }
+            for (first, progress) in self.first.iter_mut().zip([&self.sent, &self.received]) {
+                *first += progress[*first..].iter().take_while(|progress| progress.has_ended).count();
+            }
+            any |= moved;
+            if self.has_ended() {
+                return Ok((any, true));
+            }
+            if !moved {
+                member.is_whole()?;
+                if streams.is_broken(context) {
+                    return Err(disagreement());
+                }
+                return Ok((any, false));
+            }
+        }
+    }
+
+    fn send<T: Pod>(
+        &mut self,
+        index: usize,
+        member: &MemberContext<'_>,
+        context: &Context,
+        streams: &mut Streams,
+        buffers: &Buffers<'_, T>,
+    ) -> Result<bool> {
+        let send = self.messages.sends[index];
+        if send.after.is_some_and(|after| !self.received[after].has_ended) {
+            return Ok(false);
+        }
+        let (values, there) = match send.from {
+            Source::Input => (buffers.input, send.block.count),
+            Source::Received(receive) => (&*buffers.output, self.received[receive].values),
+        };
+        let (progress, fragment) = (&mut self.sent[index], streams.fragment::<T>());
+        let (kind, to) = (self.messages.kind, (send.to, member.rank(send.to)));
+        let mut moved = false;
+        while !progress.has_ended {
+            let length = fragment.min(send.block.count - progress.values);
+            if progress.values + length > there {
+                break;
+            }
+            let start = send.block.start + progress.values;
+            let is_last = progress.values + length == send.block.count;
+            let said = Fragment { kind, bytes: length * size_of::<T>(), is_last };
+            if !streams.send(context, to, &values[start..start + length], said)? {
+                break;
+            }
+            progress.values += length;
+            (progress.has_ended, moved) = (is_last, true);
+        }
+        Ok(moved)
+    }
+
+    fn receive<T: Pod>(
+        &mut self,
+        index: usize,
+        member: &MemberContext<'_>,
+        context: &Context,
+        streams: &mut Streams,
+        buffers: &mut Buffers<'_, T>,
+    ) -> Result<bool> {
+        let receive = self.messages.receives[index];
+        let Buffers { input, output, chunk, fold } = buffers;
+        let output = &mut output[receive.block.start..receive.block.start + receive.block.count];
+        let progress = &mut self.received[index];
+        if progress.has_ended {
+            return Ok(false);
+        }
+        if receive.from == member.position {
+            let own = &input[receive.own..receive.own + receive.block.count];
+            if receive.combines {
+                fold.fold(output, own, Side::Right)
+            } else {
+                output.copy_from_slice(own)
+            }
+            *progress = Progress { values: receive.block.count, has_ended: true };
+            return Ok(true);
+        }
+        let (fragment, from) = (streams.fragment::<T>(), (receive.from, member.rank(receive.from)));
+        let mut moved = false;
+        while !progress.has_ended
+            && let Some(said) = streams.next(context, receive.from)
+        {
+            let length = fragment.min(receive.block.count - progress.values);
+            let is_last = progress.values + length == receive.block.count;
+            if !Streams::is(said, Fragment { kind: self.messages.kind, bytes: length * size_of::<T>(), is_last }) {
+                streams.tell_broken(context, member.team.iter())?;
+                return Err(disagreement());
+            }
+            let landed = streams.landed::<T>(context, receive.from, length);
+            let into = &mut output[progress.values..progress.values + length];
+            if receive.combines {
+                let mut done = 0;
+                for some in into.chunks_mut(chunk.len().max(1)) {
+                    let with = &mut chunk[..some.len()];
+                    landed.read(done, with);
+                    done += some.len();
+                    fold.fold(some, with, Side::Right);
+                }
+            } else {
+                landed.read(0, into);
+            }
+            streams.take(context, from)?;
+            progress.values += length;
+            (progress.has_ended, moved) = (is_last, true);
+        }
+        Ok(moved)
+    }
+}
+
+fn disagreement() -> Error {
+    Error::Disagreement("the counts of a collective operation, or in the order of operations")
+}

@@ -1,0 +1,37 @@
+//! Where the memory of a team is from, and the teams that have a part of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pelago_rma::Symmetric;
+
+use crate::pool::Region;
+
+/// Where the memory of a team is from, and the teams that have a part of it.
+pub(crate) struct Origin<'w> {
+    pub(crate) memory: Rc<Symmetric<'w, u64>>,
+    /// Of a team that was split off: whether it is in use, for the team that it was split off.
+    pub(crate) in_use: Option<Rc<Cell<bool>>>,
+    pub(crate) children: RefCell<Vec<Child>>,
+}
+
+/// The memory of the teams of a split.
+pub(crate) struct Child {
+    pub(crate) region: Region,
+    pub(crate) in_use: Rc<Cell<bool>>,
+}
+
+impl<'w> Origin<'w> {
+    /// An allocation.
+    pub(crate) fn whole(memory: Symmetric<'w, u64>) -> Self {
+        Self { memory: Rc::new(memory), in_use: None, children: RefCell::default() }
+    }
+}
+
+impl Drop for Origin<'_> {
+    fn drop(&mut self) {
+        if let Some(in_use) = &self.in_use {
+            in_use.set(false);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Scratch memory of operations, kept from one call to the next: fresh pages cost more than the operation.
+
+use std::any::Any;
+use std::cell::RefCell;
+
+use pelago_rma::Pod;
+
+/// Kept vectors at most, each of its own type: more types than a program reduces.
+const KEPT_MAX: usize = 16;
+
+/// Vectors of values whose contents mean nothing.
+#[derive(Default)]
+pub(crate) struct Scratch(RefCell<Vec<Box<dyn Any>>>);
+
+impl Scratch {
+    /// A vector of at least so many values.
+    pub(crate) fn take<T: Pod>(&self, length: usize) -> Box<Vec<T>> {
+        let mut kept = self.0.borrow_mut();
+        // The last one first: what a call gave back is what the next one takes.
+        let found = kept.iter().rposition(|values| values.is::<Vec<T>>());
+        let found = found.and_then(|index| kept.swap_remove(index).downcast::<Vec<T>>().ok());
+        let mut values = found.unwrap_or_default();
+        if values.len() < length {
+            values.resize(length, T::new_zeroed());
+        }
+        values
+    }
+
+    /// Gives it back.
+    pub(crate) fn give<T: Pod>(&self, values: Box<Vec<T>>) {
+        let mut kept = self.0.borrow_mut();
+        if kept.len() < KEPT_MAX && !values.is_empty() {
+            kept.push(values);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Teams by colour and key, made by the members of a team alone.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use pelago_base::{Rank, Team};
+use pelago_rma::{Error, Group, Result};
+
+use crate::collectives::Collectives;
+use crate::limits::SPLIT_TEAMS_MAX;
+use crate::origin::{Child, Origin};
+use crate::settings::Settings;
+
+/// No colour.
+const NONE: u64 = u64::MAX;
+
+impl<'w> Collectives<'w> {
+    /// The team of the members of this one that gave the same colour, in the order of their keys, of equal keys in that of their positions.
+    /// Collective over this team, not over the job; `None` for a member without a colour. Teams may be split again.
+    ///
+    /// The memory of the new team, `settings.memory_bytes` and some more, is part of this team's. It is used again when all members have
+    /// dropped their teams of this split and split again. The new team may outlive this one.
+    ///
+    /// Cost: an `allgather` of 16 bytes, two or three reductions, and the measurements of [`new`](Self::new) unless `settings.model` is
+    /// given.
+    ///
+    /// # Errors
+    /// 64 splits of this team are in use; this team has no memory left (both on all members); the job is at fault.
+    ///
+    /// Source: `MPI_Comm_split` of MPI.
+    pub fn split(&self, colour: Option<u32>, key: i32, settings: &Settings) -> Result<Option<Self>> {
+        self.free_children()?;
+        let size = self.team().size();
+        // Order of keys as that of numbers without a sign.
+        let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64];
+        let mut all = vec![[0_u64; 2]; size as usize];
+        self.allgather(&[own], &mut all)?;
+        if self.origin.children.borrow().len() >= SPLIT_TEAMS_MAX {
+            return Err(Error::TooMany { what: "splits of a team in use", limit: SPLIT_TEAMS_MAX });
+        }
+        // As much for each colour, for as many members as the team has, so that the memory of all members looks the same.
+        let scratch = Group::scratch_words(size);
+        let words = settings.memory_bytes / 8;
+        let region = loop {
+            match self.take(scratch + words) {
+                Err(Error::NoMemory { .. }) if self.forget()? => {}
+                other => break other?,
+            }
+        };
+        let in_use = Rc::new(Cell::new(true));
+        self.origin.children.borrow_mut().push(Child { region, in_use: in_use.clone() });
+        // What members have put for an earlier plan has arrived; nobody puts before all have cleared.
+        self.world.quiet()?;
+        let memory = self.member.words.part(region.start, scratch + words);
+        self.agree_on([region.start as u64, words as u64, 0, 2])?;
+        memory.part(0, scratch).local(self.world).clear();
+        self.agree_on([region.start as u64, words as u64, 0, 3])?;
+        if colour.is_none() {
+            in_use.set(false);
+            return Ok(None);
+        }
+        let mut members: Vec<_> = (0..size).filter(|&member| all[member as usize][0] == own[0]).collect();
+        members.sort_by_key(|&member| all[member as usize][1]);
+        let ranks: Vec<Rank> = members.iter().map(|&member| self.member.rank(member)).collect();
+        let team = Team::of(&ranks)?;
+        let group = self.world.group_within(&team, memory.offset())?;
+        let origin = Origin { memory: self.origin.memory.clone(), in_use: Some(in_use), children: RefCell::default() };
+        let position = group.position();
+        Self::with(self.world, (team, position), Some(group), (memory.part(scratch, words), origin), settings).map(Some)
+    }
+
+    /// Gives the memory of teams back that no member uses.
+    fn free_children(&self) -> Result<()> {
+        if self.origin.children.borrow().is_empty() {
+            return Ok(());
+        }
+        let mut children = self.origin.children.borrow_mut();
+        let bits = children.iter().enumerate().filter(|(_, child)| !child.in_use.get()).map(|(index, _)| 1 << index);
+        let mut unused = [bits.sum::<u64>()];
+        self.world.quiet()?;
+        self.agree(&mut unused, |one, other| one & other)?;
+        let mut index = 0;
+        children.retain(|child| {
+            let is_unused = unused[0] & 1 << index != 0;
+            index += 1;
+            if is_unused {
+                self.give_back(child.region);
+            }
+            !is_unused
+        });
+        Ok(())
+    }
+}
