@@ -2,5 +2,6 @@
 
 mod build;
 mod conformance;
+mod examples;
 mod interface;
 mod wrong;

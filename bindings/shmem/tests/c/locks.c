@@ -8,7 +8,7 @@ int main(int count, char **arguments) {
     (void)count, (void)arguments;
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
-    long *third = shmem_calloc(3, sizeof(long));
+    long *third = (long *)shmem_calloc(3, sizeof(long));
     for (int i = 0; i < 30; i++) {
         shmem_set_lock(&lock);
         long value = shmem_g(&counter, 0);
