@@ -13,9 +13,9 @@ use pelago_memory::Cells;
 
 use crate::handles::HandleNumbers;
 use crate::memory::{Located, Memory};
-use crate::monitor::{Monitor, Progress};
 use crate::refusal::{End, Refusal};
 use crate::state::LibraryState;
+use pelago_c_support::monitor::{Monitor, Progress};
 
 thread_local! {
     /// Whether this thread has stored to memory of the job since it waited for the last time.

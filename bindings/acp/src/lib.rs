@@ -4,7 +4,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `program` | the program as each rank of `pelago sim`, in one process |
+//! | `program` | what the loader and `pelago sim` call: the program as each rank of a simulated job, by `pelago-c-support` |
 //! | `data` | the data library: what C sees of containers |
 //! | `ffi` | the functions that C sees: they check nothing, decide nothing |
 //! | `library` | the life of the library: init, finalize, reset, sync |
@@ -14,11 +14,7 @@
 //! | `links` | channels and segment buffers, and how two ranks that both ask for one find each other |
 //! | `memory` | which global addresses there are: starter memory, what the program registered |
 //! | `handles` | handles and their order (`docs/decisions/0011-acp-handles.md`) |
-//! | `monitor` | one thread at a time, and waits that let others in |
-//! | `exit` | how the process ends |
-//! | `simulated` | which simulated rank runs, and what each has of its own |
 //! | `sizes` | the size of the library's own memory, as variables |
-//! | `slab` | what C knows by an opaque pointer |
 //! | `refusal` | what is wrong with a call, in one line |
 //!
 //! C hands over no library, so `ffi`, `data` and `program` ask `library` for that of the calling rank; whatever is below gets what it needs as
@@ -31,17 +27,13 @@
 
 mod access;
 pub mod data;
-mod exit;
 pub mod ffi;
 mod handles;
 mod library;
 mod links;
 mod memory;
-mod monitor;
 pub mod program;
 mod refusal;
-mod simulated;
 pub mod sizes;
-mod slab;
 mod state;
 mod workspaces;

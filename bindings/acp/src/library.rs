@@ -12,19 +12,19 @@ use pelago::containers::GlobalHeap;
 use pelago::{Context, Error, GlobalAddress, Job, Rank, Result, Scope, processes};
 
 use crate::access::Access;
-use crate::exit;
 use crate::handles::ALL;
 use crate::links::channel::Channels;
 use crate::links::segments::SegmentBuffers;
 use crate::links::{Connection, Connector};
 use crate::memory::Memory;
-use crate::monitor::Monitor;
 use crate::refusal::{self, End, Lines, Refusal};
-use crate::simulated::{self, PerRank};
 use crate::sizes;
-use crate::slab::Slab;
 use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
+use pelago_c_support::exit;
+use pelago_c_support::monitor::Monitor;
+use pelago_c_support::simulated::{self, PerRank};
+use pelago_c_support::slab::Slab;
 
 /// Bytes of starter memory, unless the launcher says otherwise.
 const STARTER_BYTES: u64 = 1 << 20;

@@ -12,7 +12,7 @@ use pelago::{AddressLayout, GlobalAddress, Rank, Registered, SegmentId, World};
 use pelago_memory::{Cells, Reach};
 
 use crate::refusal::{End, Refusal};
-use crate::slab::Slab;
+use pelago_c_support::slab::Slab;
 
 /// What addresses lead to, for all threads; starter memory and the heap without a lock.
 pub(crate) struct Memory {

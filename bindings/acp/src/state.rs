@@ -8,9 +8,9 @@ use crate::links::channel::Channels;
 use crate::links::segments::SegmentBuffers;
 use crate::links::{Connection, Connector};
 use crate::memory::Registrations;
-use crate::monitor::Progress;
 use crate::refusal::Refusal;
 use crate::workspaces::Workspaces;
+use pelago_c_support::monitor::Progress;
 
 /// What threads use one at a time.
 pub(crate) struct LibraryState {

@@ -4,7 +4,7 @@ use pelago::GlobalAddress;
 use pelago::containers::{GlobalBytes, GlobalHeap};
 
 use crate::refusal::Refusal;
-use crate::slab::Slab;
+use pelago_c_support::slab::Slab;
 
 /// The workspaces that this rank knows, and where the next begins.
 pub(crate) struct Workspaces {

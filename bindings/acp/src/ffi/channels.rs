@@ -6,7 +6,6 @@ use std::ffi::{c_int, c_void};
 use super::{call, status};
 use crate::library::library;
 use crate::refusal::Refusal;
-use crate::simulated;
 
 /// This rank's end of a channel; null if it cannot be made.
 #[unsafe(no_mangle)]
@@ -49,7 +48,7 @@ pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usiz
 fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, is_send: bool) -> usize {
     call(function, 0, || {
         let library = library()?;
-        let memory = simulated::shared_address(memory as usize, bytes)?;
+        let memory = super::shared(memory as usize, bytes)?;
         library.ask_channel(|channels| channels.request(channel, memory, bytes, is_send))
     })
 }

@@ -4,9 +4,11 @@
 
 use std::ffi::c_int;
 
+use pelago_c_support::exit;
+
 use super::call;
 use crate::library::{library, own_rank};
-use crate::{exit, refusal};
+use crate::refusal;
 
 /// Where the memory of a rank begins from which `acp_malloc` allocates; null if there is no such rank.
 #[unsafe(no_mangle)]

@@ -21,11 +21,12 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pelago::Scope;
+use pelago_c_support::{exit, simulated};
 
+use crate::handles;
 use crate::library::{self, library, own_rank};
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
-use crate::{exit, handles, simulated};
 
 /// Calls, with `failed` as the result of what cannot be done.
 pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
@@ -52,6 +53,11 @@ fn status(function: &str, f: impl FnOnce() -> Result<(), Refusal>) -> c_int {
 /// What cannot be told by a result ends the process.
 fn or_end<R>(function: &str, result: pelago::Result<R>) -> R {
     result.unwrap_or_else(|error| library::end(&error, function))
+}
+
+/// Where others reach memory of this rank.
+pub(super) fn shared(address: usize, bytes: usize) -> Result<usize, Refusal> {
+    simulated::shared_address(address, bytes).ok_or(Refusal::NoMemory { address, bytes })
 }
 
 /// Initializes the library. Collective.
@@ -120,7 +126,7 @@ pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color:
         if color != 0 {
             return Err(Refusal::Color(color));
         }
-        let address = simulated::shared_address(address as usize, bytes)?;
+        let address = shared(address as usize, bytes)?;
         library.monitor().with(|state| state.registrations.register(state.job, library.memory(), address, bytes))
     })
 }
@@ -140,7 +146,7 @@ pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
 pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
     call("acp_query_ga", 0, || {
         let library = library()?;
-        let address = simulated::shared_address(address as usize, 1)?;
+        let address = shared(address as usize, 1)?;
         library.monitor().with(|state| Ok(state.registrations.address_of(key, address)?.bits()))
     })
 }

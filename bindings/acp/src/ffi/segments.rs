@@ -10,7 +10,6 @@ use crate::library::library;
 use crate::links::Connection;
 use crate::links::segments::SegmentBuffer;
 use crate::refusal::Refusal;
-use crate::simulated;
 
 /// The end of a segment buffer that sends; null if it cannot be made.
 #[unsafe(no_mangle)]
@@ -28,7 +27,7 @@ fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usiz
     call(function, 0, || {
         let library = library()?;
         let peer = library.rank_of(rank)?;
-        let memory = simulated::shared_address(memory as usize, shape[0].saturating_mul(shape[1]))?;
+        let memory = super::shared(memory as usize, shape[0].saturating_mul(shape[1]))?;
         library.with_links(|links, context| links.segments.create(&mut links.connector, context, peer, is_source, memory, shape))
     })
 }

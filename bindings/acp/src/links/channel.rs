@@ -17,7 +17,7 @@ use pelago_memory::Cells;
 
 use super::{BLOCK_WORDS, Connection, Connector, LinkKind, ReceivingEnd, SendingEnd};
 use crate::refusal::Refusal;
-use crate::slab::Slab;
+use pelago_c_support::slab::Slab;
 
 /// Segments of a channel, and bytes of each: the memory of a receiver for one channel, and how far its sender may be ahead.
 const SEGMENTS: u32 = 8;

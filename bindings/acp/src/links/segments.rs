@@ -15,7 +15,7 @@ use pelago_memory::Cells;
 
 use super::{BLOCK_WORDS, COME, Connection, Connector, LinkKind, ReceivingEnd, SendingEnd};
 use crate::refusal::Refusal;
-use crate::slab::Slab;
+use pelago_c_support::slab::Slab;
 
 /// The segment buffers of this rank.
 pub(crate) struct SegmentBuffers {

@@ -133,7 +133,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// Whether a dynamic section names the library; `None` if it is broken.
+/// Whether a dynamic section names the library of a C interface; `None` if it is broken.
 fn needs_acp(section: &[Dyn64<LittleEndian>], parts: &[ProgramHeader64<LittleEndian>], file: &[u8]) -> Option<bool> {
     let entries =
         || section.iter().map(|entry| (entry.tag(LittleEndian), entry.val(LittleEndian))).take_while(|entry| entry.0 != DT_NULL);
@@ -143,7 +143,9 @@ fn needs_acp(section: &[Dyn64<LittleEndian>], parts: &[ProgramHeader64<LittleEnd
     let mut loaded = parts.iter().filter(|part| part.p_type(LittleEndian) == PT_LOAD);
     let names = loaded.find_map(|part| part.data_range(LittleEndian, file, address, size).ok()?)?;
     let mut needed = entries().filter(|&(tag, _)| tag == DT_NEEDED);
-    Some(needed.any(|(_, at)| names.get(at as usize..).is_some_and(|name| name.starts_with(b"libacp"))))
+    Some(needed.any(|(_, at)| {
+        names.get(at as usize..).is_some_and(|name| [&b"libacp"[..], b"libsma"].iter().any(|library| name.starts_with(library)))
+    }))
 }
 
 #[cfg(test)]

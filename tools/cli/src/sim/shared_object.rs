@@ -12,8 +12,8 @@ use crate::Refused;
 /// The hidden command that is such a program.
 pub(crate) const COMMAND: &str = "object";
 
-/// The function of the C interface's library that calls a `main` for each rank.
-const SIMULATE: &CStr = c"iacp_simulate_main";
+/// The function of a C interface's library that calls a `main` for each rank: of `libacp`, and of `libsma`.
+const SIMULATE: [&CStr; 2] = [c"iacp_simulate_main", c"isma_simulate_main"];
 
 type Simulate = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
@@ -34,7 +34,10 @@ pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
         (!found.is_null()).then_some(found)
     };
     let main = find(c"main").ok_or_else(|| Refused(format!("{name} has no main that others may call")))?;
-    let simulate = find(SIMULATE).ok_or_else(|| Refused(format!("{name} is linked with a libacp that cannot be simulated")))?;
+    let simulate = SIMULATE
+        .into_iter()
+        .find_map(find)
+        .ok_or_else(|| Refused(format!("{name} is linked with a libacp that cannot be simulated")))?;
     let pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
     // SAFETY: O1: the library's function; the texts outlive the call, and this process has one thread.
     let code = unsafe {

@@ -1,0 +1,25 @@
+//! OpenSHMEM 1.6 as one table of types and routines, and what is generated from it: `bindings/shmem/include/shmem.h` and the files of
+//! `bindings/shmem/src/ffi/exports`. The test of this crate compares the committed files with the table.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`types`] | the types of elements, and the sets of them that families of routines have |
+//! | [`routines`] | the families of routines, and each routine with its exact signature |
+//! | [`header`] | `shmem.h`: prototypes, C11 generics, C++ overloads |
+//! | [`exports`] | the Rust files |
+//!
+//! Absent on purpose: what routines do.
+
+#![forbid(unsafe_code)]
+
+pub mod exports;
+pub mod header;
+pub mod routines;
+pub mod types;
+
+/// The generated files: their paths from the root of the repository, and their text.
+pub fn files() -> Vec<(String, String)> {
+    let mut files = vec![("bindings/shmem/include/shmem.h".to_owned(), header::header())];
+    files.extend(exports::files());
+    files
+}

@@ -1,0 +1,2 @@
+/* The place of the header in the first implementations of the interface. */
+#include "../shmem.h"

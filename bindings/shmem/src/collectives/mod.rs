@@ -1,0 +1,274 @@
+//! Collective operations of teams.
+//!
+//! | file | holds |
+//! |---|---|
+//! | this one | the memory of a team; synchronization |
+//! | `data` | broadcast, collects, exchanges |
+//! | `reductions` | reductions and scans |
+//! | `teams` | splits: new teams agree on a slot |
+//! | `active_sets` | the deprecated operations of active sets, by the program's `pSync` |
+//!
+//! Each team has a slot of memory at every PE: lines of a word for synchronizations and flags, and landing buffers. Every operation that moves data ends with a
+//! synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them.
+//!
+//! Synchronizations use two lines of each round in turn: a member that writes a line of synchronization e + 2 has left e + 1, to which all members have
+//! come after every line of e for them had arrived. So no plain put to a line overtakes an earlier one (`docs/ordering.md`).
+
+pub(crate) mod active_sets;
+pub(crate) mod data;
+pub(crate) mod reductions;
+pub(crate) mod teams;
+
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::{Ordering, fence};
+
+use pelago::{GlobalAddress, GlobalPtr};
+use pelago_base::AtomicOperator;
+use pelago_memory::Cells;
+
+pub(crate) use crate::addresses::cells;
+use crate::library::{DEFAULT, Library, Members, Team, library};
+use crate::limits::{LANDING_BYTES, TEAM_ROUNDS, WAIT_LOOKS};
+use crate::refusal::refuse;
+use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_signal, write_mapped};
+
+const LINE_BYTES: usize = 64;
+
+/// Where the lines of a slot lie, by number: two for each round of a synchronization, a flag and a second flag for each round, the count of
+/// arrivals, and the flag of a result.
+const SYNCS: usize = 0;
+pub(crate) const FLAGS: usize = SYNCS + 2 * TEAM_ROUNDS;
+pub(crate) const SECOND_FLAGS: usize = FLAGS + TEAM_ROUNDS;
+pub(crate) const ARRIVALS: usize = SECOND_FLAGS + TEAM_ROUNDS;
+pub(crate) const RESULT: usize = ARRIVALS + 1;
+const LINES: usize = RESULT + 1;
+
+/// Then the landing buffers: one for each round, and one for a result.
+const LANDINGS: usize = (LINES * LINE_BYTES).next_multiple_of(4096);
+
+/// Bytes of a team's slot.
+pub(crate) const TEAM_BYTES: usize = LANDINGS + (TEAM_ROUNDS + 1) * LANDING_BYTES;
+
+/// The landing buffer of results.
+pub(crate) const RESULT_LANDING: usize = TEAM_ROUNDS;
+
+/// A collective operation of a team at this member.
+pub(crate) struct Run<'l> {
+    pub(crate) library: &'l Library,
+    pub(crate) routine: &'static str,
+    pub(crate) team: &'l Team,
+    index: usize,
+    pub(crate) members: Members,
+    /// The position of this member.
+    pub(crate) me: u32,
+    _turn: MutexGuard<'l, ()>,
+}
+
+impl Run<'static> {
+    /// Begins an operation of the team with a handle.
+    pub(crate) fn begin(routine: &'static str, team: usize) -> Self {
+        let library = library(routine);
+        let (index, team) = library.team(routine, team);
+        let turn = match team.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            // Threads that call collective operations of one team at once are a mistake of the program, except in turns that overlap by an instant.
+            Err(std::sync::TryLockError::WouldBlock) if library.is_simulated => {
+                refuse(routine, &"two threads are in collective operations of one team")
+            }
+            Err(std::sync::TryLockError::WouldBlock) => team.turn.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        Self { library, routine, team, index, members: team.members(), me: team.me(), _turn: turn }
+    }
+}
+
+impl Run<'_> {
+    /// How many members there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.members.size
+    }
+
+    /// The rank of a member.
+    pub(crate) fn rank(&self, position: u32) -> u32 {
+        self.members.rank_at(position)
+    }
+
+    /// The other members, beginning with the next one: so that not all begin with the same one.
+    pub(crate) fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let (me, size) = (self.me, self.size());
+        (1..size).map(move |distance| (me + distance) % size)
+    }
+
+    /// The number of a new data operation.
+    pub(crate) fn number(&self) -> u64 {
+        let number = self.team.operations.load(Ordering::Relaxed) + 1;
+        self.team.operations.store(number, Ordering::Relaxed);
+        number
+    }
+
+    /// The address at a member of a place of the team's slot.
+    fn place(&self, position: u32, offset: usize) -> GlobalAddress {
+        let bits = self.library.scratch().bits + (self.index * TEAM_BYTES + offset) as u64;
+        self.library.at(bits, self.rank(position))
+    }
+
+    /// The address at a member of a landing buffer.
+    pub(crate) fn landing(&self, position: u32, number: usize) -> GlobalAddress {
+        self.place(position, LANDINGS + number * LANDING_BYTES)
+    }
+
+    /// Where a landing buffer of this member lies.
+    pub(crate) fn own_landing(&self, number: usize) -> *const u8 {
+        (self.library.scratch().start + self.index * TEAM_BYTES + LANDINGS + number * LANDING_BYTES) as *const u8
+    }
+
+    fn line(&self, position: u32, line: usize) -> GlobalPtr<u64> {
+        GlobalPtr::from_address(self.place(position, line * LINE_BYTES)).expect("lines are aligned")
+    }
+
+    /// The word of a line of this member.
+    fn load(&self, line: usize) -> u64 {
+        let word = self.library.reach.place(self.line(self.me, line)).expect("a PE reaches its own memory").load();
+        fence(Ordering::Acquire);
+        word
+    }
+
+    /// Zeroes the lines of this member.
+    pub(crate) fn clear(&self) {
+        for line in 0..LINES {
+            self.library.reach.place(self.line(self.me, line)).expect("a PE reaches its own memory").store(0);
+        }
+    }
+
+    /// Writes the word of a line of a member.
+    fn tell(&self, position: u32, line: usize, word: u64) {
+        fence(Ordering::Release);
+        let at = self.line(position, line);
+        match self.library.reach.place(at) {
+            Some(place) => place.store(word),
+            None => {
+                let issued = self.library.default_context().issue(|context| context.put(at, &[word]).map(drop));
+                self.library.or_end(self.routine, issued);
+            }
+        }
+    }
+
+    /// Counts an arrival at a member.
+    pub(crate) fn count(&self, position: u32) {
+        fence(Ordering::Release);
+        let at = self.line(position, ARRIVALS);
+        match self.library.reach.place(at) {
+            Some(place) => drop(place.atomic(AtomicOperator::Add, 1)),
+            None => {
+                let issued = self.library.default_context().issue(|context| context.add(at, 1).map(drop));
+                self.library.or_end(self.routine, issued);
+            }
+        }
+    }
+
+    /// Puts bytes to a member, and then writes the word of a line there.
+    pub(crate) fn send(&self, position: u32, to: GlobalAddress, from: Cells<'static>, line: usize, word: u64) {
+        self.send_as(position, to, from, line, SignalWord { address: std::ptr::null_mut(), value: word, operation: SIGNAL_SET });
+    }
+
+    /// Puts bytes to a member, and then counts an arrival there.
+    pub(crate) fn send_counted(&self, position: u32, to: GlobalAddress, from: Cells<'static>) {
+        self.send_as(position, to, from, ARRIVALS, SignalWord { address: std::ptr::null_mut(), value: 1, operation: SIGNAL_ADD });
+    }
+
+    fn send_as(&self, position: u32, to: GlobalAddress, from: Cells<'static>, line: usize, word: SignalWord) {
+        let is_set = word.operation == SIGNAL_SET;
+        if from.bytes() == 0 || write_mapped(self.library, to, self.rank(position), from) {
+            return if is_set { self.tell(position, line, word.value) } else { self.count(position) };
+        }
+        let at = self.line(position, line);
+        let sent = put_with_signal(self.library, self.routine, DEFAULT, to, from, at, word);
+        self.library.or_end(self.routine, sent);
+    }
+
+    /// Waits until the word of a line of this member is at least `word`.
+    pub(crate) fn wait(&self, line: usize, word: u64) {
+        if !self.library.is_simulated {
+            for _ in 0..WAIT_LOOKS {
+                if self.load(line) >= word {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let monitor = &self.library.default_context().monitor;
+        let waited = monitor.wait("a collective operation", |_| Ok((self.load(line) >= word).then_some(())));
+        self.library.or_end(self.routine, waited);
+    }
+
+    /// Waits for so many arrivals more.
+    pub(crate) fn wait_for_arrivals(&self, count: u64) {
+        let expected = self.team.arrivals.load(Ordering::Relaxed) + count;
+        self.team.arrivals.store(expected, Ordering::Relaxed);
+        self.wait(ARRIVALS, expected);
+    }
+
+    /// Returns when every member has called it.
+    pub(crate) fn sync(&self) {
+        let size = self.size();
+        if size == 1 {
+            return;
+        }
+        if self.index == DEFAULT - 1 && !self.library.has_threads() {
+            let met = self.library.default_context().monitor.with(|state| state.job.map_or(Ok(()), |job| job.barrier()));
+            return self.library.or_end(self.routine, met);
+        }
+        let number = self.team.syncs.load(Ordering::Relaxed) + 1;
+        self.team.syncs.store(number, Ordering::Relaxed);
+        for round in 0..rounds(size) {
+            let line = SYNCS + (number % 2) as usize * TEAM_ROUNDS + round as usize;
+            self.tell((self.me + (1 << round)) % size, line, number);
+            self.wait(line, number);
+        }
+    }
+
+    /// Ends the job unless `dest` and `source` of a call are symmetric.
+    pub(crate) fn check(&self, argument: &str, address: usize, bytes: usize) {
+        if bytes > 0 {
+            self.library.global(self.routine, argument, address, bytes, self.library.me);
+        }
+    }
+
+    /// Ends the job, if arguments are to be compared and those of members differ.
+    pub(crate) fn compare(&self, arguments: &[u64]) {
+        if !self.library.is_debugged.load(Ordering::Relaxed) {
+            return;
+        }
+        // The greatest and, as the complement, the least of each.
+        let mut both: Vec<u64> = arguments.iter().flat_map(|&argument| [argument, !argument]).collect();
+        reductions::reduce_private(self, &mut both, crate::values::Combine::Max);
+        if both.chunks_exact(2).any(|pair| pair[0] != !pair[1]) {
+            refuse(self.routine, &format_args!("the arguments {arguments:?} of this PE differ from those of other members"));
+        }
+    }
+}
+
+/// Rounds in which a number that doubles from 1 reaches `size`.
+pub(crate) const fn rounds(size: u32) -> u32 {
+    size.next_power_of_two().ilog2()
+}
+
+/// `shmem_sync_all`, `shmem_team_sync`.
+pub(crate) fn sync(routine: &'static str, team: usize) {
+    Run::begin(routine, team).sync();
+}
+
+/// `shmem_barrier_all`.
+pub(crate) fn barrier_all(routine: &'static str) {
+    let library = library(routine);
+    library.or_end(routine, library.default_context().quiet());
+    sync(routine, DEFAULT);
+}
+
+/// Compares arguments of a call of all PEs, if asked.
+pub(crate) fn compare(library: &Library, routine: &'static str, arguments: &[u64]) {
+    if library.is_debugged.load(Ordering::Relaxed) {
+        Run::begin(routine, DEFAULT).compare(arguments);
+    }
+}

@@ -1,0 +1,79 @@
+//! Splits of teams.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use super::Run;
+use super::reductions::reduce_private;
+use crate::library::{INVALID, Library, Members};
+use crate::limits::TEAMS_MAX;
+use crate::values::Combine;
+
+/// A new team that one call makes at some of the parent's members.
+pub(crate) struct NewTeam {
+    /// The members; `None` if this PE is none of them.
+    pub(crate) members: Option<Members>,
+    pub(crate) contexts: c_int,
+}
+
+/// Makes a team of some of the parent's members. Collective over the parent; the handle, or `None` if there are too many teams.
+///
+/// Members of the parent agree on a slot that none of them uses, clear its lines, and synchronize before anybody uses them.
+pub(crate) fn make(run: &Run<'_>, new: &NewTeam) -> Option<usize> {
+    let library = run.library;
+    let mut free = [0u64; TEAMS_MAX / 64];
+    for (index, team) in library.teams().iter().enumerate() {
+        if team.size.load(Ordering::Relaxed) == 0 {
+            free[index / 64] |= 1 << (index % 64);
+        }
+    }
+    reduce_private(run, &mut free, Combine::And);
+    let index = (0..TEAMS_MAX).find(|index| free[index / 64] >> (index % 64) & 1 == 1)?;
+    if let Some(members) = new.members {
+        let me = members.position(library.me).expect("callers make teams of this PE");
+        library.teams()[index].begin(members, me, new.contexts as u32);
+        Run::begin(run.routine, index + 1).clear();
+    }
+    run.sync();
+    Some(if new.members.is_some() { index + 1 } else { INVALID })
+}
+
+/// Every `stride`-th member of a team from `start` on, if these are members.
+pub(crate) fn strided(parent: Members, start: c_int, stride: c_int, size: c_int) -> Option<Members> {
+    let last = i64::from(start) + i64::from(stride) * (i64::from(size) - 1);
+    let is_inside = |position: i64| (0..i64::from(parent.size)).contains(&position);
+    let fits = size >= 1 && is_inside(i64::from(start)) && is_inside(last) && (stride != 0 || size == 1);
+    fits.then(|| Members { start: parent.rank_at(start as u32), stride: parent.stride * i64::from(stride), size: size as u32 })
+}
+
+/// Ends a team at this PE: its contexts first.
+pub(crate) fn destroy(library: &Library, routine: &'static str, handle: usize) {
+    if handle == INVALID {
+        return;
+    }
+    let (index, team) = library.team(routine, handle);
+    if handle <= crate::library::SHARED {
+        crate::refusal::refuse(routine, &"the predefined teams stay");
+    }
+    for context in library.contexts_of(index) {
+        library.or_end(routine, context.quiet());
+        context.release();
+    }
+    team.size.store(0, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strided_members_stay_inside_the_parent() {
+        let parent = Members { start: 10, stride: 2, size: 5 };
+        assert_eq!(strided(parent, 1, 2, 2), Some(Members { start: 12, stride: 4, size: 2 }));
+        assert_eq!(strided(parent, 4, -2, 3), Some(Members { start: 18, stride: -4, size: 3 }));
+        assert_eq!(strided(parent, 3, 0, 1).map(|members| members.rank_at(0)), Some(16));
+        for (start, stride, size) in [(0, 2, 4), (5, 1, 1), (-1, 1, 1), (0, 0, 2), (0, 1, 0), (1, -1, 3)] {
+            assert_eq!(strided(parent, start, stride, size), None, "{start} {stride} {size}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The symmetric heap: every PE makes the same calls in the same order, so that equal calls give equal offsets.
+//!
+//! Pointers of the program are as invariant B3 of `transfer` says.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::sync::PoisonError;
+
+use crate::collectives;
+use crate::library::{Library, library};
+use crate::refusal::refuse;
+
+/// The least alignment: a cache line, so that objects of different interest do not share one.
+const ALIGNMENT: usize = 64;
+
+/// Objects of a page or more begin at a page.
+const PAGE_BYTES: usize = 4096;
+
+fn with_heap<R>(library: &Library, f: impl FnOnce(&mut pelago_memory::Heap) -> R) -> R {
+    f(&mut library.heap.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Allocates without meeting the other PEs; null if there is no room.
+fn take(library: &Library, alignment: usize, bytes: usize) -> *mut c_void {
+    let area = library.heap_area();
+    let least = if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGNMENT };
+    let rounded = (bytes as u64).checked_next_multiple_of(ALIGNMENT as u64);
+    let offset = rounded.and_then(|bytes| with_heap(library, |heap| heap.allocate(bytes, alignment.max(least) as u64)));
+    offset.map_or(std::ptr::null_mut(), |offset| (area.start + offset as usize) as *mut c_void)
+}
+
+/// Frees without meeting the other PEs; how many bytes there were, `None` if nothing was allocated there.
+fn give_back(library: &Library, pointer: *mut c_void) -> Option<u64> {
+    let offset = (pointer as usize).checked_sub(library.heap_area().start)?;
+    with_heap(library, |heap| heap.free(offset as u64))
+}
+
+/// Allocates `bytes` bytes at a multiple of `alignment`, of zeros if asked. Collective.
+pub(crate) fn allocate(routine: &'static str, alignment: usize, bytes: usize, zeroed: bool) -> *mut c_void {
+    let library = library(routine);
+    collectives::compare(library, routine, &[alignment as u64, bytes as u64]);
+    if bytes == 0 {
+        return std::ptr::null_mut();
+    }
+    if !alignment.is_power_of_two() || alignment > library.alignment {
+        refuse(routine, &format_args!("alignment {alignment} is not a power of two up to {}", library.alignment));
+    }
+    let pointer = take(library, alignment, bytes);
+    if zeroed && !pointer.is_null() {
+        clear(library, pointer, bytes);
+    }
+    collectives::barrier_all(routine);
+    pointer
+}
+
+/// Zeroes an object; whole pages are given back to the system.
+fn clear(library: &Library, pointer: *mut c_void, bytes: usize) {
+    let address = library.symmetric(pointer as usize, bytes).map(|bits| library.at(bits, library.me));
+    if let Some(address) = address {
+        library.reach.clear(address, bytes as u64);
+    }
+}
+
+/// `shmem_free`. Collective.
+pub(crate) fn free(routine: &'static str, pointer: *mut c_void) {
+    let library = library(routine);
+    if pointer.is_null() {
+        return;
+    }
+    collectives::barrier_all(routine);
+    match give_back(library, pointer) {
+        Some(bytes) if bytes >= PAGE_BYTES as u64 => clear(library, pointer, bytes as usize),
+        Some(_) => {}
+        None => refuse(routine, &format_args!("ptr {pointer:p} is not an object of the symmetric heap")),
+    }
+}
+
+/// `shmem_realloc`. Collective.
+pub(crate) fn reallocate(routine: &'static str, pointer: *mut c_void, bytes: usize) -> *mut c_void {
+    if pointer.is_null() {
+        return allocate(routine, ALIGNMENT, bytes, false);
+    }
+    if bytes == 0 {
+        free(routine, pointer);
+        return std::ptr::null_mut();
+    }
+    let library = library(routine);
+    collectives::compare(library, routine, &[pointer as usize as u64 - library.heap_area().start as u64, bytes as u64]);
+    let moved = take(library, ALIGNMENT, bytes);
+    if moved.is_null() {
+        return moved;
+    }
+    // What others have written to the object has come, and nobody uses it any more.
+    collectives::barrier_all(routine);
+    let Some(before) = give_back(library, pointer) else {
+        refuse(routine, &format_args!("ptr {pointer:p} is not an object of the symmetric heap"))
+    };
+    // SAFETY: both were allocated, are as long, and are apart; the old one is used again after the barrier at the earliest.
+    unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), moved.cast::<u8>(), bytes.min(before as usize)) };
+    collectives::barrier_all(routine);
+    moved
+}

@@ -1,0 +1,550 @@
+//! The library in this process: its teams, its contexts, and the way from a symmetric address to a global one.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pelago::{Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
+use pelago_c_support::monitor::{Monitor, Progress};
+use pelago_c_support::simulated::{self, PerRank};
+use pelago_memory::{Heap, Reach};
+
+use crate::limits::{CONTEXTS_MAX, STATIC_AREAS_MAX, TEAMS_MAX};
+use crate::refusal::{end, refuse};
+
+/// The handle of no team and of no context.
+pub(crate) const INVALID: usize = 0;
+/// The handle of the default context, and of the team of all PEs.
+pub(crate) const DEFAULT: usize = 1;
+/// The handle of the team of the PEs whose memory this one reaches by loads and stores.
+pub(crate) const SHARED: usize = 2;
+
+/// Comparisons of waits.
+pub(crate) const EQUAL: c_int = 0;
+pub(crate) const NOT_EQUAL: c_int = 1;
+
+/// The highest level of thread support.
+pub(crate) const THREAD_MULTIPLE: c_int = 3;
+
+/// A part of this PE's memory that lies at the same place in the memory of every PE.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Area {
+    /// Where it begins in this process.
+    pub(crate) start: usize,
+    pub(crate) bytes: usize,
+    /// The bits of its global address at rank 0.
+    pub(crate) bits: u64,
+}
+
+/// The library in this process, from its first initialization on.
+pub(crate) struct Library {
+    pub(crate) reach: Reach,
+    pub(crate) me: u32,
+    pub(crate) size: u32,
+    /// What a rank adds to the bits of an address.
+    rank_bits: u64,
+    heap_area: Area,
+    /// What the heap begins at a multiple of: the largest alignment of its objects.
+    pub(crate) alignment: usize,
+    statics: [Area; STATIC_AREAS_MAX],
+    /// Memory for teams, [`TEAM_BYTES`](crate::collectives::TEAM_BYTES) for each.
+    scratch: Area,
+    pub(crate) is_simulated: bool,
+    pub(crate) heap: Mutex<Heap>,
+    contexts: Box<[OnceLock<ContextSlot>]>,
+    teams: Box<[Team]>,
+    factory: Mutex<Option<ContextFactory>>,
+    /// `SHMEM_THREAD_…` as provided.
+    pub(crate) threads: AtomicU32,
+    /// Initializations that no finalization has matched.
+    pub(crate) depth: AtomicU32,
+    /// Whether collective operations compare their arguments.
+    pub(crate) is_debugged: AtomicBool,
+}
+
+/// A context: operations with their own order and completion.
+pub(crate) struct ContextSlot {
+    pub(crate) monitor: Monitor<ContextState>,
+    /// Whether operations may be under way.
+    busy: AtomicBool,
+    is_used: AtomicBool,
+    /// The index of its team.
+    team: AtomicU32,
+    pub(crate) options: AtomicI64,
+    /// Whether a session is open.
+    pub(crate) session: AtomicBool,
+}
+
+/// What threads use one at a time.
+pub(crate) struct ContextState {
+    pub(crate) context: &'static Context,
+    /// Of the default context.
+    pub(crate) job: Option<&'static Job>,
+}
+
+/// A team: every `stride`-th rank from `start` on.
+pub(crate) struct Team {
+    pub(crate) start: AtomicU32,
+    pub(crate) stride: AtomicI64,
+    /// 0: there is none.
+    pub(crate) size: AtomicU32,
+    pub(crate) me: AtomicU32,
+    pub(crate) contexts: AtomicU32,
+    /// Synchronizations and data operations so far.
+    pub(crate) syncs: AtomicU64,
+    pub(crate) operations: AtomicU64,
+    /// Arrivals that operations have counted so far.
+    pub(crate) arrivals: AtomicU64,
+    /// Operations of one team that two threads call are a mistake of the program that must not corrupt the library.
+    pub(crate) turn: Mutex<()>,
+}
+
+/// The members of a team by their ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Members {
+    pub(crate) start: u32,
+    pub(crate) stride: i64,
+    pub(crate) size: u32,
+}
+
+impl Progress for ContextState {
+    fn context(&self) -> &'static Context {
+        self.context
+    }
+
+    fn progress(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What there is once in a process, and once for each rank that is simulated in it.
+pub(crate) struct Process {
+    pub(crate) library: OnceLock<Library>,
+    /// Held while the library is initialized or finalized.
+    pub(crate) lifecycle: Mutex<()>,
+}
+
+impl Process {
+    const fn new() -> Self {
+        Self { library: OnceLock::new(), lifecycle: Mutex::new(()) }
+    }
+}
+
+static PROCESSES: PerRank<Process> = PerRank::new(Process::new(), Process::new);
+
+/// This process, or the rank that runs of those that are simulated in it.
+pub(crate) fn process() -> &'static Process {
+    PROCESSES.get()
+}
+
+/// The library, which must be initialized.
+#[inline(always)]
+pub(crate) fn library(routine: &str) -> &'static Library {
+    match PROCESSES.own().library.get() {
+        Some(library) if library.depth.load(Ordering::Acquire) > 0 => library,
+        _ => other_library(routine),
+    }
+}
+
+/// The library of the simulated rank that runs.
+#[cold]
+#[inline(never)]
+fn other_library(routine: &str) -> &'static Library {
+    let library = process().library.get();
+    match library.filter(|library| library.depth.load(Ordering::Acquire) > 0) {
+        Some(library) if simulated::running().is_some() => {
+            // A rank that calls again and again may look for something that comes with time.
+            pelago::processes::now();
+            library
+        }
+        Some(library) => library,
+        None if library.is_some() => refuse(routine, &"called after shmem_finalize"),
+        None => refuse(routine, &"called before shmem_init"),
+    }
+}
+
+/// What a library is made of.
+pub(crate) struct Parts {
+    pub(crate) job: &'static Job,
+    pub(crate) heap: Area,
+    /// What the heap begins at a multiple of.
+    pub(crate) alignment: usize,
+    pub(crate) statics: [Area; STATIC_AREAS_MAX],
+    pub(crate) scratch: Area,
+    pub(crate) is_simulated: bool,
+}
+
+impl Library {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { job, heap, alignment, statics, scratch, is_simulated } = parts;
+        let (me, size, reach) = (job.rank().number(), job.size(), job.reach().clone());
+        let bits =
+            |rank| reach.addresses().encode(Rank::new(rank), pelago::SegmentId::SYMMETRIC, 0).map_or(0, GlobalAddress::bits);
+        let rank_bits = if size > 1 { bits(1) - bits(0) } else { 0 };
+        let first = reach.ranks().next().map_or(me, Rank::number).min(me);
+        let last = reach.ranks().last().map_or(me, Rank::number);
+        let teams: Box<[Team]> = (0..TEAMS_MAX).map(|_| Team::none()).collect();
+        teams[DEFAULT - 1].begin(Members { start: 0, stride: 1, size }, me, 0);
+        teams[SHARED - 1].begin(Members { start: first, stride: 1, size: last.max(me) - first + 1 }, me - first, 0);
+        let contexts: Box<[OnceLock<ContextSlot>]> = (0..CONTEXTS_MAX).map(|_| OnceLock::new()).collect();
+        let state = ContextState { context: job, job: Some(job) };
+        contexts[0].get_or_init(|| ContextSlot::new(state, is_simulated));
+        let [threads, depth] = [const { AtomicU32::new(0) }; 2];
+        Self {
+            me,
+            size,
+            rank_bits,
+            heap_area: heap,
+            alignment,
+            statics,
+            scratch,
+            is_simulated,
+            heap: Mutex::new(Heap::new(heap.bytes as u64)),
+            contexts,
+            teams,
+            factory: Mutex::new(None),
+            threads,
+            depth,
+            is_debugged: AtomicBool::new(false),
+            reach,
+        }
+    }
+
+    /// Where the symmetric heap lies.
+    pub(crate) fn heap_area(&self) -> Area {
+        self.heap_area
+    }
+
+    /// Memory for teams.
+    pub(crate) fn scratch(&self) -> Area {
+        self.scratch
+    }
+
+    /// The default context.
+    #[inline(always)]
+    pub(crate) fn default_context(&self) -> &ContextSlot {
+        self.contexts[0].get().expect("made with the library")
+    }
+
+    /// The bits at rank 0 of the symmetric address of `bytes` bytes; `None` if they are not symmetric.
+    #[inline(always)]
+    pub(crate) fn symmetric(&self, address: usize, bytes: usize) -> Option<u64> {
+        let inside = address.wrapping_sub(self.heap_area.start);
+        if inside < self.heap_area.bytes && bytes <= self.heap_area.bytes - inside {
+            return Some(self.heap_area.bits + inside as u64);
+        }
+        self.symmetric_static(address, bytes)
+    }
+
+    /// As `symmetric`, of a variable of the executable.
+    #[inline]
+    fn symmetric_static(&self, address: usize, bytes: usize) -> Option<u64> {
+        let found = self.statics.iter().find(|area| {
+            let inside = address.wrapping_sub(area.start);
+            inside < area.bytes && bytes <= area.bytes - inside
+        });
+        found.map(|area| area.bits + (address - area.start) as u64)
+    }
+
+    /// Where a static variable with this global address lies in this process.
+    pub(crate) fn own_address(&self, at: GlobalAddress) -> Option<usize> {
+        let bits = at.bits() - u64::from(self.me) * self.rank_bits;
+        let found = self.statics.iter().find(|area| bits.wrapping_sub(area.bits) < area.bytes as u64);
+        found.map(|area| area.start + (bits - area.bits) as usize)
+    }
+
+    /// The address at `rank` of what has these bits at rank 0.
+    #[inline(always)]
+    pub(crate) fn at(&self, bits: u64, rank: u32) -> GlobalAddress {
+        GlobalAddress::from_bits(bits + u64::from(rank) * self.rank_bits)
+    }
+
+    /// The global address of `bytes` bytes at `rank` that lie here at `address`, an argument of `routine`.
+    #[inline(always)]
+    pub(crate) fn global(&self, routine: &str, argument: &str, address: usize, bytes: usize, rank: u32) -> GlobalAddress {
+        match self.symmetric(address, bytes) {
+            Some(bits) => self.at(bits, rank),
+            None => refuse_address(routine, argument, address, bytes),
+        }
+    }
+
+    /// As `global`, of a value.
+    #[inline(always)]
+    pub(crate) fn pointer<T: Pod>(&self, routine: &str, argument: &str, address: usize, rank: u32) -> GlobalPtr<T> {
+        match GlobalPtr::from_address(self.global(routine, argument, address, size_of::<T>(), rank)) {
+            Ok(pointer) => pointer,
+            Err(_) => refuse_alignment(routine, argument, address, size_of::<T>()),
+        }
+    }
+
+    /// The rank of a PE of the team of a context.
+    #[inline(always)]
+    pub(crate) fn rank(&self, routine: &str, context: usize, pe: c_int) -> u32 {
+        if context == DEFAULT {
+            if (pe as u32) < self.size {
+                return pe as u32;
+            }
+            refuse_pe(routine, pe, self.size)
+        }
+        self.rank_in_context(routine, context, pe)
+    }
+
+    #[inline(never)]
+    fn rank_in_context(&self, routine: &str, context: usize, pe: c_int) -> u32 {
+        let members = self.teams[self.context(routine, context).team.load(Ordering::Relaxed) as usize].members();
+        members.rank(pe).unwrap_or_else(|| refuse_pe(routine, pe, members.size))
+    }
+
+    /// The context with a handle.
+    #[inline(always)]
+    pub(crate) fn context(&self, routine: &str, context: usize) -> &ContextSlot {
+        if context == DEFAULT {
+            return self.default_context();
+        }
+        match self.find_context(context) {
+            Some(slot) => slot,
+            None => refuse(routine, &format_args!("{context:#x} is not a context of this PE")),
+        }
+    }
+
+    /// The context with a handle, if there is one.
+    pub(crate) fn find_context(&self, context: usize) -> Option<&ContextSlot> {
+        let slot = self.contexts.get(context.wrapping_sub(1))?.get()?;
+        slot.is_used.load(Ordering::Acquire).then_some(slot)
+    }
+
+    /// The team with a handle; `None` for the invalid one.
+    pub(crate) fn find_team(&self, team: usize) -> Option<(usize, &Team)> {
+        let index = team.checked_sub(1)?;
+        let found = self.teams.get(index)?;
+        (found.size.load(Ordering::Acquire) > 0).then_some((index, found))
+    }
+
+    /// The team with a handle, which must be one.
+    pub(crate) fn team(&self, routine: &str, team: usize) -> (usize, &Team) {
+        match self.find_team(team) {
+            Some(found) => found,
+            None if team == INVALID => refuse(routine, &"the team is SHMEM_TEAM_INVALID"),
+            None => refuse(routine, &format_args!("{team:#x} is not a team of this PE")),
+        }
+    }
+
+    /// All slots of teams.
+    pub(crate) fn teams(&self) -> &[Team] {
+        &self.teams
+    }
+
+    /// Makes a context of the team at an index; `None` if there are too many.
+    pub(crate) fn make_context(&self, team: usize, options: i64) -> Option<usize> {
+        let mut factory = self.lock(&self.factory);
+        let index = (1..CONTEXTS_MAX)
+            .find(|&index| self.contexts[index].get().is_none_or(|slot| !slot.is_used.load(Ordering::Relaxed)))?;
+        if self.contexts[index].get().is_none() {
+            let made = match &mut *factory {
+                Some(factory) => factory.context(),
+                None => {
+                    let first = self.default_context().monitor.with(|state| state.context.context_factory());
+                    factory.insert(first).context()
+                }
+            };
+            let context: &'static Context = Box::leak(Box::new(made.ok()?));
+            self.contexts[index].get_or_init(|| ContextSlot::new(ContextState { context, job: None }, self.is_simulated));
+        }
+        let slot = self.contexts[index].get()?;
+        slot.team.store(team as u32, Ordering::Relaxed);
+        slot.options.store(options, Ordering::Relaxed);
+        slot.session.store(false, Ordering::Relaxed);
+        slot.is_used.store(true, Ordering::Release);
+        Some(index + 1)
+    }
+
+    /// Locks what threads use one at a time while they may wait for a context. Threads of a simulated rank are coroutines, which take turns.
+    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+        if self.is_simulated {
+            loop {
+                match mutex.try_lock() {
+                    Ok(guard) => return guard,
+                    Err(_) => pelago::processes::let_threads_run(),
+                }
+            }
+        }
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The contexts in use of the team at an index.
+    pub(crate) fn contexts_of(&self, team: usize) -> impl Iterator<Item = &ContextSlot> {
+        let made = self.contexts.iter().skip(1).filter_map(OnceLock::get);
+        made.filter(move |slot| slot.is_used.load(Ordering::Relaxed) && slot.team() == team)
+    }
+
+    /// Whether several threads may call at once.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.threads.load(Ordering::Relaxed) == THREAD_MULTIPLE as u32
+    }
+
+    /// The result, or the end of the job.
+    #[inline]
+    pub(crate) fn or_end<R>(&self, routine: &str, result: Result<R>) -> R {
+        match result {
+            Ok(result) => result,
+            Err(error) => self.end(routine, &error),
+        }
+    }
+
+    #[cold]
+    fn end(&self, routine: &str, error: &pelago::Error) -> ! {
+        let code = self.default_context().monitor.try_with(|state| state.job.and_then(Job::exit_code)).flatten();
+        end(routine, error, code)
+    }
+}
+
+impl ContextSlot {
+    fn new(state: ContextState, is_simulated: bool) -> Self {
+        let [busy, session] = [const { AtomicBool::new(false) }; 2];
+        let (team, options) = (AtomicU32::new(0), AtomicI64::new(0));
+        Self { monitor: Monitor::new(state, is_simulated), busy, is_used: AtomicBool::new(true), team, options, session }
+    }
+
+    /// The index of its team.
+    pub(crate) fn team(&self) -> usize {
+        self.team.load(Ordering::Relaxed) as usize
+    }
+
+    /// Issues operations that may go on afterwards.
+    pub(crate) fn issue<R>(&self, issue: impl FnOnce(&'static Context) -> R) -> R {
+        self.monitor.with(|state| {
+            self.busy.store(true, Ordering::Relaxed);
+            issue(state.context)
+        })
+    }
+
+    /// Orders what was issued before what comes, for each target.
+    #[inline]
+    pub(crate) fn fence(&self) -> Result<()> {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if !self.busy.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.monitor.with(|state| state.context.fence())
+    }
+
+    /// Waits for what was issued; it is visible to all PEs afterwards.
+    #[inline]
+    pub(crate) fn quiet(&self) -> Result<()> {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if !self.busy.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.monitor.with(|state| {
+            state.context.quiet()?;
+            self.busy.store(false, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+
+    /// As `quiet`, of what concerns some ranks.
+    pub(crate) fn flush(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if !self.busy.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.monitor.with(|state| ranks.map(Rank::new).try_for_each(|rank| state.context.flush(rank)))
+    }
+
+    /// Ends the use of the context.
+    pub(crate) fn release(&self) {
+        self.is_used.store(false, Ordering::Release);
+    }
+}
+
+impl Team {
+    fn none() -> Self {
+        let [start, size, me, contexts] = [const { AtomicU32::new(0) }; 4];
+        let [syncs, operations, arrivals] = [const { AtomicU64::new(0) }; 3];
+        Self { start, stride: AtomicI64::new(1), size, me, contexts, syncs, operations, arrivals, turn: Mutex::new(()) }
+    }
+
+    /// The team has these members from now on, with this PE at position `me`.
+    pub(crate) fn begin(&self, members: Members, me: u32, contexts: u32) {
+        self.start.store(members.start, Ordering::Relaxed);
+        self.stride.store(members.stride, Ordering::Relaxed);
+        self.me.store(me, Ordering::Relaxed);
+        self.contexts.store(contexts, Ordering::Relaxed);
+        for counter in [&self.syncs, &self.operations, &self.arrivals] {
+            counter.store(0, Ordering::Relaxed);
+        }
+        self.size.store(members.size, Ordering::Release);
+    }
+
+    /// Its members.
+    pub(crate) fn members(&self) -> Members {
+        Members {
+            start: self.start.load(Ordering::Relaxed),
+            stride: self.stride.load(Ordering::Relaxed),
+            size: self.size.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The position of this PE.
+    pub(crate) fn me(&self) -> u32 {
+        self.me.load(Ordering::Relaxed)
+    }
+}
+
+impl Members {
+    /// The rank of the member at a position.
+    #[inline]
+    pub(crate) fn rank(self, position: c_int) -> Option<u32> {
+        let position = u32::try_from(position).ok().filter(|&position| position < self.size)?;
+        Some(self.rank_at(position))
+    }
+
+    /// As `rank`, of a position that is one.
+    #[inline]
+    pub(crate) fn rank_at(self, position: u32) -> u32 {
+        (i64::from(self.start) + i64::from(position) * self.stride) as u32
+    }
+
+    /// The position of a rank.
+    pub(crate) fn position(self, rank: u32) -> Option<u32> {
+        let distance = i64::from(rank) - i64::from(self.start);
+        if self.size == 1 || self.stride == 0 {
+            return (distance == 0).then_some(0);
+        }
+        let position = distance / self.stride;
+        (distance % self.stride == 0 && (0..i64::from(self.size)).contains(&position)).then_some(position as u32)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_pe(routine: &str, pe: c_int, size: u32) -> ! {
+    refuse(routine, &format_args!("PE {pe} does not exist: the team has {size}"))
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_address(routine: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    refuse(routine, &format_args!("{argument} {address:#x} ({bytes} bytes) is not symmetric"))
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_alignment(routine: &str, argument: &str, address: usize, bytes: usize) -> ! {
+    refuse(routine, &format_args!("{argument} {address:#x} is not a multiple of {bytes}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_have_positions_and_ranks() {
+        let odd = Members { start: 7, stride: -2, size: 4 };
+        assert_eq!((0..4).map(|position| odd.rank_at(position)).collect::<Vec<_>>(), [7, 5, 3, 1]);
+        assert_eq!([7, 5, 3, 1].map(|rank| odd.position(rank)), [0, 1, 2, 3].map(Some));
+        assert_eq!([9, 6, 0].map(|rank| odd.position(rank)), [None; 3]);
+        assert_eq!((odd.rank(4), odd.rank(-1), odd.rank(3)), (None, None, Some(1)));
+        assert_eq!(Members { start: 3, stride: 0, size: 1 }.position(3), Some(0));
+    }
+}

@@ -1,0 +1,33 @@
+//! What the loader and `pelago sim` call: the program as each rank of a simulated job.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+
+use pelago_c_support::binding::Binding;
+use pelago_c_support::program::{self, Main};
+
+use crate::{lifecycle, refusal};
+
+/// This interface.
+static BINDING: Binding = Binding { name: "shmem", own_rank: refusal::number, leave: lifecycle::leave };
+
+/// Called by the loader before the program is initialized.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static INITIALIZER: extern "C" fn() = {
+    extern "C" fn initialize() {
+        program::initialize(&BINDING);
+    }
+    initialize
+};
+
+/// Calls the `main` of a shared object, which the calling process has loaded, for each rank of the simulation that the environment asks for;
+/// returns the exit code. Of the `count` arguments, the first is the program's name.
+///
+/// # Safety
+/// `arguments` has as many texts; the process has one thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isma_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { program::simulate_main(main, count, arguments) }
+}

@@ -1,0 +1,51 @@
+//! Misuse: one line with routine, PE and argument, and the end of the job.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pelago::{Error, Scope};
+use pelago_c_support::simulated::PerRank;
+use pelago_c_support::{binding, exit};
+
+/// No number: the process is no PE yet.
+const NOBODY: u32 = u32::MAX;
+
+/// The number of this PE, for messages.
+static NUMBER: PerRank<AtomicU32> = PerRank::new(AtomicU32::new(NOBODY), || AtomicU32::new(NOBODY));
+
+/// The calling process is this PE from now on.
+pub(crate) fn set_number(number: u32) {
+    NUMBER.get().store(number, Ordering::Relaxed);
+}
+
+/// The number of this PE, if it is one.
+pub(crate) fn number() -> Option<u32> {
+    Some(NUMBER.get().load(Ordering::Relaxed)).filter(|&number| number != NOBODY)
+}
+
+/// Writes one line to standard error.
+pub(crate) fn write_line(routine: &str, why: &dyn fmt::Display) {
+    match number() {
+        Some(number) => binding::write_line(None, &format_args!("PE {number}: {routine}: {why}")),
+        None => binding::write_line(None, &format_args!("{routine}: {why}")),
+    }
+}
+
+/// Ends the job because of a call that cannot be done.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse(routine: &str, why: &dyn fmt::Display) -> ! {
+    write_line(routine, &format_args!("{why}; the job is ended"));
+    exit::immediately(1)
+}
+
+/// Ends the job because of an operation that failed; `code` is the exit code of a job that is at fault, which its launcher explains.
+#[cold]
+#[inline(never)]
+pub(crate) fn end(routine: &str, error: &Error, code: Option<i32>) -> ! {
+    if let Some(code) = code {
+        exit::immediately(code);
+    }
+    write_line(routine, &format_args!("{error}; the job is ended"));
+    exit::immediately(if error.scope() == Scope::Peer { 3 } else { 1 })
+}

@@ -1,0 +1,416 @@
+//! Puts, gets and signals.
+//!
+//! Invariant **B3**: pointers that come from a program are what the standard says: a source may be read and a destination written for as many
+//! elements as the call names, until the call returns or, for calls that do not wait, until a quiet has ended.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use pelago::{GlobalAddress, GlobalPtr, Pod, Rank, Shape, Signal};
+use pelago_memory::Cells;
+
+use crate::library::{DEFAULT, Library, library};
+use crate::refusal::refuse;
+
+/// The word of a signal: set, or add.
+pub(crate) const SIGNAL_SET: c_int = 0;
+pub(crate) const SIGNAL_ADD: c_int = 1;
+
+/// Whether a call waits for its operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Blocking,
+    Later,
+}
+
+/// Bytes of some elements.
+#[inline(always)]
+fn total(routine: &str, elements: usize, element: usize) -> usize {
+    match elements.checked_mul(element) {
+        Some(bytes) if bytes <= isize::MAX as usize => bytes,
+        _ => refuse(routine, &format_args!("{elements} elements of {element} bytes are more than any memory")),
+    }
+}
+
+/// The bytes at a pointer of the program.
+#[inline(always)]
+fn own(pointer: *const c_void, bytes: usize) -> Cells<'static> {
+    let start = NonNull::new(pointer.cast_mut().cast()).unwrap_or(NonNull::dangling());
+    // SAFETY: B3; no bytes at no address.
+    unsafe { Cells::new(start, bytes) }
+}
+
+/// Where an operation that goes on after this call finds memory of the program: the same, but for variables of a simulated rank, which others find in
+/// its private copy while it does not run. `None` if they do not find them.
+pub(crate) fn lasting(library: &Library, cells: Cells<'static>) -> Option<Cells<'static>> {
+    if !library.is_simulated {
+        return Some(cells);
+    }
+    let start = pelago_c_support::simulated::shared_address(cells.pointer().as_ptr() as usize, cells.bytes())?;
+    Some(own(start as *const c_void, cells.bytes()))
+}
+
+/// Writes `bytes` bytes at a rank and rings its bell, if loads and stores reach them.
+#[inline]
+pub(crate) fn write_mapped(library: &Library, to: GlobalAddress, rank: u32, from: Cells<'static>) -> bool {
+    let Some(target) = library.reach.cells(to, from.bytes() as u64) else { return false };
+    target.copy_from(from);
+    if let Some(bell) = library.reach.bell(Rank::new(rank)) {
+        bell.ring_for(target.pointer().as_ptr(), from.bytes());
+    }
+    true
+}
+
+/// Puts elements of `ELEMENT` bytes.
+#[inline]
+pub(crate) fn put<const ELEMENT: usize>(
+    routine: &str,
+    context: usize,
+    mode: Mode,
+    (dest, source): (*mut c_void, *const c_void),
+    elements: usize,
+    pe: c_int,
+) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let bytes = total(routine, elements, ELEMENT);
+    if bytes == 0 {
+        return;
+    }
+    let to = library.global(routine, "dest", dest as usize, bytes, rank);
+    if write_mapped(library, to, rank, own(source, bytes)) {
+        return;
+    }
+    if rank == library.me {
+        // A variable of a simulated rank.
+        return own(dest, bytes).copy_from(own(source, bytes));
+    }
+    put_remote(routine, library, context, mode, to, own(source, bytes));
+}
+
+#[cold]
+fn put_remote(routine: &str, library: &Library, context: usize, mode: Mode, to: GlobalAddress, from: Cells<'static>) {
+    let lasting = lasting(library, from).filter(|_| mode == Mode::Later);
+    let issued = library.context(routine, context).issue(|context| match lasting {
+        // SAFETY: B3.
+        Some(from) => unsafe { context.put_raw(to, from.pointer(), from.bytes()) }.map(drop),
+        None => put_captured(context, to, from),
+    });
+    library.or_end(routine, issued);
+}
+
+/// Puts bytes that the caller may change as soon as the call returns.
+fn put_captured(context: &pelago::Context, to: GlobalAddress, from: Cells<'static>) -> pelago::Result<()> {
+    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
+    context.put(GlobalPtr::from_address(to)?, bytes).map(drop)
+}
+
+/// Puts one value.
+#[inline(always)]
+pub(crate) fn put_value<T: Pod>(routine: &str, context: usize, dest: *mut T, value: T, pe: c_int) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let to = library.pointer::<T>(routine, "dest", dest as usize, rank);
+    match library.reach.place(to) {
+        Some(place) => place.store(value),
+        None => put_value_remote(routine, library, context, to, value, rank),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn put_value_remote<T: Pod>(routine: &str, library: &Library, context: usize, to: GlobalPtr<T>, value: T, rank: u32) {
+    let from = own((&raw const value).cast(), size_of::<T>());
+    if rank == library.me
+        && let Some(address) = library.own_address(to.address())
+    {
+        return own(address as *const c_void, size_of::<T>()).copy_from(from);
+    }
+    if !write_mapped(library, to.address(), rank, from) {
+        put_remote(routine, library, context, Mode::Blocking, to.address(), from);
+    }
+}
+
+/// Gets elements of `ELEMENT` bytes.
+#[inline]
+pub(crate) fn get<const ELEMENT: usize>(
+    routine: &str,
+    context: usize,
+    mode: Mode,
+    (dest, source): (*mut c_void, *const c_void),
+    elements: usize,
+    pe: c_int,
+) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let bytes = total(routine, elements, ELEMENT);
+    if bytes == 0 {
+        return;
+    }
+    let from = library.global(routine, "source", source as usize, bytes, rank);
+    match library.reach.cells(from, bytes as u64) {
+        Some(cells) => own(dest, bytes).copy_from(cells),
+        None => get_remote(routine, library, context, mode, from, own(dest, bytes)),
+    }
+}
+
+#[cold]
+fn get_remote(routine: &str, library: &Library, context: usize, mode: Mode, from: GlobalAddress, into: Cells<'static>) {
+    let slot = library.context(routine, context);
+    let Some(into) = lasting(library, into) else {
+        let mut bytes = vec![0; into.bytes()];
+        get_remote(routine, library, context, Mode::Blocking, from, own(bytes.as_mut_ptr().cast(), bytes.len()));
+        return into.write(&bytes);
+    };
+    // SAFETY: B3.
+    let issue = |context: &'static pelago::Context| unsafe { context.get_raw(from, into.pointer(), into.bytes()) };
+    if mode == Mode::Later {
+        library.or_end(routine, slot.issue(issue).map(drop));
+        return;
+    }
+    let handle = library.or_end(routine, slot.issue(issue));
+    library.or_end(routine, slot.monitor.wait("shmem_get", |_| Ok(handle.has_ended()?.then_some(()))));
+}
+
+/// Gets one value.
+#[inline(always)]
+pub(crate) fn get_value<T: Pod>(routine: &str, context: usize, source: *const T, pe: c_int) -> T {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let from = library.pointer::<T>(routine, "source", source as usize, rank);
+    match library.reach.place(from) {
+        Some(place) => place.load(),
+        None => get_value_remote(routine, context, source, pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn get_value_remote<T: Pod>(routine: &str, context: usize, source: *const T, pe: c_int) -> T {
+    let mut value = T::new_zeroed();
+    let into: *mut T = &raw mut value;
+    match size_of::<T>() {
+        16 => get::<16>(routine, context, Mode::Blocking, (into.cast(), source.cast()), 1, pe),
+        8 => get::<8>(routine, context, Mode::Blocking, (into.cast(), source.cast()), 1, pe),
+        4 => get::<4>(routine, context, Mode::Blocking, (into.cast(), source.cast()), 1, pe),
+        bytes => get::<1>(routine, context, Mode::Blocking, (into.cast(), source.cast()), bytes, pe),
+    }
+    value
+}
+
+/// Blocks of elements at equal distances, at both ends: distances and lengths in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Strided {
+    pub(crate) dest: *mut c_void,
+    pub(crate) source: *const c_void,
+    pub(crate) dest_stride: isize,
+    pub(crate) source_stride: isize,
+    pub(crate) block: usize,
+    pub(crate) blocks: usize,
+}
+
+/// The shape of blocks in bytes, and how many bytes they span.
+fn shape(routine: &str, argument: &str, element: usize, stride: isize, block: usize, blocks: usize) -> (Shape, usize) {
+    let Ok(stride) = usize::try_from(stride) else { refuse(routine, &format_args!("{argument} {stride} is negative")) };
+    if stride < block && blocks > 1 {
+        refuse(routine, &format_args!("{argument} {stride} is less than a block of {block} elements"));
+    }
+    let shape = Shape::strided(blocks as u64, total(routine, block, element) as u64, total(routine, stride, element) as u64);
+    match shape.extent() {
+        Ok(bytes) if bytes <= isize::MAX as u64 => (shape, bytes as usize),
+        _ => refuse(routine, &format_args!("{blocks} blocks are more than any memory")),
+    }
+}
+
+/// Copies blocks of equal lengths between memory that loads and stores reach.
+fn copy_blocks(into: Cells<'_>, into_shape: Shape, from: Cells<'_>, from_shape: Shape) {
+    for index in 0..into_shape.counts[2] {
+        let part = |cells: Cells<'_>, shape: Shape| {
+            let part = cells.part(index * shape.strides[2], shape.block);
+            part.map(|part| (part.pointer(), part.bytes()))
+        };
+        if let (Some((to, bytes)), Some((from, _))) = (part(into, into_shape), part(from, from_shape)) {
+            // SAFETY: B3, or memory of the job that lives as long as it; parts are inside.
+            unsafe { Cells::new(to, bytes).copy_from(Cells::new(from, bytes)) }
+        }
+    }
+}
+
+/// Puts blocks.
+pub(crate) fn put_blocks<const ELEMENT: usize>(routine: &str, context: usize, blocks: Strided, pe: c_int) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    if blocks.block == 0 || blocks.blocks == 0 {
+        return;
+    }
+    let (to_shape, to_bytes) = shape(routine, "dst", ELEMENT, blocks.dest_stride, blocks.block, blocks.blocks);
+    let (from_shape, from_bytes) = shape(routine, "sst", ELEMENT, blocks.source_stride, blocks.block, blocks.blocks);
+    let to = library.global(routine, "dest", blocks.dest as usize, to_bytes, rank);
+    let from = own(blocks.source, from_bytes);
+    if let Some(target) = library.reach.cells(to, to_bytes as u64) {
+        copy_blocks(target, to_shape, from, from_shape);
+        if let Some(bell) = library.reach.bell(Rank::new(rank)) {
+            bell.ring_for(target.pointer().as_ptr(), to_bytes);
+        }
+        return;
+    }
+    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from_bytes) };
+    let issued = library
+        .context(routine, context)
+        .issue(|context| context.put_strided(GlobalPtr::<u8>::from_address(to)?, to_shape, bytes, from_shape).map(drop));
+    library.or_end(routine, issued);
+}
+
+/// Gets blocks.
+pub(crate) fn get_blocks<const ELEMENT: usize>(routine: &str, context: usize, blocks: Strided, pe: c_int) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    if blocks.block == 0 || blocks.blocks == 0 {
+        return;
+    }
+    let (into_shape, into_bytes) = shape(routine, "dst", ELEMENT, blocks.dest_stride, blocks.block, blocks.blocks);
+    let (from_shape, from_bytes) = shape(routine, "sst", ELEMENT, blocks.source_stride, blocks.block, blocks.blocks);
+    let from = library.global(routine, "source", blocks.source as usize, from_bytes, rank);
+    let into = own(blocks.dest, into_bytes);
+    if let Some(cells) = library.reach.cells(from, from_bytes as u64) {
+        copy_blocks(into, into_shape, cells, from_shape);
+        return;
+    }
+    let mut packed = vec![0; ELEMENT * blocks.block * blocks.blocks];
+    let packed_shape = into_shape.packed();
+    let got = library
+        .context(routine, context)
+        .issue(|context| context.get_strided(GlobalPtr::<u8>::from_address(from)?, from_shape, &mut packed, packed_shape));
+    library.or_end(routine, got);
+    copy_blocks(into, into_shape, Cells::from_mut(&mut packed), packed_shape);
+}
+
+/// The word by which a put tells that it has come.
+#[derive(Clone, Copy)]
+pub(crate) struct SignalWord {
+    pub(crate) address: *mut u64,
+    pub(crate) value: u64,
+    pub(crate) operation: c_int,
+}
+
+/// Puts elements, and then changes the word of a signal.
+pub(crate) fn put_signal<const ELEMENT: usize>(
+    routine: &str,
+    context: usize,
+    (dest, source): (*mut c_void, *const c_void),
+    elements: usize,
+    word: SignalWord,
+    pe: c_int,
+) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let bytes = total(routine, elements, ELEMENT);
+    let at = library.pointer::<u64>(routine, "sig_addr", word.address as usize, rank);
+    if !matches!(word.operation, SIGNAL_SET | SIGNAL_ADD) {
+        refuse(routine, &format_args!("sig_op {} is neither SHMEM_SIGNAL_SET nor SHMEM_SIGNAL_ADD", word.operation));
+    }
+    if bytes == 0 {
+        signal(routine, library, context, at, word);
+        return;
+    }
+    let to = library.global(routine, "dest", dest as usize, bytes, rank);
+    let from = own(source, bytes);
+    if write_mapped(library, to, rank, from) {
+        fence(Ordering::Release);
+        signal(routine, library, context, at, word);
+        return;
+    }
+    library.or_end(routine, put_with_signal(library, routine, context, to, from, at, word));
+}
+
+/// One message with data and signal, to a rank whose memory is not mapped.
+pub(crate) fn put_with_signal(
+    library: &Library,
+    routine: &str,
+    context: usize,
+    to: GlobalAddress,
+    from: Cells<'static>,
+    at: GlobalPtr<u64>,
+    word: SignalWord,
+) -> pelago::Result<()> {
+    let change = if word.operation == SIGNAL_SET { Signal::Set(word.value) } else { Signal::Add(word.value) };
+    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
+    library
+        .context(routine, context)
+        .issue(|context| context.put_signal(GlobalPtr::<u8>::from_address(to)?, bytes, at, change).map(drop))
+}
+
+/// Changes the word of a signal.
+fn signal(routine: &str, library: &Library, context: usize, at: GlobalPtr<u64>, word: SignalWord) {
+    if let Some(place) = library.reach.place(at) {
+        if word.operation == SIGNAL_SET {
+            place.store(word.value);
+        } else {
+            place.atomic(pelago_base::AtomicOperator::Add, word.value);
+        }
+        return;
+    }
+    let issued = library.context(routine, context).issue(|context| match word.operation {
+        SIGNAL_SET => context.set(at, word.value).map(drop),
+        _ => context.add(at, word.value).map(drop),
+    });
+    library.or_end(routine, issued);
+}
+
+/// Changes a signal without data.
+pub(crate) fn signal_alone(routine: &str, context: usize, word: SignalWord, pe: c_int) {
+    let library = library(routine);
+    let rank = library.rank(routine, context, pe);
+    let at = library.pointer::<u64>(routine, "sig_addr", word.address as usize, rank);
+    fence(Ordering::Release);
+    signal(routine, library, context, at, word);
+}
+
+/// Where a PE's object lies for loads and stores of this one; null if they do not reach it.
+pub(crate) fn local_pointer(routine: &str, address: *const c_void, rank: u32) -> *mut c_void {
+    let library = library(routine);
+    if rank == library.me && library.symmetric(address as usize, 1).is_some() {
+        return address.cast_mut();
+    }
+    let Some(bits) = library.symmetric(address as usize, 1) else { return std::ptr::null_mut() };
+    let cells = library.reach.cells(library.at(bits, rank), 1);
+    cells.map_or(std::ptr::null_mut(), |cells| cells.pointer().as_ptr().cast())
+}
+
+/// Orders puts, atomics and signals of a context for each target.
+pub(crate) fn order(routine: &str, context: usize) {
+    let library = library(routine);
+    if context != crate::library::INVALID {
+        library.or_end(routine, library.context(routine, context).fence());
+    }
+}
+
+/// Completes the operations of a context.
+pub(crate) fn complete(routine: &str, context: usize) {
+    let library = library(routine);
+    if context != crate::library::INVALID {
+        library.or_end(routine, library.context(routine, context).quiet());
+    }
+}
+
+/// Completes the operations of a context that concern some PEs.
+pub(crate) fn complete_some(routine: &str, context: usize, pes: *const c_int, count: usize) {
+    let library = library(routine);
+    if context == crate::library::INVALID || count == 0 {
+        return;
+    }
+    // SAFETY: B3.
+    let pes = unsafe { std::slice::from_raw_parts(pes, count) };
+    let ranks: Vec<u32> = pes.iter().map(|&pe| library.rank(routine, context, pe)).collect();
+    library.or_end(routine, library.context(routine, context).flush(ranks.into_iter()));
+}
+
+/// The default context, for routines that have none.
+pub(crate) const fn default_context() -> usize {
+    DEFAULT
+}

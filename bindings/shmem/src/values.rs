@@ -1,0 +1,155 @@
+//! Types of elements of reductions and scans, and what they become when they are combined.
+#![allow(unsafe_code)]
+
+use pelago::Pod;
+
+/// How two values become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combine {
+    And,
+    Or,
+    Xor,
+    Max,
+    Min,
+    Sum,
+    Product,
+}
+
+/// A type whose values are combined.
+pub(crate) trait Value: Pod {
+    /// The two as one.
+    fn combine(self, with: Self, how: Combine) -> Self;
+}
+
+macro_rules! integers {
+    ($($integer:ty)+) => {$(
+        impl Value for $integer {
+            #[inline(always)]
+            fn combine(self, with: Self, how: Combine) -> Self {
+                match how {
+                    Combine::And => self & with,
+                    Combine::Or => self | with,
+                    Combine::Xor => self ^ with,
+                    Combine::Max => self.max(with),
+                    Combine::Min => self.min(with),
+                    Combine::Sum => self.wrapping_add(with),
+                    Combine::Product => self.wrapping_mul(with),
+                }
+            }
+        }
+    )+};
+}
+
+integers! { i8 u8 i16 u16 i32 u32 i64 u64 }
+
+macro_rules! floats {
+    ($($float:ty)+) => {$(
+        impl Value for $float {
+            #[inline(always)]
+            fn combine(self, with: Self, how: Combine) -> Self {
+                match how {
+                    Combine::Max => if with > self { with } else { self },
+                    Combine::Min => if with < self { with } else { self },
+                    Combine::Product => self * with,
+                    // The interface has no bitwise reductions of these.
+                    _ => self + with,
+                }
+            }
+        }
+    )+};
+}
+
+floats! { f32 f64 }
+
+/// A complex number of C: real and imaginary part.
+pub(crate) type Complex<T> = [T; 2];
+
+macro_rules! complex {
+    ($($float:ty)+) => {$(
+        impl Value for Complex<$float> {
+            #[inline(always)]
+            fn combine(self, with: Self, how: Combine) -> Self {
+                let ([a, b], [c, d]) = (self, with);
+                if how == Combine::Product { [a * c - b * d, a * d + b * c] } else { [a + c, b + d] }
+            }
+        }
+    )+};
+}
+
+complex! { f32 f64 }
+
+/// A `long double` of C on x86-64: ten bytes of a number, six without meaning.
+pub(crate) type LongDouble = [u8; 16];
+
+#[cfg(target_arch = "x86_64")]
+impl Value for LongDouble {
+    fn combine(self, with: Self, how: Combine) -> Self {
+        use std::arch::asm;
+        let (left, right) = (self.as_ptr(), with.as_ptr());
+        let mut combined = [0; 16];
+        let into = combined.as_mut_ptr();
+        macro_rules! compute {
+            ($instruction:literal) => {
+                // SAFETY: reads ten bytes of each operand and writes ten of the result; the stack of the unit is as before.
+                unsafe {
+                    asm!(
+                        "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", $instruction, "fstp tbyte ptr [{into}]",
+                        left = in(reg) left, right = in(reg) right, into = in(reg) into,
+                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                        options(nostack),
+                    )
+                }
+            };
+        }
+        match how {
+            Combine::Product => compute!("fmulp"),
+            Combine::Max | Combine::Min => {
+                let is_right_greater: u8;
+                // SAFETY: reads ten bytes of each operand; the stack of the unit is as before.
+                unsafe {
+                    asm!(
+                        "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", "fcomip st(0), st(1)", "seta {greater}", "fstp st(0)",
+                        left = in(reg) left, right = in(reg) right, greater = out(reg_byte) is_right_greater,
+                        out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+                        options(nostack),
+                    );
+                }
+                return if (is_right_greater != 0) == (how == Combine::Max) { with } else { self };
+            }
+            _ => compute!("faddp"),
+        }
+        combined
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Value for LongDouble {
+    fn combine(self, _: Self, _: Combine) -> Self {
+        crate::refusal::refuse("shmem_longdouble_reduce", &"this processor's long double is not supported")
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use super::*;
+
+    fn long(value: f64) -> LongDouble {
+        let mut long = [0; 16];
+        // SAFETY: reads eight bytes and writes ten.
+        unsafe {
+            std::arch::asm!("fld qword ptr [{from}]", "fstp tbyte ptr [{into}]", from = in(reg) &raw const value, into = in(reg) long.as_mut_ptr(),
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _);
+        }
+        long
+    }
+
+    #[test]
+    fn long_doubles_are_combined() {
+        let of = |how| long(6.5).combine(long(-2.0), how);
+        assert_eq!(of(Combine::Sum), long(4.5));
+        assert_eq!(of(Combine::Product), long(-13.0));
+        assert_eq!((of(Combine::Max), of(Combine::Min)), (long(6.5), long(-2.0)));
+        assert_eq!(long(-2.0).combine(long(6.5), Combine::Max), long(6.5));
+    }
+}

@@ -1,0 +1,47 @@
+/* Calls that cannot be done, by name. */
+#include "check.h"
+
+static long word;
+
+int main(int count, char **arguments) {
+    const char *what = count > 1 ? arguments[1] : "";
+    long on_stack = 0;
+    if (!strcmp(what, "before"))
+        shmem_p(&word, 1L, 0);
+    shmem_init();
+    int last = shmem_n_pes() - 1;
+    if (shmem_my_pe() == last) {
+        if (!strcmp(what, "pe"))
+            shmem_p(&word, 1L, last + 1);
+        if (!strcmp(what, "negative"))
+            shmem_long_atomic_inc(&word, -1);
+        if (!strcmp(what, "asymmetric"))
+            shmem_put(&on_stack, &word, 1, 0);
+        if (!strcmp(what, "past"))
+            shmem_getmem(&on_stack, (char *)&word + ((size_t)1 << 40), 8, 0);
+        if (!strcmp(what, "misaligned"))
+            shmem_long_atomic_add((long *)(void *)((char *)&word + 1), 1, 0);
+        if (!strcmp(what, "null"))
+            shmem_long_g(NULL, 0);
+        if (!strcmp(what, "context"))
+            shmem_ctx_long_p((shmem_ctx_t)77, &word, 1, 0);
+        if (!strcmp(what, "invalid"))
+            shmem_ctx_long_p(SHMEM_CTX_INVALID, &word, 1, 0);
+        if (!strcmp(what, "team"))
+            shmem_team_sync(SHMEM_TEAM_INVALID);
+        if (!strcmp(what, "cmp"))
+            shmem_long_wait_until(&word, 9, 0);
+        if (!strcmp(what, "lock"))
+            shmem_set_lock(&on_stack);
+    }
+    if (!strcmp(what, "free"))
+        shmem_free(&word);
+    if (!strcmp(what, "differ"))
+        shmem_malloc(shmem_my_pe() == last ? 8 : 16);
+    if (!strcmp(what, "exit"))
+        shmem_my_pe() == last ? shmem_global_exit(7) : shmem_barrier_all();
+    shmem_finalize();
+    if (!strcmp(what, "after"))
+        shmem_barrier_all();
+    return 0;
+}

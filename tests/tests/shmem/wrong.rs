@@ -1,0 +1,74 @@
+//! Misuse: one line with routine, PE and argument, then the job ends.
+
+use crate::build::{TRANSPORTS, command, program, run};
+
+#[test]
+fn wrong_calls_end_the_job_with_one_line() {
+    let built = program("bad.c", &[], "bad");
+    let cases = [
+        ("before", "shmem_long_p: called before shmem_init"),
+        ("pe", "PE 2: shmem_long_p: PE 3 does not exist: the team has 3"),
+        ("negative", "PE 2: shmem_long_atomic_inc: PE -1 does not exist: the team has 3"),
+        ("asymmetric", "PE 2: shmem_long_put: dest 0x"),
+        ("past", "PE 2: shmem_getmem: source 0x"),
+        ("misaligned", "PE 2: shmem_long_atomic_add: dest 0x"),
+        ("null", "PE 2: shmem_long_g: source 0x0 (8 bytes) is not symmetric"),
+        ("context", "PE 2: shmem_ctx_long_p: 0x4d is not a context of this PE"),
+        ("invalid", "PE 2: shmem_ctx_long_p: 0x0 is not a context of this PE"),
+        ("team", "PE 2: shmem_team_sync: the team is SHMEM_TEAM_INVALID"),
+        ("cmp", "PE 2: shmem_long_wait_until: cmp 9 is none of SHMEM_CMP_"),
+        ("lock", "PE 2: shmem_set_lock: lock 0x"),
+        ("free", "shmem_free: ptr 0x"),
+        ("after", "shmem_barrier_all: called after shmem_finalize"),
+    ];
+    for transport in TRANSPORTS {
+        for (what, line) in cases {
+            let ended = run(3, transport, &built, &[what]);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            let told = said
+                .lines()
+                .filter(|said| said.starts_with("shmem: ") && said.contains(line) && said.ends_with("; the job is ended"));
+            assert!(ended.status.code() == Some(1) && told.count() >= 1, "{what}, {transport}: {:?} {said}", ended.status.code());
+            assert!(!said.contains("panicked") && !said.contains("signal 11"), "{what}, {transport}: {said}");
+        }
+    }
+}
+
+#[test]
+fn different_arguments_of_collective_calls_are_told_on_request() {
+    let built = program("bad.c", &[], "bad-differ");
+    for transport in TRANSPORTS {
+        let ended = command(3, transport, &built, &["differ"]).env("SHMEM_DEBUG", "1").output().expect("the command under test");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(1) && said.contains("shmem_malloc: the arguments [1, "), "{transport}: {said}");
+    }
+}
+
+#[test]
+fn one_pe_ends_all_of_them() {
+    let built = program("bad.c", &[], "bad-exit");
+    for transport in TRANSPORTS {
+        let ended = run(3, transport, &built, &["exit"]);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(
+            ended.status.code() == Some(1) && said.contains("rank 2") && said.contains("failed with exit code 7"),
+            "{transport}: {said}"
+        );
+    }
+}
+
+#[test]
+fn the_size_of_the_heap_comes_from_the_environment() {
+    let built = program("setup.c", &[], "setup-sizes");
+    for (variable, size, message) in [
+        ("SHMEM_SYMMETRIC_SIZE", "16.5m", ""),
+        ("SMA_SYMMETRIC_SIZE", "1G", ""),
+        ("SHMEM_SYMMETRIC_SIZE", "lots", "shmem_init_thread: SHMEM_SYMMETRIC_SIZE cannot be \"lots\""),
+        ("SHMEM_SYMMETRIC_SIZE", "900000t", "pelago run --heap"),
+    ] {
+        let ended = command(2, "shm", &built, &["2"]).env(variable, size).output().expect("the command under test");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.success(), message.is_empty(), "{variable}={size}: {said}");
+        assert!(said.contains(message), "{variable}={size}: {said}");
+    }
+}
