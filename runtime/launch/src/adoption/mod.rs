@@ -192,6 +192,8 @@ pub(crate) fn adopt(
 ) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
     let process = job.rank.number();
+    // Takes no time now, and some 20 ms after PMIx has started threads: the kernel waits until all of its cores have passed the scheduler.
+    let _without_it_sleepers_poll = pelago_sync::asymmetric::register();
     let mut store: Box<dyn KeyValue> = match (&job.launcher, socket) {
         (&ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, process, size, until)?),
         (ForeignStore::Rendezvous(point), _) => Box::new(Rendezvous::start(point, process, clock, until)?),
