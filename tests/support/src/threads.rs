@@ -11,8 +11,8 @@ use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
 use pelago_ofi::FabricError;
 use pelago_platform::{
-    self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Network, Slept,
-    Transport, Wait, WaitPolicy, Woken,
+    self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Slept, Transport, Wait,
+    WaitPolicy, Woken,
 };
 use pelago_rma::{Parts, World};
 
