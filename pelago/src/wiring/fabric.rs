@@ -7,7 +7,7 @@ use pelago_launch::{LaunchSettings, LocalBootstrap, ProgressMode, names};
 use pelago_ofi::{FabricChoice, FabricName, NAME, Ofi, Setup};
 #[cfg(feature = "udp")]
 use pelago_ofi::{Introduced, Introduction};
-use pelago_platform::{Address, Bootstrap, Transport};
+use pelago_platform::{Address, Bootstrap, Transport, Wait};
 use pelago_shm::RankStage;
 use pelago_sync::Doorbell;
 
@@ -64,6 +64,7 @@ fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::R
             }
         }),
         progress_thread: true,
+        is_oversubscribed: local.wait().policy().is_oversubscribed,
     })
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{AddressLayout, Counters, Instant, Rank};
 use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
+use pelago_ofi::FabricError;
 use pelago_platform::{
     self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Slept, Transport, Wait,
     WaitPolicy, Woken,
@@ -71,6 +72,52 @@ pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) 
     }
 }
 
+/// The fabric that replaces [`Platform::Remote`], if [`FABRIC_VARIABLE`] names one; jobs on all other platforms are left out then.
+pub fn fabric() -> Option<String> {
+    std::env::var(FABRIC_VARIABLE).ok().filter(|fabric| !fabric.is_empty())
+}
+
+/// Names a fabric of libfabric, such as `tcp;ofi_rxm`, over which suites are to be run instead of on their platforms: `cargo xtask fabric`.
+pub const FABRIC_VARIABLE: &str = "PELAGO_SUITE_FABRIC";
+
+/// The transport of a rank over a fabric, served by a progress thread; `None`, and a line, where the library or the provider is not installed.
+fn over_fabric(
+    fabric: &str,
+    me: Rank,
+    layout: AddressLayout,
+    meeting: &Arc<Meeting>,
+    wake: impl Fn(Rank) + Send + Sync + 'static,
+) -> Option<pelago_ofi::Ofi> {
+    let found = meeting.clone();
+    let find = move |rank: Rank| found.published.lock().unwrap().get(&(rank, FABRIC_VARIABLE.into())).cloned().map(Address);
+    let lost = meeting.clone();
+    let setup = pelago_ofi::Setup {
+        me,
+        layout,
+        fabric: fabric.parse().unwrap_or_else(|why| panic!("{FABRIC_VARIABLE}={fabric}: {why}")),
+        interface: Some(std::net::Ipv4Addr::LOCALHOST.into()),
+        find: Box::new(find),
+        wake: Box::new(move || wake(me)),
+        lost: Box::new(move |rank| {
+            eprintln!("{me:?}: the fabric has lost {rank:?}");
+            lost.failed.store(true, Ordering::Release);
+        }),
+        progress_thread: true,
+        is_oversubscribed: true,
+    };
+    let mut ofi = match pelago_ofi::Ofi::new(setup) {
+        Ok(ofi) => ofi,
+        Err(error @ (FabricError::Missing(_) | FabricError::None(..))) => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let Address(address) = ofi.network().address();
+    meeting.published.lock().unwrap().insert((me, FABRIC_VARIABLE.into()), address);
+    Some(ofi)
+}
+
 /// Runs `body` as every rank of one job.
 pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
     run_counted(platform, size, |world, _| body(world));
@@ -83,6 +130,10 @@ pub fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed)
 
 /// As `run_counted`, with heaps of so many bytes.
 pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl Fn(&World, &Passed) + Sync) {
+    let fabric = fabric();
+    if fabric.is_some() && platform != Platform::Remote {
+        return;
+    }
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);
@@ -111,9 +162,17 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
             let seed = u64::from(rank);
             let faults = Faults { seed, full_per_mille: 300, delay_per_mille: 300, peer_failed: None };
             let end = Count::new(end);
-            let passed = end.counters();
+            let mut passed = end.counters();
             let address = |rank: Rank| Address(rank.number().to_le_bytes().into());
             let transport: Box<dyn Transport> = match platform {
+                Platform::Remote if fabric.is_some() => {
+                    let fabric = fabric.as_deref().unwrap_or_default();
+                    // The first rank finds out, before any has started.
+                    let Some(ofi) = over_fabric(fabric, rank, addresses, &meeting, wake.clone()) else { return };
+                    let counted = Count::new(ofi);
+                    passed = counted.counters();
+                    Box::new(counted)
+                }
                 Platform::Mapped | Platform::Remote | Platform::Fabric => Box::new(end),
                 Platform::Unruly => Box::new(Fault::new(end, addresses, faults)),
                 Platform::Rails => Box::new(Split::new(intra, Fault::new(end, addresses, faults), addresses, |_| true, address)),

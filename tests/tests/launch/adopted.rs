@@ -425,6 +425,21 @@ fn open_mpi_starts_jobs() {
     assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
 }
 
+#[test]
+fn a_missing_pmix_library_is_one_line_that_says_what_to_install() {
+    // What lies there under its name is not it.
+    let folder = std::env::temp_dir().join(format!("pelago-no-pmix-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("libpmix.so.2"), "").expect("a file");
+    let mut command = Command::new(PELAGO);
+    command.args(["bundled", "ring"]).stdin(Stdio::null());
+    command.envs([("PMIX_NAMESPACE", "job"), ("PMIX_RANK", "0")]).env("LD_LIBRARY_PATH", &folder);
+    let ended = end(command);
+    std::fs::remove_dir_all(&folder).expect("the folder");
+    let says = ["libpmix.so.2 cannot be used", "install it (Debian: libpmix2)"].iter().all(|part| ended.error.contains(part));
+    assert!(ended.code == Some(1) && says && ended.error.lines().count() == 1, "{ended:?}");
+}
+
 /// Open MPI's launcher is killed and takes nobody along: the library of PMIx tells the ranks, and they end by themselves.
 #[test]
 fn ranks_end_with_an_open_mpi_launcher_that_is_killed() {

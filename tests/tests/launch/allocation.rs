@@ -177,7 +177,8 @@ fn what_an_allocation_does_not_allow_is_one_line() {
     std::os::unix::fs::symlink(program, site.0.join("env")).expect("a link");
     let ended = end(std::mem::replace(command.env("PATH", &site.0), Command::new("true")));
     wait_until_gone(&mark);
-    assert!(ended.error.starts_with("pelago: cannot run srun") && ended.error.contains("--remote-shell"), "{ended:?}");
+    let says = ["install it (Debian: slurm-client)", "--remote-shell"].iter().all(|part| ended.error.contains(part));
+    assert!(ended.error.starts_with("pelago: cannot run srun") && says, "{ended:?}");
     assert_eq!((ended.code, ended.error.lines().count()), (Some(2), 1), "{ended:?}");
 }
 

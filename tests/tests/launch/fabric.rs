@@ -60,6 +60,37 @@ fn bundled_programs_compute_the_same_over_a_fabric() {
     }
 }
 
+/// Programs that check their own results; `ring`, `himeno` and `counter` are compared above.
+#[test]
+fn every_bundled_program_runs_over_a_fabric() {
+    if !is_installed() {
+        return;
+    }
+    let reads = std::env::temp_dir().join(format!("pelago-fabric-{}.fa", std::process::id()));
+    let kmers = ["kmers", reads.to_str().expect("a name"), "--generate", "20000", "--verify"];
+    let programs = [
+        &["fields", "--steps", "5"][..],
+        &["barrier", "--repeat", "20"],
+        &["fagus", "--repeat", "20", "--warm-up", "2"],
+        &["latency", "--operation", "fetch-add", "--repeat", "50"],
+        &["collectives", "--repeat", "2"],
+        &["alltoall", "--bytes", "2000", "--repeat", "2"],
+        &["incast", "--messages", "50"],
+        &["tsp", "--cities", "7"],
+        &["sor"],
+        &["lu"],
+        &["litmus", "--runs", "10"],
+        &["kmeans"],
+        &["particles", "--side", "12"],
+        &kmers,
+    ];
+    for program in programs {
+        let ended = over("tcp;ofi_rxm", "3", program);
+        assert!(ended.code == Some(0) && ended.error.is_empty(), "{program:?}: {ended:?}");
+    }
+    let _may_stay = std::fs::remove_file(reads);
+}
+
 #[test]
 fn a_killed_rank_ends_the_job_and_nothing_is_left() {
     if !is_installed() {

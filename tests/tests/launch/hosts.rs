@@ -247,7 +247,10 @@ fn a_host_that_cannot_take_part_says_why() {
     assert_eq!((ended.code, ended.error.lines().count()), (Some(2), 1), "{ended:?}");
     for (shell, says) in [
         ("false {host}", "could not take part: its remote shell (false) ended with exit code 1"),
-        ("/no/such/shell {host}", "could not take part: cannot run /no/such/shell: No such file or directory"),
+        (
+            "/no/such/shell {host}",
+            "could not take part: cannot run /no/such/shell: No such file or directory; install it, or name",
+        ),
         ("sh -c 'exec >&-; sleep 1000' {host}", "could not take part: its remote shell broke off"),
         ("sh -c 'echo Welcome to this host; exec \"$@\"' {host}", "does its shell print a greeting?"),
     ] {

@@ -27,6 +27,7 @@ fn setup(me: Rank, layout: AddressLayout, provider: &str, lost: &Lost) -> Setup 
         wake: Box::new(|| ()),
         lost: Box::new(move |rank| lost.lock().unwrap().push(rank)),
         progress_thread: false,
+        is_oversubscribed: false,
     }
 }
 
@@ -206,6 +207,51 @@ fn a_rank_whose_answers_cannot_be_delivered_reports_it() {
         job.look(300, STEP);
         assert!(!job.results().contains_key(&1));
         assert_eq!(*job.lost.lock().unwrap(), [Rank::new(0)], "{}", profile.name);
+    }
+}
+
+/// Whoever calls a key back waits for it: a rank that cannot give it back reports that, whether it finds out before or after it is asked.
+#[test]
+fn a_key_that_cannot_be_given_back_is_reported() {
+    for (profile, asks) in
+        [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX].into_iter().flat_map(|it| [(it, false), (it, true)])
+    {
+        let mut job = known(World::provider(profile, 1, 0));
+        let (to, me, owner, start) = (job.connect(0, 1), Rank::new(0), Rank::new(1), job.at(1, 0));
+        job.connect(1, 0);
+        job.post(0, to, Operation::Write { to: job.at(1, 0), bytes: &[1; 8] }, 0);
+        job.look(100, STEP);
+        assert_eq!(job.results()[&0], Ok(0), "the key is lent");
+        job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::MessagesOf(0), true));
+        if asks {
+            // The question is lost, and with it the owner, silently if nothing waits for it any more.
+            let nothing = pelago_memory::Cells::from_mut(Vec::<u64>::new().leak());
+            let unknown = Operation::Get { from: job.layout.encode(owner, SegmentId::REGISTERED_FIRST, 0).unwrap(), to: nothing };
+            job.post(0, to, unknown, 1);
+            job.look(300, STEP);
+            job.lost.lock().unwrap().clear();
+        }
+        assert!(!job.ends[1].deregister(start), "{}: it is lent", profile.name);
+        job.look(300, STEP);
+        assert!(job.lost.lock().unwrap().contains(&owner), "{} {asks}: who waits for the key is reported", profile.name);
+        // As the launcher does.
+        job.ends[1].network().peer_failed(Instant::ZERO, me);
+        assert!(job.ends[1].deregister(start), "{} {asks}: the wait ends", profile.name);
+    }
+}
+
+/// A key that cannot be called back is free at once: the provider refuses who uses it.
+#[test]
+fn a_key_that_cannot_be_called_back_is_free() {
+    for profile in [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX] {
+        let mut job = known(World::provider(profile, 1, 0));
+        let (to, start) = (job.connect(0, 1), job.at(1, 0));
+        job.post(0, to, Operation::Write { to: start, bytes: &[1; 8] }, 0);
+        job.look(100, STEP);
+        job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::MessagesOf(1), true));
+        assert!(!job.ends[1].deregister(start), "{}: it is lent", profile.name);
+        job.look(300, STEP);
+        assert!(job.ends[1].deregister(start), "{}: the wait ends", profile.name);
     }
 }
 

@@ -33,6 +33,7 @@ fn end(
         wake: Box::new(|| ()),
         lost: Box::new(|_| ()),
         progress_thread: false,
+        is_oversubscribed: false,
     };
     setup(&mut settings);
     let end = Ofi::new(settings).unwrap();

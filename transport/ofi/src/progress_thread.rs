@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pelago_base::Rank;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -17,6 +17,13 @@ const LOOKS: u32 = 8;
 /// To be woken takes longer than to answer.
 const LOOKS_FOR_SLEEPER: u32 = 64;
 
+/// The most that these become, some 140 µs: they double with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as those do between the reads of a
+/// series, of which none is an event. More would keep the core from a peer that shares it with this thread, whose next request is waited for.
+const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
+
+/// A sleep that was not worth it: about ten times what falling asleep and waking take.
+const SHORT_SLEEP_MICROSECONDS: u32 = 100;
+
 /// What the rank and its progress thread share.
 pub(crate) struct Shared {
     engine: Mutex<Engine>,
@@ -27,17 +34,33 @@ pub(crate) struct Shared {
     /// Whether the rank sleeps.
     sleeping: AtomicBool,
     stop: AtomicBool,
+    /// Whether other ranks need the core of this one when it sleeps.
+    is_oversubscribed: bool,
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Engine, wake: Box<dyn Fn() + Send + Sync>, lost: Box<dyn Fn(Rank) + Send + Sync>) -> Self {
+    pub(crate) fn new(
+        engine: Engine,
+        wake: Box<dyn Fn() + Send + Sync>,
+        lost: Box<dyn Fn(Rank) + Send + Sync>,
+        is_oversubscribed: bool,
+    ) -> Self {
         let (looks, sleeping, stop) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        Self { engine: Mutex::new(engine), wake, lost, looks, sleeping, stop }
+        Self { engine: Mutex::new(engine), wake, lost, looks, sleeping, stop, is_oversubscribed }
     }
 
     /// A panic of another thread leaves nothing behind that is dangerous to use.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`lock`](Self::lock), unless another thread is inside.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Engine>> {
+        match self.engine.try_lock() {
+            Ok(engine) => Some(engine),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// The rank looks.
@@ -94,6 +117,37 @@ impl Drop for ProgressThread {
     }
 }
 
+/// How often the thread looks for a rank that sleeps before it sleeps itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Patience {
+    /// How often it was doubled.
+    doublings: u32,
+    /// Whether the last sleep was a long one, or the next is to be.
+    is_calm: bool,
+}
+
+impl Patience {
+    const fn looks(self) -> u32 {
+        LOOKS_FOR_SLEEPER << self.doublings
+    }
+
+    /// After how long the next sleep is known to be a long one, in µs.
+    fn limit(self) -> Option<u32> {
+        (!self.is_calm).then_some(SHORT_SLEEP_MICROSECONDS)
+    }
+
+    /// A sleep of that limit has ended, because of the provider or not.
+    const fn slept(&mut self, is_woken: bool) {
+        let was_short = is_woken && !self.is_calm;
+        self.is_calm = !is_woken;
+        self.doublings = match was_short {
+            true if self.looks() < LOOKS_FOR_SLEEPER_MAX => self.doublings + 1,
+            true => self.doublings,
+            false => 0,
+        };
+    }
+}
+
 /// The thread's own side.
 struct Attendance {
     shared: Arc<Shared>,
@@ -103,7 +157,7 @@ struct Attendance {
 
 impl Attendance {
     fn run(&self) {
-        let (mut seen, mut idle, mut excuse) = (0, 0, EXCUSE_MICROSECONDS_MIN);
+        let (mut seen, mut idle, mut excuse, mut patience) = (0, 0, EXCUSE_MICROSECONDS_MIN, Patience::default());
         while !self.shared.stop.load(Ordering::SeqCst) {
             let looks = self.shared.looks.load(Ordering::Relaxed);
             let is_attended = !self.shared.sleeping.load(Ordering::SeqCst) && std::mem::replace(&mut seen, looks) != looks;
@@ -113,25 +167,34 @@ impl Attendance {
                 continue;
             }
             excuse = EXCUSE_MICROSECONDS_MIN;
-            let mut engine = self.shared.lock();
+            // Another thread of the rank is inside, and would have to wake this one when it leaves.
+            let Some(mut engine) = self.shared.try_lock() else {
+                self.sleep(None, Some(EXCUSE_MICROSECONDS_MIN));
+                continue;
+            };
             idle = if engine.drive() { 0 } else { idle + 1 };
             let (news, losses) = (engine.take_news(), engine.take_losses());
             let is_rank_asleep = self.shared.sleeping.load(Ordering::Relaxed);
-            let is_idle = idle >= if is_rank_asleep { LOOKS_FOR_SLEEPER } else { LOOKS };
+            let is_idle = idle >= if is_rank_asleep { patience.looks() } else { LOOKS };
             let may_sleep = is_idle && (self.completions.is_none() || engine.port.may_sleep());
             let has_unsent = engine.has_unsent();
             drop(engine);
             self.shared.tell(news, losses);
             if !may_sleep {
-                if is_rank_asleep && !is_idle {
+                if is_rank_asleep && idle < LOOKS_FOR_SLEEPER {
                     std::hint::spin_loop()
                 } else {
                     std::thread::yield_now()
                 }
                 continue;
             }
-            let pause = (self.completions.is_none() || has_unsent).then_some(POLL_PAUSE_MICROSECONDS);
+            let must_look = self.completions.is_none() || has_unsent;
+            let is_patient = is_rank_asleep && !must_look && !self.shared.is_oversubscribed;
+            let pause = if must_look { Some(POLL_PAUSE_MICROSECONDS) } else { patience.limit().filter(|_| is_patient) };
             let is_woken = self.sleep(self.completions.as_ref(), pause);
+            if is_patient {
+                patience.slept(is_woken);
+            }
             // A rank that computes would take the core at the first yield, and keep the answer waiting.
             if is_woken && self.shared.sleeping.load(Ordering::Relaxed) {
                 idle = 0;
@@ -151,5 +214,25 @@ impl Attendance {
         let is_woken = sources.get(1).is_some_and(|source| !source.revents().is_empty());
         let _ = rustix::io::read(&*self.call, &mut [0; 8]);
         is_woken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_sleeps_make_the_thread_look_longer_and_a_long_one_ends_that() {
+        let mut patience = Patience::default();
+        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, Some(SHORT_SLEEP_MICROSECONDS)));
+        let looks = [(); 6].map(|()| {
+            patience.slept(true);
+            patience.looks()
+        });
+        assert_eq!(looks, [128, 256, 256, 256, 256, 256]);
+        patience.slept(false);
+        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, None), "the next sleep is a long one");
+        patience.slept(true);
+        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, Some(SHORT_SLEEP_MICROSECONDS)));
     }
 }

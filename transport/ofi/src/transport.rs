@@ -32,6 +32,8 @@ pub struct Setup {
     pub lost: Box<dyn Fn(Rank) + Send + Sync>,
     /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
     pub progress_thread: bool,
+    /// Whether this host has more ranks than cores: then the progress thread of a rank that sleeps soon leaves the core to others.
+    pub is_oversubscribed: bool,
 }
 
 /// What the transport is called, and the name under which ranks publish their addresses.
@@ -45,6 +47,10 @@ const CAPABILITIES: Capabilities = Capabilities {
     wakes_target: false,
     ..Capabilities::of(NAME)
 };
+
+/// From here on the progress thread looks after an operation from its beginning, also while the rank looks: to wake it takes a hundredth of the time of the
+/// transfer. To shorter ones it comes when the rank has not looked for [`EXCUSE_MICROSECONDS_MAX`](crate::limits::EXCUSE_MICROSECONDS_MAX).
+const LONG_BYTES: u64 = 4 << 20;
 
 /// Ranks that reach each other by a fabric.
 ///
@@ -70,7 +76,7 @@ impl Ofi {
 
     /// As `new`; with `seeks`, somebody finds out the addresses that `find` does not know.
     pub(crate) fn open(setup: Setup, seeks: bool) -> Result<Self, FabricError> {
-        let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread } = setup;
+        let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread, is_oversubscribed } = setup;
         let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
         let mut nonce = [0; 8];
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
@@ -85,7 +91,7 @@ impl Ofi {
         let fabric = port.fabric_name();
         let engine = Engine::new(port, me, layout, u64::from_ne_bytes(nonce), find, seeks);
         let address = engine.address();
-        let shared = Arc::new(Shared::new(engine, wake, lost));
+        let shared = Arc::new(Shared::new(engine, wake, lost, is_oversubscribed));
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone())).transpose();
         let progress_thread = progress_thread.map_err(|error| system(&error))?;
         Ok(Self { progress_thread, shared, capabilities, address, fabric })
@@ -114,10 +120,18 @@ impl Transport for Ofi {
         flags: Flags,
         token: Token,
     ) -> Result<(), PostError> {
+        let is_long = match operation {
+            Operation::Put { from, .. } => from.bytes() as u64 >= LONG_BYTES,
+            Operation::Get { to, .. } => to.bytes() as u64 >= LONG_BYTES,
+            _ => false,
+        };
         let mut engine = self.shared.lock();
         let had_unsent = engine.has_unsent();
         let posted = engine.post(to.0 as usize, operation, flags, token);
-        if let Some(thread) = self.progress_thread.as_ref().filter(|_| engine.has_unsent() && !had_unsent) {
+        let is_left_over = engine.has_unsent() && !had_unsent;
+        drop(engine);
+        // A long one leaves piece by piece, also if the rank computes from now on.
+        if let Some(thread) = self.progress_thread.as_ref().filter(|_| is_left_over || is_long) {
             thread.call();
         }
         posted

@@ -29,6 +29,7 @@ fn introduced(ranks: u32) -> Ends<Introduced<Loopback>> {
             wake: Box::new(move || _ = wakes[me as usize].fetch_add(1, Ordering::Relaxed)),
             lost: Box::new(|_| ()),
             progress_thread: false,
+            is_oversubscribed: false,
         };
         let find = Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into())));
         Introduced::new(setup, Introduction { control, find }).unwrap()
@@ -56,6 +57,7 @@ fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
             wake: Box::new(move || _ = wakes[me.index()].fetch_add(1, Ordering::Relaxed)),
             lost: Box::new(|_| ()),
             progress_thread: false,
+            is_oversubscribed: false,
         };
         let mut end = match Ofi::new(setup) {
             Ok(end) => end,

@@ -68,8 +68,11 @@ impl Engine {
             *bytes = written.into();
         }
         self.peers[peer].queue.push_back(key);
-        self.busy.insert(peer);
         self.issue_all(peer);
+        // One that has left at once needs nobody to look after it: the progress thread sleeps on.
+        if self.peers[peer].has_unsent() {
+            self.busy.insert(peer);
+        }
         Ok(())
     }
 

@@ -135,6 +135,15 @@ struct Peer {
     lent: BTreeSet<u64>,
 }
 
+impl Peer {
+    /// Whether something to it has yet to leave that does not wait for an answer of it.
+    fn has_unsent(&self) -> bool {
+        let is_waiting = !self.queue.is_empty() || !self.halves.is_empty();
+        let is_reached = !matches!(self.way, Way::Greeted | Way::Sought);
+        self.delivery.has_unsent() || !self.outbox.is_empty() || is_waiting && is_reached
+    }
+}
+
 /// A region of a peer.
 struct Known {
     bytes: u64,
@@ -550,6 +559,8 @@ impl Engine {
     /// The next message of a peer.
     fn accept(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         match (&self.peers[peer].way, header.kind) {
+            // It waits for an answer, which cannot be sent: it was given up when it did not seem to be needed.
+            (Way::Lost(_), kind::LOOKUP..=kind::COPY | kind::REVOKE) => self.fabric_lost_for_good(peer),
             (Way::Lost(_) | Way::Me, _) => {}
             (_, kind::HELLO) => self.greeted(header, payload),
             (Way::Sought, _) => {}
@@ -558,7 +569,9 @@ impl Engine {
                 self.busy.insert(peer);
             }
             // The answer would not reach it.
-            (Way::Around, kind::LOOKUP..=kind::COPY) if self.peers[peer].delivery.is_broken() => self.fabric_lost_for_good(peer),
+            (Way::Around, kind::LOOKUP..=kind::COPY | kind::REVOKE) if self.peers[peer].delivery.is_broken() => {
+                self.fabric_lost_for_good(peer)
+            }
             (_, kind::LOOKUP..=kind::COPY) => self.serve(peer, header, payload),
             (_, kind::DONE..=kind::ELSEWHERE) => self.take_answer(peer, header, payload),
             (_, kind::REVOKE) => self.revoked(peer, header.at()),
@@ -614,10 +627,7 @@ impl Engine {
         if self.peers[peer].is_failing {
             self.fabric_lost(peer);
         }
-        let Peer { way, outbox, queue, halves, delivery, .. } = &self.peers[peer];
-        // The others wait for an answer.
-        let is_waiting = !queue.is_empty() || !halves.is_empty();
-        if delivery.has_unsent() || !outbox.is_empty() || is_waiting && !matches!(way, Way::Greeted | Way::Sought) {
+        if self.peers[peer].has_unsent() {
             self.busy.insert(peer);
         }
     }

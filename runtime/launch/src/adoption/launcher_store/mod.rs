@@ -56,6 +56,11 @@ pub(crate) trait KeyValue: Send {
     /// Nothing, or the launcher does not answer.
     fn get(&mut self, owner: u32, key: &str, until: Instant) -> Result<String, StoreError>;
 
+    /// Whether [`get`](Self::get) waits for what a process of the same host has yet to leave, so that no fence is needed before it.
+    fn awaits_values(&self) -> bool {
+        false
+    }
+
     /// Tells the launcher that this process has come to the next fence, and does not wait for the others.
     ///
     /// # Errors

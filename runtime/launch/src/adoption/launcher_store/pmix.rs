@@ -131,6 +131,10 @@ impl KeyValue for Pmix {
         found.ok_or_else(|| StoreError::Answer("PMIx_Get".into(), "something else than a text".into()))
     }
 
+    fn awaits_values(&self) -> bool {
+        true
+    }
+
     fn arrive(&mut self, _until: Instant) -> Result<(), StoreError> {
         let (ended, end) = sync_channel(1);
         let signaller = self.signaller.clone();

@@ -177,7 +177,10 @@ impl Library {
         let mut value = Value { kind: STRING, data: Data { room: [0; 3] } };
         value.data.text = text.as_ptr().cast_mut();
         // SAFETY: P1, P2; the library copies the value.
-        answer(unsafe { (self.put)(GLOBAL, key.as_ptr(), &mut value) })
+        answer(unsafe { (self.put)(GLOBAL, key.as_ptr(), &mut value) })?;
+        // Processes of this host may ask for it without a fence.
+        // SAFETY: P1.
+        answer(unsafe { (self.commit)() })
     }
 
     /// Waits for all processes of the job.

@@ -109,7 +109,7 @@ pub enum AllocationError {
         error: HostListError,
     },
     /// Slurm's command is missing.
-    #[error("cannot run srun, which starts ranks on the hosts of this Slurm allocation: {}; put it into PATH, or name another command with --remote-shell", reason(.0))]
+    #[error("cannot run srun, which starts ranks on the hosts of this Slurm allocation: {}; install it (Debian: slurm-client) or put it into PATH, or name another command with --remote-shell", reason(.0))]
     Srun(io::Error),
 }
 

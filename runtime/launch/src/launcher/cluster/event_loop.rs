@@ -79,7 +79,13 @@ impl HostEventLoop {
             let Some(words) = self.calls.get(place) else { return Ok(()) };
             let started = self.state.hears(place).then(|| RemoteShellProcess::start(words, &self.guard));
             let remote = started.transpose().unwrap_or_else(|error| {
-                let why = format!("cannot run {}: {}", words[0].to_string_lossy(), reason(&error));
+                let name = words[0].to_string_lossy();
+                let package = if name == "ssh" { " (Debian: openssh-client)" } else { "" };
+                let remedy = match error.kind() {
+                    std::io::ErrorKind::NotFound => format!("; install it{package}, or name another command with --remote-shell"),
+                    _ => String::new(),
+                };
+                let why = format!("cannot run {name}: {}{remedy}", reason(&error));
                 self.state.handle_host_failure(self.clock.now(), place, &why);
                 None
             });
