@@ -9,12 +9,10 @@ use super::ahead::{Held, Pace};
 use super::relay::Member;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
+use crate::limits::SENDING_MAX;
 use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
-
-/// Operations of one sender that are on their way, two for a message: the messages of as many turns as have claims.
-const PENDING_MAX: usize = 512;
 
 /// How long a sender that looks at the counters pauses, at least and at most.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
@@ -306,7 +304,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
             self.pending.push_back((turn, handle));
         }
-        if self.pending.len() < PENDING_MAX {
+        if self.pending.len() < SENDING_MAX {
             return Ok(());
         }
         let (_, oldest) = self.pending[0];

@@ -7,10 +7,8 @@ use zerocopy::IntoBytes;
 use super::Mailbox;
 use crate::admission::Requester;
 use crate::credit::Ticket;
+use crate::limits::BATCH_MAX;
 use crate::message_guard::Sent;
-
-/// The most tickets taken at once: a small part of a message each, and C3 holds.
-const BATCH_MAX: usize = 128;
 
 /// The sending end of a mailbox; made by [`Mailbox::sender`].
 ///
