@@ -314,6 +314,7 @@ impl<'a, 'w> Requester<'a, 'w> {
 
     /// Waits until all messages are complete; the first failure is told.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        self.relay.iter_mut().for_each(Member::flush);
         self.pending.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
     }
 
