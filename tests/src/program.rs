@@ -132,12 +132,14 @@ fn survive(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The last rank is killed while it holds a ticket of rank 0's mailbox, which others wait behind; they go on.
+/// The last rank is killed while it holds a ticket of rank 0's mailbox, which others wait behind; they go on. With `relayed`, it is the relay of the rank
+/// before it, too.
 fn mailbox(world: &World) -> pelago::Result<()> {
     const EACH: u64 = 100;
     let (zero, last) = (Rank::new(0), Rank::new(world.size() - 1));
     world.on_peer_lost(|_| ());
-    let mailbox = Mailbox::new(world, zero, Settings::new(2, 8))?;
+    let relay_ranks = if std::env::args().nth(2).as_deref() == Some("relayed") { 2 } else { 0 };
+    let mailbox = Mailbox::new(world, zero, Settings::new(2, 8).relayed(relay_ranks))?;
     let held = world.alloc::<u64>(1)?;
     world.barrier()?;
     if world.rank() == last {

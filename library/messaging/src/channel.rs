@@ -11,7 +11,8 @@ use pelago_rma::{Result, Symmetric, World};
 pub use receiver::ChannelReceiver;
 pub use sender::ChannelSender;
 
-use crate::settings::{SLOTS_MAX, check};
+use crate::limits::SLOTS_MAX;
+use crate::settings::check;
 use crate::slot_flag::MESSAGE_BYTES_MAX;
 use crate::slots::Slots;
 

@@ -21,6 +21,7 @@ mod admission;
 mod channel;
 pub mod credit;
 mod limit;
+mod limits;
 mod mailbox;
 mod message_guard;
 mod peer_loss;
@@ -34,8 +35,9 @@ mod two_sided;
 
 pub use channel::{Channel, ChannelReceiver, ChannelSender, ChannelSettings};
 pub use limit::{Limit, LimitReceiver, LimitSender};
+pub use limits::{RELAY_RANKS_MAX, SHARES_MAX, SLOTS_MAX, WAITERS_MAX};
 pub use mailbox::{MailReceiver, MailSender, Mailbox};
 pub use message_guard::{MessageGuard, Sent};
 pub use servers::{PlacementExplanation, Server};
-pub use settings::{Counting, Placement, RELAY_RANKS_MAX, SHARES_MAX, SLOTS_MAX, Settings, WAITERS_MAX, Waiting};
+pub use settings::{Counting, Placement, Settings, Waiting};
 pub use two_sided::{Lengths, Messages, Party, Received};

@@ -4,14 +4,27 @@ use std::collections::VecDeque;
 
 use pelago_rma::{Handle, Result};
 
-/// Maximum number of pending operations. A further operation waits for the oldest.
-const PENDING_MAX: usize = 64;
+use crate::limits::PENDING_MAX;
 
 /// Pending operations, in the order in which they were issued.
-#[derive(Default)]
-pub(crate) struct PendingOperations<'c>(VecDeque<Handle<'c>>);
+pub(crate) struct PendingOperations<'c> {
+    handles: VecDeque<Handle<'c>>,
+    /// How many are pending before one more waits for the first.
+    most: usize,
+}
+
+impl Default for PendingOperations<'_> {
+    fn default() -> Self {
+        Self::up_to(PENDING_MAX)
+    }
+}
 
 impl<'c> PendingOperations<'c> {
+    /// None yet, and less than `most` at any time.
+    pub(crate) fn up_to(most: usize) -> Self {
+        Self { handles: VecDeque::new(), most }
+    }
+
     /// Adds an operation.
     ///
     /// # Errors
@@ -25,18 +38,24 @@ impl<'c> PendingOperations<'c> {
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn add_all<const N: usize>(&mut self, handles: [Handle<'c>; N]) -> Result<()> {
-        self.0.extend(handles);
+        self.handles.extend(handles);
         // To ask of each operation each time would cost more than the operations.
-        if self.0.len() < PENDING_MAX {
+        if self.handles.len() < self.most {
             return Ok(());
         }
-        let first = self.0[0].wait();
+        let first = self.handles[0].wait();
         self.settle().and(first)
+    }
+
+    /// How many may be pending before one more waits for the first.
+    #[cfg(test)]
+    pub(crate) fn most(&self) -> usize {
+        self.most
     }
 
     /// The last operation, if it may be pending.
     pub(crate) fn last(&self) -> Option<Handle<'c>> {
-        self.0.back().copied()
+        self.handles.back().copied()
     }
 
     /// Waits until all are complete; returns the first failure.
@@ -44,7 +63,7 @@ impl<'c> PendingOperations<'c> {
     /// # Errors
     /// One of them failed; the job is at fault.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.0.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
+        self.handles.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
     }
 
     /// Removes the operations that are complete before the first that is not; returns the first failure.
@@ -53,12 +72,12 @@ impl<'c> PendingOperations<'c> {
     /// One of them failed.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let mut outcome = Ok(());
-        while let Some(handle) = self.0.front() {
+        while let Some(handle) = self.handles.front() {
             match handle.test() {
                 Ok(false) => break,
                 ended => outcome = outcome.and(ended.map(drop)),
             }
-            self.0.pop_front();
+            self.handles.pop_front();
         }
         outcome
     }
@@ -83,7 +102,7 @@ mod tests {
     /// Begins one more, and returns how many there are.
     fn add<'w>(pending: &mut PendingOperations<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {
         pending.add(world.put(to, &[1]).unwrap()).unwrap();
-        pending.0.len()
+        pending.handles.len()
     }
 
     #[test]
@@ -92,14 +111,17 @@ mod tests {
             let words = world.alloc::<u64>(1).unwrap();
             let to = words.at(Rank::new(1), 0);
             if world.rank() == Rank::new(0) {
-                let mut pending = PendingOperations::default();
-                for number in 1..PENDING_MAX {
-                    assert_eq!(add(&mut pending, world, to), number, "nobody asks for their ends");
-                    assert!(pending.last().is_some());
+                for (mut pending, most) in
+                    [(PendingOperations::default(), PENDING_MAX), (PendingOperations::up_to(3 * PENDING_MAX), 3 * PENDING_MAX)]
+                {
+                    for number in 1..most {
+                        assert_eq!(add(&mut pending, world, to), number, "nobody asks for their ends");
+                        assert!(pending.last().is_some());
+                    }
+                    (0..2 * most).for_each(|_| assert!(add(&mut pending, world, to) < most));
+                    pending.flush().unwrap();
+                    assert!(pending.last().is_none());
                 }
-                (0..2 * PENDING_MAX).for_each(|_| assert!(add(&mut pending, world, to) < PENDING_MAX));
-                pending.flush().unwrap();
-                assert!(pending.last().is_none());
             }
             world.barrier().unwrap();
         });

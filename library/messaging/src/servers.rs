@@ -4,8 +4,9 @@ use std::fmt;
 
 use pelago_base::{Partition, Rank, Topology};
 
+use crate::limits::SHARES_MAX;
 use crate::relays::{Relay, Relays};
-use crate::settings::{Counting, Placement, SHARES_MAX, Settings};
+use crate::settings::{Counting, Placement, Settings};
 
 /// Senders for which one counter is enough. Measured on simulated machines: `docs/evaluation/incast.md`.
 const SENDERS_OF_ONE_COUNTER: u32 = 128;

@@ -3,19 +3,8 @@
 use pelago_base::Rank;
 use pelago_rma::{Error, Result};
 
+use crate::limits::{RELAY_RANKS_MAX, SHARES_MAX, SLOTS_MAX, WAITERS_MAX};
 use crate::slot_flag::MESSAGE_BYTES_MAX;
-
-/// The most messages that a mailbox or a limit lets through at once.
-pub const SLOTS_MAX: u32 = 1 << 16;
-
-/// The most places for senders that wait: as many as a job can have ranks.
-pub const WAITERS_MAX: u32 = 1 << 20;
-
-/// The most shares that counters are split into.
-pub const SHARES_MAX: usize = 256;
-
-/// The most ranks that share a relay: their answers travel as one short put.
-pub const RELAY_RANKS_MAX: u32 = 256;
 
 /// The place of the counters that admit messages to a receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,7 +91,7 @@ pub struct Settings {
     pub waiters: u32,
     /// Consecutive ranks that share a relay, up to 256; 0 and 1 for no relays (paper A, section 4.4). A relay is one of these ranks: its memory collects their
     /// requests, and one of those that ask takes tickets for all by one atomic. The counters answer fewer atomics; a ticket takes some round trips to
-    /// the relay more, and the loss of the relay has the effect of the loss of a holder of counters. Only the first sender of a rank uses it. Needs one receiver, counters in one word, and no
+    /// the relay more. If the relay is lost and the job goes on, its ranks take their tickets at the counters. Only the first sender of a rank uses it. Needs one receiver, counters in one word, and no
     /// borrowing.
     pub relay_ranks: u32,
 }

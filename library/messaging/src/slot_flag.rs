@@ -77,7 +77,7 @@ mod tests {
     /// Rings of any size begin anew where numbers wrap: what a slot had last, on either of the last two laps, is not what it has next.
     #[test]
     fn a_flag_is_another_where_numbers_wrap() {
-        for slots in 1..=crate::settings::SLOTS_MAX {
+        for slots in 1..=crate::limits::SLOTS_MAX {
             let last = u32::MAX;
             let before = [last, last.saturating_sub(slots)].map(|number| lap(Ticket::new(number), slots));
             assert!(!before.contains(&lap(Ticket::new(0), slots)), "{slots} slots");

@@ -9,14 +9,12 @@ use std::collections::{BTreeMap, VecDeque};
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Fault, GlobalPtr, Handle, Individual, Result, Symmetric, World};
 
+use crate::limits::{SENDERS_KEPT, UNEXPECTED_BYTES_MAX};
 use crate::mailbox::{MailReceiver, MailSender, Mailbox};
 use crate::message_guard::Sent;
 use crate::peer_loss::{ABANDONED_INTERVAL, LastLook, all_there, unless_lost};
 use crate::pending::PendingOperations;
 use crate::settings::Settings;
-
-/// Default maximum size in bytes of all unexpected messages.
-const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 
 /// The protocol of a message, by its length.
 ///
@@ -444,9 +442,6 @@ impl Arrived {
 /// Senders to several ranks, of which those used last are kept.
 #[derive(Default)]
 struct Senders<'m, 'w>(VecDeque<(Rank, MailSender<'m, 'w>)>);
-
-/// Senders that are kept: as many as a mailbox allows.
-const SENDERS_KEPT: usize = 8;
 
 impl<'m, 'w> Senders<'m, 'w> {
     fn to(&mut self, mailbox: &'m Mailbox<'w>, to: Rank) -> Result<&mut MailSender<'m, 'w>> {

@@ -17,7 +17,7 @@ const HANG: Duration = Duration::from_milliseconds(1_000);
 
 /// What became of a job.
 struct Ended {
-    /// When the victim asked for something after the mailbox was made.
+    /// When the watched rank asked for something after the mailbox was made.
     noted: Vec<Instant>,
     /// The numbers of the messages that came, by sender.
     came: Vec<Vec<u64>>,
@@ -26,9 +26,9 @@ struct Ended {
 }
 
 /// All ranks but one send to that one, through two slots, so that a ticket nobody uses would hold up everybody.
-fn play(settings: &Settings, victim: Rank, dies: Option<Instant>) -> Ended {
+fn play_noting(watched: Rank, settings: &Settings, victim: Rank, dies: Option<Instant>) -> Ended {
     let completed = Cell::new(0);
-    let (noted, found) = run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
+    let (noted, found) = run_with_death_noting(watched, RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
         world.on_peer_lost(|_| {});
         let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
         world.barrier()?;
@@ -50,6 +50,8 @@ fn play(settings: &Settings, victim: Rank, dies: Option<Instant>) -> Ended {
                 }
             }
         }
+        // Nothing that the library has dealt with is told to the program.
+        world.quiet()?;
         Ok(Vec::new())
     });
     let came = found[RECEIVER.number() as usize].clone().expect("the receiver does not die");
@@ -87,20 +89,39 @@ fn no_slot_of_a_share_of_any_size_is_lost_with_a_sender() {
     lose_each_time(&Settings::new(4, 8).placed(Placement::Split { proxies, borrow: false }), &[Rank::new(3)]);
 }
 
-/// Three ranks share a relay with the receiver: rank 2, which does not die. Victims die as members, and while they take tickets for the others.
+/// Three ranks share a relay with the receiver: rank 2. Victims die as members, and while they take tickets for the others.
 #[test]
 fn no_slot_is_lost_with_a_sender_that_takes_tickets_for_others() {
     lose_each_time(&Settings::new(2, 8).relayed(4), &[1, 3].map(Rank::new));
 }
 
+/// The relay itself dies, after each of its own operations and after each of a member, which takes its tickets at the counters from then on.
+#[test]
+fn no_slot_is_lost_with_a_relay() {
+    let settings = Settings::new(2, 8).relayed(4);
+    for watched in [RELAY, Rank::new(1)] {
+        lose_each_time_noting(watched, &settings, &[RELAY]);
+    }
+    // Receiver and rank 1 have one, ranks 2 and 3 the other: what a rank takes through the relay that lives is not touched.
+    lose_each_time_noting(Rank::new(2), &Settings::new(2, 8).relayed(2), &[Rank::new(3)]);
+}
+
+/// The one of four ranks with one relay whose memory is the relay.
+const RELAY: Rank = Rank::new(2);
+
 fn lose_each_time(settings: &Settings, victims: &[Rank]) {
+    victims.iter().for_each(|&victim| lose_each_time_noting(victim, settings, &[victim]));
+}
+
+fn lose_each_time_noting(watched: Rank, settings: &Settings, victims: &[Rank]) {
     for &victim in victims {
-        let whole = play(settings, victim, None);
+        let play = |victim, dies| play_noting(watched, settings, victim, dies);
+        let whole = play(victim, None);
         assert!(whole.came.iter().skip(1).all(|came| came.iter().copied().eq(0..MESSAGES)), "{:?}", whole.came);
         assert!(whole.noted.len() > 10, "{} operations", whole.noted.len());
         for (number, &at) in whole.noted.iter().enumerate() {
             for later in [1, 900].map(Duration::from_nanoseconds) {
-                let Ended { came, completed, .. } = play(settings, victim, Some(at + later));
+                let Ended { came, completed, .. } = play(victim, Some(at + later));
                 for (rank, came) in (0..).map(Rank::new).zip(&came).skip(1).filter(|(rank, _)| *rank != victim) {
                     assert!(came.iter().copied().eq(0..MESSAGES), "operation {number} of rank {victim}: {came:?} of rank {rank}");
                 }
@@ -343,12 +364,14 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
     const VICTIM: Rank = Rank::new(3);
     let mut faults = FaultInjection { deaths: vec![(VICTIM, DEATH)], ..FaultInjection::default() };
     faults.announced_after = Some(Duration::from_microseconds(200));
-    for way in 0..7 {
+    for way in 0..8 {
         let settings = faulty::settings(RANKS, 2, faults.clone());
         let outcome = simulate(&settings, |parts| -> Result<()> {
             let world = World::new(*parts).unwrap();
             // Acquired room and channels for one message, which is there when a second one waits.
             let mailbox = Mailbox::new(&world, RECEIVER, Settings::new(1, 8)).unwrap();
+            // The victim is the relay of rank 2.
+            let relayed = Mailbox::new(&world, RECEIVER, Settings::new(1, 8).relayed(2)).unwrap();
             let channel = Channel::new(&world, Rank::new(1), RECEIVER, ChannelSettings::new(1, 8)).unwrap();
             let messages = Messages::new(&world, Lengths::RENDEZVOUS, Settings::new(4, 100), Settings::new(8, 100)).unwrap();
             world.barrier().unwrap();
@@ -359,6 +382,10 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
                 (3, 0) => messages.party().unwrap().receive(None, None).map(drop),
                 (4, 1) => messages.party().unwrap().send(RECEIVER, 0, &[1; 600]),
                 (5, 1) => mailbox.sender(RECEIVER).unwrap().send_all(&[[1], [2]]),
+                (7, 2) => {
+                    let mut sender = relayed.sender(RECEIVER).unwrap();
+                    (0..u32::MAX).try_for_each(|number| sender.send(number.to_le_bytes()))
+                }
                 (6, 1) => {
                     let mut sender = channel.sender().unwrap();
                     (0..2).try_for_each(|number| sender.send([number]))

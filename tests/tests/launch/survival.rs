@@ -11,7 +11,12 @@ fn survive(options: &[&str]) -> Ended {
 
 /// As `survive`, while they do something else.
 fn bereave(act: &str, options: &[&str]) -> Ended {
-    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM, act]].concat()));
+    bereave_in(&[act], options)
+}
+
+/// As `bereave`, with arguments of what they do.
+fn bereave_in(act: &[&str], options: &[&str]) -> Ended {
+    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM], act].concat()));
     kill_process(job.processes[3], Signal::KILL).expect("it runs");
     job.end().1
 }
@@ -88,12 +93,15 @@ fn a_slice_goes_on_without_the_home_of_its_pages() {
 
 #[test]
 fn a_mailbox_goes_on_without_a_sender_that_held_a_ticket() {
-    for options in [&[][..], &["--transport", "udp"]] {
-        let ended = bereave("mailbox", options);
+    for (options, act) in [&[][..], &["--transport", "udp"]].iter().flat_map(|&options| MAILBOXES.map(|act| (options, act))) {
+        let ended = bereave_in(act, options);
         ended.expect(0, "rank 3 (process *) was killed by signal 9 (SIGKILL); the others finished");
-        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} went on")));
+        assert_eq!(ended.sorted_lines(), [0, 1, 2].map(|rank| format!("rank {rank} went on")), "{act:?} {options:?}");
     }
 }
+
+/// Without relays, and with the victim as the relay of rank 2.
+const MAILBOXES: [&[&str]; 2] = [&["mailbox"], &["mailbox", "relayed"]];
 
 #[test]
 fn both_ends_of_a_channel_are_told_when_the_other_is_lost() {

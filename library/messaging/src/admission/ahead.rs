@@ -4,12 +4,7 @@ use pelago_base::limits::RANKS_MAX;
 use pelago_base::{Duration, Instant, Rank};
 
 use crate::credit::Ticket;
-
-/// Maximum number of ranks of a job whose senders take tickets ahead. A receiver that misses the next message queries each sender once.
-pub(crate) const AHEAD_RANKS_MAX: u32 = 128;
-
-/// Maximum number of tickets that a sender takes ahead for a loop of single messages; a quarter of the slots is another limit.
-pub(crate) const AHEAD_MAX: u32 = 128;
+use crate::limits::{AHEAD_RANKS_MAX, SHARES_MAX, SLOTS_MAX, TICKETS_AHEAD_MAX};
 
 /// The longest time for which a sender plans to hold a ticket: others wait behind it.
 const AHEAD_TIME: Duration = Duration::from_microseconds(100);
@@ -68,10 +63,10 @@ impl Held {
 }
 
 const _: () = {
-    assert!(RANKS_MAX < 1 << Held::TO_BITS && crate::settings::SHARES_MAX <= 1 << Held::SHARE_BITS, "there is room for all");
-    assert!(AHEAD_MAX < 1 << (u64::BITS - Held::TO_BITS - Held::SHARE_BITS - Held::FIRST_BITS));
+    assert!(RANKS_MAX < 1 << Held::TO_BITS && SHARES_MAX <= 1 << Held::SHARE_BITS, "there is room for all");
+    assert!(TICKETS_AHEAD_MAX < 1 << (u64::BITS - Held::TO_BITS - Held::SHARE_BITS - Held::FIRST_BITS));
     // Senders of a rank take tickets for 128 messages at most: fewer are taken and not consumed than would look alike.
-    assert!(AHEAD_RANKS_MAX as usize * super::SENDERS * 128 + 2 * (crate::settings::SLOTS_MAX as usize) < 1 << Held::FIRST_BITS);
+    assert!(AHEAD_RANKS_MAX as usize * super::SENDERS * 128 + 2 * (SLOTS_MAX as usize) < 1 << Held::FIRST_BITS);
 };
 
 /// How many tickets a sender takes at once: one, until its program sends in a loop and the receiver consumes; then as many as are used up in
@@ -144,13 +139,12 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::SHARES_MAX;
 
     #[test]
     fn what_a_sender_holds_is_read_as_it_was_written() {
         for to in [0, 1, RANKS_MAX - 1].map(Rank::new) {
             for share in [0, SHARES_MAX as u32 - 1] {
-                for count in [0, 1, AHEAD_MAX] {
+                for count in [0, 1, TICKETS_AHEAD_MAX] {
                     for first in [0, 7, (1 << 24) - 2, u32::MAX - 1].map(Ticket::new) {
                         let held = Held::new(to, share, first, count);
                         assert_eq!(Held::of_word(held.word()), Some(held));

@@ -10,12 +10,10 @@ use pelago_rma::{CellSlice, Error, Failure, Handle, Result};
 use super::ahead::Held;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
+use crate::limits::{ASKED_AT_ONCE, NOTIFICATIONS_MAX, PENDING_MAX};
 use crate::peer_loss::is_lost;
 use crate::pending::PendingOperations;
 use crate::settings::{Counting, Waiting};
-
-/// Ranks whose senders a receiver asks at once for the tickets that they hold.
-const ASKED_AT_ONCE: usize = 8;
 
 /// The receiver's side of admission.
 pub(crate) struct Granter<'a, 'w> {
@@ -54,14 +52,15 @@ impl<'a, 'w> Granter<'a, 'w> {
         let given = |share| ShareGrants { granted: Ticket::new(admission.server(share).slots), owed: 0 };
         let shares = (0..admission.shares()).map(given).collect();
         let words = admission.words.local();
+        let most = (admission.settings.slots as usize).clamp(PENDING_MAX, NOTIFICATIONS_MAX);
         Self {
             admission,
             words,
             me: admission.world.rank(),
             shares,
             told: VecDeque::new(),
-            grants: PendingOperations::default(),
-            bells: PendingOperations::default(),
+            grants: PendingOperations::up_to(most),
+            bells: PendingOperations::up_to(most),
             operations: 0,
         }
     }
@@ -246,6 +245,14 @@ impl<'a, 'w> Granter<'a, 'w> {
             }
         }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+impl Granter<'_, '_> {
+    /// Grants and notifications that may be on their way.
+    pub(crate) fn notifications_max(&self) -> [usize; 2] {
+        [self.grants.most(), self.bells.most()]
     }
 }
 

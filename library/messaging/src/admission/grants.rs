@@ -37,6 +37,17 @@ fn a_quarter_of_the_slots_is_told_at_a_time_and_the_rest_when_that_is_asked() {
     }
 }
 
+/// With fewer, a receiver waits for a notification that is behind transfers of others.
+#[test]
+fn a_receiver_may_have_a_notification_on_its_way_for_each_slot() {
+    run(Platform::Mapped, 1, |world| {
+        for (slots, most) in [(1, 64), (256, 256), (2048, 512)] {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(slots)).unwrap();
+            assert_eq!(Granter::new(&admission).notifications_max(), [most; 2], "{slots} slots");
+        }
+    });
+}
+
 #[test]
 fn a_holder_is_told_at_once_if_it_is_the_receiver_itself() {
     run(Platform::Mapped, 2, |world| {

@@ -40,9 +40,8 @@ pub(crate) use ahead::WITHDRAW_AFTER;
 pub(crate) use granter::Granter;
 pub(crate) use requester::Requester;
 
-use ahead::{AHEAD_MAX, AHEAD_RANKS_MAX};
-
 use crate::credit::{Credit, Ticket};
+use crate::limits::{AHEAD_RANKS_MAX, TICKETS_AHEAD_MAX};
 use crate::servers::{self, Job, PlacementExplanation, Servers, Share};
 use crate::settings::{Counting, Placement, Settings, check};
 
@@ -228,7 +227,7 @@ impl<'w> Admission<'w> {
     fn ahead(&self, to: Rank) -> u32 {
         let share = self.share(to, 0);
         let is_possible = self.is_withdrawn_by(to) && self.world.reach().place(self.taken_at(share)).is_none();
-        if is_possible { (share.slots / 4).clamp(1, AHEAD_MAX) } else { 1 }
+        if is_possible { (share.slots / 4).clamp(1, TICKETS_AHEAD_MAX) } else { 1 }
     }
 
     /// Whether `receiver` withdraws tickets that were taken ahead.
@@ -350,7 +349,7 @@ const _: () = assert!(RANKS_MAX <= 1 << (31 - Claim::SHARE_BITS), "a bell has ro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{SHARES_MAX, SLOTS_MAX};
+    use crate::limits::{SHARES_MAX, SLOTS_MAX};
 
     #[test]
     fn claims_and_waiters_are_read_as_they_were_written() {

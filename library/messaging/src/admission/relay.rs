@@ -25,10 +25,11 @@
 //!   last writes set answers back, are claimed by nobody: the receiver passes over them, as over those of any lost rank.
 //! - **R4** No ticket is taken before its sender has asked: one that a relay kept for later would hold up the receiver.
 //!
-//! If the relay itself is lost, its members get `PeerLost`, as from the holder of counters.
+//! - **R5** If the relay itself is lost and the job goes on, its members take their tickets at the server from then on. What others take for their last requests is
+//!   claimed by nobody, as under R3.
 
 use pelago_base::{Duration, Rank};
-use pelago_rma::{Error, GlobalPtr, Handle, Result};
+use pelago_rma::{Error, Failure, Fault, GlobalPtr, Handle, Result};
 
 use super::{Admission, LINE};
 use crate::credit::{Credit, Ticket};
@@ -54,7 +55,7 @@ pub(super) struct Member<'w> {
     number: u32,
     /// Requests and answers of all.
     words: Box<[u64]>,
-    /// Answers and unlockings on their way. Should they fail, the relay is lost, which the next request learns.
+    /// Answers and unlockings on their way. Should they fail, the relay is lost, which the members learn from their requests.
     pending: PendingOperations<'w>,
 }
 
@@ -66,13 +67,39 @@ impl<'w> Member<'w> {
         (relay.members > 1).then(|| Self { relay, number, words, pending: PendingOperations::default() })
     }
 
-    /// Takes `count` tickets of a share for this member, and what others have asked for if nobody does so just now.
+    /// Takes `count` tickets of a share for this member, and what others have asked for if nobody does so just now; at the server if the relay is lost (R5).
     pub(super) fn take(&mut self, admission: &Admission<'w>, share: Share, to: Rank, count: u32) -> Result<Credit> {
+        let world = admission.world;
+        if is_lost(world, self.relay.holder) {
+            return admission.take(share, count);
+        }
+        match self.take_by_relay(admission, share, to, count) {
+            Err(error) if self.is_loss_of_relay(&error) && world.fault().is_none() => admission.take(share, count),
+            taken => taken,
+        }
+    }
+
+    /// Waits for answers and unlockings on their way, so that the next `quiet` of the program does not tell it of a relay that is lost.
+    pub(super) fn flush(&mut self) {
+        let _relay_is_lost = self.pending.flush();
+    }
+
+    /// Whether an error is the loss of the relay.
+    fn is_loss_of_relay(&self, error: &Error) -> bool {
+        match error {
+            Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) => *rank == self.relay.holder,
+            _ => false,
+        }
+    }
+
+    fn take_by_relay(&mut self, admission: &Admission<'w>, share: Share, to: Rank, count: u32) -> Result<Credit> {
         let world = admission.world;
         let sequence = admission.next_request();
         let asked = world.put(self.request_at(admission, self.number), &[Request { sequence, count }.word()])?;
         let (lock, mine) = (self.lock_at(admission), locked(world.rank()));
-        let mut held = world.after(&asked).compare_swap(lock, 0, mine)?.wait()?;
+        let swapped = world.after(&asked).compare_swap(lock, 0, mine).and_then(|swapped| swapped.wait());
+        // With the request fails what follows it; that is one failure, which the caller deals with.
+        let mut held = swapped.inspect_err(|_| drop(asked.wait()))?;
         let mut pause = PAUSE_MIN;
         loop {
             if held == 0 {

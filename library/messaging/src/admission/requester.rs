@@ -9,14 +9,12 @@ use super::ahead::{Held, Pace};
 use super::relay::Member;
 use super::{Admission, CLAIMS, Claim, SENDER_WORDS, SENDERS, Waiter, rung};
 use crate::credit::{Credit, Ticket};
+use crate::limits::SENDING_MAX;
 use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
-/// Maximum number of operations of one sender in flight, two per message: the messages of all turns that have claims.
-const PENDING_MAX: usize = 512;
-
-/// Minimum pause between two reads of the counters by a waiting sender.
+/// How long a sender that looks at the counters pauses, at least and at most.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
 /// Maximum pause between two such reads.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
@@ -308,7 +306,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
             self.pending.push_back((turn, handle));
         }
-        if self.pending.len() < PENDING_MAX {
+        if self.pending.len() < SENDING_MAX {
             return Ok(());
         }
         let (_, oldest) = self.pending[0];
@@ -318,6 +316,7 @@ impl<'a, 'w> Requester<'a, 'w> {
 
     /// Waits until all messages are complete; the first failure is told.
     pub(crate) fn flush(&mut self) -> Result<()> {
+        self.relay.iter_mut().for_each(Member::flush);
         self.pending.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
     }
 

@@ -7,10 +7,8 @@ use zerocopy::IntoBytes;
 use super::Mailbox;
 use crate::admission::Requester;
 use crate::credit::Ticket;
+use crate::limits::BATCH_MAX;
 use crate::message_guard::Sent;
-
-/// Maximum number of tickets that one atomic takes. The cost per message becomes small, and condition C3 holds.
-const BATCH_MAX: usize = 128;
 
 /// The sending end of a mailbox; made by [`Mailbox::sender`].
 ///

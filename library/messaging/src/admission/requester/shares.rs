@@ -117,11 +117,11 @@ fn a_sender_has_a_bounded_number_of_operations_under_way() {
         requester.take(1).unwrap();
         let handle = world.put(word.at(world.rank().next(2), 0), &[1]).unwrap();
         let mut most = 0;
-        for _ in 0..PENDING_MAX {
+        for _ in 0..SENDING_MAX {
             requester.used([handle; 2]).unwrap();
             most = most.max(requester.pending.len());
         }
-        assert_eq!(most, PENDING_MAX - 2, "two for a message");
+        assert_eq!(most, SENDING_MAX - 2, "two for a message");
         drop(requester);
         world.barrier().unwrap();
     });
