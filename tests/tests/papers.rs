@@ -57,8 +57,8 @@ fn number_in_file(file: &str, wanted: &Table, key: &str) -> f64 {
     number(&found[0]).unwrap()
 }
 
-/// Commands behind the values of files that take minutes where nothing is optimized.
-const SLOW: &[&str] = &[" particles ", " himeno M "];
+/// Commands behind the values of files that take minutes, together, where nothing is optimized.
+const SLOW: &[&str] = &[" particles ", " himeno M ", " himeno S "];
 
 /// The command by which the number of a file was made, if it runs here.
 fn made<'r>(row: &'r Table, key: &str) -> Option<&'r str> {

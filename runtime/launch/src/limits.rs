@@ -27,7 +27,7 @@ pub(crate) const REPORT_NAMES_MAX: usize = 8;
 /// Bytes of a line of a report that a signal handler writes: one `write` that a pipe takes whole.
 pub(crate) const REPORT_LINE_BYTES: usize = 512;
 
-/// Bytes of the name of a host in a list of Slurm: what the domain name system allows, with room.
+/// Maximum length in bytes of a host name in a Slurm host list: the limit of the domain name system.
 pub(crate) const HOST_NAME_BYTES_MAX: usize = 255;
 
 /// Maximum number of numeric ranges in one name of a Slurm host list: the limit of Slurm itself.

@@ -5,8 +5,8 @@ use pelago_base::limits::SEGMENT_BYTES_MAX;
 /// Looks at the transport after which the platform learns how many operations a context has issued, if the context does not sleep before.
 pub const TALLY_ROUNDS: u32 = 1024;
 
-/// Bytes of addresses after each registered region that lead nowhere, so that an access past its end does not reach the next region.
-/// The longest element that a program is likely to be off by, times some.
+/// Number of unused address bytes behind each registered region. An access that overruns a region by less fails instead of reaching the
+/// next region.
 pub const REGION_GAP_BYTES: u64 = 64 * 1024;
 
 /// Maximum number of address ranges of dropped regions that stay unused. The oldest range is reused first. Each takes 16 bytes.
