@@ -56,7 +56,7 @@ impl Random {
 
     /// The sum of the next four, times `quarter`, as a whole number.
     pub(crate) fn key(&mut self, quarter: u64) -> u32 {
-        ((0..4).map(|_| self.bits()).sum::<u64>() as u128 * u128::from(quarter) >> BITS) as u32
+        ((u128::from((0..4).map(|_| self.bits()).sum::<u64>()) * u128::from(quarter)) >> BITS) as u32
     }
 }
 

@@ -94,7 +94,7 @@ impl Found {
         [hash, depth]: Node,
         mut child: impl FnMut(Node) -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_inner = (u128::from(hash) * 1_000_000 >> 64) < u128::from(arguments.millionths);
+        let is_inner = ((u128::from(hash) * 1_000_000) >> 64) < u128::from(arguments.millionths);
         let children = match depth {
             0 => arguments.root,
             _ if is_inner => arguments.children,

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 
 use pelago_rma::Pod;
 
-/// Kept vectors at most, each of its own type: more types than a program reduces.
+/// Maximum number of cached vectors, each of its own type: more than the number of types that a program reduces.
 const KEPT_MAX: usize = 16;
 
 /// Vectors of values whose contents mean nothing.
 #[derive(Default)]
 pub(crate) struct Scratch(RefCell<Vec<Box<dyn Any>>>);
 
+#[expect(clippy::box_collection, reason = "the box is what is kept: a new one for each call would be an allocation")]
 impl Scratch {
     /// A vector of at least so many values.
     pub(crate) fn take<T: Pod>(&self, length: usize) -> Box<Vec<T>> {

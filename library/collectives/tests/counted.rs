@@ -330,7 +330,7 @@ fn split_and_use(world: &World) {
         };
         let members: Vec<u32> = (0..all.team().size()).filter(|member| member % 3 == me % 3).rev().collect();
         assert_eq!(team.team().iter().map(|rank| rank.number()).collect::<Vec<_>>(), members);
-        if me % 3 == 0 {
+        if me.is_multiple_of(3) {
             // More than the others.
             (0..3).for_each(|turn| all_operations::<u64>(&team, 100 + turn));
         }

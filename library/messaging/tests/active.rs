@@ -12,10 +12,11 @@ use pelago_test_support::faulty::{run_late, run_with_death};
 
 const SHORT: QueueSettings = QueueSettings { slots: 2, batch_bytes: 64, calls: 4, limit: None };
 
+/// What a function has been called with, and by whom.
+type Seen = Rc<RefCell<Vec<(Rank, u64)>>>;
+
 /// Queues and what has run here: sender and number.
-fn queues<'w>(
-    world: &'w World,
-) -> pelago_rma::Result<(ActiveMessages<'w>, pelago_rma::active::Function<u64>, Rc<RefCell<Vec<(Rank, u64)>>>)> {
+fn queues<'w>(world: &'w World) -> pelago_rma::Result<(ActiveMessages<'w>, pelago_rma::active::Function<u64>, Seen)> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let (mine, mut functions) = (seen.clone(), Functions::new());
     let note = functions.register(move |call: &Call<'_>, number: u64| mine.borrow_mut().push((call.from(), number)));

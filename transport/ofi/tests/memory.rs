@@ -119,7 +119,7 @@ fn sixty_four_peers_take_little_more_than_two() {
     let parsed = lines.filter_map(|line| {
         let (_, digits) = line.split_once("address ")?;
         let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-        Some(Address((0..digits.len()).step_by(2).map(byte).collect::<Vec<_>>().into()))
+        Some(Address((0..digits.len()).step_by(2).map(byte).collect::<Vec<_>>()))
     });
     let peers: Vec<(Rank, Address)> = (1..=PEERS).map(Rank::new).zip(parsed).collect();
     assert_eq!(peers.len(), PEERS as usize);
