@@ -26,11 +26,12 @@ const OPEN: usize = 16;
 /// Words before the ring: those that different ranks write lie in cache lines of their own.
 const FIRST: usize = 24;
 
-/// Tasks that a rank can hold for others, at most.
+/// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
-/// How long a rank that has found no task pauses before it looks again: first, and at most; each time twice as long.
+/// Initial pause of a rank that has found no task before it searches again. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
+/// Maximum pause between two searches.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
 /// Sizes of a [`WorkQueue`], the same on all ranks.

@@ -2,45 +2,48 @@
 
 use pelago_base::limits::RANKS_MAX;
 
-/// Messages that a mailbox holds, or a limit lets through, at once: far fewer than ticket numbers, which wrap at 2^32.
+/// Maximum number of messages that a mailbox holds, or that a limit admits, at once: far below the range of ticket numbers, which wrap
+/// around at 2³².
 pub const SLOTS_MAX: u32 = 1 << 16;
 
-/// Places for senders that wait: as many as a job can have ranks.
+/// Maximum number of entries for waiting senders: one per rank of a job of maximum size.
 pub const WAITERS_MAX: u32 = 1 << 20;
 
-/// Shares that counters are split into: what the receiver looks through when it finds no message, a load for each.
+/// Maximum number of shares of the counters. A receiver that finds no message loads one word per share.
 pub const SHARES_MAX: usize = 256;
 
-/// Ranks that share a relay: their answers travel as one short put.
+/// Maximum number of ranks per relay. One short put carries the replies to all of them.
 pub const RELAY_RANKS_MAX: u32 = 256;
 
-/// Operations that one object of the library keeps, so that it handles their failures itself; one more waits for the first. A small part of what a
-/// context may have in flight.
+/// Maximum number of operations that an object of the library keeps in order to handle their failures itself; a further operation waits for
+/// the oldest. A small part of the operations that a context may have in flight.
 pub(crate) const PENDING_MAX: usize = 64;
 
-/// Notifications and grants of one receiver that are on their way; one more waits for the first. As many as it has slots, up to this: half of what a
-/// context may have in flight. With 64, a receiver of 65,536 ranks waited for notifications that were behind transfers of others.
+/// Maximum number of notifications and grants of one receiver in flight; a further one waits for the oldest. The number is that of the
+/// slots, up to half of the operations of a context. With a limit of 64, a receiver of 65,536 ranks waited for notifications behind
+/// transfers of other ranks.
 pub(crate) const NOTIFICATIONS_MAX: usize = 512;
 
-/// Operations of one sender that are on their way, two for a message: half of what a context may have in flight.
+/// Maximum number of operations of one sender in flight, two per message: half of the operations of a context.
 pub(crate) const SENDING_MAX: usize = 512;
 
-/// Messages whose tickets are taken at once by a program that gives them all: a small part of a message each.
+/// Maximum number of tickets that one atomic takes for a batch of messages. The cost per message becomes small, and condition C3 holds.
 pub(crate) const BATCH_MAX: usize = 128;
 
-/// Tickets that a sender takes at once for a loop of single messages, beside a quarter of the slots.
+/// Maximum number of tickets that a sender takes ahead for a loop of single messages; a quarter of the slots is another limit.
 pub(crate) const TICKETS_AHEAD_MAX: u32 = 128;
 
-/// Ranks of a job in which senders take tickets ahead: a receiver that finds the next message missing asks each of them once.
+/// Maximum number of ranks of a job whose senders take tickets ahead. A receiver that misses the next message queries each sender once.
 pub(crate) const AHEAD_RANKS_MAX: u32 = 128;
 
-/// Ranks whose senders a receiver asks at once for the tickets that they hold: eight senders each, of which 64 operations are in flight.
+/// Number of ranks whose senders a receiver queries at once for their tickets: eight senders each, with 64 operations in flight.
 pub(crate) const ASKED_AT_ONCE: usize = 8;
 
-/// Bytes of unexpected messages by default: a gigabyte, which no program needs that receives what is sent.
+/// Default maximum size in bytes of all unexpected messages: 1 GiB, more than a program needs that receives its messages.
 pub(crate) const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 
-/// Ranks for which a party keeps the sending end of its mailbox: as many as a rank may have at one; the one used longest ago goes.
+/// Maximum number of ranks for which a party keeps the sending end of its mailbox: as many as a rank may have at one mailbox. The least
+/// recently used one is dropped.
 pub(crate) const SENDERS_KEPT: usize = 8;
 
 const _: () = {

@@ -18,7 +18,8 @@ const DATAGRAMS_MIN: u64 = 2;
 /// Datagrams that arrive for each one whose loss is taken for chance: two in a hundred may be lost and the window stays as it is.
 const ARRIVALS_PER_LOSS: u32 = 50;
 
-/// Losses in a row that are taken for chance, and those of a peer that nothing has arrived at yet. A queue that overflows loses more.
+/// Maximum number of consecutive losses that count as random, also of a peer without any acknowledgement yet. A queue that overflows loses
+/// more.
 const TOLERATED_MAX: u32 = 8;
 const TOLERATED_AT_FIRST: u32 = 4;
 

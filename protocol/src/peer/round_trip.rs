@@ -24,10 +24,10 @@ const KEPT_BACK_LOSSY: Duration = Duration::from_microseconds(150);
 /// Probes in a row: of those that a network of which three datagrams in ten are lost does not answer, one in fifty.
 const PROBES_MAX: u32 = 6;
 
-/// Who asks again has waited for so long, of which this is a half: an answer that left earlier did not cross the question.
-pub(crate) const CROSSING_MAX: Duration = Duration::from_picoseconds(PROBE_WAIT_LOSSY.as_picoseconds() / 2);
+/// Half of the shortest time after which a request is repeated. A reply that left earlier did not cross the repeated request.
+pub(crate) const CROSSING: Duration = Duration::from_picoseconds(PROBE_WAIT_LOSSY.as_picoseconds() / 2);
 
-/// The same while most of them are needed: in all they take as long.
+/// Maximum number of consecutive probes while most of them are necessary: in total as long as the other limit.
 const PROBES_LOSSY_MAX: u32 = 10;
 
 /// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
@@ -126,12 +126,14 @@ const ARRIVALS_PER_REPETITION: i32 = 128;
 const REPETITIONS_AT_FIRST: i32 = 4;
 const REPETITIONS_PER_NEEDED: i32 = 4;
 
-/// The most that is kept of them, and the most that is owed.
+/// Maximum budget of repetitions.
 const REPETITIONS_MAX: i32 = 32;
+/// Maximum debt of repetitions.
 const REPETITIONS_OWED_MAX: i32 = 24;
 
-/// What a needed repetition counts beside one that was not, and how many of them are remembered.
+/// Weight of a necessary repetition relative to a spurious one.
 const NEEDED_WEIGHT: i8 = 3;
+/// Maximum number of necessary repetitions that are remembered.
 const NEEDED_MAX: i8 = 8;
 
 /// The shortest wait doubles with so many repetitions owed.

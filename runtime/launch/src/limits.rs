@@ -18,13 +18,13 @@ pub(crate) const STOP_LOOKS: u32 = 4;
 /// Default time that ranks of a foreign launcher wait for each other at start.
 pub(crate) const START_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(30_000);
 
-/// Ranks of a host that a report has lines of; those that do not wait come first. A terminal shows about as many lines.
+/// Maximum number of ranks of a host with a line in a report; ranks that do not wait come first. A terminal shows about as many lines.
 pub(crate) const REPORT_RANKS_MAX: usize = 64;
 
-/// Ranks that a line of a report names; of the others it gives the number.
+/// Maximum number of ranks that a line of a report names. The line states the number of the others.
 pub(crate) const REPORT_NAMES_MAX: usize = 8;
 
-/// Bytes of a line of a report that a signal handler writes: one `write` that a pipe takes whole.
+/// Size in bytes of a report line that a signal handler writes: one `write`, which a pipe accepts as a whole.
 pub(crate) const REPORT_LINE_BYTES: usize = 512;
 
 /// Maximum length in bytes of a host name in a Slurm host list: the limit of the domain name system.

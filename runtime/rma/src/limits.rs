@@ -2,7 +2,7 @@
 
 use pelago_base::limits::SEGMENT_BYTES_MAX;
 
-/// Looks at the transport after which the platform learns how many operations a context has issued, if the context does not sleep before.
+/// Number of polls of the transport after which a context publishes its operation counters, if it does not sleep before.
 pub const TALLY_ROUNDS: u32 = 1024;
 
 /// Number of unused address bytes behind each registered region. An access that overruns a region by less fails instead of reaching the
@@ -37,19 +37,19 @@ pub const INDEXED_VALUES_MAX: usize = 65_536;
 /// Scratch memory in bytes per step and rank with which the built-in collectives move data.
 pub const COLLECTIVE_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Functions of one set of active messages: as many as 16 bits of a batch can name, with room.
+/// Maximum number of functions of a set of active messages: within the 16 bits of a batch entry.
 pub const ACTIVE_FUNCTIONS_MAX: usize = 1 << 12;
 
-/// Batches of active messages that a rank's queue holds, at most.
+/// Maximum number of batches in a rank's queue of active messages.
 pub const ACTIVE_SLOTS_MAX: u32 = 1 << 16;
 
-/// Bytes of a batch of active messages, at most: what a transport captures of a put, with room for other puts.
+/// Maximum size in bytes of a batch of active messages: a sixteenth of the payload that a context captures.
 pub const ACTIVE_BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// Calls of active messages whose replies have not come, at most; 64 bytes each.
+/// Maximum number of calls of active messages with outstanding replies; 64 bytes each.
 pub const ACTIVE_CALLS_MAX: u32 = 1 << 16;
 
-/// Bytes of a reply to an active message: with its flag, a cache line.
+/// Maximum size in bytes of a reply to an active message: a cache line together with its flag.
 pub const ACTIVE_REPLY_BYTES_MAX: usize = 56;
 
 const _: () = {
@@ -58,5 +58,6 @@ const _: () = {
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
 };
 
-/// Libraries, or teams of one, that have operations in the background: each is called at every look at the transport while a rank waits.
+/// Maximum number of libraries, or teams of one library, with operations in the background. A waiting rank calls each at every poll of the
+/// transport.
 pub const BACKGROUND_MAX: usize = 256;

@@ -17,8 +17,8 @@ const LOOKS: u32 = 8;
 /// To be woken takes longer than to answer.
 const LOOKS_FOR_SLEEPER: u32 = 64;
 
-/// The most that these become, some 140 µs: they double with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as those do between the reads of a
-/// series, of which none is an event. More would keep the core from a peer that shares it with this thread, whose next request is waited for.
+/// Maximum value of this number, about 140 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
+/// gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it with this thread.
 const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
 
 /// A sleep that was not worth it: about ten times what falling asleep and waking take.

@@ -24,7 +24,7 @@ pub const INBOX_SLOTS: usize = 128;
 /// Size in bytes of a staging buffer for copies that only the owner's progress thread can execute.
 pub const STAGING_BYTES: usize = 32 * 1024;
 
-/// Threads of a rank whose waits are shown at once: more than any known program has that sleep in the library.
+/// Maximum number of threads of a rank whose waits a report shows: more threads than known programs block in the library.
 pub const WAIT_SITES_MAX: usize = 8;
 
 /// Waits that a rank remembers after their end, for reports: enough to recognise the part of the program.
@@ -33,7 +33,7 @@ pub const WAITS_REMEMBERED: usize = 4;
 /// Bytes of the words by which a wait is named.
 pub const WAIT_NAME_BYTES: usize = 32;
 
-/// How often a reader looks at an entry of a report that is written meanwhile: a write takes some nanoseconds.
+/// Maximum number of attempts to read a report entry that changes concurrently. A write takes some nanoseconds.
 pub const REPORT_READS_MAX: u32 = 64;
 
 const _: () = {

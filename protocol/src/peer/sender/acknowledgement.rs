@@ -3,7 +3,7 @@
 use pelago_base::{Duration, Instant};
 
 use super::{SILENT_TRIES, Sender, Settled, State, Transmission, charge};
-use crate::peer::round_trip::{CROSSING_MAX, Patience, RoundTrip};
+use crate::peer::round_trip::{CROSSING, Patience, RoundTrip};
 use crate::wire::{Acknowledgement, WORDS_MAX};
 
 /// Number of later datagrams whose acknowledgement marks a datagram as lost.
@@ -145,7 +145,7 @@ impl Sender {
     /// whether there is any, the oldest of which is sent again.
     pub(crate) fn handle_repetition(&mut self, now: Instant, round_trip: &RoundTrip) -> bool {
         let oldest = self.by_transmission.iter().find(|sent| self.is_on_its_way(sent.count, sent.sequence));
-        let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed().min(CROSSING_MAX));
+        let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed().min(CROSSING));
         if is_lost {
             self.probe();
         }

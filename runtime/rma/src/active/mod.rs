@@ -364,8 +364,9 @@ impl<'w> ActiveMessages<'w> {
     }
 }
 
-/// How long a sender that waits for room pauses between two looks: first, and at most; each time twice as long.
+/// Initial pause between two checks of a sender that waits for room. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
+/// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
 /// How long a rank waits for its own messages before it asks again whether all have run.
