@@ -10,7 +10,7 @@ ls "$packages"/*.deb >/dev/null || { echo "try.sh: $packages has no package: car
 [ "$(id -u)" = 0 ] || { echo "try.sh: debootstrap and chroot need root" >&2; exit 2; }
 root=$(mktemp -d)
 clean_up() {
-    for mount in proc dev/shm dev rust cargo source; do umount "$root/$mount" 2>/dev/null || true; done
+    for mount in proc dev rust cargo source; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
     # A mount that is left must not be emptied.
     rm -rf --one-file-system "$root"
 }
@@ -19,12 +19,14 @@ debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 || { tail "$roo
 mount -t proc proc "$root/proc"
 mount --rbind --make-rslave /dev "$root/dev" 2>/dev/null || mount --bind /dev "$root/dev"
 inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"; }
+# A command that must succeed; shows its last line.
+last() { inside "$@" >"$root.log" 2>&1 || { tail "$root.log"; exit 1; }; tail -1 "$root.log"; }
 # What every form of the command does.
 works() {
-    inside "$1" --version
-    inside "$1" run -n 4 ring | tail -1
-    inside "$1" run -n 2 --transport udp ring | tail -1
-    inside "$1" sim -n 16 --machine rx200-qdr --per-node 2 ring | tail -1
+    last "$1" --version
+    last "$1" run -n 4 ring
+    last "$1" run -n 2 --transport udp ring
+    last "$1" sim -n 16 --machine rx200-qdr --per-node 2 ring
     inside "$1" info >/dev/null
 }
 
@@ -43,16 +45,19 @@ works pelago
 inside man --where pelago-run acpcc
 inside sh -c 'test -s /usr/share/bash-completion/completions/pelago && test -s /usr/share/zsh/vendor-completions/_pelago'
 cp "$here/examples/hello-acp.c" "$root/root/"
-inside sh -c 'cd /root && acpcc hello-acp.c -o hello && acprun -np 3 ./hello && pelago sim -n 3 ./hello' | tail -3
+last sh -c 'cd /root && acpcc hello-acp.c -o hello && acprun -np 3 ./hello'
+last sh -c 'cd /root && pelago sim -n 3 --machine rx200-qdr ./hello'
+cp "$here"/bindings/shmem/examples/heat.c "$root/root/"
+last sh -c 'cd /root && oshcc heat.c -o heat -lm && oshrun -np 2 ./heat'
 inside sh -c 'cd /root && gcc hello-acp.c -o with-pkg-config $(pkg-config --cflags --libs acp) && ldd with-pkg-config | grep libacp'
-inside apt-get remove -y -qq pelago >/dev/null 2>&1
+inside apt-get remove -y -qq pelago >/dev/null 2>&1 || exit 1
 inside sh -c '! command -v pelago'
 
 if command -v buildah >/dev/null; then
     echo "== container image"
     image=$(buildah --storage-driver vfs bud --isolation chroot --quiet --file "$here/packaging/Containerfile" "$packages/stage")
     container=$(buildah --storage-driver vfs from "$image")
-    buildah --storage-driver vfs run --isolation chroot "$container" -- /usr/local/bin/pelago run -n 4 ring | tail -1
+    buildah --storage-driver vfs run --isolation chroot "$container" -- /usr/local/bin/pelago run -n 4 ring
     buildah --storage-driver vfs rm "$container" >/dev/null
 else
     echo "== container image: skipped, buildah is missing"
@@ -82,7 +87,7 @@ case " $* " in *" crates "*)
     cp "$here/examples/ring.rs" "$root/root/program/src/main.rs"
     rust sh -c 'cd /root/program && cargo build --quiet --release'
     cp "$packages"/stage/gnu/bin/pelago "$root/usr/local/bin/pelago"
-    inside pelago run -n 4 /root/target/release/program | tail -1
+    last pelago run -n 4 /root/target/release/program
     ;;
 esac
 

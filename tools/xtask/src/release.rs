@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `pelago-VERSION-x86_64-linux-gnu.tar.gz` | the command, the C interface, manual pages, completions |
+//! | `pelago-VERSION-x86_64-linux-gnu.tar.gz` | the command, the C interfaces, manual pages, completions |
 //! | `pelago-VERSION-x86_64-linux-musl.tar.gz` | the command as a static executable, manual pages, completions |
 //! | `pelago_VERSION-1_amd64.deb` | as the first; made by cargo-deb |
 //! | `stage/musl` | what `packaging/Containerfile` copies into an image |
@@ -46,13 +46,18 @@ fn all() -> Result<Vec<PathBuf>, String> {
     }
     fs::create_dir_all(&stage).map_err(|error| format!("{}: {error}", stage.display()))?;
     let build = ["build", "--release", "--locked", "--package", "pelago-cli"];
-    call(Command::new(env!("CARGO")).args(build).args(["--package", "pelago-acp"]).env("CARGO_TARGET_DIR", &target))?;
+    let interfaces = ["--package", "pelago-acp", "--package", "pelago-shmem"];
+    call(Command::new(env!("CARGO")).args(build).args(interfaces).env("CARGO_TARGET_DIR", &target))?;
     let built = call(Command::new(env!("CARGO")).args(build).args(["--target", STATIC_TARGET]).env("CARGO_TARGET_DIR", &target));
     built.map_err(|why| format!("{why}\nmissing, perhaps: rustup target add {STATIC_TARGET}; apt-get install musl-tools"))?;
 
     let command = target.join("release/pelago");
     let (gnu, musl) = (stage.join("gnu"), stage.join("musl"));
-    call(Command::new("sh").arg(root().join("bindings/acp/install")).args([&gnu, &target.join("release")]))?;
+    for interface in ["acp", "shmem"] {
+        call(
+            Command::new("sh").arg(root().join("bindings").join(interface).join("install")).args([&gnu, &target.join("release")]),
+        )?;
+    }
     let folder = musl.join("bin");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     call(Command::new("cp").arg(target.join(STATIC_TARGET).join("release/pelago")).arg(&folder))?;

@@ -7,7 +7,7 @@ from spack.package import *
 
 
 class Pelago(Package):
-    """One-sided (PGAS, RDMA) communication in Rust: library, launcher, simulator, and the C interface of ACP."""
+    """One-sided (PGAS, RDMA) communication in Rust: library, launcher, simulator, and the C interfaces of OpenSHMEM and ACP."""
 
     homepage = "https://docs.rs/pelago"
     # To be set with the address of the public repository: url or git. Until then: spack dev-build pelago@main, in the sources.
@@ -25,9 +25,11 @@ class Pelago(Package):
 
     def install(self, spec, prefix):
         cargo = which("cargo", required=True)
-        cargo("build", "--release", "--locked", "--package", "pelago-cli", "--package", "pelago-acp")
+        packages = ("pelago-cli", "pelago-acp", "pelago-shmem")
+        cargo("build", "--release", "--locked", *(f"--package={package}" for package in packages))
         sh = which("sh", required=True)
-        sh("bindings/acp/install", prefix, os.path.join("target", "release"))
+        for interface in ("acp", "shmem"):
+            sh(f"bindings/{interface}/install", prefix, os.path.join("target", "release"))
         pelago = Executable(prefix.bin.pelago)
         pelago("man", prefix.share.man.man1)
 
