@@ -515,6 +515,8 @@ impl Engine {
         record.become_written(at, stage, bytes);
         record.on_all_rails = on_all_rails;
         self.captured += record.written as usize;
+        self.taken[0] += 1;
+        self.taken[1] += bytes as u64;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
         peer.orderly += u32::from(stage.is_orderly());
