@@ -214,6 +214,22 @@ fn the_example_transport_is_small_and_by_others() {
     );
 }
 
+/// A cipher that the shared libraries leave out falls back to code without instructions for it: correct, and forty times slower.
+#[test]
+fn shared_libraries_have_the_ciphers_that_datagrams_use() {
+    let sealing = std::fs::read_to_string(root().join("protocol/src/wire/seal.rs")).unwrap();
+    let used: Vec<&str> = sealing.lines().filter_map(|line| line.strip_prefix("use aegis::")?.split("::").next()).collect();
+    assert!(used.len() >= 2, "{used:?}");
+    for interface in ["acp", "shmem"] {
+        let build = std::fs::read_to_string(root().join("bindings").join(interface).join("build.rs")).unwrap();
+        let left_out = build.split_once("const UNUSED_CIPHERS").and_then(|(_, rest)| rest.split_once(';')).expect("a list").1;
+        let left_out = left_out.split_once(';').expect("its end").0;
+        for cipher in &used {
+            assert!(!left_out.contains(&format!("\"{cipher}\"")), "bindings/{interface}/build.rs leaves out {cipher}");
+        }
+    }
+}
+
 /// A page lists every bound of every crate: what the `limits.rs` files say, with the doc comment of each constant as its reason.
 #[test]
 fn the_page_of_limits_is_true() {
