@@ -75,21 +75,12 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 }
 
 fn measure(world: &World, arguments: &Arguments) -> pelago::Result<()> {
-    match arguments.algorithm {
-        Algorithm::World(algorithm) => take_time(world, arguments, &|| world.barrier_by(algorithm)),
-        Algorithm::EntryPermit => by_entry_permit(world, arguments),
-    }
-}
-
-/// Apart, because a million simulated ranks of another algorithm each have the stack of their caller.
-#[inline(never)]
-fn by_entry_permit(world: &World, arguments: &Arguments) -> pelago::Result<()> {
-    let barrier = SyncBarrier::new(world)?;
-    take_time(world, arguments, &|| barrier.wait())
-}
-
-#[inline(never)]
-fn take_time(world: &World, arguments: &Arguments, meet_once: &dyn Fn() -> pelago::Result<()>) -> pelago::Result<()> {
+    let entry_permit = if arguments.algorithm == Algorithm::EntryPermit { Some(SyncBarrier::new(world)?) } else { None };
+    let meet_once = || match (arguments.algorithm, &entry_permit) {
+        (Algorithm::World(algorithm), _) => world.barrier_by(algorithm),
+        (Algorithm::EntryPermit, Some(barrier)) => barrier.wait(),
+        (Algorithm::EntryPermit, None) => unreachable!("it was made"),
+    };
     meet(world, meet_once, arguments.warm_up)?;
     let start = world.now();
     meet(world, meet_once, arguments.repeat)?;
@@ -109,7 +100,7 @@ fn report(arguments: &Arguments, size: u32, picoseconds: u64) {
 }
 
 /// Ends when what this rank put in the last barrier has arrived, too, as the paper's programs do.
-fn meet(world: &World, meet_once: &dyn Fn() -> pelago::Result<()>, times: u32) -> pelago::Result<()> {
+fn meet(world: &World, meet_once: impl Fn() -> pelago::Result<()>, times: u32) -> pelago::Result<()> {
     for _ in 0..times {
         meet_once()?;
     }

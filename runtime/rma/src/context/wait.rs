@@ -176,27 +176,9 @@ impl Context {
 
     #[cold]
     fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        match self.shared().wait.reports() {
-            Some(_) => self.block_shown(&wanted, ready),
-            None => self.block_sleeping(&wanted, None, ready),
-        }
-    }
-
-    /// What is shown lies on the stack of this call alone: a million ranks that share a process, of which nobody reports, sleep without it.
-    #[inline(never)]
-    fn block_shown<T>(&self, wanted: &Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let mut shown = None;
-        self.block_sleeping(wanted, Some(&mut shown), ready)
-    }
-
-    fn block_sleeping<'c, T>(
-        &'c self,
-        wanted: &Wanted,
-        mut shown: Option<&mut Option<Shown<'c>>>,
-        ready: &mut dyn FnMut() -> Result<Option<T>>,
-    ) -> Result<T> {
-        let Wanted { what, limit, on, .. } = *wanted;
+        let Wanted { what, limit, on, .. } = wanted;
         let shared = self.shared();
+        let mut shown = None;
         let _inside = shared.inside();
         let _waiting = shared.waiting();
         let until = limit.map(|limit| shared.clock.now() + limit);
@@ -218,9 +200,7 @@ impl Context {
             if !look() {
                 let tally = self.count_park();
                 shared.tally(tally);
-                if let Some(shown) = &mut shown {
-                    shown.get_or_insert_with(|| Shown::new(shared, self.site(wanted)));
-                }
+                shown.get_or_insert_with(|| Shown::new(shared, self.site(&wanted)));
                 let due = [until, self.next_deadline(), self.retry_at()].into_iter().flatten().min();
                 let mut look_again = || {
                     look() || {
