@@ -73,7 +73,7 @@ fn variable(name: &str) -> Option<String> {
 /// Joins the job and allocates its memory.
 fn join(routine: &'static str) -> Result<Parts> {
     let wanted = variable("SYMMETRIC_SIZE").map(|text| {
-        let why = format_args!("SHMEM_SYMMETRIC_SIZE cannot be {text:?}: it is a number, maybe with one of k, m, g, t");
+        let why = format!("SHMEM_SYMMETRIC_SIZE cannot be {text:?}: it is a number, maybe with one of k, m, g, t");
         bytes_of(&text).unwrap_or_else(|| refuse(routine, &why))
     });
     let job: &'static Job = Box::leak(Box::new(Job::join()?));
