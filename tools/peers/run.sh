@@ -8,7 +8,7 @@ if [ "${1:-}" = --network ]; then way=network; shift; fi
 turns=${1:-5} pelago=${2:-pelago}
 here=$(dirname "$0") work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
-mpicc -O2 -Wall -Wextra -o "$work/openmpi" "$here/openmpi.c"
+mpicc -O2 -Wall -Wextra -o "$work/openmpi" "$here/../bench/peers/openmpi.c"
 # openmpi NAME OPTIONS: what is measured with 2 ranks, and barriers of more.
 openmpi() {
     name=$1; shift
