@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pelago_c_support::program::variable_in_archive;
+
 /// What the C library has as the size of the data library's memory before a program or its launcher says otherwise.
 const DATA_BYTES_DEFAULT: usize = 64 << 20;
 
@@ -17,6 +19,7 @@ pub static iacp_starter_memory_size_cl: AtomicUsize = AtomicUsize::new(0);
 /// A session begins in which each rank has so many bytes for `acp_malloc`. A size that the program has set stays.
 pub(crate) fn set_data_bytes(bytes: u64) {
     // Whichever definition is in use: a program may have one of its own.
-    let size = std::hint::black_box(&iacp_starter_memory_size_dl);
+    let own = std::hint::black_box(&iacp_starter_memory_size_dl);
+    let size = variable_in_archive(c"iacp_starter_memory_size_dl").unwrap_or(own);
     let _ = size.compare_exchange(DATA_BYTES_DEFAULT, bytes as usize, Ordering::Relaxed, Ordering::Relaxed);
 }

@@ -115,11 +115,10 @@ fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{program}, {network}: {said}");
         }
-        // A program with the archive in it is not simulated.
         let bad = ["--protocol", "--faults", "loss=0.05,duplicate=0.05,delay=0.1:50us"];
-        for options in [&[][..], &["--faults", "delay=0.5:50us"], &bad].iter().filter(|_| program != "archive") {
+        for options in [&[][..], &["--faults", "delay=0.5:50us"], &bad] {
             let mut sim = Command::new(prefix.join("bin/pelago"));
-            sim.env_remove(LIBRARY_PATH).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet"]).args(*options);
+            sim.env_remove(LIBRARY_PATH).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet"]).args(options);
             let ended = sim.arg(programs.join(program)).arg("3").output().unwrap();
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{program}, simulated, {options:?}: {said}");
@@ -132,6 +131,59 @@ fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
     for name in ["libacpml", "libacpcl", "libacpdl", "libacpbl", "libacpbl_udp"] {
         assert_eq!([target(&format!("{name}.so")), target(&format!("{name}.so.2"))], [soname.as_str(), soname.as_str()]);
     }
+}
+
+/// Programs with the archive in them are simulated by the shared library: they poll memory without a call, find internal symbols, and read the variable that
+/// the library sets.
+#[test]
+fn programs_with_the_archive_in_them_are_simulated() {
+    let prefix = install(
+        &PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-archive"),
+        env!("CARGO_BIN_EXE_pelago-under-test").as_ref(),
+    );
+    let linked = |source: &str, name: &str, library: &str, options: &[&str]| {
+        let output = prefix.join(name);
+        let mut command = Command::new("cc");
+        command
+            .arg("-O1")
+            .arg("-I")
+            .arg(prefix.join("include"))
+            .arg(bindings().join("tests/c").join(source))
+            .arg("-o")
+            .arg(&output);
+        command.arg(prefix.join("lib").join(library)).args(options).args(["-lpthread", "-ldl", "-lm", "-lrt"]);
+        let built = command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())).output().expect("cc");
+        assert!(built.status.success(), "{source}: {}", String::from_utf8_lossy(&built.stderr));
+        output
+    };
+    let sim = |program: &PathBuf, argument: &str| {
+        let mut sim = Command::new(prefix.join("bin/pelago"));
+        sim.env_remove(LIBRARY_PATH).args([
+            "sim",
+            "-n",
+            "3",
+            "--machine",
+            "rx200-qdr",
+            "--quiet",
+            "--heap",
+            "2M",
+            "--time-limit",
+            "60",
+        ]);
+        sim.arg(program).arg(argument).output().unwrap()
+    };
+    for (source, argument) in [("polling.c", "global"), ("channel.c", "3"), ("tables.c", "3")] {
+        for options in [&[][..], &["-no-pie"], &["-Wl,-E", "-Wl,-z,now"]] {
+            let ended = sim(&linked(source, "archived", "libacp.a", options), argument);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{source}, {options:?}: {said}");
+        }
+    }
+    let [shared, archived] = ["libacp.so", "libacp.a"].map(|library| sim(&linked("samples.c", "sized", library, &[]), "size"));
+    assert!(archived.status.success(), "{}", String::from_utf8_lossy(&archived.stderr));
+    assert!(String::from_utf8_lossy(&shared.stdout).contains(" bytes\n") && archived.stdout == shared.stdout);
+    let whole = sim(&linked("memory.c", "whole", "libacp.a", &["-static"]), "3");
+    assert!(whole.status.code() == Some(2) && String::from_utf8_lossy(&whole.stderr).contains("is linked statically as a whole"));
 }
 
 /// Of the library that users install; that of these tests has less optimization.

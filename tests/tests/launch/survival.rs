@@ -4,6 +4,9 @@ use rustix::process::{Signal, kill_process};
 
 use crate::{Ended, PROGRAM, Running, pelago, run};
 
+/// Four ranks, and when the job ends whatever they wait for: a rank that is never told of a loss ends its job with the line of the time limit.
+const FOUR: [&str; 5] = ["run", "-n", "4", "--time-limit", "60"];
+
 /// Kills the last of four ranks that want to go on, and returns how the others ended.
 fn survive(options: &[&str]) -> Ended {
     bereave("survive", options)
@@ -16,7 +19,7 @@ fn bereave(act: &str, options: &[&str]) -> Ended {
 
 /// As `bereave`, with arguments of what they do.
 fn bereave_in(act: &[&str], options: &[&str]) -> Ended {
-    let job = Running::of(4, pelago(&[&["run", "-n", "4"], options, &[PROGRAM], act].concat()));
+    let job = Running::of(4, pelago(&[&FOUR, options, &[PROGRAM], act].concat()));
     kill_process(job.processes[3], Signal::KILL).expect("it runs");
     job.end().1
 }
@@ -49,7 +52,7 @@ fn the_others_finish_on_several_hosts() {
 
 /// A rank kills itself at a step of its use of what all share; the others, which end by themselves, say what became of them.
 fn share(what: &str, step: &str, options: &[&str], victim: usize, expected: &str) {
-    let ended = run(&[&["run", "-n", "4"], options, &[PROGRAM, what, step]].concat());
+    let ended = run(&[&FOUR, options, &[PROGRAM, what, step]].concat());
     ended.expect(0, &format!("rank {victim} (process *) was killed by signal 9 (SIGKILL); the others finished"));
     let lines: Vec<_> = (0..4).filter(|&rank| rank != victim).map(|rank| format!("rank {rank} {expected}")).collect();
     assert_eq!(ended.sorted_lines(), lines, "{what}, {step}, {options:?}");
@@ -81,7 +84,7 @@ fn a_region_outlives_who_is_in_a_section_waits_for_one_or_has_left_one() {
 #[test]
 fn a_slice_goes_on_without_the_home_of_its_pages() {
     for (options, became) in [(&[][..], "went on"), (&["--transport", "udp"], "was told")] {
-        let ended = run(&[&["run", "-n", "4"], options, &[PROGRAM, "slice"]].concat());
+        let ended = run(&[&FOUR, options, &[PROGRAM, "slice"]].concat());
         if ended.output.contains("cannot: page faults need") {
             eprintln!("not tested: {}", ended.output);
             continue;

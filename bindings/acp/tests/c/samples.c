@@ -23,6 +23,9 @@ int main(int argc, char **argv) {
     }
     CHECK(iacp_query_starter_ga_dl(procs) == ACP_GA_NULL && iacp_query_starter_ga_cl(0) == ACP_GA_NULL);
     acp_sync();
+    if (argc > 1 && strcmp(argv[1], "size") == 0) {
+        printf("%zu bytes\n", iacp_starter_memory_size_dl);
+    }
     if (argc > 1 && strcmp(argv[1], "abort") == 0 && rank == procs - 1) {
         iacp_abort_dl();
         fprintf(stderr, "message too long\n");

@@ -80,9 +80,29 @@ static FINALIZERS: OnceLock<Vec<usize>> = OnceLock::new();
 pub fn initialize(binding: &'static Binding) {
     binding::register(binding);
     // SAFETY: reads the environment, which nobody changes before the program runs.
-    if unsafe { !libc::getenv(ASKED_FOR.as_ptr()).is_null() } {
-        simulated::images().iter().for_each(|image| image.substitute(&substitutes::all()));
+    if unsafe { libc::getenv(ASKED_FOR.as_ptr()).is_null() } {
+        return;
     }
+    let images = simulated::images();
+    let this = initialize as *const () as usize;
+    if images.iter().any(|image| image.code.iter().any(|code| code.contains(&this))) {
+        // In an archive, within the program: another library simulates, which has a copy of this function of its own.
+        return;
+    }
+    images.iter().for_each(|image| image.substitute(&substitutes::all()));
+    if let Err(function) = simulated::redirect(&images) {
+        let code = refused(&format_args!(
+            "the program has a library in it whose {function} cannot be replaced; acpcc links the shared library"
+        ));
+        // SAFETY: ends the process, before the program.
+        unsafe { libc::_exit(code) }
+    }
+}
+
+/// The variable of this name in a simulated program that has the library in it as an archive: the program reads that one.
+pub fn variable_in_archive(name: &CStr) -> Option<&'static AtomicUsize> {
+    simulated::running()?;
+    simulated::variable(name)
 }
 
 /// Called instead of what calls `main`: calls it for each rank, and ends the process.

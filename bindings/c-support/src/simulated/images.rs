@@ -7,6 +7,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
 
+use super::archive;
+
 /// What names an object that is linked with a C interface: `libacp.so`, and the names that it had elsewhere; `libsma.so`.
 const LIBRARY_PREFIXES: [&[u8]; 2] = [b"libacp", b"libsma"];
 
@@ -37,7 +39,8 @@ const ADDRESSES: [u64; 3] = [u64::MAX; 3];
 
 /// An object that is part of the program: one that is linked with this library.
 pub struct Image {
-    base: usize,
+    /// Where addresses of its file begin.
+    pub(crate) base: usize,
     /// Whole pages of data that may be written.
     pub data: Vec<Range<usize>>,
     /// Its instructions.
@@ -63,8 +66,11 @@ pub fn images() -> Vec<Image> {
     extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
         // SAFETY: A7; `found` is what `images` hands over, and nobody else uses it meanwhile.
         let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Image>>()) };
+        // SAFETY: A7. The program itself has no name there; the C library is executable, too.
+        let is_program = unsafe { *info.dlpi_name } == 0;
         // SAFETY: A7.
-        found.extend(unsafe { Image::new(info) }.filter(Image::is_part_of_program));
+        let image = unsafe { Image::new(info) };
+        found.extend(image.filter(|image| image.is_part_of_program() || is_program && archive::is_there()));
         0
     }
     let mut found: Vec<Image> = Vec::new();

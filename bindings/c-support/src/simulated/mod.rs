@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `images` | what the loader has mapped of the program |
 //! | `copies` | its data, once for each rank |
+//! | `archive` | a program with the library in it, which calls this one instead |
 //!
 //! Nothing here knows of the library or of a job; `program` simulates.
 //!
 //! Invariant **A10**: a simulation has one thread, in which all ranks run, so that nothing here is used by two at once.
 #![allow(unsafe_code)]
 
+mod archive;
 mod copies;
 mod images;
 
@@ -17,6 +19,7 @@ use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use archive::{redirect, variable};
 use copies::Copies;
 pub use images::{Image, images};
 

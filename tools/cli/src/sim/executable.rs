@@ -9,18 +9,24 @@ use std::path::{Path, PathBuf};
 use object::LittleEndian;
 use object::elf::{
     DT_NEEDED, DT_NULL, DT_STRSZ, DT_STRTAB, Dyn64, EM_AARCH64, EM_NONE, EM_X86_64, ET_DYN, FileHeader64, Machine, PT_DYNAMIC,
-    PT_INTERP, PT_LOAD, ProgramHeader64,
+    PT_INTERP, PT_LOAD, ProgramHeader64, SHT_SYMTAB, STB_WEAK, STT_FUNC, STT_OBJECT,
 };
-use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, Sym};
 use pelago_simulator::VARIABLE;
 
 use crate::Refused;
 
+/// The variable by which a program with `libacp.a` in it learns where it has the functions and variables of the library: `NAME=ADDRESS` of functions and
+/// `NAME@ADDRESS` of variables, separated by commas, with addresses in base 16 as in the file.
+pub(crate) const ARCHIVE_VARIABLE: &str = "PELAGO_SIM_ARCHIVE";
+
 /// What can be simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// What the system can start.
     Program,
+    /// A program with `libacp.a` in it, and the value of `ARCHIVE_VARIABLE`: the shared library simulates it, whose functions are called instead.
+    Archive(String),
     /// A shared object, whose `main` has to be called.
     Object,
 }
@@ -39,6 +45,10 @@ struct Elf<'a> {
     is_object: bool,
     /// Whether it names the library of the C interface as one that it needs.
     needs_acp: bool,
+    /// Whether the system has a loader map it, which maps libraries, too.
+    has_loader: bool,
+    /// What it has of `libacp.a`, if it says so: the value of `ARCHIVE_VARIABLE`.
+    archive: Option<String>,
     /// What of the file the system maps.
     loaded: Vec<&'a [u8]>,
 }
@@ -89,6 +99,13 @@ fn judge(bytes: &[u8]) -> Result<Kind, Unfit> {
         Elf { is_object: true, .. } => {
             Err(Unfit::Broken("is a shared object that is not linked with libacp.so (acpcc -shared does that)"))
         }
+        Elf { archive: Some(_), has_loader: false, .. } => {
+            Err(Unfit::Broken("is linked statically as a whole: a simulation needs libacp.so or libacp.a in a dynamic program"))
+        }
+        Elf { archive: Some(_), .. } if MACHINE != EM_X86_64 => {
+            Err(Unfit::Broken("has libacp.a in it, which is simulated on x86-64 alone; acpcc links the shared library"))
+        }
+        Elf { archive: Some(archive), .. } => Ok(Kind::Archive(archive)),
         // A library of this project in the file itself asks for the simulation by this name.
         Elf { ref loaded, .. } if loaded.iter().any(|part| names_variable(part)) => Ok(Kind::Program),
         _ => Err(Unfit::Stranger("is linked neither with libacp.so nor with Pelago (acpcc links a program in C)")),
@@ -119,11 +136,13 @@ impl<'a> Elf<'a> {
 
     /// `None` if the file is broken.
     fn of(header: &FileHeader64<LittleEndian>, bytes: &'a [u8]) -> Option<Self> {
-        let mut elf = Self { is_object: header.e_type(LittleEndian) == ET_DYN, needs_acp: false, loaded: Vec::new() };
+        let is_object = header.e_type(LittleEndian) == ET_DYN;
+        let mut elf =
+            Self { is_object, needs_acp: false, has_loader: false, archive: archive(header, bytes), loaded: Vec::new() };
         let parts = header.program_headers(LittleEndian, bytes).ok()?;
         for part in parts {
             match part.p_type(LittleEndian) {
-                PT_INTERP => elf.is_object = false,
+                PT_INTERP => (elf.is_object, elf.has_loader) = (false, true),
                 PT_DYNAMIC => elf.needs_acp = needs_acp(part.dynamic(LittleEndian, bytes).ok()??, parts, bytes)?,
                 PT_LOAD => elf.loaded.push(part.data(LittleEndian, bytes).ok()?),
                 _ => {}
@@ -131,6 +150,28 @@ impl<'a> Elf<'a> {
         }
         Some(elf)
     }
+}
+
+/// What a file has of `libacp.a`; `None` if that is nothing, or if it has no symbols to tell.
+fn archive(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> Option<String> {
+    let symbols = header.sections(LittleEndian, bytes).ok()?.symbols(LittleEndian, bytes, SHT_SYMTAB).ok()?;
+    let defined = symbols.iter().filter(|symbol| !symbol.is_undefined(LittleEndian));
+    let named =
+        defined.filter_map(|symbol| Some((std::str::from_utf8(symbols.symbol_name(LittleEndian, symbol).ok()?).ok()?, symbol)));
+    let of_library: Vec<_> = named.filter(|(name, _)| name.starts_with("acp_") || name.starts_with("iacp_")).collect();
+    of_library.iter().any(|(name, _)| *name == "acp_init").then_some(())?;
+    // What is installed has internal symbols that give way to those of the program, which stay as they are.
+    let is_installed = of_library.iter().any(|(_, symbol)| symbol.st_bind() == STB_WEAK);
+    let part = |(name, symbol): &(&str, &_)| {
+        let is_own = is_installed && name.starts_with("iacp_") && Sym::st_bind(*symbol) != STB_WEAK;
+        let at = Sym::st_value(*symbol, LittleEndian);
+        match Sym::st_type(*symbol) {
+            STT_FUNC if !is_own => Some(format!("{name}={at:x}")),
+            STT_OBJECT => Some(format!("{name}@{at:x}")),
+            _ => None,
+        }
+    };
+    Some(of_library.iter().filter_map(part).collect::<Vec<_>>().join(","))
 }
 
 /// Whether a dynamic section names the library of a C interface; `None` if it is broken.

@@ -18,7 +18,7 @@ use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, VARIABLE};
 
-use crate::sim::executable::Kind;
+use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
 use crate::{Refused, bundled, outputs, this};
 
 /// The longest description of a machine: far more than a program can be told.
@@ -131,6 +131,11 @@ impl Sim {
             }
             None => match executable::look(program, !arguments.is_empty())? {
                 Kind::Program => Command::new(program),
+                Kind::Archive(archive) => {
+                    let mut command = Command::new(program);
+                    command.env(ARCHIVE_VARIABLE, archive).env("LD_PRELOAD", preloaded(&shared_library()?));
+                    command
+                }
                 Kind::Object => {
                     let mut command = Command::new(this()?);
                     command.arg(shared_object::COMMAND).arg(program);
@@ -215,6 +220,30 @@ impl Sim {
 }
 
 /// Looks whether a machine has as many nodes as the ranks need; if not, says with how many ranks on a node it would, or how it would be larger.
+/// The library of the C interface that simulates programs with `libacp.a` in them: where `acpcc` looks for it, too.
+fn shared_library() -> Result<PathBuf, Refused> {
+    let this = this()?;
+    let beside = this.parent().unwrap_or(Path::new(".")).to_owned();
+    let folders = [std::env::var_os("ACP_LIB").map(PathBuf::from), Some(beside.join("../lib")), Some(beside)];
+    let found = folders.into_iter().flatten().map(|folder| folder.join("libacp.so")).find(|path| path.exists());
+    found.ok_or_else(|| {
+        Refused(
+            "a program with libacp.a in it is simulated by libacp.so, which is not beside pelago; set ACP_LIB to its folder"
+                .into(),
+        )
+    })
+}
+
+/// A value of `LD_PRELOAD` with this library before what is there.
+fn preloaded(library: &Path) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD") {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
 fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
     let nodes = ranks.div_ceil(per_node);
     let Err(error) = machine.check_nodes(nodes) else { return Ok(()) };
