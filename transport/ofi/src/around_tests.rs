@@ -11,7 +11,7 @@ use pelago_memory::Cells;
 use pelago_platform::{Address, Capabilities, Completion, Endpoint, Flags, Network, Operation, Registry, Token, Transport};
 
 use crate::fabric::mock::{Failing, Profile, World};
-use crate::{FabricChoice, Introduced, Introduction, Ofi, Setup};
+use crate::{Introduced, Introduction, Ofi, Setup};
 
 /// Ranks that were reported as lost.
 type Lost = Arc<Mutex<Vec<Rank>>>;
@@ -21,7 +21,7 @@ fn setup(me: Rank, layout: AddressLayout, provider: &str, lost: &Lost) -> Setup 
     Setup {
         me,
         layout,
-        fabric: FabricChoice { provider: Some(provider.into()), domain: None },
+        fabric: provider.parse().unwrap(),
         interface: None,
         find: Box::new(|_| None),
         wake: Box::new(|| ()),

@@ -19,7 +19,8 @@ use pelago_platform::{
 };
 
 use crate::fabric::FabricError;
-use crate::limits::{NAME_BYTES_MAX, PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_MAX};
+use crate::limits::{PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_MAX};
+use crate::message::ADDRESS_BYTES_MAX;
 use crate::transport::{Ofi, Setup};
 
 /// Where ranks of several hosts find each other.
@@ -43,6 +44,7 @@ pub struct Introduced<C> {
     layout: AddressLayout,
     address: Address,
     capabilities: Capabilities,
+    rails: Vec<Capabilities>,
     /// Memory for answers; that of the questions under way is not here.
     free: Vec<Cells<'static>>,
     asked: BTreeMap<u64, Question>,
@@ -66,7 +68,7 @@ struct Question {
 }
 
 /// Bytes that a rank lets others read: how long its address is, and the address.
-const RECORD_BYTES: usize = 8 + 16 + NAME_BYTES_MAX;
+const RECORD_BYTES: usize = (8 + ADDRESS_BYTES_MAX).next_multiple_of(8);
 
 impl<C: Transport> Introduced<C> {
     /// The transport of a rank. The library may look for a second which devices there are.
@@ -88,9 +90,11 @@ impl<C: Transport> Introduced<C> {
         registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
         let address = control.network().address();
         let longest = control.network().capabilities().message_bytes_max.min(ofi.capabilities().message_bytes_max);
-        let capabilities = Capabilities { message_bytes_max: longest, ..*ofi.capabilities() };
+        let limited = |rail: &Capabilities| Capabilities { message_bytes_max: longest, ..*rail };
+        let (capabilities, rails) = (limited(ofi.capabilities()), ofi.rails().iter().map(limited).collect());
         Ok(Self {
             capabilities,
+            rails,
             ofi,
             control,
             find,
@@ -289,7 +293,7 @@ impl<C: Transport> Network for Introduced<C> {
     }
 
     fn rails(&self) -> &[Capabilities] {
-        std::slice::from_ref(&self.capabilities)
+        &self.rails
     }
 
     fn address(&self) -> Address {
@@ -309,13 +313,13 @@ impl<C: Transport> Network for Introduced<C> {
     }
 
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if rail.is_some_and(|rail| rail != Rail::FIRST) {
+        if rail.is_some_and(|rail| !self.is_reachable(rail, peer)) {
             return Err(ConnectError::Unreachable(peer));
         }
         // Refused there if it is none of this transport.
         self.control.network().connect(None, peer, address)?;
         self.has_met = true;
-        self.ofi.shared.lock().connect_sought(peer).map(|peer| Endpoint(peer as u32))
+        self.ofi.shared.lock().connect_sought(peer, rail.unwrap_or(Rail::FIRST))
     }
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {

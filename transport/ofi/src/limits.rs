@@ -6,9 +6,9 @@ use pelago_base::limits::INJECT_SIZE;
 /// lines.
 pub const SLOT_BYTES: usize = INJECT_SIZE + 64;
 
-/// Number of posted receive buffers: messages that may arrive between two polls before the provider applies back pressure. Sufficient for
-/// several messages from each halo neighbour.
-pub const RECEIVE_SLOTS: usize = 128;
+/// Number of posted receive buffers: messages that may arrive between two polls before the provider buffers them or applies back pressure. Sufficient for
+/// one message from each halo neighbour. Providers use them in turn, so that each comes to occupy a page: more of them take more memory than peers do.
+pub const RECEIVE_SLOTS: usize = 32;
 
 /// Maximum number of messages and RMA operations in flight: more than the round trip of a current fabric hides.
 pub const TRANSMIT_SLOTS: usize = 256;
@@ -37,7 +37,11 @@ pub const GREETING_LOOKS_MAX: u32 = 25;
 /// Maximum number of cached remote keys per peer: the heaps and the regions that one phase of a program uses.
 pub const REGIONS_KNOWN_MAX: usize = 256;
 
-/// Maximum length in bytes of an endpoint name: longer than that of any provider. A published address takes some bytes more.
+/// Maximum number of rails: as many network cards as most nodes have. Each has slots, and a queue that every poll reads.
+pub const RAILS_MAX: usize = 4;
+
+/// Maximum length in bytes of the endpoint names of all rails, with 6 bytes for each: longer than four of any provider. A published address takes some bytes
+/// more. Rails whose names do not fit are left out.
 pub const NAME_BYTES_MAX: usize = 256;
 
 /// Maximum number of `fi_info` entries that the selection examines: more than the devices and providers of any machine.

@@ -7,7 +7,7 @@ use pelago_platform::Address;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::limits::{NAME_BYTES_MAX, SLOT_BYTES};
+use crate::limits::{NAME_BYTES_MAX, RAILS_MAX, SLOT_BYTES};
 
 /// Maximum payload of a message in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = SLOT_BYTES - size_of::<Header>();
@@ -40,7 +40,7 @@ pub(crate) struct Header {
 
 /// Kinds of messages: greetings; requests; answers; the end of what was lent.
 pub(crate) mod kind {
-    /// The sender's name follows, and its number is `other`.
+    /// The sender's names follow, and its number is `other`.
     pub(crate) const HELLO: u8 = 1;
     /// It was understood.
     pub(crate) const WELCOME: u8 = 2;
@@ -58,7 +58,8 @@ pub(crate) mod kind {
     pub(crate) const FAILED: u8 = 9;
     /// The bytes that were asked for follow.
     pub(crate) const DATA: u8 = 10;
-    /// The region begins at `at` and has `whole` bytes; `code` is 1 if it is reached by the key `value` at the address `other`.
+    /// The region begins at `at` and has `whole` bytes. It is reached by the first `code` rails: by the first by the key `value` at the address `other`; keys
+    /// and addresses for the others follow.
     pub(crate) const REGION: u8 = 11;
     /// Nothing of a copy was begun: the fabric does not lead to its target.
     pub(crate) const ELSEWHERE: u8 = 12;
@@ -66,6 +67,10 @@ pub(crate) mod kind {
     pub(crate) const REVOKE: u8 = 13;
     /// It is, and nothing is under way to it: what was lent `value` times is given back.
     pub(crate) const REVOKED: u8 = 14;
+    /// Sent by the rail `code`: does it lead to the receiver? It has no number of its own, and may come more than once.
+    pub(crate) const RAIL: u8 = 15;
+    /// The rail `code` does.
+    pub(crate) const RAIL_LEADS: u8 = 16;
 }
 
 impl Header {
@@ -111,28 +116,68 @@ impl Header {
     }
 }
 
-/// The address of an endpoint as it is published: its fabric, its number, and its name.
+/// One end of a rail: its fabric, and its name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Published {
+pub(crate) struct End {
     /// What an endpoint has in common with those that it reaches.
     pub(crate) fabric: u32,
-    pub(crate) nonce: u64,
     pub(crate) name: Vec<u8>,
 }
 
-const MARK: [u8; 4] = *b"ofi1";
+impl End {
+    /// Ends as they are sent, without those that do not fit.
+    pub(crate) fn join(ends: &[Self]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for End { fabric, name } in ends {
+            let end = [&fabric.to_le_bytes()[..], &(name.len() as u16).to_le_bytes(), name].concat();
+            if bytes.len() + end.len() > NAME_BYTES_MAX {
+                break;
+            }
+            bytes.extend(end);
+        }
+        bytes
+    }
+
+    /// `None` if these are not the bytes of ends, of one or more.
+    pub(crate) fn split(mut bytes: &[u8]) -> Option<Vec<Self>> {
+        let mut ends = Vec::new();
+        while ends.is_empty() || !bytes.is_empty() {
+            let (&fabric, rest) = bytes.split_first_chunk()?;
+            let (&length, rest) = rest.split_first_chunk()?;
+            let (name, rest) = rest.split_at_checked(u16::from_le_bytes(length).into())?;
+            ends.push(Self { fabric: u32::from_le_bytes(fabric), name: name.to_vec() });
+            bytes = rest;
+        }
+        (ends.len() <= RAILS_MAX).then_some(ends)
+    }
+}
+
+/// The address of a rank as it is published: its number, and its end of each rail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Published {
+    pub(crate) nonce: u64,
+    pub(crate) ends: Vec<End>,
+}
+
+const MARK: [u8; 4] = *b"ofi2";
+
+/// What precedes the ends in an address.
+const HEAD_BYTES: usize = MARK.len() + 8;
+
+/// Maximum length of an address in bytes.
+pub(crate) const ADDRESS_BYTES_MAX: usize = HEAD_BYTES + NAME_BYTES_MAX;
 
 impl Published {
     pub(crate) fn to_address(&self) -> Address {
-        Address([&MARK[..], &self.fabric.to_le_bytes(), &self.nonce.to_le_bytes(), &self.name].concat())
+        Address([&MARK[..], &self.nonce.to_le_bytes(), &End::join(&self.ends)].concat())
     }
 
-    /// `None` if the address is not one of an endpoint of this fabric.
+    /// `None` if the address is not one of an endpoint whose first rail is of this fabric.
     pub(crate) fn parse(address: &Address, fabric: u32) -> Option<Self> {
-        let (head, name) = address.0.split_at_checked(16)?;
-        let is_ours = head[..4] == MARK && head[4..8] == fabric.to_le_bytes() && name.len() <= NAME_BYTES_MAX;
-        let nonce = u64::from_le_bytes(head[8..].try_into().ok()?);
-        is_ours.then(|| Self { fabric, nonce, name: name.to_vec() })
+        let (head, ends) = address.0.split_at_checked(HEAD_BYTES)?;
+        let (mark, nonce) = head.split_first_chunk()?;
+        let ends = End::split(ends).filter(|ends| *mark == MARK && ends[0].fabric == fabric)?;
+        Some(Self { nonce: u64::from_le_bytes(nonce.try_into().ok()?), ends })
     }
 }
 
@@ -172,12 +217,22 @@ mod tests {
 
     #[test]
     fn published_addresses_are_read_back_and_others_refused() {
-        let published = Published { fabric: 2, nonce: 9, name: vec![1, 2, 3] };
+        let end = |fabric, byte: u8| End { fabric, name: vec![byte; 3] };
+        let published = Published { nonce: 9, ends: vec![end(2, 1), end(7, 4)] };
         let address = published.to_address();
         assert_eq!(Published::parse(&address, 2), Some(published));
         assert_eq!(Published::parse(&address, 3), None, "of another kind of fabric");
-        assert!(
-            [vec![], vec![0xFF; 1024], address.0[..15].to_vec()].into_iter().all(|a| Published::parse(&Address(a), 2).is_none())
-        );
+        let cut = |bytes: usize| address.0[..bytes].to_vec();
+        let wrong = [vec![], vec![0xFF; 1024], cut(11), cut(12), cut(20), cut(address.0.len() - 1)];
+        assert!(wrong.into_iter().all(|a| Published::parse(&Address(a), 2).is_none()));
+        let too_many = Published { nonce: 9, ends: vec![end(2, 1); RAILS_MAX + 1] };
+        assert_eq!(Published::parse(&too_many.to_address(), 2), None);
+    }
+
+    #[test]
+    fn rails_whose_names_do_not_fit_are_left_out() {
+        let end = |bytes: usize| End { fabric: 1, name: vec![7; bytes] };
+        let ends = [end(100), end(100), end(100)];
+        assert_eq!(End::split(&End::join(&ends)), Some(ends[..2].to_vec()));
     }
 }

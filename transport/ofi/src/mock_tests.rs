@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{AtomicOperator, Instant, Rank, SegmentId, Width};
 use pelago_kit::conformance::Ends;
 use pelago_memory::Cells;
-use pelago_platform::{Address, Completion, Flags, Network, Operation, Registry, Token, Transport};
+use pelago_platform::{Address, Completion, Endpoint, Flags, Network, Operation, Rail, Registry, Token, Transport};
 
 use crate::fabric::mock::{Profile, World};
-use crate::{FabricChoice, Ofi, Setup};
+use crate::{FabricError, Ofi, Setup};
 
 /// Where ranks publish their addresses.
 type Published = Arc<Mutex<BTreeMap<Rank, Address>>>;
@@ -23,27 +23,49 @@ fn end(
     published: &Published,
     setup: impl FnOnce(&mut Setup),
 ) -> Ofi {
-    let found = published.clone();
-    let mut settings = Setup {
-        me,
-        layout,
-        fabric: FabricChoice { provider: Some(provider.into()), domain: None },
-        interface: None,
-        find: Box::new(move |rank| found.lock().unwrap().get(&rank).cloned()),
-        wake: Box::new(|| ()),
-        lost: Box::new(|_| ()),
-        progress_thread: false,
-        is_oversubscribed: false,
-    };
+    let mut settings = settings(me, layout, provider, published);
     setup(&mut settings);
     let end = Ofi::new(settings).unwrap();
     published.lock().unwrap().insert(me, end.address());
     end
 }
 
+fn settings(me: Rank, layout: pelago_base::AddressLayout, provider: &str, published: &Published) -> Setup {
+    let found = published.clone();
+    Setup {
+        me,
+        layout,
+        fabric: provider.parse().unwrap(),
+        interface: None,
+        find: Box::new(move |rank| found.lock().unwrap().get(&rank).cloned()),
+        wake: Box::new(|| ()),
+        lost: Box::new(|_| ()),
+        progress_thread: false,
+        is_oversubscribed: false,
+    }
+}
+
 fn ends(ranks: u32, profile: Profile) -> Ends<Ofi> {
+    ends_by(ranks, World::provider(profile, u64::from(ranks), 0))
+}
+
+/// The same over a provider of several domains.
+fn ends_by_rails(ranks: u32, profile: Profile, domains: usize, severed: Option<usize>) -> Ends<Ofi> {
+    let provider = World::provider(profile, u64::from(ranks), 0);
+    with_domains(&provider, domains, severed);
+    ends_by(ranks, provider)
+}
+
+/// A provider has so many domains, by one of which nothing comes to its target.
+fn with_domains(provider: &str, domains: usize, severed: Option<usize>) {
+    let world = World::find(provider).unwrap();
+    let mut world = world.lock().unwrap();
+    (world.domains, world.severed) = (domains, severed);
+}
+
+fn ends_by(ranks: u32, provider: String) -> Ends<Ofi> {
     let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
-    let (provider, published) = (World::provider(profile, u64::from(ranks), 0), Published::default());
+    let published = Published::default();
     let make = |me: Rank| {
         let wakes = wakes.clone();
         end(me, layout, &provider, &published, |setup| {
@@ -62,6 +84,119 @@ pelago_kit::conformance!(verbs, |ranks| ends(ranks, Profile::VERBS));
 pelago_kit::conformance!(cxi, |ranks| ends(ranks, Profile::CXI));
 pelago_kit::conformance!(efa, |ranks| ends(ranks, Profile::EFA));
 pelago_kit::conformance!(opx, |ranks| ends(ranks, Profile::OPX));
+
+pelago_kit::conformance!(verbs_rails, |ranks| ends_by_rails(ranks, Profile::VERBS, 2, None));
+pelago_kit::conformance!(cxi_rails, |ranks| ends_by_rails(ranks, Profile::CXI, 3, None));
+pelago_kit::conformance!(efa_rails, |ranks| ends_by_rails(ranks, Profile::EFA, 4, None));
+pelago_kit::conformance!(severed, |ranks| ends_by_rails(ranks, Profile::CXI, 2, Some(1)));
+
+/// Two ranks over a provider of so many domains, the second of which has memory; and the endpoints of the first to it, by each rail.
+struct Railed {
+    provider: String,
+    ends: [Ofi; 2],
+    memory: Cells<'static>,
+    endpoints: Vec<Endpoint>,
+    completed: Vec<Completion>,
+}
+
+impl Railed {
+    const OWNER: Rank = Rank::new(1);
+
+    fn new(profile: Profile, domains: usize, severed: Option<usize>) -> Self {
+        let (layout, published) = (Ends::<Ofi>::layout(2), Published::default());
+        let provider = World::provider(profile, 1, 0);
+        with_domains(&provider, domains, severed);
+        let mut ends = [0, 1].map(|rank| end(Rank::new(rank), layout, &provider, &published, |_| ()));
+        let memory = Cells::from_mut(vec![0_u64; 512].leak());
+        ends[1].register(layout.encode(Self::OWNER, SegmentId::SYMMETRIC, 0).unwrap(), memory.into()).unwrap();
+        let address = ends[1].address();
+        let rails = 0..ends[0].rails().len();
+        let connect = |rail| ends[0].connect(Rail::new(rail), Self::OWNER, &address).unwrap();
+        let endpoints = rails.map(connect).collect();
+        let mut railed = Self { provider, ends, memory, endpoints, completed: Vec::new() };
+        (0..100).for_each(|_| railed.look());
+        railed
+    }
+
+    fn look(&mut self) {
+        self.ends[0].progress(Instant::ZERO, &mut self.completed);
+        self.ends[1].progress(Instant::ZERO, &mut Vec::new());
+    }
+
+    /// Writes a word by a rail, and lets it complete; the number of accesses by each domain since the last time.
+    fn write(&mut self, rail: usize, word: u64) -> Vec<u64> {
+        let to = Ends::<Ofi>::layout(2).encode(Self::OWNER, SegmentId::SYMMETRIC, 8 * rail as u64).unwrap();
+        let operation = Operation::Write { to, bytes: &word.to_ne_bytes() };
+        self.ends[0].post(Instant::ZERO, self.endpoints[rail], operation, Flags::NONE, Token(word)).unwrap();
+        while self.completed.is_empty() {
+            self.look();
+        }
+        let done = self.completed.remove(0);
+        assert_eq!((done.token, done.result), (Token(word), Ok(0)));
+        assert_eq!(self.memory.elements::<u64>().unwrap().load(rail), word);
+        let world = World::find(&self.provider).unwrap();
+        let accesses = std::mem::take(&mut world.lock().unwrap().accesses);
+        (0..self.endpoints.len()).map(|domain| accesses.get(&domain).copied().unwrap_or(0)).collect()
+    }
+}
+
+#[test]
+fn every_domain_of_a_network_card_is_a_rail_by_which_its_accesses_go() {
+    let mut railed = Railed::new(Profile::VERBS, 3, None);
+    assert_eq!(railed.write(0, 1), [1, 0, 0]);
+    assert_eq!(railed.write(1, 2), [0, 1, 0]);
+    assert_eq!(railed.write(2, 3), [0, 0, 1]);
+    let names: Vec<_> = railed.ends[0].rails().iter().map(|rail| rail.name.to_owned()).collect();
+    let expected: Vec<_> = (0..3).map(|domain| format!("{}:mock{domain}", railed.provider)).collect();
+    assert_eq!((&names, &railed.ends[0].fabric().rails), (&expected, &expected));
+}
+
+#[test]
+fn a_domain_that_does_not_lead_to_the_peer_is_not_used() {
+    let mut railed = Railed::new(Profile::CXI, 2, Some(1));
+    assert_eq!(railed.write(1, 7), [1, 0], "by the first");
+    assert_eq!(railed.write(0, 8), [1, 0]);
+}
+
+#[test]
+fn a_peer_with_fewer_domains_is_reached_by_those_that_it_has() {
+    let mut railed = Railed::new(Profile::OPX, 2, None);
+    let (layout, published) = (Ends::<Ofi>::layout(2), Published::default());
+    // The other way round: who has one domain only answers who has two.
+    let one = format!("{}:mock0", railed.provider);
+    railed.ends[1] = end(Railed::OWNER, layout, &one, &published, |_| ());
+    assert_eq!(railed.ends[1].rails().len(), 1);
+    let mut other = end(Rank::new(0), layout, &railed.provider.clone(), &published, |_| ());
+    let start = layout.encode(Railed::OWNER, SegmentId::SYMMETRIC, 0).unwrap();
+    railed.ends[1].register(start, railed.memory.into()).unwrap();
+    let address = railed.ends[1].address();
+    railed.endpoints = [0, 1].map(|rail| other.connect(Rail::new(rail), Railed::OWNER, &address).unwrap()).into();
+    railed.ends[0] = other;
+    (0..100).for_each(|_| railed.look());
+    railed.write(0, 1);
+    assert_eq!(railed.write(1, 2), [1, 0]);
+}
+
+#[test]
+fn rails_are_those_that_were_named_in_their_order() {
+    let provider = World::provider(Profile::CXI, 1, 0);
+    with_domains(&provider, 6, None);
+    let (layout, published) = (Ends::<Ofi>::layout(1), Published::default());
+    let rails = |fabric: &str| {
+        let fabric = fabric.replace("cxi", &provider);
+        let end = end(Rank::new(0), layout, &provider, &published, |setup| setup.fabric = fabric.parse().unwrap());
+        end.fabric().rails.iter().map(|rail| rail.replace(&provider, "cxi")).collect::<Vec<_>>()
+    };
+    assert_eq!(rails("cxi"), ["cxi:mock0", "cxi:mock1", "cxi:mock2", "cxi:mock3"], "no more than there may be");
+    assert_eq!(rails("cxi:mock5"), ["cxi:mock5"]);
+    assert_eq!(rails("cxi:mock2,cxi:mock0"), ["cxi:mock2", "cxi:mock0"]);
+    assert_eq!(rails("cxi:mock1,cxi,cxi"), ["cxi:mock1", "cxi:mock0", "cxi:mock2"], "those that are left");
+    let fabric = format!("{provider}:mock0,{provider}:mock9").parse().unwrap();
+    let setup = |setup: &mut Setup| setup.fabric = fabric;
+    let mut settings = settings(Rank::new(0), layout, &provider, &published);
+    setup(&mut settings);
+    assert!(matches!(Ofi::new(settings), Err(FabricError::None(..))));
+}
 
 /// Seeds of the tests of failing operations: `PELAGO_SEEDS`, or a few hundred.
 fn seeds() -> u64 {

@@ -3,12 +3,13 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use pelago_base::Rank;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::engine::Engine;
-use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS};
+use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS, RAILS_MAX};
 
 /// Looks without an event after which the thread sleeps. A read by a peer, which the provider answers by itself, is none; it wakes the thread.
 const LOOKS: u32 = 8;
@@ -17,9 +18,12 @@ const LOOKS: u32 = 8;
 /// To be woken takes longer than to answer.
 const LOOKS_FOR_SLEEPER: u32 = 64;
 
-/// Maximum value of this number, about 140 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
-/// gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it with this thread.
-const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
+/// Maximum value of this number, about 600 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
+/// gets of a series, none of which is an event.
+const LOOKS_FOR_SLEEPER_MAX: u32 = 1024;
+
+/// Yields as long as this give the core to another thread, such as a peer that waits for an answer: 20 times as long as those to nobody.
+const TURN_OF_ANOTHER: Duration = Duration::from_micros(20);
 
 /// A sleep that was not worth it: about ten times what falling asleep and waking take.
 const SHORT_SLEEP_MICROSECONDS: u32 = 100;
@@ -89,7 +93,8 @@ pub(crate) struct ProgressThread {
 impl ProgressThread {
     pub(crate) fn start(shared: Arc<Shared>) -> std::io::Result<Self> {
         let call = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let completions = shared.lock().port.descriptor().map(OwnedFd::try_clone).transpose()?;
+        let descriptors = shared.lock().descriptors().map(|all| all.into_iter().map(OwnedFd::try_clone).collect());
+        let completions = descriptors.transpose()?;
         let attendance = Attendance { shared: shared.clone(), call: call.clone(), completions };
         let thread = std::thread::Builder::new().name("pelago-ofi".into()).spawn(move || attendance.run())?;
         Ok(Self { shared, call, thread: Some(thread) })
@@ -136,6 +141,11 @@ impl Patience {
         (!self.is_calm).then_some(SHORT_SLEEP_MICROSECONDS)
     }
 
+    /// Another thread wants the core.
+    const fn give_way(&mut self) {
+        (self.doublings, self.is_calm) = (0, true);
+    }
+
     /// A sleep of that limit has ended, because of the provider or not.
     const fn slept(&mut self, is_woken: bool) {
         let was_short = is_woken && !self.is_calm;
@@ -152,7 +162,8 @@ impl Patience {
 struct Attendance {
     shared: Arc<Shared>,
     call: Arc<OwnedFd>,
-    completions: Option<OwnedFd>,
+    /// One for each rail; `None` if one of them has none.
+    completions: Option<Vec<OwnedFd>>,
 }
 
 impl Attendance {
@@ -162,21 +173,21 @@ impl Attendance {
             let looks = self.shared.looks.load(Ordering::Relaxed);
             let is_attended = !self.shared.sleeping.load(Ordering::SeqCst) && std::mem::replace(&mut seen, looks) != looks;
             if is_attended {
-                self.sleep(None, Some(excuse));
+                self.sleep(&[], Some(excuse));
                 excuse = (2 * excuse).min(EXCUSE_MICROSECONDS_MAX);
                 continue;
             }
             excuse = EXCUSE_MICROSECONDS_MIN;
             // Another thread of the rank is inside, and would have to wake this one when it leaves.
             let Some(mut engine) = self.shared.try_lock() else {
-                self.sleep(None, Some(EXCUSE_MICROSECONDS_MIN));
+                self.sleep(&[], Some(EXCUSE_MICROSECONDS_MIN));
                 continue;
             };
             idle = if engine.drive() { 0 } else { idle + 1 };
             let (news, losses) = (engine.take_news(), engine.take_losses());
             let is_rank_asleep = self.shared.sleeping.load(Ordering::Relaxed);
             let is_idle = idle >= if is_rank_asleep { patience.looks() } else { LOOKS };
-            let may_sleep = is_idle && (self.completions.is_none() || engine.port.may_sleep());
+            let may_sleep = is_idle && (self.completions.is_none() || engine.may_sleep());
             let has_unsent = engine.has_unsent();
             drop(engine);
             self.shared.tell(news, losses);
@@ -184,14 +195,18 @@ impl Attendance {
                 if is_rank_asleep && idle < LOOKS_FOR_SLEEPER {
                     std::hint::spin_loop()
                 } else {
-                    std::thread::yield_now()
+                    let before = Instant::now();
+                    std::thread::yield_now();
+                    if before.elapsed() >= TURN_OF_ANOTHER {
+                        patience.give_way();
+                    }
                 }
                 continue;
             }
             let must_look = self.completions.is_none() || has_unsent;
             let is_patient = is_rank_asleep && !must_look && !self.shared.is_oversubscribed;
             let pause = if must_look { Some(POLL_PAUSE_MICROSECONDS) } else { patience.limit().filter(|_| is_patient) };
-            let is_woken = self.sleep(self.completions.as_ref(), pause);
+            let is_woken = self.sleep(self.completions.as_deref().unwrap_or_default(), pause);
             if is_patient {
                 patience.slept(is_woken);
             }
@@ -204,14 +219,15 @@ impl Attendance {
 
     /// Sleeps until the rank calls, an operation ends, a peer sends or reads, or the time in µs, less than a second, has passed. Returns whether the
     /// provider has something to do.
-    fn sleep(&self, completions: Option<&OwnedFd>, limit: Option<u32>) -> bool {
-        let mut sources = vec![PollFd::new(&*self.call, PollFlags::IN)];
-        if let Some(descriptor) = completions {
-            sources.push(PollFd::new(descriptor, PollFlags::IN));
+    fn sleep(&self, completions: &[OwnedFd], limit: Option<u32>) -> bool {
+        let mut sources: [_; 1 + RAILS_MAX] = std::array::from_fn(|_| PollFd::new(&*self.call, PollFlags::IN));
+        for (source, descriptor) in sources[1..].iter_mut().zip(completions) {
+            *source = PollFd::new(descriptor, PollFlags::IN);
         }
+        let sources = &mut sources[..=completions.len()];
         let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: i64::from(limit) * 1000 });
-        let _ = poll(&mut sources, limit.as_ref());
-        let is_woken = sources.get(1).is_some_and(|source| !source.revents().is_empty());
+        let _ = poll(sources, limit.as_ref());
+        let is_woken = sources[1..].iter().any(|source| !source.revents().is_empty());
         let _ = rustix::io::read(&*self.call, &mut [0; 8]);
         is_woken
     }
@@ -229,7 +245,11 @@ mod tests {
             patience.slept(true);
             patience.looks()
         });
-        assert_eq!(looks, [128, 256, 256, 256, 256, 256]);
+        assert_eq!(looks, [128, 256, 512, 1024, 1024, 1024]);
+        patience.give_way();
+        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, None), "another thread wants the core");
+        patience.slept(true);
+        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, Some(SHORT_SLEEP_MICROSECONDS)));
         patience.slept(false);
         assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, None), "the next sleep is a long one");
         patience.slept(true);

@@ -1,7 +1,8 @@
 //! Ranks that reach each other by a fabric, as a transport.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
@@ -20,7 +21,7 @@ pub struct Setup {
     pub me: Rank,
     /// How the job divides its addresses.
     pub layout: AddressLayout,
-    /// Which fabric is used.
+    /// Which fabrics are used.
     pub fabric: FabricChoice,
     /// The interface with this address is taken if a provider has several; `None` takes the first.
     pub interface: Option<IpAddr>,
@@ -54,13 +55,14 @@ const LONG_BYTES: u64 = 4 << 20;
 
 /// Ranks that reach each other by a fabric.
 ///
-/// Puts and gets of memory of processes are accesses of the fabric. All else is asked of the owner, who does it inside
+/// Each domain of it is a rail, by which puts and gets go; all messages go by the first. Puts and gets of memory of processes are accesses of the fabric. All else is asked of the owner, who does it inside
 /// [`progress`](Transport::progress), or by its progress thread.
 pub struct Ofi {
     /// First: it ends before what it shares.
     progress_thread: Option<ProgressThread>,
     pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
+    rails: Vec<Capabilities>,
     address: Address,
     fabric: FabricName,
 }
@@ -80,27 +82,44 @@ impl Ofi {
         let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
         let mut nonce = [0; 8];
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
-        let port = Port::open(&fabric, interface)?;
-        let keys = match (port.keys_are_provided(), port.has_virtual_addresses()) {
-            (true, _) => KeyMode::Provided,
-            (false, true) => KeyMode::VirtualAddress,
-            (false, false) => KeyMode::Offset,
+        let ports = Port::open(&fabric, interface)?;
+        let message_bytes_max = ports.iter().map(Port::message_bytes_max).min().unwrap_or(0);
+        let rail = |port: &Port| {
+            let keys = match (port.keys_are_provided(), port.has_virtual_addresses()) {
+                (true, _) => KeyMode::Provided,
+                (false, true) => KeyMode::VirtualAddress,
+                (false, false) => KeyMode::Offset,
+            };
+            Capabilities { name: known(port.fabric_name()), keys, message_bytes_max, ..CAPABILITIES }
         };
-        let message_bytes_max = port.message_bytes_max();
-        let capabilities = Capabilities { keys, message_bytes_max, ..CAPABILITIES };
-        let fabric = port.fabric_name();
-        let engine = Engine::new(port, me, layout, u64::from_ne_bytes(nonce), find, seeks);
+        let rails: Vec<_> = ports.iter().map(rail).collect();
+        let capabilities = Capabilities { name: NAME, ..rails[0] };
+        let version = ports[0].version();
+        let fabric = FabricName { version, rails: rails.iter().map(|rail| rail.name.to_owned()).collect() };
+        let engine = Engine::new(ports, me, layout, u64::from_ne_bytes(nonce), find, seeks);
         let address = engine.address();
         let shared = Arc::new(Shared::new(engine, wake, lost, is_oversubscribed));
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone())).transpose();
         let progress_thread = progress_thread.map_err(|error| system(&error))?;
-        Ok(Self { progress_thread, shared, capabilities, address, fabric })
+        Ok(Self { progress_thread, shared, capabilities, rails, address, fabric })
     }
 
-    /// The fabric that was chosen.
+    /// The fabrics that were chosen, one for each rail.
     pub fn fabric(&self) -> &FabricName {
         &self.fabric
     }
+}
+
+/// A name for the rest of the process. Each is kept once: those of a machine's fabrics are few.
+fn known(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&known) = names.get(&name[..]) {
+        return known;
+    }
+    let known = &*name.leak();
+    names.insert(known);
+    known
 }
 
 impl Transport for Ofi {
@@ -127,7 +146,7 @@ impl Transport for Ofi {
         };
         let mut engine = self.shared.lock();
         let had_unsent = engine.has_unsent();
-        let posted = engine.post(to.0 as usize, operation, flags, token);
+        let posted = engine.post(to, operation, flags, token);
         let is_left_over = engine.has_unsent() && !had_unsent;
         drop(engine);
         // A long one leaves piece by piece, also if the rank computes from now on.
@@ -171,15 +190,24 @@ impl Network for Ofi {
         &self.capabilities
     }
 
+    fn rails(&self) -> &[Capabilities] {
+        &self.rails
+    }
+
     fn address(&self) -> Address {
         self.address.clone()
     }
 
+    /// Every rail leads to every peer: what a domain does not reach goes by the first.
+    fn is_reachable(&mut self, rail: Rail, _peer: Rank) -> bool {
+        rail.number() < self.rails.len()
+    }
+
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError> {
-        if rail.is_some_and(|rail| rail != Rail::FIRST) {
+        if rail.is_some_and(|rail| !self.is_reachable(rail, peer)) {
             return Err(ConnectError::Unreachable(peer));
         }
-        self.shared.lock().connect(peer, address).map(|peer| Endpoint(peer as u32))
+        self.shared.lock().connect(peer, rail.unwrap_or(Rail::FIRST), address)
     }
 
     fn peer_failed(&mut self, _now: Instant, peer: Rank) {

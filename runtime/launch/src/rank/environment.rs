@@ -28,7 +28,7 @@ pub mod names {
     pub const CALL: &str = "PELAGO_CALL";
     /// `auto`, `shm`, `udp` or `ofi`: how ranks reach each other.
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
-    /// `PROVIDER` or `PROVIDER:DOMAIN` of libfabric, for the transport `ofi`.
+    /// `PROVIDER` or `PROVIDER:DOMAIN` of libfabric, for the transport `ofi`; one for each rail, separated by commas.
     pub const FABRIC: &str = "PELAGO_FABRIC";
     /// `1`: what ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
@@ -92,6 +92,14 @@ pub mod names {
     pub const SLURM_HOSTS: [&str; 3] = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
     /// How many processes Open MPI has started.
     pub const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
+    /// The number of this process, under Open MPI's `mpirun`.
+    pub const OPEN_MPI_RANK: &str = "OMPI_COMM_WORLD_RANK";
+    /// How many of its processes are of this host.
+    pub const OPEN_MPI_LOCAL_SIZE: &str = "OMPI_COMM_WORLD_LOCAL_SIZE";
+    /// A secret of its job, which its processes alone are told.
+    pub const OPEN_MPI_KEY: &str = "OMPI_MCA_orte_precondition_transports";
+    /// A folder of a launcher that speaks PMIx, which names its process.
+    pub const PMIX_SERVER: &str = "PMIX_SERVER_TMPDIR";
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;

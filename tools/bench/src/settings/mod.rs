@@ -25,7 +25,7 @@ pub struct Settings {
     /// Transport between the ranks; the raw limit is shared memory, or plain UDP sockets for udp and ofi
     #[arg(long, value_enum, default_value_t)]
     pub transport: Transport,
-    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]
+    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0'; several, separated by commas, are rails [default: chosen]
     #[arg(long, value_name = "PROVIDER[:DOMAIN]")]
     pub fabric: Option<String>,
     /// Sizes of put and get: multiples of 8, also with K, M or G [default: 8 to 16M]

@@ -72,7 +72,7 @@ pub(crate) struct Run {
     /// Transport between ranks: auto, shm, udp or ofi; auto: shared memory intra-node, UDP inter-node; ofi: libfabric inter-node, and intra-node if there is one node [default: auto]
     #[arg(long, value_name = "WORD")]
     transport: Option<TransportChoice>,
-    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0' [default: chosen]
+    /// Fabric of --transport ofi: a provider of libfabric, and perhaps a domain of it, such as 'tcp;ofi_rxm:eth0'; several, separated by commas, are rails [default: chosen]
     #[arg(long, value_name = "PROVIDER[:DOMAIN]")]
     fabric: Option<String>,
     /// Rails that ranks use together: shm, udp, or shm,udp; shm:N,udp: only the ranks of a group of N share memory

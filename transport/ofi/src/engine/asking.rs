@@ -5,21 +5,30 @@ use pelago_memory::{Cells, Region};
 use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, limits};
 use zerocopy::IntoBytes;
 
-use super::{Engine, Known, Path, Posted, Then, Use, Way, What};
-use crate::fabric::{Refusal, Remote};
+use super::{Engine, FIRST, Known, Path, Posted, Then, Use, Way, What, led_to};
+use crate::fabric::{FiAddress, Port, Refusal, Remote};
 use crate::limits::{REGIONS_KNOWN_MAX, REQUESTS_MAX};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
 
-/// Where an access goes: the first address of the region, and the place in it.
-type Target = (u64, Remote);
+/// Where an access goes.
+#[derive(Clone, Copy)]
+struct Target {
+    /// The first address of the region, and the place in it.
+    start: u64,
+    remote: Remote,
+    /// The rail, and the peer by it.
+    rail: usize,
+    address: FiAddress,
+}
 
 impl Engine {
-    pub(crate) fn post(&mut self, peer: usize, operation: Operation<'_>, flags: Flags, token: Token) -> Result<(), PostError> {
-        if !self.is_connected(peer) {
-            return Err(PostError::Unknown(Endpoint(peer as u32)));
+    pub(crate) fn post(&mut self, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token) -> Result<(), PostError> {
+        let (peer, lane) = led_to(to);
+        if !self.is_connected(peer, lane) {
+            return Err(PostError::Unknown(to));
         }
         // It holds also if the operation is refused.
-        self.peers[peer].fence |= flags.fence;
+        self.peers[peer].lanes[lane].fence |= flags.fence;
         let bytes = match operation {
             Operation::Write { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
                 return Err(PostError::TooLong(bytes.len()));
@@ -30,14 +39,14 @@ impl Engine {
             Operation::Copy { bytes, .. } => bytes,
             Operation::Write { .. } | Operation::Atomic { .. } => 0,
         };
-        if bytes > self.port.message_bytes_max() {
+        if self.ports.iter().any(|port| bytes > port.message_bytes_max()) {
             return Err(PostError::TooLong(bytes as usize));
         }
         if self.accepted == limits::COMPLETIONS_MAX {
             return Err(PostError::Full);
         }
         self.accepted += 1;
-        let fence = std::mem::take(&mut self.peers[peer].fence);
+        let fence = std::mem::take(&mut self.peers[peer].lanes[lane].fence);
         let (what, written) = match operation {
             Operation::Write { to, bytes } => (What::Write { to, bytes: Box::default() }, bytes),
             Operation::Put { from, to } => (What::Put { from: from.into(), to, source: GlobalAddress::NULL }, &[][..]),
@@ -50,7 +59,8 @@ impl Engine {
         let key = self.operations.insert(Posted {
             what,
             peer,
-            then: Then::Complete { token, peer, start: None },
+            lane,
+            then: Then::Complete { token, peer, lane, start: None },
             flags: Flags { fence, ..flags },
             begun: false,
             path: Path::Undecided,
@@ -67,7 +77,7 @@ impl Engine {
         if let What::Write { bytes, .. } = &mut self.operations[key].what {
             *bytes = written.into();
         }
-        self.peers[peer].queue.push_back(key);
+        self.peers[peer].lanes[lane].queue.push_back(key);
         self.issue_all(peer);
         // One that has left at once needs nobody to look after it: the progress thread sleeps on.
         if self.peers[peer].has_unsent() {
@@ -78,25 +88,25 @@ impl Engine {
 
     /// Writes bytes at once, if nothing is in their way: they are copied once, to the slot that they leave from.
     fn write_now(&mut self, key: usize, to: GlobalAddress, bytes: &[u8]) -> bool {
-        let (peer, fence) = (self.operations[key].peer, self.operations[key].flags.fence);
-        let notify = self.operations[key].flags.notify;
-        let target = &self.peers[peer];
-        let is_next = matches!(target.way, Way::Open) && target.queue.is_empty() && !(fence && target.started > 0);
-        if !is_next || bytes.is_empty() || notify && !self.port.can_notify() {
+        let Posted { peer, lane, flags, .. } = self.operations[key];
+        let (way, posted) = (&self.peers[peer].way, &self.peers[peer].lanes[lane]);
+        let is_next = matches!(way, Way::Open) && posted.queue.is_empty() && !(flags.fence && posted.started > 0);
+        if !is_next || bytes.is_empty() || flags.notify && !self.can_notify() {
             return false;
         }
-        let Some(Ok(Some(target))) = self.target(peer, to, bytes.len() as u64) else { return false };
-        let Some(slot) = self.port.take() else { return false };
-        self.port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
+        let Some(Ok(Some(target))) = self.target(peer, lane, to, bytes.len() as u64) else { return false };
+        let Target { remote, rail, address, .. } = target;
+        let port = &mut self.ports[rail];
+        let Some(slot) = port.take() else { return false };
+        port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
         let index = slot.index();
-        let written = self.port.write(slot, None, bytes.len(), self.peers[peer].address, target.1, notify);
-        if let Err((slot, refusal)) = written {
-            self.refused(peer, slot, refusal);
+        if let Err((slot, refusal)) = port.write(slot, None, bytes.len(), address, remote, flags.notify) {
+            self.refused(peer, rail, slot, refusal);
             return false;
         }
         self.operations[key].begun = true;
-        self.peers[peer].started += 1;
-        self.access_began(key, index, target.0);
+        self.peers[peer].lanes[lane].started += 1;
+        self.access_began(key, index, target);
         true
     }
 
@@ -112,21 +122,33 @@ impl Engine {
             self.peers[peer].halves.pop_front();
             self.settle(key);
         }
-        while let Some(&key) = self.peers[peer].queue.front() {
+        for lane in 0..self.peers[peer].lanes.len() {
+            self.issue_lane(peer, lane);
+        }
+    }
+
+    fn issue_lane(&mut self, peer: usize, lane: usize) {
+        while let Some(&key) = self.peers[peer].lanes[lane].queue.front() {
             let operation = &mut self.operations[key];
+            let posted = &mut self.peers[peer].lanes[lane];
             if !operation.begun {
-                if operation.flags.fence && self.peers[peer].started > 0 {
+                if operation.flags.fence && posted.started > 0 {
                     break;
                 }
                 operation.begun = true;
-                self.peers[peer].started += 1;
+                posted.started += 1;
             }
             if !self.issue(key) {
                 break;
             }
-            self.peers[peer].queue.pop_front();
+            self.peers[peer].lanes[lane].queue.pop_front();
             self.settle(key);
         }
+    }
+
+    /// Whether a write can tell its target that it has taken effect, by whichever rail.
+    fn can_notify(&self) -> bool {
+        self.ports.iter().all(Port::can_notify)
     }
 
     /// Whether all of an operation has left, or needs to leave no more.
@@ -201,7 +223,7 @@ impl Engine {
     /// Whether all of a transfer has left.
     fn transfer(&mut self, key: usize) -> bool {
         let operation = &self.operations[key];
-        let (peer, notify) = (operation.peer, operation.flags.notify);
+        let Posted { peer, lane, flags: Flags { notify, .. }, .. } = *operation;
         let (at, bytes) = match &operation.what {
             What::Write { to, bytes } => (*to, bytes.len() as u64),
             What::Put { from, to, .. } => (*to, from.bytes()),
@@ -210,8 +232,8 @@ impl Engine {
         };
         if operation.path == Path::Undecided {
             let is_device = matches!(operation.what, What::Put { from: Region::Device(_), .. });
-            let asks = bytes == 0 || is_device || notify && !self.port.can_notify();
-            match self.target(peer, at, bytes) {
+            let asks = bytes == 0 || is_device || notify && !self.can_notify();
+            match self.target(peer, lane, at, bytes) {
                 _ if asks => self.operations[key].path = Path::Requests,
                 None => {
                     let request = Header { kind: kind::LOOKUP, at: at.bits().into(), ..Header::default() };
@@ -265,8 +287,9 @@ impl Engine {
 
     /// Where memory of a peer is accessed: `None` if its region is unknown, a failure if it is not all inside one, and no target if its owner is to be
     /// asked.
-    fn target(&self, peer: usize, at: GlobalAddress, bytes: u64) -> Option<Result<Option<Target>, Failure>> {
-        let (&start, known) = self.peers[peer].known.range(..=at.bits()).next_back()?;
+    fn target(&self, peer: usize, lane: usize, at: GlobalAddress, bytes: u64) -> Option<Result<Option<Target>, Failure>> {
+        let entry = &self.peers[peer];
+        let (&start, known) = entry.known.range(..=at.bits()).next_back()?;
         let offset = at.bits() - start;
         if known.is_revoked || offset >= known.bytes {
             return None;
@@ -274,41 +297,46 @@ impl Engine {
         if bytes > known.bytes - offset {
             return Some(Err(Failure::OutOfBounds(at)));
         }
-        let place = |remote: Remote| (start, Remote { address: remote.address + offset, ..remote });
-        Some(Ok(known.remote.map(place)))
+        // By the first rail as long as the other does not lead there.
+        let own = entry.lanes[lane].address.filter(|_| lane < known.remotes.len()).map(|address| (lane, address));
+        let (rail, address) = own.unwrap_or((FIRST, entry.address));
+        let place = |remote: &Remote| {
+            let remote = Remote { address: remote.address + offset, ..*remote };
+            Target { start, remote, rail, address }
+        };
+        Some(Ok(known.remotes.get(rail).map(place)))
     }
 
     /// Whether an access was begun.
-    fn access(&mut self, key: usize, (start, remote): Target) -> bool {
-        let Some(slot) = self.port.take() else { return false };
+    fn access(&mut self, key: usize, target: Target) -> bool {
+        let Target { remote, rail, address, .. } = target;
+        let port = &mut self.ports[rail];
+        let Some(slot) = port.take() else { return false };
         let (index, Posted { peer, flags, what, .. }) = (slot.index(), &self.operations[key]);
         let (peer, notify) = (*peer, flags.notify);
-        let address = self.peers[peer].address;
         let begun = match what {
-            What::Get { to, .. } => self.port.read(slot, *to, address, remote),
-            What::Put { from: Region::Host(from), .. } => {
-                self.port.write(slot, Some(*from), from.bytes(), address, remote, notify)
-            }
+            What::Get { to, .. } => port.read(slot, *to, address, remote),
+            What::Put { from: Region::Host(from), .. } => port.write(slot, Some(*from), from.bytes(), address, remote, notify),
             What::Write { bytes, .. } => {
-                self.port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
-                self.port.write(slot, None, bytes.len(), address, remote, notify)
+                port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
+                port.write(slot, None, bytes.len(), address, remote, notify)
             }
             _ => Err((slot, Refusal::Again)),
         };
         match begun {
             Ok(()) => {
-                self.access_began(key, index, start);
+                self.access_began(key, index, target);
                 true
             }
             Err((slot, refusal)) => {
-                self.refused(peer, slot, refusal);
+                self.refused(peer, rail, slot, refusal);
                 false
             }
         }
     }
 
-    fn access_began(&mut self, key: usize, slot: usize, start: u64) {
-        self.uses[slot] = Use::Access(key);
+    fn access_began(&mut self, key: usize, slot: usize, Target { start, rail, .. }: Target) {
+        self.uses[rail][slot] = Use::Access(key);
         let operation = &mut self.operations[key];
         (operation.path, operation.is_sent) = (Path::Access(start), true);
         operation.unanswered += 1;
@@ -388,7 +416,7 @@ impl Engine {
             operation.path = Path::Undecided;
         }
         match (header.kind, header.result()) {
-            (kind::REGION, _) if looked => self.know(peer, header),
+            (kind::REGION, _) if looked => self.know(peer, header, payload),
             (kind::ELSEWHERE, _) => self.elsewhere(key),
             (kind::DATA, _) => {
                 if let What::Get { to, .. } = operation.what
@@ -415,13 +443,16 @@ impl Engine {
     }
 
     /// Keeps the key of a region of a peer.
-    fn know(&mut self, peer: usize, header: &Header) {
-        let remote = Remote { key: header.value.get(), address: header.other.get() };
-        let (bytes, remote) = (header.whole.get(), (header.code == 1).then_some(remote));
+    fn know(&mut self, peer: usize, header: &Header, others: Cells<'static>) {
+        let words: Vec<u64> = others.to_vec().as_chunks().0.iter().copied().map(u64::from_le_bytes).collect();
+        let others = words.as_chunks().0.iter().map(|&[key, address]| Remote { key, address });
+        let first = Remote { key: header.value.get(), address: header.other.get() };
+        let remotes: Vec<Remote> = std::iter::once(first).chain(others).take(header.code.into()).collect();
+        let bytes = header.whole.get();
         let known = &mut self.peers[peer].known;
         if let Some(known) = known.get_mut(&header.at.get()) {
             // Several operations have asked, and those of the first answer may be under way.
-            (known.bytes, known.remote) = (bytes, remote);
+            (known.bytes, known.remotes) = (bytes, remotes);
             known.loans += 1;
             return;
         }
@@ -429,7 +460,7 @@ impl Engine {
             let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
             unused.into_iter().for_each(|start| self.forget(peer, start));
         }
-        self.peers[peer].known.insert(header.at.get(), Known { bytes, remote, in_flight: 0, is_revoked: false, loans: 1 });
+        self.peers[peer].known.insert(header.at.get(), Known { bytes, remotes, in_flight: 0, is_revoked: false, loans: 1 });
     }
 
     /// A peer wants to deregister a region.
@@ -488,7 +519,7 @@ mod tests {
         let answer = Header { kind: kind::REGION, code: 1, whole: 8192.into(), ..question };
         let nothing = Cells::from_mut(Vec::<u64>::new().leak());
         (0..3).for_each(|_| job.ends[1].shared.lock().serve(poster, &question, nothing));
-        let know = |engine: &mut Engine, times: u32| (0..times).for_each(|_| engine.know(owner, &answer));
+        let know = |engine: &mut Engine, times: u32| (0..times).for_each(|_| engine.know(owner, &answer, nothing));
         know(&mut job.ends[0].shared.lock(), 2);
         job.ends[0].shared.lock().forget(owner, at.bits());
         job.look(50, STEP);

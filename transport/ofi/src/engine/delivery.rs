@@ -9,7 +9,7 @@ use pelago_base::Failure;
 use pelago_memory::Cells;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-use super::{Engine, Peer, Use, Way};
+use super::{Engine, FIRST, Peer, Use, Way};
 use crate::fabric::{Refusal, Slot};
 use crate::limits::{EARLY_MAX, MESSAGE_TRIES_MAX};
 use crate::message::{Header, kind};
@@ -110,28 +110,29 @@ impl Engine {
     }
 
     fn send_numbered(&mut self, peer: usize, message: &[u8], number: Option<u32>, failures: u8) -> bool {
-        let Some(slot) = self.port.take() else { return false };
-        let memory = self.port.memory(&slot);
+        let port = &mut self.ports[FIRST];
+        let Some(slot) = port.take() else { return false };
+        let memory = port.memory(&slot);
         memory.part(0, message.len() as u64).expect("a message fits a slot").write(message);
         if let Some(number) = number {
             memory.part(Header::NUMBER_AT, 4).expect("every message has a header").write(&number.to_le_bytes());
         }
         let (index, address, bytes) = (slot.index(), self.peers[peer].address, message.len());
-        match self.port.send(slot, bytes, address) {
+        match port.send(slot, bytes, address) {
             Ok(()) => {
-                self.uses[index] = Use::Message { peer, bytes, failures };
+                self.uses[FIRST][index] = Use::Message { peer, bytes, failures };
                 self.peers[peer].delivery.under_way += 1;
                 true
             }
             Err((slot, refusal)) => {
-                self.refused(peer, slot, refusal);
+                self.refused(peer, FIRST, slot, refusal);
                 false
             }
         }
     }
 
-    pub(super) fn refused(&mut self, peer: usize, slot: Slot, refusal: Refusal) {
-        self.port.give_back(slot);
+    pub(super) fn refused(&mut self, peer: usize, rail: usize, slot: Slot, refusal: Refusal) {
+        self.ports[rail].give_back(slot);
         if let Refusal::Failed(_) = refusal {
             self.peers[peer].is_failing = true;
             self.busy.insert(peer);
@@ -196,7 +197,7 @@ impl Engine {
             let delivery = &mut self.peers[peer].delivery;
             delivery.early.remove(&delivery.expected)
         } {
-            let spare = self.port.memory(&self.spare);
+            let spare = self.ports[FIRST].memory(&self.spare);
             let (mut header, head) = (Header::new_zeroed(), size_of::<Header>() as u64);
             header.as_mut_bytes().copy_from_slice(&message[..size_of::<Header>()]);
             let payload = spare.part(head, message.len() as u64 - head).expect("it has come in a slot");
@@ -229,10 +230,9 @@ impl Engine {
             }
             self.go_around(peer);
         } else if !matches!(self.peers[peer].way, Way::Lost(_)) {
-            let Peer { rank, started, queue, halves, .. } = &self.peers[peer];
-            let rank = *rank;
+            let rank = self.peers[peer].rank;
             // A rank that wants nothing of it does not care: it may have ended in good order.
-            if *started > 0 || !queue.is_empty() || !halves.is_empty() {
+            if self.peers[peer].is_awaited() {
                 self.losses.push(rank);
             }
             self.lose(peer, Failure::PeerLost(rank));

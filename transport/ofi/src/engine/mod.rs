@@ -15,6 +15,9 @@
 //!      │ REVOKED ─────────────────────────▶ │
 //! ```
 //!
+//! Each domain of the fabric is a rail with a port of its own. Messages go by the first. Accesses that were posted to another rail go by it once the peer
+//! has answered a message that came by it, and by the first until then: a network card need not lead where another does.
+//!
 //! Messages between two ranks keep their order (`FI_ORDER_SAS`), and so do those that wait for room: each peer has one queue of them. They are numbered,
 //! because a provider may fail to send one that has arrived, or not.
 
@@ -24,23 +27,41 @@ mod detour;
 mod serving;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::OwnedFd;
 
 use pelago_base::{AddressLayout, AtomicOperator, Failure, GlobalAddress, Rank, Width};
 use pelago_memory::{Cells, Region, Regions};
-use pelago_platform::{Address, Completion, ConnectError, Flags, RegisterError, Token};
+use pelago_platform::{Address, Completion, ConnectError, Endpoint, Flags, Rail, RegisterError, Token};
 use slab::Slab;
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::fabric::{Event, FiAddress, Port, Refusal, Registration, Remote, Slot};
 use crate::limits::{CALLS_PER_LOOK, RECEIVE_SLOTS, TRANSMIT_SLOTS};
-use crate::message::{Header, Published, kind, sender};
+use crate::message::{End, Header, Published, kind, sender};
 use delivery::Delivery;
 
 /// What a rank has published, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
 
+/// The number of the rail by which messages go.
+const FIRST: usize = 0;
+
+/// Bits of the number of a peer in that of an endpoint; those above are the number of the rail.
+const PEER_BITS: u32 = 28;
+
+/// The endpoint of a peer by a rail.
+const fn endpoint(peer: usize, rail: usize) -> Endpoint {
+    Endpoint((rail << PEER_BITS | peer) as u32)
+}
+
+/// The peer that an endpoint leads to, and the number of the rail.
+const fn led_to(endpoint: Endpoint) -> (usize, usize) {
+    ((endpoint.0 & ((1 << PEER_BITS) - 1)) as usize, (endpoint.0 >> PEER_BITS) as usize)
+}
+
 pub(crate) struct Engine {
-    pub(crate) port: Port,
+    /// One for each rail.
+    ports: Vec<Port>,
     me: Rank,
     layout: AddressLayout,
     /// Who knows it has read what this rank has published.
@@ -57,10 +78,12 @@ pub(crate) struct Engine {
     peers: Vec<Peer>,
     by_rank: BTreeMap<Rank, usize>,
     operations: Slab<Posted>,
-    /// What each slot is used for, by its index.
-    uses: Vec<Use>,
-    /// Slots to receive in that the provider has had no room for.
-    unposted: Vec<Slot>,
+    /// What each slot of each rail is used for, by its index.
+    uses: Vec<Vec<Use>>,
+    /// Slots to receive in that the provider has had no room for, with their rails.
+    unposted: Vec<(usize, Slot)>,
+    /// Rails to peers of which it is yet to be asked whether they lead there.
+    unproved: Vec<(usize, usize)>,
     /// For a message that came before its turn.
     spare: Slot,
     /// Operations that another transport is to perform.
@@ -79,8 +102,8 @@ pub(crate) struct Engine {
 
 /// What the owner notes of a region.
 struct Own {
-    /// How peers reach it; `None` if they ask its owner.
-    registration: Option<Registration>,
+    /// How peers reach it by the first rails; they ask its owner if there are none.
+    registrations: Vec<Registration>,
     /// The peers that know it, and how often each was told.
     lent_to: BTreeMap<usize, u64>,
     /// Copies out of it that are under way.
@@ -109,19 +132,15 @@ struct Peer {
     address: FiAddress,
     /// The number that it has published.
     nonce: u64,
-    /// Whether this rank has connected to it, and not only it to this rank.
-    is_connected: bool,
+    /// Its ends of the rails behind the first, as far as this rank has those.
+    ends: Vec<End>,
+    /// What was posted to it, by rail: to the first, and as many others as this rank has connected to it by.
+    lanes: Vec<Lane>,
     /// A call for it has failed: it is lost as soon as nobody is in the middle of something.
     is_failing: bool,
-    /// Whether what is posted next comes behind a fence.
-    fence: bool,
-    /// Operations that were posted and have not left, in order.
-    queue: VecDeque<usize>,
-    /// The same of second halves of copies that others asked for. They wait for no fence and have requests of their own: else ranks that copy in a
+    /// Operations that were posted and have not left, in order: second halves of copies that others asked for. They wait for no fence and have requests of their own: else ranks that copy in a
     /// circle wait for each other.
     halves: VecDeque<usize>,
-    /// Operations that were begun and have not ended.
-    started: u32,
     /// Requests without an answer: of operations, and of halves.
     unanswered: [u32; 2],
     /// Messages that have had no room, in order.
@@ -135,10 +154,37 @@ struct Peer {
     lent: BTreeSet<u64>,
 }
 
+/// What was posted to a peer by one rail.
+#[derive(Default)]
+struct Lane {
+    /// Whether this rank has connected to the peer by this rail, and not only the peer to this rank.
+    is_connected: bool,
+    /// Whether what is posted next comes behind a fence.
+    fence: bool,
+    /// Operations that were posted and have not left, in order.
+    queue: VecDeque<usize>,
+    /// Operations that were begun and have not ended.
+    started: u32,
+    /// Where accesses go by this rail; `None` for the first, and until the peer has answered.
+    address: Option<FiAddress>,
+    /// The same before it has.
+    asked: Option<FiAddress>,
+}
+
 impl Peer {
+    /// Whether operations have not left or have not ended.
+    fn is_awaited(&self) -> bool {
+        self.is_queued() || !self.halves.is_empty() || self.lanes.iter().any(|lane| lane.started > 0)
+    }
+
+    /// Whether operations have not left.
+    fn is_queued(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.queue.is_empty())
+    }
+
     /// Whether something to it has yet to leave that does not wait for an answer of it.
     fn has_unsent(&self) -> bool {
-        let is_waiting = !self.queue.is_empty() || !self.halves.is_empty();
+        let is_waiting = self.is_queued() || !self.halves.is_empty();
         let is_reached = !matches!(self.way, Way::Greeted | Way::Sought);
         self.delivery.has_unsent() || !self.outbox.is_empty() || is_waiting && is_reached
     }
@@ -147,8 +193,8 @@ impl Peer {
 /// A region of a peer.
 struct Known {
     bytes: u64,
-    /// How it is reached; `None` if its owner is asked.
-    remote: Option<Remote>,
+    /// How it is reached by the first rails; its owner is asked if there are none.
+    remotes: Vec<Remote>,
     /// Accesses under way.
     in_flight: u32,
     is_revoked: bool,
@@ -160,6 +206,8 @@ struct Known {
 struct Posted {
     what: What,
     peer: usize,
+    /// The rail that it was posted to.
+    lane: usize,
     then: Then,
     flags: Flags,
     begun: bool,
@@ -216,8 +264,8 @@ enum Path {
 
 /// What is to be done when an operation ends.
 enum Then {
-    /// Its poster is told, who posted it to this peer. A copy of this rank's own memory has read the region of the first address `start`.
-    Complete { token: Token, peer: usize, start: Option<u64> },
+    /// Its poster is told, who posted it to this peer by this rail. A copy of this rank's own memory has read the region of the first address `start`.
+    Complete { token: Token, peer: usize, lane: usize, start: Option<u64> },
     /// Who asked for the copy is told; it has read the region of this first address.
     Answer { peer: usize, id: u32, start: u64 },
 }
@@ -236,10 +284,12 @@ enum Use {
 }
 
 impl Engine {
-    pub(crate) fn new(mut port: Port, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
-        let spare = port.take().expect("nothing was posted yet");
+    /// With a port for each rail, one or more.
+    pub(crate) fn new(mut ports: Vec<Port>, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
+        let spare = ports[FIRST].take().expect("nothing was posted yet");
         Self {
-            port,
+            uses: ports.iter().map(|_| vec![Use::Nothing; RECEIVE_SLOTS + TRANSMIT_SLOTS]).collect(),
+            ports,
             spare,
             detours: VecDeque::new(),
             me,
@@ -254,8 +304,8 @@ impl Engine {
             peers: Vec::new(),
             by_rank: BTreeMap::new(),
             operations: Slab::new(),
-            uses: vec![Use::Nothing; RECEIVE_SLOTS + TRANSMIT_SLOTS],
             unposted: Vec::new(),
+            unproved: Vec::new(),
             busy: BTreeSet::new(),
             accepted: 0,
             completed: Vec::new(),
@@ -267,47 +317,99 @@ impl Engine {
 
     /// How others reach this rank.
     pub(crate) fn address(&self) -> Address {
-        let (fabric, name) = (self.port.fabric(), self.port.name().to_vec());
-        Published { fabric, nonce: self.nonce, name }.to_address()
+        Published { nonce: self.nonce, ends: self.ends() }.to_address()
     }
 
-    pub(crate) fn connect(&mut self, rank: Rank, address: &Address) -> Result<usize, ConnectError> {
+    fn ends(&self) -> Vec<End> {
+        self.ports.iter().map(|port| port.end().clone()).collect()
+    }
+
+    /// Readable when something may have happened; `None` if a provider has no such descriptor.
+    pub(crate) fn descriptors(&self) -> Option<Vec<&OwnedFd>> {
+        self.ports.iter().map(Port::descriptor).collect()
+    }
+
+    /// Whether the descriptors tell of everything that happens from now on.
+    pub(crate) fn may_sleep(&mut self) -> bool {
+        self.ports.iter_mut().all(Port::may_sleep)
+    }
+
+    pub(crate) fn connect(&mut self, rank: Rank, rail: Rail, address: &Address) -> Result<Endpoint, ConnectError> {
         let peer = self.peer(rank, address)?;
-        self.peers[peer].is_connected = true;
-        Ok(peer)
+        Ok(self.connect_by(peer, rail))
     }
 
     /// As [`connect`](Self::connect), to a rank whose endpoint is yet to be found out: what is posted to it waits until then.
-    pub(crate) fn connect_sought(&mut self, rank: Rank) -> Result<usize, ConnectError> {
+    pub(crate) fn connect_sought(&mut self, rank: Rank, rail: Rail) -> Result<Endpoint, ConnectError> {
         let peer = self.reach(rank).map_err(|_| ConnectError::Unreachable(rank))?;
-        self.peers[peer].is_connected = true;
-        Ok(peer)
+        Ok(self.connect_by(peer, rail))
     }
 
-    /// The number of a peer that this rank has connected to.
-    pub(crate) fn is_connected(&self, peer: usize) -> bool {
-        self.peers.get(peer).is_some_and(|peer| peer.is_connected)
+    fn connect_by(&mut self, peer: usize, rail: Rail) -> Endpoint {
+        let (rail, lanes) = (rail.number(), &mut self.peers[peer].lanes);
+        if lanes.len() <= rail {
+            lanes.resize_with(rail + 1, Lane::default);
+        }
+        if !std::mem::replace(&mut lanes[rail].is_connected, true) && rail != FIRST {
+            self.unproved.push((peer, rail));
+        }
+        endpoint(peer, rail)
+    }
+
+    /// Whether `connect` has returned the endpoint of this peer by this rail.
+    fn is_connected(&self, peer: usize, lane: usize) -> bool {
+        self.peers.get(peer).and_then(|peer| peer.lanes.get(lane)).is_some_and(|lane| lane.is_connected)
+    }
+
+    /// Asks peers by the rails by which this rank has connected to them whether they lead there. It is asked once: where nobody answers, or the
+    /// provider fails, the first rail is used.
+    fn prove_rails(&mut self) {
+        for (peer, rail) in std::mem::take(&mut self.unproved) {
+            if !self.has_asked(peer, rail) {
+                self.unproved.push((peer, rail));
+            }
+        }
+    }
+
+    /// Whether nothing is left to ask.
+    fn has_asked(&mut self, peer: usize, rail: usize) -> bool {
+        let entry = &self.peers[peer];
+        match entry.way {
+            Way::Sought | Way::Greeted => return false,
+            Way::Open => {}
+            Way::Me | Way::Around | Way::Lost(_) => return true,
+        }
+        let (Some(end), port) = (entry.ends.get(rail - 1), &mut self.ports[rail]) else { return true };
+        let Some(address) = entry.lanes[rail].asked.or_else(|| port.insert(end)) else { return true };
+        let (nonce, from) = (entry.nonce.into(), self.me.number().into());
+        self.peers[peer].lanes[rail].asked = Some(address);
+        let Some(slot) = port.take() else { return false };
+        let question = Header { nonce, from, kind: kind::RAIL, code: rail as u8, ..Header::default() };
+        port.memory(&slot).part(0, size_of::<Header>() as u64).expect("a message fits a slot").write(question.as_bytes());
+        let Err((slot, refusal)) = port.send(slot, size_of::<Header>(), address) else { return true };
+        port.give_back(slot);
+        matches!(refusal, Refusal::Failed(_))
     }
 
     /// The entry of a rank, which is greeted if it is a new one.
     fn peer(&mut self, rank: Rank, address: &Address) -> Result<usize, ConnectError> {
         let wrong = || ConnectError::Address(address.clone());
-        let published = Published::parse(address, self.port.fabric()).ok_or_else(wrong)?;
+        let published = Published::parse(address, self.ports[FIRST].end().fabric).ok_or_else(wrong)?;
         if let Some(&peer) = self.by_rank.get(&rank) {
             return Ok(peer);
         }
         if rank == self.me {
             return if published.nonce == self.nonce { Ok(self.add(rank, Way::Me, 0, self.nonce)) } else { Err(wrong()) };
         }
-        let fabric_address = self.port.insert(&published.name).ok_or_else(wrong)?;
-        let peer = self.add(rank, Way::Greeted, fabric_address, published.nonce);
-        self.greet(peer);
+        let fabric_address = self.ports[FIRST].insert(&published.ends[FIRST]).ok_or_else(wrong)?;
+        let peer = self.add(rank, Way::Sought, 0, 0);
+        self.enter(peer, fabric_address, published, Way::Greeted);
         Ok(peer)
     }
 
     fn greet(&mut self, peer: usize) {
-        let name = self.port.name().to_vec();
-        self.tell(peer, Header { kind: kind::HELLO, other: self.nonce.into(), ..Header::default() }, &name);
+        let ends = End::join(&self.ends());
+        self.tell(peer, Header { kind: kind::HELLO, other: self.nonce.into(), ..Header::default() }, &ends);
     }
 
     /// The entry of a rank, whose endpoint is found out if nobody knows it.
@@ -350,10 +452,11 @@ impl Engine {
         let waiting = self.by_rank.get(&rank).copied().filter(|&peer| matches!(self.peers[peer].way, Way::Sought));
         match (found, waiting) {
             (Ok(address), Some(peer)) => {
-                let published = Published::parse(&address, self.port.fabric());
-                let entered = published.and_then(|it| self.port.insert(&it.name).map(|address| (address, it.nonce)));
+                let first = &mut self.ports[FIRST];
+                let published = Published::parse(&address, first.end().fabric);
+                let entered = published.and_then(|it| first.insert(&it.ends[FIRST]).map(|address| (address, it)));
                 match entered {
-                    Some((address, nonce)) => self.enter(peer, address, nonce, Way::Greeted),
+                    Some((address, published)) => self.enter(peer, address, published, Way::Greeted),
                     None => self.go_around(peer),
                 }
                 self.records.insert(rank, address);
@@ -364,14 +467,15 @@ impl Engine {
             (Err(_), None) => {}
         }
         // Copies to that rank may wait at any peer.
-        self.busy.extend((0..self.peers.len()).filter(|&peer| !self.peers[peer].queue.is_empty()));
+        self.busy.extend((0..self.peers.len()).filter(|&peer| self.peers[peer].is_queued()));
     }
 
     /// The endpoint of a peer is known.
-    fn enter(&mut self, peer: usize, address: FiAddress, nonce: u64, way: Way) {
+    fn enter(&mut self, peer: usize, address: FiAddress, published: Published, way: Way) {
         let is_greeted = matches!(way, Way::Greeted);
         let entry = &mut self.peers[peer];
-        (entry.address, entry.nonce, entry.way) = (address, nonce, way);
+        (entry.address, entry.nonce, entry.way) = (address, published.nonce, way);
+        entry.ends = published.ends.into_iter().take(self.ports.len()).skip(1).collect();
         if is_greeted {
             self.greet(peer);
         }
@@ -381,7 +485,7 @@ impl Engine {
     /// Peers that are waited for.
     pub(crate) fn awaited(&self) -> Vec<Rank> {
         let is_awaited = |peer: &&Peer| match peer.way {
-            Way::Greeted | Way::Open => peer.started > 0 || !peer.queue.is_empty() || !peer.halves.is_empty(),
+            Way::Greeted | Way::Open => peer.is_awaited(),
             Way::Me | Way::Sought | Way::Around | Way::Lost(_) => false,
         };
         self.peers.iter().filter(is_awaited).map(|peer| peer.rank).collect()
@@ -400,12 +504,10 @@ impl Engine {
             way,
             address,
             nonce,
-            is_connected: false,
+            ends: Vec::new(),
+            lanes: vec![Lane::default()],
             is_failing: false,
-            fence: false,
-            queue: VecDeque::new(),
             halves: VecDeque::new(),
-            started: 0,
             unanswered: [0; 2],
             outbox: VecDeque::new(),
             delivery: Delivery::default(),
@@ -417,17 +519,16 @@ impl Engine {
     }
 
     pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        let own = Own { registration: None, lent_to: BTreeMap::new(), readers: 0, is_closing: false };
+        let own = Own { registrations: Vec::new(), lent_to: BTreeMap::new(), readers: 0, is_closing: false };
         if self.layout.rank(start) != self.me || !self.regions.insert(start, memory.clone(), own) {
             return Err(RegisterError::Addresses(start));
         }
         // What the provider has no room for is reached by requests.
         if let Region::Host(cells) = memory
             && cells.bytes() > 0
-            && let Ok(registration) = self.port.register(cells)
             && let Some((_, own)) = self.regions.get_mut(start)
         {
-            own.registration = Some(registration);
+            own.registrations = self.ports.iter_mut().map_while(|port| port.register(cells).ok()).collect();
         }
         Ok(())
     }
@@ -443,9 +544,13 @@ impl Engine {
         if !own.lent_to.is_empty() || own.readers > 0 {
             return false;
         }
-        let registration = self.regions.remove(start).and_then(|(_, own)| own.registration);
-        registration.into_iter().for_each(|registration| self.port.deregister(registration));
+        self.remove(start);
         true
+    }
+
+    fn remove(&mut self, start: GlobalAddress) {
+        let registrations = self.regions.remove(start).into_iter().flat_map(|(_, own)| own.registrations);
+        self.ports.iter_mut().zip(registrations).for_each(|(port, registration)| port.deregister(registration));
     }
 
     /// `rank` is known to be gone.
@@ -484,43 +589,46 @@ impl Engine {
     pub(crate) fn drive(&mut self) -> bool {
         let mut events = std::mem::take(&mut self.events);
         let mut moved = false;
-        for _ in 0..CALLS_PER_LOOK {
-            let more = self.port.poll(&mut events);
-            moved |= !events.is_empty();
-            for event in events.drain(..) {
-                self.handle(event);
-            }
-            if !more {
-                break;
+        for rail in 0..self.ports.len() {
+            for _ in 0..CALLS_PER_LOOK {
+                let more = self.ports[rail].poll(&mut events);
+                moved |= !events.is_empty();
+                for event in events.drain(..) {
+                    self.handle(rail, event);
+                }
+                if !more {
+                    break;
+                }
             }
         }
         self.events = events;
-        for slot in std::mem::take(&mut self.unposted) {
-            self.receive(slot);
+        for (rail, slot) in std::mem::take(&mut self.unposted) {
+            self.receive(rail, slot);
         }
+        self.prove_rails();
         for peer in std::mem::take(&mut self.busy) {
             self.pump(peer);
         }
         moved
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, rail: usize, event: Event) {
         match event {
             Event::Received(slot, bytes) => {
-                let memory = self.port.memory(&slot);
+                let memory = self.ports[rail].memory(&slot);
                 let mut header = Header::new_zeroed();
                 let head = memory.part(0, size_of::<Header>() as u64).filter(|_| bytes >= size_of::<Header>());
                 let payload = memory.part(size_of::<Header>() as u64, bytes.saturating_sub(size_of::<Header>()) as u64);
                 if let (Some(head), Some(payload)) = (head, payload) {
                     head.read(header.as_mut_bytes());
-                    self.take_in(&header, payload);
+                    self.take_in(rail, &header, payload);
                 }
-                self.receive(slot);
+                self.receive(rail, slot);
             }
             Event::Ended(slot, result) => {
-                let used = std::mem::replace(&mut self.uses[slot.index()], Use::Nothing);
-                let memory = self.port.memory(&slot);
-                self.port.give_back(slot);
+                let used = std::mem::replace(&mut self.uses[rail][slot.index()], Use::Nothing);
+                let memory = self.ports[rail].memory(&slot);
+                self.ports[rail].give_back(slot);
                 match used {
                     Use::Access(key) => self.access_ended(key, result),
                     // The slot is not used again before this has copied it.
@@ -532,27 +640,30 @@ impl Engine {
                     Use::Nothing => {}
                 }
             }
-            Event::Unreceived(slot) => self.receive(slot),
+            Event::Unreceived(slot) => self.receive(rail, slot),
             Event::Written => self.touched = true,
         }
     }
 
     /// Lets the next message come to a slot.
-    fn receive(&mut self, slot: Slot) {
-        if let Err((slot, Refusal::Again)) = self.port.receive(slot) {
-            self.unposted.push(slot);
+    fn receive(&mut self, rail: usize, slot: Slot) {
+        if let Err((slot, Refusal::Again)) = self.ports[rail].receive(slot) {
+            self.unposted.push((rail, slot));
         }
     }
 
-    /// A message has come. Those of strangers are ignored.
-    fn take_in(&mut self, header: &Header, payload: Cells<'static>) {
+    /// A message has come by a rail. Those of strangers are ignored.
+    fn take_in(&mut self, rail: usize, header: &Header, payload: Cells<'static>) {
         if header.nonce.get() != self.nonce {
             return;
         }
         match self.by_rank.get(&sender(header)) {
-            Some(&peer) => self.arrived(peer, header, payload),
-            None if header.kind == kind::HELLO && header.number.get() == 0 => self.greeted(header, payload),
-            None => {}
+            Some(&peer) if rail == FIRST => self.arrived(peer, header, payload),
+            Some(&peer) if header.kind == kind::RAIL && usize::from(header.code) == rail => {
+                self.tell(peer, Header { kind: kind::RAIL_LEADS, code: header.code, ..Header::default() }, &[]);
+            }
+            None if rail == FIRST && header.kind == kind::HELLO && header.number.get() == 0 => self.greeted(header, payload),
+            _ => {}
         }
     }
 
@@ -575,13 +686,18 @@ impl Engine {
             (_, kind::LOOKUP..=kind::COPY) => self.serve(peer, header, payload),
             (_, kind::DONE..=kind::ELSEWHERE) => self.take_answer(peer, header, payload),
             (_, kind::REVOKE) => self.revoked(peer, header.at()),
+            (_, kind::RAIL_LEADS) => {
+                if let Some(lane) = self.peers[peer].lanes.get_mut(usize::from(header.code)) {
+                    lane.address = lane.asked;
+                }
+            }
             (_, kind::REVOKED) => self.given_back(peer, header.at(), header.value.get()),
             _ => {}
         }
     }
 
     /// A peer makes itself known.
-    fn greeted(&mut self, header: &Header, name: Cells<'static>) {
+    fn greeted(&mut self, header: &Header, ends: Cells<'static>) {
         let (rank, nonce) = (sender(header), header.other.get());
         if rank == self.me || rank.number() >= self.layout.ranks() {
             return;
@@ -591,13 +707,14 @@ impl Engine {
         let peer = match known {
             Some(peer) if is_entered => peer,
             _ => {
-                let Some(address) = self.port.insert(&name.to_vec()) else { return };
+                let Some(ends) = End::split(&ends.to_vec()) else { return };
+                let Some(address) = self.ports[FIRST].insert(&ends[FIRST]) else { return };
                 let peer = known.unwrap_or_else(|| self.add(rank, Way::Sought, address, nonce));
                 if known.is_none() {
                     self.peers[peer].delivery.begin();
                 }
                 let is_around = matches!(self.peers[peer].way, Way::Around);
-                self.enter(peer, address, nonce, if is_around { Way::Around } else { Way::Open });
+                self.enter(peer, address, Published { nonce, ends }, if is_around { Way::Around } else { Way::Open });
                 peer
             }
         };
@@ -637,7 +754,7 @@ impl Engine {
         self.forsake(peer, Way::Lost(failure));
         let lost = &mut self.peers[peer];
         lost.delivery.give_up();
-        lost.queue.clear();
+        lost.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         lost.halves.clear();
         let needing = self.operations.iter_mut().filter(|(_, operation)| operation.peer == peer);
         let mut ended = Vec::new();
@@ -658,11 +775,11 @@ impl Engine {
     fn end(&mut self, key: usize) {
         let Posted { then, result, begun, .. } = self.operations.remove(key);
         match then {
-            Then::Complete { token, peer, start } => {
+            Then::Complete { token, peer, lane, start } => {
                 start.into_iter().for_each(|start| self.stop_reading(start));
                 self.completed.push(Completion { token, result });
                 if begun {
-                    self.peers[peer].started -= 1;
+                    self.peers[peer].lanes[lane].started -= 1;
                     self.busy.insert(peer);
                 }
             }
@@ -678,8 +795,7 @@ impl Drop for Engine {
     /// Registrations end before the domain that they belong to.
     fn drop(&mut self) {
         while let Some((start, _, _)) = self.regions.at_or_before(GlobalAddress::from_bits(u64::MAX)) {
-            let removed = self.regions.remove(start).and_then(|(_, own)| own.registration);
-            removed.into_iter().for_each(|registration| self.port.deregister(registration));
+            self.remove(start);
         }
     }
 }

@@ -4,7 +4,8 @@ use pelago_base::{Failure, GlobalAddress};
 use pelago_memory::{Cells, Region};
 use pelago_platform::{Address, Flags};
 
-use super::{Engine, Own, Path, Posted, Then, Way, What};
+use super::{Engine, FIRST, Own, Path, Posted, Then, Way, What};
+use crate::fabric::Remote;
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
 
 impl Engine {
@@ -65,22 +66,24 @@ impl Engine {
         let Some((start, memory, own)) = found else {
             return self.tell(peer, Header::answer(header.id, Err(Failure::OutOfBounds(at))), &[]);
         };
-        let remote = own.registration.as_ref().map(|registration| registration.remote);
+        let mut remotes = own.registrations.iter().map(|registration| registration.remote);
+        let (code, first) = (remotes.len() as u8, remotes.next());
         let region = Header {
             kind: kind::REGION,
             id: header.id,
-            code: remote.is_some().into(),
+            code,
             at: start.bits().into(),
             whole: memory.bytes().into(),
-            value: remote.map_or(0, |remote| remote.key).into(),
-            other: remote.map_or(0, |remote| remote.address).into(),
+            value: first.map_or(0, |remote| remote.key).into(),
+            other: first.map_or(0, |remote| remote.address).into(),
             ..Header::default()
         };
+        let others: Vec<u8> = remotes.flat_map(|Remote { key, address }| [key, address]).flat_map(u64::to_le_bytes).collect();
         if let Some((_, own)) = self.regions.get_mut(start) {
             *own.lent_to.entry(peer).or_default() += 1;
         }
         self.peers[peer].lent.insert(start.bits());
-        self.tell(peer, region, &[]);
+        self.tell(peer, region, &others);
     }
 
     /// A peer has given a key back, as often as it was told of it.
@@ -151,6 +154,7 @@ impl Engine {
         let half = Posted {
             what: What::Put { from: source, to, source: from },
             peer: target,
+            lane: FIRST,
             then: then(start),
             // The target learns that its memory was written to.
             flags: Flags::NOTIFY,
@@ -191,8 +195,8 @@ impl Engine {
                 return Some(self.atomic(&Header::atomic(at, width, operator, operand)));
             }
             &What::Copy { from, to, bytes } => {
-                let Then::Complete { token, peer, .. } = self.operations[key].then else { return Some(Ok(0)) };
-                let then = |start: GlobalAddress| Then::Complete { token, peer, start: Some(start.bits()) };
+                let Then::Complete { token, peer, lane, .. } = self.operations[key].then else { return Some(Ok(0)) };
+                let then = |start: GlobalAddress| Then::Complete { token, peer, lane, start: Some(start.bits()) };
                 return self.start_copy(from, to, bytes, then);
             }
         };

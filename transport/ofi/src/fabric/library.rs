@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use pelago_dynamic::{DynamicLibrary, Visibility};
 
 use super::abi::*;
-use super::{FabricChoice, FabricError, FabricName};
+use super::{DomainChoice, FabricError};
 use crate::limits::INFOS_MAX;
 
 /// The name of the library.
@@ -61,9 +61,9 @@ impl Library {
     }
 
     /// The library that has a provider: that of the machine, or the one of tests.
-    pub(super) fn with(choice: &FabricChoice) -> Result<Self, FabricError> {
+    pub(super) fn with(choice: Option<&DomainChoice>) -> Result<Self, FabricError> {
         #[cfg(test)]
-        if choice.provider.as_deref().is_some_and(|provider| provider.starts_with("mock-")) {
+        if choice.is_some_and(|choice| choice.provider.starts_with("mock-")) {
             return Ok(super::mock::library());
         }
         let _any = choice;
@@ -112,7 +112,7 @@ impl Library {
     }
 
     /// Descriptions of fabrics that can do what the transport needs, in the library's order.
-    pub(super) fn fabrics(&self, choice: &FabricChoice) -> Result<Vec<Info>, FabricError> {
+    pub(super) fn fabrics(&self, choice: Option<&DomainChoice>) -> Result<Vec<Info>, FabricError> {
         // SAFETY: L1, L3.
         let hints = Info { raw: unsafe { (self.functions.dupinfo)(ptr::null()) }, library: *self };
         if hints.raw.is_null() {
@@ -131,8 +131,8 @@ impl Library {
             domain.threading = FI_THREAD_DOMAIN;
             domain.data_progress = FI_PROGRESS_MANUAL;
             domain.resource_mgmt = FI_RM_ENABLED;
-            domain.name = duplicated(choice.domain.as_deref())?;
-            (*wishes.fabric_attr).prov_name = duplicated(choice.provider.as_deref())?;
+            domain.name = duplicated(choice.and_then(|choice| choice.domain.as_deref()))?;
+            (*wishes.fabric_attr).prov_name = duplicated(choice.map(|choice| &choice.provider[..]))?;
         }
         let mut found = ptr::null_mut();
         // SAFETY: L1, L3.
@@ -140,7 +140,7 @@ impl Library {
             (self.functions.getinfo)(API_VERSION, ptr::null(), ptr::null(), 0, hints.raw, &mut found)
         });
         if code != 0 || found.is_null() {
-            return Err(FabricError::None(choice.to_string(), self.error(code)));
+            return Err(FabricError::None(named(choice), self.error(code)));
         }
         let found = Info { raw: found, library: *self };
         let mut infos = Vec::new();
@@ -159,9 +159,9 @@ impl Library {
 }
 
 impl Info {
-    /// What it is called.
-    pub(super) fn name(&self, library: Library) -> FabricName {
-        FabricName { version: library.version(), provider: self.provider(), domain: self.domain() }
+    /// What it is called: its provider and its domain.
+    pub(super) fn name(&self) -> String {
+        format!("{}:{}", self.provider(), self.domain())
     }
 
     /// The name of the provider, such as `tcp;ofi_rxm`.
@@ -255,6 +255,11 @@ fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
         unsafe { libc::sigaction(signal, &handler, ptr::null_mut()) };
     }
     result
+}
+
+/// A choice as it is shown.
+pub(super) fn named(choice: Option<&DomainChoice>) -> String {
+    choice.map_or_else(|| "any provider".into(), DomainChoice::to_string)
 }
 
 /// A text that the library frees.

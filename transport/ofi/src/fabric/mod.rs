@@ -13,14 +13,22 @@ mod port;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::limits::RAILS_MAX;
 pub(crate) use abi::FiAddress;
 pub(crate) use port::{Event, Port, Refusal, Registration, Remote, Slot};
 
-/// Which fabric is to be used; what is absent is chosen. As text: `PROVIDER[:DOMAIN]`, such as `tcp;ofi_rxm:eth0`.
+/// Which fabrics are to be used. As text: `PROVIDER[:DOMAIN]`, several of them separated by commas, such as `tcp;ofi_rxm:eth0,tcp;ofi_rxm:eth1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FabricChoice {
+    /// One for each rail; none if they are chosen.
+    pub domains: Vec<DomainChoice>,
+}
+
+/// One fabric that is to be used; what is absent is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainChoice {
     /// The name of a provider, as `fi_info` shows it.
-    pub provider: Option<String>,
+    pub provider: String,
     /// The name of a domain: a device or an interface.
     pub domain: Option<String>,
 }
@@ -29,41 +37,64 @@ impl FromStr for FabricChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let domains = text.split(',').map(str::parse).collect::<Result<Vec<DomainChoice>, _>>()?;
+        if domains.len() > RAILS_MAX {
+            return Err(format!("it names {} fabrics, and {RAILS_MAX} are the most", domains.len()));
+        }
+        let is_twice = |(at, domain): (usize, &DomainChoice)| domain.domain.is_some() && domains[..at].contains(domain);
+        if domains.iter().enumerate().any(is_twice) {
+            return Err("it names a domain twice".into());
+        }
+        Ok(Self { domains })
+    }
+}
+
+impl FromStr for DomainChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let (provider, domain) = text.split_once(':').map_or((text, None), |(provider, domain)| (provider, Some(domain)));
         if provider.is_empty() || domain.is_some_and(str::is_empty) || text.contains('\0') {
-            return Err("it is PROVIDER or PROVIDER:DOMAIN, such as tcp;ofi_rxm or tcp;ofi_rxm:eth0".into());
+            return Err("it is PROVIDER or PROVIDER:DOMAIN, such as tcp;ofi_rxm or tcp;ofi_rxm:eth0, or several of them separated by commas".into());
         }
-        Ok(Self { provider: Some(provider.into()), domain: domain.map(str::to_owned) })
+        Ok(Self { provider: provider.into(), domain: domain.map(str::to_owned) })
     }
 }
 
 impl fmt::Display for FabricChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.provider.as_deref().unwrap_or("any provider"))?;
+        for (at, domain) in self.domains.iter().enumerate() {
+            write!(f, "{}{domain}", if at == 0 { "" } else { "," })?;
+        }
+        if self.domains.is_empty() { f.write_str("any provider") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for DomainChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.provider)?;
         self.domain.as_ref().map_or(Ok(()), |domain| write!(f, ":{domain}"))
     }
 }
 
-/// A fabric, as it is shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17)`.
+/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17)`, with several `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (libfabric 1.17)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricName {
     /// The version of the library.
     pub version: (u32, u32),
-    /// The name of the provider.
-    pub provider: String,
-    /// The device or interface.
-    pub domain: String,
+    /// Provider and domain (device or interface) of each rail: `tcp;ofi_rxm:eth0`.
+    pub rails: Vec<String>,
 }
 
 impl fmt::Display for FabricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.version;
-        write!(f, "{}:{} (libfabric {major}.{minor})", self.provider, self.domain)
+        write!(f, "{} (libfabric {major}.{minor})", self.rails.join(" + "))
     }
 }
 
 impl FabricName {
-    /// The fabric that a transport would take. The library may look for a second which devices there are.
+    /// The fabrics that a transport would take. The library may look for a second which devices there are.
     ///
     /// # Errors
     /// As [`Ofi::new`](crate::Ofi::new).
@@ -105,14 +136,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_is_a_provider_and_perhaps_a_domain() {
+    fn a_choice_is_a_provider_and_perhaps_a_domain_for_each_rail() {
         let choice = |text: &str| text.parse::<FabricChoice>();
-        let (provider, domain) = (Some("tcp;ofi_rxm".to_owned()), Some("eth0".to_owned()));
-        assert_eq!(choice("tcp;ofi_rxm"), Ok(FabricChoice { provider: provider.clone(), domain: None }));
-        assert_eq!(choice("tcp;ofi_rxm:eth0"), Ok(FabricChoice { provider, domain }));
-        for text in ["tcp;ofi_rxm", "tcp;ofi_rxm:eth0", "verbs:mlx5_0:1"] {
+        let domain = |domain: Option<&str>| DomainChoice { provider: "tcp;ofi_rxm".into(), domain: domain.map(str::to_owned) };
+        let [plain, first, second] = [None, Some("eth0"), Some("eth1")].map(domain);
+        assert_eq!(choice("tcp;ofi_rxm"), Ok(FabricChoice { domains: vec![plain] }));
+        assert_eq!(choice("tcp;ofi_rxm:eth0"), Ok(FabricChoice { domains: vec![first.clone()] }));
+        assert_eq!(choice("tcp;ofi_rxm:eth0,tcp;ofi_rxm:eth1"), Ok(FabricChoice { domains: vec![first, second] }));
+        for text in ["tcp;ofi_rxm", "tcp;ofi_rxm:eth0", "verbs:mlx5_0:1", "cxi:cxi0,cxi:cxi1,efa", "efa,efa"] {
             assert_eq!(choice(text).unwrap().to_string(), text);
         }
-        assert!([":eth0", "", "tcp:", "tcp\0"].into_iter().all(|text| choice(text).is_err()));
+        let wrong = [":eth0", "", "tcp:", "tcp\0", "tcp,", "tcp:a,tcp:a", "a,b,c,d,e"];
+        assert!(wrong.into_iter().all(|text| choice(text).is_err()));
     }
 }

@@ -22,14 +22,24 @@ use std::ptr::{self, NonNull};
 use pelago_memory::Cells;
 
 use super::abi::*;
-use super::library::{Info, Library};
-use super::{FabricChoice, FabricError, FabricName};
-use crate::limits::{COMPLETIONS_AT_ONCE, NAME_BYTES_MAX, RECEIVE_SLOTS, SLOT_BYTES, TRANSMIT_SLOTS};
+use super::library::{Info, Library, named};
+use super::{DomainChoice, FabricChoice, FabricError, FabricName};
+use crate::limits::{COMPLETIONS_AT_ONCE, NAME_BYTES_MAX, RAILS_MAX, RECEIVE_SLOTS, SLOT_BYTES, TRANSMIT_SLOTS};
+use crate::message::End;
 
 const SLOTS: usize = RECEIVE_SLOTS + TRANSMIT_SLOTS;
 
 /// Providers in the order in which they are taken if none is named: those of networks that move memory by themselves, then sockets.
 const PREFERRED: [&str; 8] = ["cxi", "efa", "opx", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp", "sockets", "udp;ofi_rxd"];
+
+/// How many of them are those of networks that move memory by themselves.
+const WITH_CARDS: usize = 4;
+
+/// Whether a fabric moves memory by itself, so that each of its domains is a network card.
+fn moves_memory(info: &Info) -> bool {
+    let provider = info.provider();
+    PREFERRED[..WITH_CARDS].contains(&&provider[..]) || cfg!(test) && provider.starts_with("mock-")
+}
 
 /// The right to use the memory of one slot (F3).
 #[derive(Debug)]
@@ -94,7 +104,7 @@ pub(crate) struct Port {
     memory: NonNull<u8>,
     contexts: NonNull<FiContext>,
     free: Vec<Slot>,
-    name: Vec<u8>,
+    end: End,
     descriptor: Option<OwnedFd>,
     keys: u64,
 }
@@ -103,35 +113,71 @@ pub(crate) struct Port {
 unsafe impl Send for Port {}
 
 impl Port {
-    /// Opens an endpoint of the fabric that is chosen.
-    pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Self, FabricError> {
-        let library = Library::with(choice)?;
-        Self::open_with(library, Self::select(library, choice, interface)?)
+    /// Opens an endpoint of each fabric that is chosen: one for each rail.
+    pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Vec<Self>, FabricError> {
+        let (library, infos) = Self::select(choice, interface)?;
+        let mut ports: Vec<Self> = Vec::new();
+        for info in infos {
+            match Self::open_with(library, info) {
+                // A device that nobody has asked for is left out if it cannot be used.
+                Err(_) if !ports.is_empty() && choice.domains.len() <= 1 => {}
+                opened => ports.push(opened?),
+            }
+        }
+        Ok(ports)
     }
 
-    /// The fabric that would be taken, without opening it.
+    /// The fabrics that would be taken, without opening them.
     pub(crate) fn selected(choice: &FabricChoice) -> Result<FabricName, FabricError> {
-        let library = Library::open()?;
-        Self::select(library, choice, None).map(|info| info.name(library))
+        let (library, infos) = Self::select(choice, None)?;
+        Ok(FabricName { version: library.version(), rails: infos.iter().map(Info::name).collect() })
     }
 
-    /// Of those of one provider, the one with the address `interface` comes first.
-    fn select(library: Library, choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Info, FabricError> {
+    /// One description for each rail. Without a choice of a domain, all domains of a provider whose networks move memory by themselves are rails, and one of
+    /// another provider: an interface of sockets need not lead where another does.
+    fn select(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<(Library, Vec<Info>), FabricError> {
+        let library = Library::with(choice.domains.first())?;
+        let mut rails: Vec<Info> = Vec::new();
+        if let [] | [DomainChoice { domain: None, .. }] = &choice.domains[..] {
+            let infos = Self::candidates(library, choice.domains.first(), interface)?;
+            for info in infos {
+                let is_another = rails.iter().all(|rail| rail.domain() != info.domain());
+                let is_of_kind = rails.first().is_none_or(|first| first.provider() == info.provider() && moves_memory(&info));
+                if rails.len() < RAILS_MAX && is_another && is_of_kind {
+                    rails.push(info);
+                }
+            }
+        }
+        if rails.is_empty() {
+            for domain in &choice.domains {
+                let infos = Self::candidates(library, Some(domain), interface)?;
+                let is_new = |info: &Info| rails.iter().all(|rail| rail.name() != info.name());
+                let nothing = || FabricError::None(domain.to_string(), "each of its domains is a rail already".into());
+                let info = infos.into_iter().find(is_new).ok_or_else(nothing)?;
+                rails.push(info);
+            }
+        }
+        Ok((library, rails))
+    }
+
+    /// Descriptions of what a rail may be, best first, at least one. Of those of one provider, the one with the address `interface` comes first.
+    fn candidates(library: Library, choice: Option<&DomainChoice>, interface: Option<IpAddr>) -> Result<Vec<Info>, FabricError> {
         let mut infos = library.fabrics(choice)?;
         infos.retain(|info| info.message_bytes_max() >= SLOT_BYTES);
         infos.sort_by_key(|info| interface.is_some() && info.source() != interface);
-        if choice.provider.is_none() {
+        if choice.is_none() {
             infos.retain(|info| PREFERRED.contains(&info.provider().as_str()));
             infos.sort_by_key(|info| PREFERRED.iter().position(|&name| name == info.provider()));
         }
         // Not every provider looks at the domain that was asked for.
         let domains: BTreeSet<String> = infos.iter().map(Info::domain).collect();
-        infos.retain(|info| choice.domain.as_ref().is_none_or(|domain| *domain == info.domain()));
-        let nothing = || {
+        let wanted = choice.and_then(|choice| choice.domain.as_ref());
+        infos.retain(|info| wanted.is_none_or(|domain| *domain == info.domain()));
+        if infos.is_empty() {
             let domains = domains.into_iter().collect::<Vec<_>>().join(", ");
-            FabricError::None(choice.to_string(), format!("the domains are {domains}"))
-        };
-        infos.into_iter().next().ok_or_else(nothing)
+            return Err(FabricError::None(named(choice), format!("the domains are {domains}")));
+        }
+        Ok(infos)
     }
 
     fn open_with(library: Library, info: Info) -> Result<Self, FabricError> {
@@ -148,7 +194,7 @@ impl Port {
             memory: allocated(slots_layout()),
             contexts: allocated(contexts_layout()).cast(),
             free: (RECEIVE_SLOTS..SLOTS).rev().map(|slot| Slot(slot as u32)).collect(),
-            name: Vec::new(),
+            end: End { fabric: 0, name: Vec::new() },
             descriptor: None,
             keys: 0,
         };
@@ -194,7 +240,7 @@ impl Port {
         let named = unsafe { ((*(*self.endpoint).cm).getname)(self.endpoint.cast(), name.as_mut_ptr().cast(), &mut bytes) };
         library.check("fi_getname", named)?;
         name.truncate(bytes);
-        self.name = name;
+        self.end = End { fabric: self.fabric_number(), name };
         let [_, receives] = self.info.queue_sizes();
         for slot in 0..RECEIVE_SLOTS.min(receives.max(1)) {
             if let Err((_, Refusal::Failed(code))) = self.receive(Slot(slot as u32)) {
@@ -238,22 +284,27 @@ impl Port {
         Ok(())
     }
 
-    /// The name of this endpoint, by which peers reach it.
-    pub(crate) fn name(&self) -> &[u8] {
-        &self.name
+    /// How peers reach this endpoint.
+    pub(crate) fn end(&self) -> &End {
+        &self.end
     }
 
     /// What this endpoint has in common with those that it reaches: the provider, and how names are to be read.
-    pub(crate) fn fabric(&self) -> u32 {
+    fn fabric_number(&self) -> u32 {
         let format = self.info.address_format().to_le_bytes();
         // FNV-1a.
         let step = |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
         self.info.provider().bytes().chain(format).fold(0x811c_9dc5, step)
     }
 
-    /// What it is called.
-    pub(crate) fn fabric_name(&self) -> FabricName {
-        self.info.name(self.library)
+    /// What it is called: its provider and its domain.
+    pub(crate) fn fabric_name(&self) -> String {
+        self.info.name()
+    }
+
+    /// The version of the library.
+    pub(crate) fn version(&self) -> (u32, u32) {
+        self.library.version()
     }
 
     /// The longest access to remote memory, in bytes.
@@ -292,12 +343,12 @@ impl Port {
         self.library.error(code)
     }
 
-    /// Makes a peer known by its name.
-    pub(crate) fn insert(&mut self, name: &[u8]) -> Option<FiAddress> {
+    /// Makes the end of a peer known, if it is of the same fabric.
+    pub(crate) fn insert(&mut self, End { fabric, name }: &End) -> Option<FiAddress> {
         // Providers read as many bytes as the format has.
         let mut padded = [0_u8; NAME_BYTES_MAX];
         padded.get_mut(..name.len())?.copy_from_slice(name);
-        if name.len() != self.name.len() {
+        if *fabric != self.end.fabric || name.len() != self.end.name.len() {
             return None;
         }
         let mut address = ADDRESS_UNSPECIFIED;

@@ -6,7 +6,7 @@
 //! I4: contexts are memory of the caller for `struct fi_context2` until the completion: a provider writes to them.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::{Arc, Mutex};
@@ -167,7 +167,9 @@ unsafe extern "C" fn freeinfo(info: *mut FiInfo) {
     // SAFETY: I3.
     unsafe {
         let info = Box::from_raw(info.cast::<Info>());
-        assert!(info.raw.next.is_null(), "the mock makes no lists");
+        if !info.raw.next.is_null() {
+            freeinfo(info.raw.next);
+        }
         [info.domain.name, info.fabric.name, info.fabric.prov_name].into_iter().for_each(|text| libc::free(text.cast()));
     }
 }
@@ -187,22 +189,26 @@ unsafe extern "C" fn getinfo(
         let name = (*(*hints).fabric_attr).prov_name;
         let found = (!name.is_null()).then(|| CStr::from_ptr(name).to_str().ok().and_then(World::find)).flatten();
         let Some(world) = found else { return -libc::ENODATA };
-        let profile = lock(&world).profile;
+        let World { profile, domains, .. } = *lock(&world);
         let missing = profile.mr_mode & !(*(*hints).domain_attr).mr_mode;
         assert_eq!(missing, 0, "the caller supports all that the provider asks for");
-        let info = &mut *dupinfo(hints).cast::<Info>();
-        libc::free(info.domain.name.cast());
-        info.domain.name = libc::strdup(c"mock0".as_ptr());
-        info.raw.caps = FI_MSG | FI_RMA;
-        info.raw.mode = FI_CONTEXT | FI_CONTEXT2;
-        info.raw.addr_format = 0x1_0000;
-        (info.tx.size, info.rx.size) = (profile.queue, profile.queue);
-        info.endpoint.max_msg_size = 1 << 30;
-        info.domain.mr_mode = profile.mr_mode;
-        info.domain.cq_data_size = profile.cq_data_bytes;
-        info.domain.mr_key_size = 8;
-        info.domain.av_type = 1;
-        *into = &mut info.raw;
+        *into = ptr::null_mut();
+        for domain in (0..domains).rev() {
+            let info = &mut *dupinfo(hints).cast::<Info>();
+            libc::free(info.domain.name.cast());
+            info.domain.name = libc::strdup(CString::new(format!("mock{domain}")).expect("a name").as_ptr());
+            info.raw.caps = FI_MSG | FI_RMA;
+            info.raw.mode = FI_CONTEXT | FI_CONTEXT2;
+            info.raw.addr_format = 0x1_0000;
+            (info.tx.size, info.rx.size) = (profile.queue, profile.queue);
+            info.endpoint.max_msg_size = 1 << 30;
+            info.domain.mr_mode = profile.mr_mode;
+            info.domain.cq_data_size = profile.cq_data_bytes;
+            info.domain.mr_key_size = 8;
+            info.domain.av_type = 1;
+            info.raw.next = *into;
+            *into = &mut info.raw;
+        }
     }
     0
 }
@@ -227,7 +233,7 @@ unsafe extern "C" fn trywait(_fabric: *mut FidFabric, _objects: *mut *mut Fid, _
 /// I1, I2.
 unsafe extern "C" fn open_domain(
     fabric: *mut FidFabric,
-    _info: *mut FiInfo,
+    info: *mut FiInfo,
     into: *mut *mut FidDomain,
     _context: *mut c_void,
 ) -> c_int {
@@ -235,6 +241,9 @@ unsafe extern "C" fn open_domain(
     unsafe {
         let world = (*fabric.cast::<Fabric>()).world.clone();
         let number = lock(&world).number();
+        let name = CStr::from_ptr((*(*info).domain_attr).name).to_str().expect("it was made here");
+        let which = name.strip_prefix("mock").and_then(|number| number.parse().ok()).expect("it was made here");
+        lock(&world).opened.insert(number, which);
         let raw = FidDomain { fid: fid(&DOMAIN), ops: &OF_DOMAIN.0, mr: &OF_MEMORY.0 };
         *into = Box::into_raw(Box::new(Domain { raw, world, number })).cast();
     }

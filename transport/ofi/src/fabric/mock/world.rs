@@ -99,6 +99,14 @@ pub(crate) struct World {
     pub(crate) drops: bool,
     /// Whether messages stay on their way.
     pub(crate) holds: bool,
+    /// How many domains the provider has.
+    pub(crate) domains: usize,
+    /// Nothing comes to its target by this domain.
+    pub(crate) severed: Option<usize>,
+    /// Accesses that were performed by each domain.
+    pub(crate) accesses: BTreeMap<usize, u64>,
+    /// Which of the domains one is, by its number.
+    pub(super) opened: BTreeMap<u64, usize>,
     next: u64,
     pub(super) endpoints: BTreeMap<u64, MockEndpoint>,
     /// Completions by the number of their queue.
@@ -178,6 +186,10 @@ impl World {
             failing: Failing::Everything,
             drops: false,
             holds: false,
+            domains: 1,
+            severed: None,
+            accesses: BTreeMap::new(),
+            opened: BTreeMap::new(),
             next: 1,
             endpoints: BTreeMap::new(),
             queues: BTreeMap::new(),
@@ -254,10 +266,13 @@ impl World {
             Failing::MessagesOf(opened) => is_message && self.endpoints.keys().nth(opened) == Some(&wire.from),
             Failing::Reads => matches!(wire.what, What::Read { .. }),
         };
-        let fails = may_fail && self.errors > 0 && self.below(1000) < self.errors;
+        let domain = self.endpoints.get(&wire.from).map_or(0, |endpoint| self.opened[&endpoint.domain]);
+        let is_severed = self.severed == Some(domain);
+        let fails = is_severed || may_fail && self.errors > 0 && self.below(1000) < self.errors;
         self.failed += u64::from(fails);
+        *self.accesses.entry(domain).or_default() += u64::from(!is_message);
         // The one that fails may have happened.
-        let result = if fails && (self.drops || self.below(2) == 0) { Ok(()) } else { self.happen(wire) };
+        let result = if is_severed || fails && (self.drops || self.below(2) == 0) { Ok(()) } else { self.happen(wire) };
         let result = if fails { Err(libc::EIO) } else { result };
         let flags = match wire.what {
             What::Send => FI_SEND,
