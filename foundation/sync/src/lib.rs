@@ -6,6 +6,7 @@
 //! | [`Ring`], [`Full`] | a bounded queue of fixed-size messages, from many producers to one consumer |
 //! | [`Gate`], [`Pass`] | memory of one owner that peers enter, and that the owner can take back |
 //! | [`Watch`] | whether somebody watches anyhow, so that a stand-in need not be woken |
+//! | [`BiasedLock`], [`Owner`] | a lock of one process that favours one owner |
 //! | [`Version`] | whether what was read without a lock was changed meanwhile |
 //! | [`asymmetric`] | a pair of fences of which one costs nothing and the other a system call |
 //! | [`primitive`] | the atomics and the futex below, which a model checker can replace |
@@ -17,6 +18,7 @@
 //! Absent on purpose: where the shared memory comes from, what the messages mean, ranks, clocks, threads, recovery from a process
 //! that dies half-way through a step.
 
+mod biased;
 mod doorbell;
 mod gate;
 mod ring;
@@ -26,6 +28,7 @@ mod watch;
 pub mod asymmetric;
 pub mod primitive;
 
+pub use biased::{BiasedLock, Others, Owned, Owner};
 pub use doorbell::{Doorbell, Slept};
 pub use gate::{Gate, Pass};
 pub use ring::{Full, Ring};
