@@ -16,7 +16,8 @@ pub(crate) struct Thresholds {
 /// What the sender of one virtual channel knows of the buffer at its far end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pause {
-    occupied: u32,
+    /// Bytes in the buffer; less than none while a packet that has left already has not come to its end.
+    occupied: i64,
     is_paused: bool,
     /// When the sender knows of what, in order of time.
     come: VecDeque<(u64, u32)>,
@@ -40,9 +41,8 @@ impl Pause {
     /// When the sender may send, as far as it is known now: `now` if it is not paused, `None` if something must leave first of which nothing is
     /// known.
     pub(super) fn ends(&mut self, now: u64, thresholds: Thresholds) -> Option<u64> {
-        while let Some((at, change)) = self.next().filter(|&(at, _)| at <= now) {
+        while let Some((_, change)) = self.next().filter(|&(at, _)| at <= now) {
             self.take(change, thresholds);
-            debug_assert!(at <= now);
         }
         if !self.is_paused {
             return Some(now);
@@ -71,17 +71,17 @@ impl Pause {
         match change {
             Change::Comes(bytes) => {
                 self.come.pop_front();
-                self.occupied += bytes;
+                self.occupied += i64::from(bytes);
             }
             Change::Goes(bytes) => {
                 self.gone.pop_front();
-                self.occupied = self.occupied.saturating_sub(bytes);
+                self.occupied -= i64::from(bytes);
             }
         }
-        if self.occupied >= thresholds.stop && !self.is_paused {
+        if self.occupied >= i64::from(thresholds.stop) && !self.is_paused {
             self.is_paused = true;
             self.count += 1;
-        } else if self.occupied <= thresholds.resume {
+        } else if self.occupied <= i64::from(thresholds.resume) {
             self.is_paused = false;
         }
     }
@@ -110,6 +110,17 @@ mod tests {
         pause.goes(60, 100);
         assert_eq!((pause.ends(50, THRESHOLDS), pause.ends(59, THRESHOLDS)), (Some(60), Some(60)));
         assert_eq!((pause.ends(60, THRESHOLDS), pause.count), (Some(60), 1));
+    }
+
+    /// A packet that is passed on at once leaves before its end has come.
+    #[test]
+    fn what_passes_through_leaves_nothing() {
+        let mut pause = Pause::default();
+        for number in 0..10 {
+            pause.goes(100 * number + 5, 100);
+            pause.comes(100 * number + 10, 100);
+        }
+        assert_eq!((pause.ends(2000, THRESHOLDS), pause.occupied, pause.count), (Some(2000), 0, 0));
     }
 
     #[test]
