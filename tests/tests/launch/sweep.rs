@@ -152,7 +152,7 @@ type = "star"
     assert!(percent(found[1]) > 90.0 && percent(found[2]) < 10.0, "{found:?}");
     let table = folder.read("dominant.sweep/sensitivity.csv");
     assert!(!table.contains("rail.link.gb_per_s") && table.contains("rail.router.switch_ns"), "{table}");
-    let all = sweep(&file, &["--sensitivity", "all", "--factor", "4"]);
+    let all = sweep(&file, &["--sensitivity=all", "--factor", "4"]);
     assert!(folder.read("dominant.sweep/sensitivity.csv").contains("rail.link.gb_per_s"), "{all:?}");
 }
 

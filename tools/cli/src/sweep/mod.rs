@@ -71,7 +71,7 @@ pub(crate) struct Sweep {
     #[arg(long)]
     retry: bool,
     /// Also change each value of the machines alone, down and up: those that are marked as assumed, or all
-    #[arg(long, value_enum, value_name = "VALUES", num_args = 0..=1, default_missing_value = "assumed")]
+    #[arg(long, value_enum, value_name = "VALUES", num_args = 0..=1, require_equals = true, default_missing_value = "assumed")]
     sensitivity: Option<Which>,
     /// Factor of these changes
     #[arg(long, value_name = "F", default_value_t = 2.0, requires = "sensitivity", allow_negative_numbers = true, value_parser = factor)]
