@@ -164,7 +164,9 @@ fn congestion_control_frees_the_victim_of_an_incast() {
     };
     let [credits, pauses] = [of("", ""), of(PAUSES, "")];
     let [dcqcn, swift] = [of(&format!("{PAUSES}\n{MARKS}"), DCQCN), of(PAUSES, SWIFT)];
-    println!("incast and victim in GB/s, and pauses: credits {credits:.3?}, pauses {pauses:.3?}, DCQCN {dcqcn:.3?}, Swift {swift:.3?}");
+    println!(
+        "incast and victim in GB/s, and pauses: credits {credits:.3?}, pauses {pauses:.3?}, DCQCN {dcqcn:.3?}, Swift {swift:.3?}"
+    );
     assert!(dcqcn.2 * 10 < pauses.2 && swift.2 * 10 < pauses.2, "marks and delays come before pauses");
     for (incast, victim, _) in [credits, pauses] {
         assert!(incast > 0.97 && victim < 0.6, "{incast} {victim}");

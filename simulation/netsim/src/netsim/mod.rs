@@ -20,7 +20,6 @@ use crate::events::queue::{Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
-use crate::machine::topologies::{FatTreeRoutes, TopologySpec};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
 use crate::network::{Fabric, LinkFailure, Marking, Medium, Network, PacketOutcome, Thresholds};
 use crate::nics::flow::Flow;
@@ -125,8 +124,6 @@ impl Netsim {
         let failures = failures(spec, &topology)?;
         let fabric = Fabric {
             whole: topology.claims_whole_buffers(),
-            opens: topology.adapts().is_some() || !failures.is_empty(),
-            chooses: matches!(&spec.topology, TopologySpec::FatTree(tree) if tree.routes == FatTreeRoutes::Adaptive),
             pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
             first_pause: 0,
             marking: router.ecn.map(|ecn| Marking {

@@ -509,12 +509,12 @@ impl Network {
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
         let Packet { rail, port, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
-        if fabric.opens && port - fabric.first_channel < fabric.terminals {
+        if fabric.chooses_routes() && port - fabric.first_channel < fabric.terminals {
             self.choose_route(queue.now(), packet, router);
         }
         let state = &mut self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
-        let choices = if fabric.chooses { fabric.topology.choices(router, &state.header) } else { None };
+        let choices = fabric.topology.choices(router, &state.header);
         let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
         if let (Some((first, count)), Some(link)) = (choices, hop.link) {
             hop.link = Some(self.shortest(rail, link, first, count, queue.now()));

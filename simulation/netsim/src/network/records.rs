@@ -183,10 +183,6 @@ pub(crate) struct Fabric {
     /// Packets of one operation take the same lanes, so that they stay in order.
     pub(crate) steady: bool,
     pub(crate) switching: Switching,
-    /// Whether the first router of a packet chooses its route.
-    pub(crate) opens: bool,
-    /// Whether routers choose among links up.
-    pub(crate) chooses: bool,
     /// Flow control by pauses, and the first of the records for it.
     pub(crate) pfc: Option<Thresholds>,
     pub(crate) first_pause: u32,
@@ -240,6 +236,12 @@ impl Marking {
 }
 
 impl Fabric {
+    /// Whether the first router of a packet chooses its route.
+    #[inline]
+    pub(super) fn chooses_routes(&self) -> bool {
+        !self.failures.is_empty() || self.topology.adapts().is_some()
+    }
+
     /// Whether a link fails at that time.
     pub(super) fn fails(&self, link: u32, now: u64) -> bool {
         self.failures.iter().any(|failure| failure.link == link && failure.is_now(now))

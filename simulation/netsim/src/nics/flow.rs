@@ -8,8 +8,8 @@
 //! Time is an argument, and what happens at fixed intervals is made up for when a packet is to be sent. Numbers are whole, in fixed units.
 
 use crate::events::rate::Rate;
-use crate::machine::spec::{CongestionSpec, DcqcnSpec, SwiftSpec};
 use crate::machine::picoseconds;
+use crate::machine::spec::{CongestionSpec, DcqcnSpec, SwiftSpec};
 
 /// One, as parts of it are counted in the estimate of congestion.
 const ONE: u64 = 1 << 20;

@@ -125,10 +125,14 @@ impl FatTree {
         links
     }
 
+    pub(crate) fn chooses_links(&self) -> bool {
+        self.routes == FatTreeRoutes::Adaptive
+    }
+
     /// The links up of a router from which a packet goes up, if the shortest queue decides.
     #[inline]
     pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
-        if self.routes != FatTreeRoutes::Adaptive || header.path == Path::Detour {
+        if !self.chooses_links() || header.path == Path::Detour {
             return None;
         }
         let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);

@@ -203,6 +203,11 @@ impl Topology {
         matches!(self, Self::Dragonfly(dragonfly) if dragonfly.is_global(link))
     }
 
+    /// Whether routers choose among links up.
+    pub(crate) fn chooses_links(&self) -> bool {
+        matches!(self, Self::FatTree(tree) if tree.chooses_links())
+    }
+
     /// Links up that a packet may take from a router, the first and how many, where the one with the shortest queue is taken.
     #[inline]
     pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pelago_bench::{CURVES_MAX, curves_of_numbers};
+use pelago_bench::{CURVES_MAX, Curve, curves_of_numbers};
 use serde_json::Value;
 
 use super::table::Table;
@@ -54,10 +54,10 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
         })
         .collect();
     let title = format!("{measure} over {}", table.columns[x]);
-    let picture = |(number, part): (usize, &[(String, Vec<(f64, f64)>)])| {
-        let drawn: Vec<_> = part.iter().map(|(name, points)| (&**name, points.clone())).collect();
+    let curves: Vec<Curve> = curves.iter().map(|(name, points)| (&**name, points.clone())).collect();
+    let picture = |(number, part): (usize, &[Curve])| {
         let name = if number == 0 { "plot.svg".into() } else { format!("plot-{}.svg", number + 1) };
-        (name, curves_of_numbers(&title, [&table.columns[x], measure], &drawn))
+        (name, curves_of_numbers(&title, [&table.columns[x], measure], part))
     };
     Ok(curves.chunks(CURVES_MAX).take(SWEEP_PICTURES_MAX).enumerate().map(picture).collect())
 }
