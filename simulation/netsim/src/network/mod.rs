@@ -144,8 +144,7 @@ impl Network {
 
     /// Puts a packet in line at its NIC.
     pub(crate) fn inject(&mut self, queue: &mut Queue, packet: u32) {
-        let Packet { input, channel, lane, bytes, .. } = self.packets[packet];
-        self.channels[channel as usize].queued += bytes;
+        let Packet { input, channel, lane, .. } = self.packets[packet];
         self.ask(queue, Request { packet, input, channel, lane });
     }
 
@@ -250,7 +249,9 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                self.channels[channel as usize].queued -= bytes;
+                if fabric.counts_queues() {
+                    self.channels[channel as usize].queued -= bytes;
+                }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
                 return;
             }
@@ -454,7 +455,9 @@ impl Network {
                 self.marks += 1;
             }
         }
-        channel.queued -= bytes;
+        if input != NONE && fabric.counts_queues() {
+            channel.queued -= bytes;
+        }
         channel.bytes += u64::from(bytes);
         channel.packets += 1;
         let Channel { to, ejects, .. } = *channel;
@@ -470,7 +473,7 @@ impl Network {
         }
         (self.packets[packet].input, self.packets[packet].port) = (lane, number);
         if let Some(pause) = pause {
-            self.pauses[pause].comes(head + time + credit, bytes);
+            self.pauses[pause].comes(head + time + credit, claim);
         }
         if lost {
             self.drops += 1;
@@ -531,7 +534,9 @@ impl Network {
         };
         state.ready = head + fabric.pipeline + slower;
         state.channel = fabric.first_channel + next;
-        self.channels[state.channel as usize].queued += state.bytes;
+        if fabric.counts_queues() {
+            self.channels[state.channel as usize].queued += state.bytes;
+        }
         state.lane = fabric.lane(state.channel, hop.vc);
         (state.lanes, state.ring) = (hop.vcs, hop.ring);
         let lane = &mut self.lanes[state.input as usize];
@@ -581,7 +586,7 @@ impl Network {
         let mut lane = 0;
         for channel in 0..self.channels.len() {
             let state = &self.channels[channel];
-            assert_eq!((state.waiting, state.lines), (0, 0));
+            assert_eq!((state.waiting, state.lines, state.queued), (0, 0, 0));
             let fabric = &self.fabrics[usize::from(state.rail)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);

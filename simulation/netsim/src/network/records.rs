@@ -110,7 +110,7 @@ pub(super) struct Channel {
     /// Packets in line for it, and the most that ever were.
     pub(super) waiting: u32,
     pub(super) waiting_max: u32,
-    /// Bytes of packets in or on the way to its router, that are going to take it.
+    /// Bytes of packets in or on the way to its router, that are going to take it, if they are counted.
     pub(super) queued: u32,
     /// The router at its far end, or the terminal.
     pub(super) to: u32,
@@ -240,6 +240,12 @@ impl Fabric {
     #[inline]
     pub(super) fn chooses_routes(&self) -> bool {
         !self.failures.is_empty() || self.topology.adapts().is_some()
+    }
+
+    /// Whether anything depends on the bytes that are going to take a link: to count them touches its record once more for each packet.
+    #[inline]
+    pub(super) fn counts_queues(&self) -> bool {
+        self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
     }
 
     /// Whether a link fails at that time.

@@ -90,7 +90,8 @@ impl Execution<'_> {
         let line = error.lines().rev().find(|line| !line.trim().is_empty() && SimulationSummary::find(line).is_none());
         let number = |word: &str| output.split_whitespace().skip_while(|found| *found != word).nth(1)?.parse().ok();
         let outputs = self.outputs.iter().filter_map(|(name, word)| Some(((*name).to_owned(), number(word).filter(finite)?)));
-        let error = (exit != 0).then(|| line.unwrap_or("it ended without a message").to_owned());
+        let said = line.map(|line| line.trim_start_matches("pelago: "));
+        let error = (exit != 0).then(|| said.unwrap_or("it ended without a message").to_owned());
         Ok(Outcome { exit, error, summary, outputs: outputs.collect() })
     }
 }
