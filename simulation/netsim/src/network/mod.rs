@@ -249,7 +249,7 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
-                if fabric.counts_queues() {
+                if self.fabrics[usize::from(rail)].counts_queues() {
                     self.channels[channel as usize].queued -= bytes;
                 }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
