@@ -260,7 +260,7 @@ fn programs_of_the_book_are_compiled() {
 }
 
 /// The commands whose help is a page of the reference.
-const COMMANDS: [&str; 10] = ["", "run", "sim", "bench", "tune", "info", "doctor", "top", "completions", "man"];
+const COMMANDS: [&str; 11] = ["", "run", "sim", "sweep", "bench", "tune", "info", "doctor", "top", "completions", "man"];
 
 /// The page of commands is what `--help` prints.
 #[test]
@@ -284,6 +284,44 @@ fn the_page_of_commands_is_true() {
     assert!(
         written == page,
         "reference/commands.md is out of date: renew it by PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test book commands"
+    );
+}
+
+/// The machines of current networks, which the book lists value by value.
+const MACHINES: [&str; 4] = ["dragonfly-slingshot", "fat-tree-ndr", "torus-tofud", "fat-tree-roce"];
+
+/// The page of machines has every value of the descriptions with its source.
+#[test]
+fn the_page_of_machines_is_true() {
+    let mut page = "# Values of the machines\n\nEvery value of the bundled machines with current networks, where it comes from, and how far it can be trusted: \
+                    *published* (by whom),\n*fitted* (to what), or *assumed* (why). `pelago sweep --sensitivity` shows which assumed values a result depends \
+                    on.\n\nA test writes this page from `simulation/netsim/machines`: `PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test book machines`.\n"
+        .to_owned();
+    for name in MACHINES {
+        let text = read(format!("simulation/netsim/machines/{name}.toml"));
+        let about = text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"')).unwrap();
+        page += &format!("\n## `{name}`\n\n{about}.\n\n| value | | confidence | source or reason |\n|---|---|---|---|\n");
+        let mut table = String::new();
+        let is_value = |line: &&str| !["#", "name = ", "about = "].iter().any(|start| line.starts_with(start));
+        for line in text.lines().filter(is_value) {
+            if let Some(name) = line.strip_prefix('[') {
+                table = name.trim_matches(['[', ']']).to_owned();
+            } else if let Some((key, value)) = line.split_once(" = ") {
+                let (value, comment) = value.split_once('#').unwrap_or((value, ""));
+                let (confidence, why) = comment.split_once(':').unwrap_or((comment, ""));
+                let value = value.trim().replace('|', "\\|");
+                page += &format!("| `{table}.{key}` | `{value}` | {} | {} |\n", confidence.trim(), why.trim());
+            }
+        }
+    }
+    let path = root().join(SOURCE).join("reference/machines.md");
+    if is_renewed() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == page,
+        "reference/machines.md is out of date: renew it by PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test book machines"
     );
 }
 

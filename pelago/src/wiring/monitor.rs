@@ -1,10 +1,10 @@
-//! Ends a simulation from outside: by a signal, or when its time is over.
+//! Ends a simulation from outside: by a signal, or when its time is over. Shows how far it is meanwhile.
 
 use std::fmt;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, IsTerminal, Read, Write, stderr};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use pelago_simulator::{SimulationControl, SimulationSnapshot};
@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Number of checks without a call after which the rank is named.
 const LOOKS_MAX: u32 = 3;
 
+/// Number of checks from one line of progress to the next where standard error is no terminal.
+const LOOKS_PER_LINE: u32 = 10;
+
 /// Why a simulation is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cause {
@@ -33,12 +36,13 @@ pub(crate) enum Cause {
 /// The monitor of a simulation, a thread that ends it on a signal or at its time limit.
 pub(crate) struct SimulationMonitor {
     cause: Arc<OnceLock<Cause>>,
+    progress: Arc<Mutex<Option<Progress>>>,
 }
 
 impl SimulationMonitor {
     /// Ends the simulation that `watch` belongs to when an interrupt comes or when the time is over: its ranks hear of it, and what is known
-    /// until then is reported. If they do not end, the process does.
-    pub(crate) fn new(watch: Arc<SimulationControl>, limit: Option<Duration>) -> std::io::Result<Self> {
+    /// until then is reported. If they do not end, the process does. `progress`: shows how far so many ranks are.
+    pub(crate) fn new(watch: Arc<SimulationControl>, limit: Option<Duration>, progress: Option<u32>) -> std::io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
@@ -47,9 +51,18 @@ impl SimulationMonitor {
             pipe::register(number, rope.try_clone()?)?;
         }
         let cause = Arc::new(OnceLock::new());
-        let thread = MonitorThread { bell, signal, watch, cause: cause.clone() };
+        let shows = progress.is_some();
+        let progress = Arc::new(Mutex::new(progress.map(Progress::new)));
+        let thread = MonitorThread { bell, signal, watch, cause: cause.clone(), progress: progress.clone(), shows };
         std::thread::Builder::new().name("pelago-watch".into()).spawn(move || thread.run(limit))?;
-        Ok(Self { cause })
+        Ok(Self { cause, progress })
+    }
+
+    /// Shows no progress any more.
+    pub(crate) fn end_progress(&self) {
+        if let Some(progress) = self.progress.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            progress.clear();
+        }
     }
 
     /// Why the simulation was ended from outside, if it was.
@@ -88,6 +101,51 @@ struct MonitorThread {
     signal: Arc<AtomicUsize>,
     watch: Arc<SimulationControl>,
     cause: Arc<OnceLock<Cause>>,
+    progress: Arc<Mutex<Option<Progress>>>,
+    /// Whether progress was requested.
+    shows: bool,
+}
+
+/// How far a simulation is, as lines on standard error.
+struct Progress {
+    ranks: u32,
+    /// Events and time at the last look.
+    last: (u64, Instant),
+    looks: u32,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn new(ranks: u32) -> Self {
+        Self { ranks, last: (0, Instant::now()), looks: 0, is_terminal: stderr().is_terminal() }
+    }
+
+    fn show(&mut self, snapshot: &SimulationSnapshot) {
+        let now = Instant::now();
+        self.looks += 1;
+        if !self.is_terminal && !self.looks.is_multiple_of(LOOKS_PER_LINE) {
+            return;
+        }
+        let (events, last) = std::mem::replace(&mut self.last, (snapshot.events, now));
+        let line = self.line(snapshot, snapshot.events.saturating_sub(events), now.duration_since(last));
+        let _ = if self.is_terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "pelago: {line}") };
+    }
+
+    /// What is shown after so many further events in that time.
+    fn line(&self, snapshot: &SimulationSnapshot, events: u64, time: Duration) -> String {
+        let rate = events as f64 / time.as_secs_f64().max(1e-9) / 1e6;
+        let (now, total) = (milliseconds(snapshot.now), snapshot.events as f64 / 1e6);
+        format!(
+            "{now} of virtual time; {} of {} ranks have ended; {total:.1} million events, {rate:.2} million/s",
+            snapshot.ended, self.ranks
+        )
+    }
+
+    fn clear(&self) {
+        if self.is_terminal {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
+    }
 }
 
 impl MonitorThread {
@@ -122,34 +180,44 @@ impl MonitorThread {
         }
     }
 
-    /// As `wait`; names a rank once that runs for seconds without a call, if ranks should be interrupted then.
+    /// Shows how far the simulation is.
+    fn show(&self, snapshot: Option<SimulationSnapshot>) {
+        if let (Some(snapshot), Some(progress)) = (snapshot, &mut *self.progress.lock().unwrap_or_else(PoisonError::into_inner)) {
+            progress.show(&snapshot);
+        }
+    }
+
+    /// As `wait`; names a rank once that runs for seconds without a call, if ranks should be interrupted then. Shows progress meanwhile.
     fn wait_and_look(&mut self, end: Option<Instant>) -> Option<i32> {
-        let (mut before, mut looks, mut running) = (None, 0, None);
-        while looks < LOOKS_MAX {
+        let (mut before, mut looks, mut running, mut is_named) = (None, 0, None, false);
+        loop {
             let look = Instant::now() + LOOK;
-            let signal = self.wait(Some(end.map_or(look, |end| end.min(look))));
+            let until = if is_named && !self.shows { end } else { Some(end.map_or(look, |end| end.min(look))) };
+            let signal = self.wait(until);
             if signal.is_some() || end.is_some_and(|end| Instant::now() >= end) {
                 return signal;
             }
             let now = self.watch.snapshot();
+            self.show(now);
+            if is_named {
+                continue;
+            }
             let (calls, rank) = (now.and_then(|now| now.calls), now.and_then(|now| now.running));
             running = rank.or(running);
-            if let Some(silent) = now.and_then(|now| now.silent) {
-                running = Some(silent);
-                break;
-            }
+            let silent = now.and_then(|now| now.silent);
+            running = silent.or(running);
             looks = if calls.is_some() && calls == before && !self.watch.is_over() { looks + 1 } else { 0 };
             before = calls;
+            is_named = silent.is_some() || looks >= LOOKS_MAX;
+            if let (true, Some(rank), Some(now)) = (is_named, running, now) {
+                let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
+                eprintln!(
+                    "pelago: rank {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for \
+                     other ranks has to call the library there; --time-limit ends the job",
+                    milliseconds(now.now)
+                );
+            }
         }
-        if let (Some(rank), Some(now)) = (running, self.watch.snapshot()) {
-            let seconds = LOOK.as_secs() * u64::from(LOOKS_MAX);
-            eprintln!(
-                "pelago: rank {rank} has run for {seconds} s without a call of the library, at {} of virtual time: a loop that waits for other \
-                 ranks has to call the library there; --time-limit ends the job",
-                milliseconds(now.now)
-            );
-        }
-        self.wait(end)
     }
 
     /// The next signal; `None` if none has come until then.

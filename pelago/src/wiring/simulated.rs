@@ -3,7 +3,7 @@
 use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
-use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, WaitReason};
+use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, WaitReason};
 
 use super::files;
 use super::monitor::{SimulationMonitor, milliseconds};
@@ -34,7 +34,8 @@ pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let Some(request) = request()? else { return Ok(None) };
     let settings = request.settings().map_err(|error| start(&error))?;
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
-    let monitor = SimulationMonitor::new(settings.watch.clone(), limit).map_err(|error| start(&error))?;
+    let progress = request.progress.then_some(request.ranks);
+    let monitor = SimulationMonitor::new(settings.watch.clone(), limit, progress).map_err(|error| start(&error))?;
     Ok(Some(Simulation { settings, request, monitor }))
 }
 
@@ -91,8 +92,11 @@ impl Simulation {
 
     /// Says and writes what the user wants to know.
     fn tell<R>(&self, outcome: &SimulationOutcome<R>) -> Result<(), String> {
-        if self.request.summary {
-            eprintln!("pelago: {}", self.summarize(outcome));
+        self.monitor.end_progress();
+        match self.request.summary {
+            Summary::None => {}
+            Summary::Text => eprintln!("pelago: {}", self.summarize(outcome)),
+            Summary::Json => eprintln!("{}", SimulationSummary::new(outcome).to_json()),
         }
         let Some(report) = &outcome.report else { return Ok(()) };
         if let Some(path) = &self.request.report {

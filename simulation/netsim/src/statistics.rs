@@ -17,6 +17,10 @@ pub struct Statistics {
     pub drops: u64,
     /// How often a NIC tried again.
     pub retries: u64,
+    /// How often a buffer has had its sender pause.
+    pub pauses: u64,
+    /// Packets that a router has marked.
+    pub marks: u64,
     /// The atomic unit that has worked longest, if one has worked; of equals, the first.
     pub busiest_atomics: Option<AtomicStatistics>,
     /// Every link, each direction for itself.

@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::netsim::Netsim;
 use crate::operation::{NetworkOperation, Notice};
 
-const TOPOLOGIES: [&str; 11] = [
+const TOPOLOGIES: [&str; 14] = [
     r#"type = "star""#,
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2]"#,
     r#"type = "fat-tree", down = [4, 16], up = [3], routes = "random""#,
@@ -18,11 +18,38 @@ const TOPOLOGIES: [&str; 11] = [
     r#"type = "mesh", dimensions = [0, 0]"#,
     r#"type = "dragonfly", nodes_per_router = 1, routers_per_group = 3, global_links_per_router = 3, routes = "valiant""#,
     r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 0], [1, 5], [2, 6]], nodes_per_router = 4"#,
+    r#"type = "dragonfly", nodes_per_router = 1, routers_per_group = 3, global_links_per_router = 3, routes = "ugal-l""#,
+    r#"type = "dragonfly", nodes_per_router = 2, routers_per_group = 2, global_links_per_router = 3, routes = "ugal-g""#,
+    r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2], routes = "adaptive""#,
 ];
+
+/// Virtual channels that each needs.
+const VCS: [u8; 14] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1];
+
+/// What of current networks a rail has: keys of the NIC, of the router, and of the rail.
+const EXTRAS: [[&str; 3]; 6] = [
+    ["", "", ""],
+    [r#"spread = "packet","#, "", ""],
+    [r#"spread = "flowlet", flowlet_ns = 200,"#, "pfc = { xoff_bytes = 250, xon_bytes = 100 },", ""],
+    [r#"spread = "pair","#, ECN, DCQCN],
+    ["", r#"pfc = { xoff_bytes = 250, xon_bytes = 250 }, ecn = { min_bytes = 0, max_bytes = 500, probability = 0.5 },"#, DCQCN],
+    ["", "", r#"congestion = { control = "swift", target_ns = 500, range_ns = 1000 }"#],
+];
+const ECN: &str = "ecn = { min_bytes = 100, max_bytes = 600, probability = 0.5 },";
+const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000, estimate_ns = 2000, increase_ns = 2000 }"#;
 
 const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
 
-fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, host: f64, count: u32, write: f64) -> Machine {
+fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, host: f64, count: u32, write: f64, extra: usize) -> Machine {
+    let [nic, router, rail] = EXTRAS[extra];
+    // What comes after a pause was asked for has to fit, too.
+    let (router, buffer) = match router.contains("pfc") {
+        true if kind == "ethernet" => ("", 552),
+        true => (router, 900),
+        false => (router, 552),
+    };
+    let rail = if router.contains("ecn") || !rail.contains("dcqcn") { rail } else { "" };
+    let receive = if buffer == 900 { 900 } else { 300 };
     Machine::parse(&format!(
         r#"
 name = "small buffers"
@@ -31,14 +58,15 @@ about = """{topology}"""
 kind = "{kind}"
 count = {count}
 nic = {{ overhead_ns = 100, gap_ns = 5, read_gb_per_s = 3.3, write_gb_per_s = {write}, atomic_ns = 7, packet_bytes = 256,
-        header_bytes = 20, control_bytes = 16, receive_bytes = 300 }}
+        header_bytes = 20, control_bytes = 16, {nic} receive_bytes = {receive} }}
 receive = {{ slots = 2, service_ns = 100 }}
 reliability = {{ timeout_ns = 50000, retries = 200, not_ready_ns = 3000, not_ready_retries = 200 }}
 link = {{ gb_per_s = 2.1, cable_ns = 10, loss = {loss} }}
 host_link = {{ gb_per_s = {host}, cable_ns = 3 }}
 router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs},
-            buffer_bytes = 552 }}
+            {router} buffer_bytes = {buffer} }}
 topology = {{ {topology} }}
+{rail}
 "#
     ))
     .unwrap()
@@ -97,11 +125,12 @@ proptest! {
         host in prop_oneof![Just(2.1), Just(1.0), Just(5.0)],
         write in prop_oneof![Just(f64::INFINITY), Just(1.1)],
         count in 1u32..3,
+        extra in 0..EXTRAS.len(),
     ) {
-        let vcs = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3][topology] + more_vcs;
+        let vcs = VCS[topology] + more_vcs;
         let kind = KINDS[kind];
         let loss = if kind == "tofu" { 0.0 } else { loss };
-        let machine = machine(TOPOLOGIES[topology], kind, vcs, loss, host, count, write);
+        let machine = machine(TOPOLOGIES[topology], kind, vcs, loss, host, count, write, extra);
         run(&machine, 24, &operations, kind == "infiniband-rc" || kind == "tofu");
     }
 }
@@ -109,9 +138,9 @@ proptest! {
 /// Everybody sends to everybody: no network locks up, though its buffers hold one or two packets.
 #[test]
 fn networks_drain() {
-    for (number, topology) in TOPOLOGIES.iter().enumerate() {
-        let vcs = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3][number];
-        let machine = machine(topology, "infiniband-rc", vcs, 0.0, 2.1, 1, 2.0);
+    for (number, topology) in TOPOLOGIES.iter().cycle().take(TOPOLOGIES.len() * EXTRAS.len()).enumerate() {
+        let (vcs, extra) = (VCS[number % TOPOLOGIES.len()], number / TOPOLOGIES.len());
+        let machine = machine(topology, "infiniband-rc", vcs, 0.0, 2.1, 1, 2.0, extra);
         let operations: Vec<_> = (0..24 * 24)
             .map(|pair| (pair / 24, NetworkOperation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 }))
             .collect();
@@ -122,7 +151,7 @@ fn networks_drain() {
 /// Where packets can be lost, each is taken in its turn, and once.
 #[test]
 fn packets_are_taken_in_order_and_once() {
-    let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0);
+    let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0, 0);
     let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
     netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 700 }, 0);
     netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;

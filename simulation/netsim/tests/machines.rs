@@ -38,7 +38,7 @@ fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
 
 #[test]
 fn all_can_be_read_and_run() {
-    assert_eq!(Machine::names().count(), 11);
+    assert_eq!(Machine::names().count(), 12);
     for name in Machine::names() {
         let machine = bundled(name);
         assert_eq!(machine.name(), name);

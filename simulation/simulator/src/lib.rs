@@ -5,6 +5,7 @@
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
 //! | [`simulate_processes`] | the same for ranks that are written as processes: each may end anywhere, and a hook runs before it continues |
 //! | `settings`, `request`, `error` | what to simulate; the same as a variable of the environment; why a simulation cannot begin |
+//! | `summary` | the figures of a simulation that is over, as one line of JSON |
 //! | `run` | ranks and events in turns, until all ranks have ended |
 //! | `platform` | the platform as a rank sees it: `Transport`, `Clock`, `Wait`, `VirtualTime`, `Bootstrap` |
 //! | `job` | the state of the job, which one event after another changes |
@@ -32,6 +33,7 @@ mod ranks;
 mod request;
 mod run;
 mod settings;
+mod summary;
 
 pub use crate::costs::computing::Computing;
 pub use crate::error::SimulationError;
@@ -39,8 +41,9 @@ pub use crate::job::WaitReason;
 pub use crate::protocol::faults::{FaultInjection, Partition};
 pub use crate::protocol::settings::{Protocol, ProtocolError};
 pub use crate::ranks::status::{SimulationControl, SimulationSnapshot};
-pub use crate::request::{RequestError, SimulationRequest, VARIABLE};
+pub use crate::request::{RequestError, SimulationRequest, Summary, VARIABLE};
 pub use crate::run::{
     Processes, SimulationOutcome, begin_thread, end_process, end_thread, ends, is_unwinding, simulate, simulate_processes, thread,
 };
 pub use crate::settings::{Data, Settings};
+pub use crate::summary::SimulationSummary;

@@ -37,14 +37,28 @@ pub struct SimulationRequest {
     pub computing: Computing,
     /// After how many seconds of real time the job is ended, if it has not ended before.
     pub time_limit_seconds: Option<f64>,
-    /// Whether the program ends with a line on standard error that says what was simulated.
-    pub summary: bool,
+    /// The line on standard error at the end.
+    pub summary: Summary,
+    /// Whether the process shows on standard error, while it runs, how far the simulation is.
+    pub progress: bool,
     /// What to call the program in a report.
     pub program: String,
     /// Where to write a report: a page if it ends in `.html`, else JSON.
     pub report: Option<PathBuf>,
     /// Where to write a trace, in the format of Chrome and Perfetto.
     pub trace: Option<PathBuf>,
+}
+
+/// The line on standard error that says at the end what was simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Summary {
+    /// None.
+    None,
+    /// A sentence.
+    #[default]
+    Text,
+    /// A [`SimulationSummary`](crate::SimulationSummary) as JSON.
+    Json,
 }
 
 /// The variable does not hold a request.

@@ -343,10 +343,10 @@ impl SimulationLoop<'_> {
                     continue;
                 }
                 job.resume(rank);
-                let now = job.now();
+                let (now, events) = (job.now(), job.network.events());
                 drop(job);
                 (self.enter)(rank);
-                self.status.enter(rank, now);
+                self.status.enter(rank, now, events);
                 let ended = fibers.resume(number);
                 job = shared.scheduled();
                 job.running = None;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use pelago_netsim::Machine;
-use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
+use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
 use crate::program::Program;
 use crate::scenario::{MACHINE, Scenario};
@@ -41,7 +41,8 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
         protocol: Some(scenario.protocol(None).to_string()),
         data: Data::Real,
         computing: Computing::Declared,
-        summary: false,
+        summary: Summary::None,
+        progress: false,
         program: program.name().to_owned(),
         report: None,
         trace: None,

@@ -31,6 +31,7 @@ mod starter;
 mod stopped;
 mod stranger;
 mod survival;
+mod sweep;
 mod synchronization;
 mod top;
 mod wrong_input;

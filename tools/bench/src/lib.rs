@@ -34,5 +34,6 @@ pub use command::rank::rank_main;
 pub use command::{list, main, render, rows};
 pub use error::Error;
 pub use results::evaluation;
+pub use results::plot::{CURVES_MAX, Curve, curves_of_numbers};
 pub use results::row::Row;
 pub use settings::{Atomics, Descriptors, Serving, Settings, Steps, Submission, Threads, Transport};

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use pelago_netsim::Machine;
-use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
+use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
 /// A page, and little more than as much for the rest: without a second page, which a rank takes if its stack or heap outgrows its part of the first.
 const BYTES_PER_RANK_MAX: u64 = 9_216;
@@ -29,7 +29,8 @@ fn bytes(ranks: u32) -> u64 {
         data: Data::default(),
         computing: Computing::default(),
         time_limit_seconds: None,
-        summary: false,
+        summary: Summary::None,
+        progress: false,
         program: "meet".into(),
         report: None,
         trace: None,

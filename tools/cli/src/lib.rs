@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `run` | `pelago run`: its options, and the job that they describe; jobs of several hosts, and the node daemon (`pelago host`, hidden) |
 //! | `sim` | `pelago sim`: a program on a simulated machine, single values of that machine replaced, programs in C that are shared objects |
+//! | `sweep` | `pelago sweep`: many simulations, as a file describes them, and their results in one table |
 //! | `bench` | `pelago bench`: measurements in jobs of this executable |
 //! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
 //! | `info` | `pelago info`: what this machine offers to jobs |
@@ -26,6 +27,7 @@ mod manual;
 mod outputs;
 mod run;
 mod sim;
+mod sweep;
 mod top;
 mod tune;
 
@@ -48,6 +50,7 @@ struct Arguments {
 enum Command {
     Run(run::Run),
     Sim(sim::Sim),
+    Sweep(sweep::Sweep),
     Bench(bench::Bench),
     Tune(tune::Tune),
     Info(info::Info),
@@ -82,6 +85,7 @@ pub fn main() -> ExitCode {
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
         Ok(Command::Sim(sim)) => sim.main(),
+        Ok(Command::Sweep(sweep)) => sweep.main(),
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
         Ok(Command::Info(info)) => Ok(info.main()),

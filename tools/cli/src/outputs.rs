@@ -1,4 +1,4 @@
-//! Whether a file can be written, found out before the work for it; one that is there is not touched.
+//! Whether a file can be written, found out before the work for it, when one that is there is not touched; and replacing a file as a whole.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -13,6 +13,18 @@ use crate::Refused;
 /// It cannot.
 pub(crate) fn check(path: &Path) -> Result<(), Refused> {
     writable(path).map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes a file under another name beside its own and renames it, so that it is there whole, or as it was.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Refused> {
+    let other = path.with_extension(format!("pelago-{}.tmp", std::process::id()));
+    std::fs::write(&other, text).and_then(|()| std::fs::rename(&other, path)).map_err(|error| {
+        let _ = std::fs::remove_file(&other);
+        Refused(format!("cannot write {}: {error}", path.display()))
+    })
 }
 
 fn writable(path: &Path) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Which values a description may have.
 
 use super::software::Software;
-use super::spec::{LinkSpec, RailKind, RailSpec, SharedSpec};
+use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
 use super::{Machine, MachineError};
 
 /// Maximum number of NICs per node, over all rails.
@@ -14,6 +14,8 @@ const SIZES_MAX: usize = 64;
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Nanoseconds that any single delay may last: an hour.
 const DELAY_NS_MAX: f64 = 3.6e12;
+/// Maximum number of failures of links of a rail: each packet of a rail that has some looks through them.
+const FAILURES_MAX: usize = 64;
 
 impl Machine {
     /// Checks all values; the error names the first that is not allowed.
@@ -132,7 +134,8 @@ impl RailSpec {
         self.host_link.iter().try_for_each(|link| link.check("host_link"))?;
         if self.kind == RailKind::Tofu && self.lossy() {
             return Err(MachineError(
-                "link.loss: must be 0 where kind = \"tofu\", whose links repeat what is lost themselves".into(),
+                "link.loss, failure: must be 0, and absent, where kind = \"tofu\", whose links repeat what is lost themselves"
+                    .into(),
             ));
         }
         let router = &self.router;
@@ -142,8 +145,91 @@ impl RailSpec {
         delay("router.switch_ns", router.switch_ns)?;
         delay("router.credit_ns", router.credit_ns)?;
         range("router.vcs", u32::from(router.vcs), 1, u32::from(VCS_MAX))?;
-        range("router.buffer_bytes", router.buffer_bytes, packet, 1 << 30)
+        range("router.buffer_bytes", router.buffer_bytes, packet, 1 << 30)?;
+        self.check_pauses()?;
+        if let Some(ecn) = router.ecn {
+            range("router.ecn.max_bytes", ecn.max_bytes, 1, 1 << 30)?;
+            range("router.ecn.min_bytes", ecn.min_bytes, 0, ecn.max_bytes)?;
+            part("router.ecn.probability", ecn.probability)?;
+        }
+        delay("nic.flowlet_ns", nic.flowlet_ns)?;
+        if self.failure.len() > FAILURES_MAX {
+            return Err(MachineError::value("failure", self.failure.len(), &format!("at most {FAILURES_MAX}")));
+        }
+        for failure in &self.failure {
+            delay("failure.at_ns", failure.at_ns)?;
+            delay("failure.until_ns", failure.until_ns.unwrap_or(0.0))?;
+            delay("failure.detection_ns", failure.detection_ns)?;
+        }
+        match &self.congestion {
+            _ if self.congestion.is_some() && self.host_link().gb_per_s == f64::INFINITY => {
+                Err(MachineError("congestion: the links of NICs must have a rate, which is where flows begin".into()))
+            }
+            Some(CongestionSpec::Dcqcn(_)) if router.ecn.is_none() => {
+                Err(MachineError("congestion.control = \"dcqcn\": needs [rail.router.ecn], whose marks it reacts to".into()))
+            }
+            Some(CongestionSpec::Dcqcn(dcqcn)) => dcqcn.check(),
+            Some(CongestionSpec::Swift(swift)) => swift.check(),
+            None => Ok(()),
+        }
     }
+
+    /// A buffer must hold what still comes after it has asked for a pause.
+    fn check_pauses(&self) -> Result<(), MachineError> {
+        let Some(pfc) = self.router.pfc else { return Ok(()) };
+        if self.kind == RailKind::Ethernet {
+            return Err(MachineError("router.pfc: loses nothing, so that kind must not be \"ethernet\"".into()));
+        }
+        range("router.pfc.xon_bytes", pfc.xon_bytes, 0, pfc.xoff_bytes)?;
+        let packet = f64::from(self.packet_bytes_max());
+        let late = |link: &LinkSpec| (2.0 * link.cable_ns + self.router.credit_ns) * link.gb_per_s;
+        let needed = f64::from(pfc.xoff_bytes) + late(&self.link).max(late(self.host_link())) + 2.0 * packet;
+        for (key, bytes) in [("router.buffer_bytes", self.router.buffer_bytes), ("nic.receive_bytes", self.nic.receive_bytes)] {
+            if f64::from(bytes) < needed {
+                let allowed =
+                    format!("at least {needed:.0}: xoff_bytes, what is on the way when the pause comes, and two packets");
+                return Err(MachineError::value(key, bytes, &allowed));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl DcqcnSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        delay("congestion.notification_ns", self.notification_ns)?;
+        for (key, nanoseconds) in [("congestion.estimate_ns", self.estimate_ns), ("congestion.increase_ns", self.increase_ns)] {
+            delay(key, nanoseconds)?;
+            if nanoseconds < 1.0 {
+                return Err(MachineError::value(key, nanoseconds, "at least 1"));
+            }
+        }
+        part("congestion.gain", self.gain)?;
+        rate("congestion.additive_gb_per_s", self.additive_gb_per_s)?;
+        rate("congestion.hyper_gb_per_s", self.hyper_gb_per_s)?;
+        range("congestion.recoveries", self.recoveries, 1, 1000)?;
+        range("congestion.increase_bytes", u32::try_from(self.increase_bytes).unwrap_or(u32::MAX), 1, 1 << 31)
+    }
+}
+
+impl SwiftSpec {
+    fn check(&self) -> Result<(), MachineError> {
+        delay("congestion.target_ns", self.target_ns)?;
+        delay("congestion.range_ns", self.range_ns)?;
+        part("congestion.decrease_max", self.decrease_max)?;
+        part("congestion.decrease", self.decrease)?;
+        if !(1e-3..=100.0).contains(&self.additive_packets) {
+            return Err(MachineError::value("congestion.additive_packets", self.additive_packets, "from 0.001 to 100"));
+        }
+        range("congestion.window_packets", self.window_packets, 1, 1 << 16)
+    }
+}
+
+fn part(key: &str, value: f64) -> Result<(), MachineError> {
+    if value > 0.0 && value <= 1.0 {
+        return Ok(());
+    }
+    Err(MachineError::value(key, value, "greater than 0, at most 1"))
 }
 
 impl LinkSpec {

@@ -13,6 +13,8 @@ pub enum Quantity {
     Count(u64),
     /// A number from 0 to less than 1.
     Probability,
+    /// Any number that is not negative.
+    Number,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Any text.
@@ -21,7 +23,7 @@ pub enum Quantity {
     List(&'static str),
 }
 
-use Quantity::{Bytes, Count, GigabytesPerSecond, List, Nanoseconds, Probability, Text, Word};
+use Quantity::{Bytes, Count, GigabytesPerSecond, List, Nanoseconds, Number, Probability, Text, Word};
 
 const U8: u64 = u8::MAX as u64;
 const U32: u64 = u32::MAX as u64;
@@ -74,6 +76,8 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.nic.transmit_packets", Count(U32)),
     ("rail.nic.receive_bytes", Bytes(U32)),
     ("rail.nic.order", Word(&["fifo", "round-robin"])),
+    ("rail.nic.spread", Word(&["operation", "pair", "flowlet", "packet"])),
+    ("rail.nic.flowlet_ns", Nanoseconds),
     ("rail.nic.stages", List("[bytes, nanoseconds, gigabytes per second] triples")),
     ("rail.nic.bank_ns", Nanoseconds),
     ("rail.nic.bank_core_ns", Nanoseconds),
@@ -98,10 +102,34 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.router.vcs", Count(U8)),
     ("rail.router.buffer_bytes", Bytes(U32)),
     ("rail.router.switching", Word(&["cut-through", "store-and-forward"])),
+    ("rail.router.pfc.xoff_bytes", Bytes(U32)),
+    ("rail.router.pfc.xon_bytes", Bytes(U32)),
+    ("rail.router.ecn.min_bytes", Bytes(U32)),
+    ("rail.router.ecn.max_bytes", Bytes(U32)),
+    ("rail.router.ecn.probability", Number),
+    ("rail.congestion.control", Word(&["dcqcn", "swift"])),
+    ("rail.congestion.notification_ns", Nanoseconds),
+    ("rail.congestion.gain", Number),
+    ("rail.congestion.estimate_ns", Nanoseconds),
+    ("rail.congestion.increase_ns", Nanoseconds),
+    ("rail.congestion.increase_bytes", Bytes(1 << 31)),
+    ("rail.congestion.recoveries", Count(1000)),
+    ("rail.congestion.additive_gb_per_s", GigabytesPerSecond),
+    ("rail.congestion.hyper_gb_per_s", GigabytesPerSecond),
+    ("rail.congestion.target_ns", Nanoseconds),
+    ("rail.congestion.range_ns", Nanoseconds),
+    ("rail.congestion.additive_packets", Number),
+    ("rail.congestion.decrease", Number),
+    ("rail.congestion.decrease_max", Number),
+    ("rail.congestion.window_packets", Count(1 << 16)),
+    ("rail.failure.link", List("numbers of two routers")),
+    ("rail.failure.at_ns", Nanoseconds),
+    ("rail.failure.until_ns", Nanoseconds),
+    ("rail.failure.detection_ns", Nanoseconds),
     ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"])),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
-    ("rail.topology.routes", Word(&["destination", "random", "minimal", "valiant"])),
+    ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
     ("rail.topology.dimensions", List("numbers")),
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),
@@ -160,6 +188,18 @@ mod tests {
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
         }
+        for (table, rest) in [("rail.router.pfc", ""), ("rail.router.ecn", "")] {
+            let with = format!("[{table}]\nno_such = 1\n{rest}[rail.topology]");
+            assert_eq!(accepted("rx200-qdr", "[rail.topology]", &with), known(table), "{table}");
+        }
+        let failure = "[[rail.failure]]\nno_such = 1\n[rail.topology]";
+        assert_eq!(accepted("rx200-qdr", "[rail.topology]", failure), known("rail.failure"));
+        let mut of_controls = BTreeSet::from(["control".to_owned()]);
+        for control in ["dcqcn", "swift"] {
+            let with = format!("[rail.congestion]\ncontrol = \"{control}\"\nno_such = 1\n[rail.topology]");
+            of_controls.extend(accepted("rx200-qdr", "[rail.topology]", &with));
+        }
+        assert_eq!(of_controls, known("rail.congestion"));
         let mut of_topologies = BTreeSet::from(["type".to_owned()]);
         for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"] {
             of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
@@ -177,6 +217,7 @@ mod tests {
                 "choice" => vec![("name", format!("{unknown}\nname"))],
                 "rail.kind" => vec![("kind = \"infiniband-rc\"", unknown)],
                 "rail.topology.type" => vec![(STAR, unknown)],
+                "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
                 "rail.topology.routes" => {
                     vec![(STAR, format!("type = \"fat-tree\"\n{unknown}")), (STAR, format!("type = \"dragonfly\"\n{unknown}"))]

@@ -22,11 +22,12 @@ use crate::events::ENTITIES_MAX;
 use crate::events::rate::Rate;
 
 /// The descriptions that come with the simulator, by name.
-const BUNDLED: [(&str, &str); 11] = [
+const BUNDLED: [(&str, &str); 12] = [
     ("dimmnet1", include_str!("../../machines/dimmnet1.toml")),
     ("dragonfly-slingshot", include_str!("../../machines/dragonfly-slingshot.toml")),
     ("fast-ethernet", include_str!("../../machines/fast-ethernet.toml")),
     ("fat-tree-ndr", include_str!("../../machines/fat-tree-ndr.toml")),
+    ("fat-tree-roce", include_str!("../../machines/fat-tree-roce.toml")),
     ("gigabit-ethernet", include_str!("../../machines/gigabit-ethernet.toml")),
     ("ha-pacs-host", include_str!("../../machines/ha-pacs-host.toml")),
     ("ha-pacs-tca", include_str!("../../machines/ha-pacs-tca.toml")),

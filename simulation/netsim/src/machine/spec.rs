@@ -89,6 +89,108 @@ pub(crate) struct RailSpec {
     pub(crate) host_link: Option<LinkSpec>,
     pub(crate) router: RouterSpec,
     pub(crate) topology: TopologySpec,
+    #[serde(default)]
+    pub(crate) congestion: Option<CongestionSpec>,
+    /// Links that fail while the machine works.
+    #[serde(default)]
+    pub(crate) failure: Vec<FailureSpec>,
+}
+
+/// All links between two routers fail, both ways: what is sent over them is lost.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailureSpec {
+    pub(crate) link: [u32; 2],
+    pub(crate) at_ns: f64,
+    /// When they work again; never if absent.
+    #[serde(default)]
+    pub(crate) until_ns: Option<f64>,
+    /// From the failure, and from its end, until the first router of a route knows of it.
+    #[serde(default)]
+    pub(crate) detection_ns: f64,
+}
+
+/// How NICs react to congestion: each pair of NICs is a flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "control", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum CongestionSpec {
+    /// By the rate, at packets that routers have marked: Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015.
+    Dcqcn(DcqcnSpec),
+    /// By the window, at delays: Kumar et al., *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020.
+    Swift(SwiftSpec),
+}
+
+/// The names in the paper stand behind each value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DcqcnSpec {
+    /// The least time between two notifications of a flow (N).
+    pub(crate) notification_ns: f64,
+    /// The weight of a notification in the estimate of congestion (g).
+    pub(crate) gain: f64,
+    /// Without a notification for so long, the estimate decreases (K).
+    pub(crate) estimate_ns: f64,
+    /// The rate increases each so long, and each so many bytes (T, B).
+    pub(crate) increase_ns: f64,
+    pub(crate) increase_bytes: u64,
+    /// Increases that only return to the rate before (F).
+    pub(crate) recoveries: u32,
+    /// What later ones add, and those after as many of both kinds (R_AI, R_HAI).
+    pub(crate) additive_gb_per_s: f64,
+    pub(crate) hyper_gb_per_s: f64,
+}
+
+impl Default for DcqcnSpec {
+    fn default() -> Self {
+        Self {
+            notification_ns: 50e3,
+            gain: 1.0 / 256.0,
+            estimate_ns: 55e3,
+            increase_ns: 55e3,
+            increase_bytes: 10_000_000,
+            recoveries: 5,
+            additive_gb_per_s: 0.005,
+            hyper_gb_per_s: 0.05,
+        }
+    }
+}
+
+/// The names in the paper stand behind each value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SwiftSpec {
+    /// The delay that is aimed at, of windows that are large (base target).
+    pub(crate) target_ns: f64,
+    /// How much more it is of windows of a tenth of a packet; nothing of 100 packets (fs_range).
+    pub(crate) range_ns: f64,
+    /// Packets by which a window grows in a round trip (ai).
+    pub(crate) additive_packets: f64,
+    /// How much of the excess of the delay the window decreases by, and by what part at most (β, max_mdf).
+    pub(crate) decrease: f64,
+    pub(crate) decrease_max: f64,
+    /// The largest window.
+    pub(crate) window_packets: u32,
+}
+
+impl Default for SwiftSpec {
+    fn default() -> Self {
+        Self { target_ns: 25e3, range_ns: 50e3, additive_packets: 1.0, decrease: 0.8, decrease_max: 0.5, window_packets: 256 }
+    }
+}
+
+/// What packets of an operation have in common, so that they take one route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Spread {
+    /// All packets of an operation take the route of that operation.
+    #[default]
+    Operation,
+    /// All packets from one NIC to another take one route (ECMP).
+    Pair,
+    /// As `pair`; after a pause they take another one.
+    Flowlet,
+    /// Each packet takes its own.
+    Packet,
 }
 
 /// What the network and the NIC do when they have no room.
@@ -131,6 +233,11 @@ pub(crate) struct NicSpec {
     pub(crate) receive_bytes: u32,
     #[serde(default)]
     pub(crate) order: TransmitOrder,
+    #[serde(default)]
+    pub(crate) spread: Spread,
+    /// The pause after which packets of a pair of NICs take another route, where `spread = "flowlet"`.
+    #[serde(default)]
+    pub(crate) flowlet_ns: f64,
     /// What a transfer waits for before its first packet is read, one after another: a copy to where the NIC reads well, a protocol's
     /// preparations. By size: bytes, nanoseconds, and 10⁹ bytes per second; the first whose bytes are not exceeded, else the last.
     #[serde(default)]
@@ -212,6 +319,31 @@ pub(crate) struct RouterSpec {
     pub(crate) buffer_bytes: u32,
     #[serde(default)]
     pub(crate) switching: Switching,
+    /// Flow control by pauses instead of credits.
+    #[serde(default)]
+    pub(crate) pfc: Option<PfcSpec>,
+    #[serde(default)]
+    pub(crate) ecn: Option<EcnSpec>,
+}
+
+/// Priority flow control (IEEE 802.1Qbb): a buffer that fills up has the sender pause.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PfcSpec {
+    /// Bytes in a buffer at which the sender is to pause, and at which it may go on.
+    pub(crate) xoff_bytes: u32,
+    pub(crate) xon_bytes: u32,
+}
+
+/// Explicit congestion notification: packets that leave a long queue are marked.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EcnSpec {
+    /// Bytes for a link above which some packets are marked, and above which all.
+    pub(crate) min_bytes: u32,
+    pub(crate) max_bytes: u32,
+    /// The part that is marked just below `max_bytes`; proportionally fewer below.
+    pub(crate) probability: f64,
 }
 
 /// When a router sends a packet on.
@@ -249,7 +381,7 @@ impl RailSpec {
 
     /// Whether a packet can be lost in the network.
     pub(crate) fn lossy(&self) -> bool {
-        self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0
+        self.kind == RailKind::Ethernet || self.link.loss > 0.0 || self.host_link().loss > 0.0 || !self.failure.is_empty()
     }
 
     pub(crate) fn host_link(&self) -> &LinkSpec {

@@ -39,6 +39,8 @@ pub(crate) enum FatTreeRoutes {
     #[default]
     Destination,
     Random,
+    /// The link with the shortest queue, at each router.
+    Adaptive,
 }
 
 /// What a description says of a torus.
@@ -106,6 +108,10 @@ pub(crate) enum DragonflyRoutes {
     #[default]
     Minimal,
     Valiant,
+    /// One of both, by the queues of the first router.
+    UgalL,
+    /// One of both, by the queues of all links between groups of the first group.
+    UgalG,
 }
 
 /// What a description says of a network of any form.

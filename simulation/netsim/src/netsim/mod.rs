@@ -5,11 +5,13 @@
 //! | this file | posting operations, the dispatch of events, operations within a node |
 //! | `nics` | what NICs read, send, receive and write |
 //! | `reliability` | lost packets, and receivers that are not ready |
+//! | `congestion` | what NICs do about congestion |
 
+mod congestion;
 mod nics;
 mod reliability;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use pelago_base::{Duration, Instant};
 
@@ -17,9 +19,11 @@ use crate::events::pool::{NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
-use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec};
+use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
 use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, Medium, Network, PacketOutcome};
+use crate::network::{Fabric, LinkFailure, Marking, Medium, Network, PacketOutcome, Thresholds};
+use crate::nics::flow::Flow;
+use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
 use crate::nics::transfer::{Missing, OperationKind, Phase, Timeout, Transfer};
@@ -60,6 +64,12 @@ pub struct Netsim {
     pub(crate) notices: VecDeque<Notice>,
     /// How many keys each entity has used.
     sequences: Vec<u32>,
+    /// The last flowlets of each NIC of rails that spread by flowlets.
+    pub(crate) flowlets: Vec<Flowlet>,
+    /// What NICs know of congestion on the way to others, on rails with congestion control.
+    pub(crate) flows: HashMap<(u32, u32), Flow>,
+    /// When packets were sent, by their numbers, on rails where delays control congestion.
+    pub(crate) stamps: Vec<u64>,
     choice: NicChoice,
     copy: Medium,
     shared: Option<SharedMemory>,
@@ -85,6 +95,9 @@ impl Netsim {
             transfers: Pool::new(),
             notices: VecDeque::new(),
             sequences: Vec::new(),
+            flowlets: Vec::new(),
+            flows: HashMap::new(),
+            stamps: Vec::new(),
             choice: machine.choice,
             copy: Medium {
                 rate: bytes_per_second(machine.node.copy_gb_per_s),
@@ -108,8 +121,17 @@ impl Netsim {
             cable: picoseconds(link.cable_ns),
             loss: random::probability(link.loss),
         };
+        let failures = failures(spec, &topology)?;
         let fabric = Fabric {
             whole: topology.claims_whole_buffers(),
+            pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
+            first_pause: 0,
+            marking: router.ecn.map(|ecn| Marking {
+                min: ecn.min_bytes,
+                max: ecn.max_bytes,
+                probability: random::probability(ecn.probability),
+            }),
+            failures,
             topology,
             terminals,
             vcs: router.vcs,
@@ -132,7 +154,10 @@ impl Netsim {
         };
         let first = self.nics.len() as u32;
         let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, software, first));
+        self.rails.push(RailNics::new(spec, software, first, self.flowlets.len()));
+        if spec.nic.spread == Spread::Flowlet {
+            self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
+        }
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
         if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
             return Err(MachineError::too_many(nodes));
@@ -266,6 +291,11 @@ impl Netsim {
         self.notices.pop_front()
     }
 
+    /// How many events have happened.
+    pub fn events(&self) -> u64 {
+        self.statistics.events
+    }
+
     /// The counters since the start. Cost: time and memory for each link.
     pub fn statistics(&self) -> Statistics {
         let end = |rail: u8, terminal: u32| {
@@ -276,6 +306,8 @@ impl Netsim {
             self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
         let mut statistics = self.statistics.clone();
         statistics.drops += self.network.drops;
+        statistics.marks += self.network.marks;
+        statistics.pauses += self.network.pauses();
         statistics.busiest_atomics = self.busiest_atomics();
         for count in self.network.counts() {
             let fabric = &self.network.fabrics[usize::from(count.rail)];
@@ -442,6 +474,30 @@ impl Netsim {
         state.sequence = state.sequence.wrapping_add(1);
         self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
     }
+}
+
+/// The links that fail, by their numbers, each way.
+fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
+    if spec.failure.is_empty() {
+        return Ok(Vec::new());
+    }
+    let links = topology.links();
+    let mut failures = Vec::new();
+    for failure in &spec.failure {
+        let [a, b] = failure.link;
+        let before = failures.len();
+        let between = (0..).zip(&links).filter(|(_, link)| [(a, b), (b, a)].contains(&(link.from, link.to)) && a != b);
+        failures.extend(between.map(|(link, _)| LinkFailure {
+            link,
+            at: picoseconds(failure.at_ns),
+            until: failure.until_ns.map_or(u64::MAX, picoseconds),
+            detection: picoseconds(failure.detection_ns),
+        }));
+        if failures.len() == before {
+            return Err(MachineError::new(format!("rail.failure.link = [{a}, {b}]: no link connects these routers")));
+        }
+    }
+    Ok(failures)
 }
 
 /// What an operation is, for whom, from where to where, and how many bytes it moves.

@@ -2,11 +2,14 @@
 //!
 //! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them.
 //! Packets that come are written to memory one after another, and give their room back when they are written. Control packets go
-//! past both.
+//! past both. Congestion control is in `congestion`.
 
 use super::Netsim;
-use crate::machine::spec::{RailKind, TransmitOrder};
+use crate::events::random;
+use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
+use crate::nics::flow::Turn;
+use crate::nics::flowlet::{self, FLOWLETS};
 use crate::nics::nic::{RailNics, task};
 use crate::nics::transfer::{OperationKind, Phase, Transfer, role};
 use crate::operation::Notice;
@@ -101,13 +104,26 @@ impl Netsim {
                 continue;
             }
             let sequence = transfer.sent;
+            if let Some(control) = &rail.control {
+                let flow = self.flows.entry((transfer.from, transfer.to)).or_insert_with(|| control.flow());
+                let turn = flow.turn(control, now);
+                if turn == Turn::Now {
+                    flow.sends(control, now, rail.payload(transfer, sequence) + u64::from(rail.header_bytes));
+                } else {
+                    state.sending.pop(&mut self.transfers);
+                    self.hold_back(nic, index, turn);
+                    continue;
+                }
+            }
             transfer.sent += 1;
             transfer.under_way += 1;
             let payload = rail.payload(transfer, sequence);
             let begin = if sequence == 0 { state.begin(now, rail.gap) } else { now };
             let done = begin + rail.read.time(payload);
-            let header =
-                RoutingHeader { to: self.nics[transfer.to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
+            let (salt, via) = self.route_numbers(index, sequence);
+            let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
+            let transfer = &self.transfers[index];
+            let header = RoutingHeader::new(self.nics[transfer.to as usize].terminal, salt, via);
             let bytes = payload as u32 + rail.header_bytes;
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
             let state = &mut self.nics[nic as usize];
@@ -121,6 +137,7 @@ impl Netsim {
             state.buffered += 1;
             let part = Part { transfer: index, sequence, role: role::DATA };
             let packet = self.network.packet(state.rail, state.terminal, header, bytes, part);
+            self.stamp(packet, now);
             if done > now {
                 self.nics[nic as usize].reading = true;
                 return self.at(nic, done, task::READ, packet);
@@ -165,13 +182,37 @@ impl Netsim {
 
     /// Sends a control packet from a NIC to another.
     pub(crate) fn control(&mut self, from: u32, to: u32, index: u32, role: u8) {
+        self.control_of(from, to, index, role, 0);
+    }
+
+    /// Sends a control packet; one that answers a packet says when that was sent.
+    pub(crate) fn control_of(&mut self, from: u32, to: u32, index: u32, role: u8, stamp: u64) {
         let bytes = self.rail(from).control_bytes;
         let transfer = &mut self.transfers[index];
         transfer.under_way += 1;
-        let header = RoutingHeader { to: self.nics[to as usize].terminal, salt: transfer.salt, via: transfer.via, stage: 0 };
+        let header = RoutingHeader::new(self.nics[to as usize].terminal, transfer.salt, transfer.via);
         let nic = &self.nics[from as usize];
         let packet = self.network.packet(nic.rail, nic.terminal, header, bytes, Part { transfer: index, sequence: 0, role });
+        if role == role::ANSWER {
+            self.stamp(packet, stamp);
+        }
         self.network.inject(&mut self.queue, packet);
+    }
+
+    /// The numbers from which the route of a packet follows.
+    fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
+        let Transfer { from, to, salt, via, .. } = self.transfers[index];
+        let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
+        let number = match rail.spread {
+            Spread::Operation => return (salt, via),
+            Spread::Packet => random::hash(u64::from(salt) << 32 | u64::from(via), 0, sequence.into()),
+            Spread::Pair => random::hash(self.seed, from.into(), to.into()),
+            Spread::Flowlet => {
+                let place = rail.first_flowlet + (from - rail.first) as usize * FLOWLETS;
+                flowlet::of_packet(&mut self.flowlets[place..place + FLOWLETS], [from, to], self.queue.now(), rail.flowlet)
+            }
+        };
+        (number as u32, (number >> 32) as u32)
     }
 
     /// The tail of a packet is going to reach its last NIC.
@@ -213,8 +254,11 @@ impl Netsim {
         if role == role::DATA {
             return self.admit(packet);
         }
+        let stamp = self.stamped(packet);
         self.discard(packet);
-        if self.transfers[index].phase != Phase::Ended {
+        if matches!(role, role::CONGESTED | role::ANSWER) {
+            self.told_of_congestion(index, role, stamp);
+        } else if self.transfers[index].phase != Phase::Ended {
             match role {
                 role::REQUEST => self.requested(index),
                 role::ACKNOWLEDGE => self.acknowledged(index),
@@ -275,6 +319,7 @@ impl Netsim {
     fn written(&mut self, packet: u32) {
         let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
         let lossy = self.rail(self.transfers[index].to).lossy;
+        self.tell_of_congestion(packet);
         self.discard(packet);
         if !lossy {
             self.transfers[index].received += 1;
@@ -359,7 +404,7 @@ impl Netsim {
         let transfer = &self.transfers[part.transfer];
         match part.role {
             role::DATA => transfer.to,
-            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY => transfer.from,
+            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY | role::CONGESTED | role::ANSWER => transfer.from,
             _ => transfer.by,
         }
     }

@@ -113,6 +113,7 @@ impl Netsim {
     /// A packet is lost.
     pub(crate) fn lost(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
+        self.lost_in_flow(index, role);
         self.discard(packet);
         let transfer = &self.transfers[index];
         if role == role::DATA && transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams() {

@@ -15,16 +15,23 @@
 //! the packet leaves it; it is noted beside the lane, and is an event only if a packet waits for it. So it is with links: an
 //! event at the time that a link becomes free exists only while packets stand in line.
 //!
+//! Where a machine has flow control by pauses (`pauses`), a sender is also held up by those. Which route a packet takes is chosen at its first
+//! router (`routes`), if queues or failed links matter. A failed link loses what is sent over it.
+//!
 //! Where the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. Where it is slower, room
 //! comes back later by the difference.
 
+mod pauses;
 mod records;
+mod routes;
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 
+use self::pauses::Pause;
+pub(crate) use self::pauses::Thresholds;
 use self::records::{Channel, Count, Lane, Packet, Release, Request};
-pub(crate) use self::records::{Fabric, Medium, PacketOutcome, Part};
+pub(crate) use self::records::{Fabric, LinkFailure, Marking, Medium, PacketOutcome, Part};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::random::happens;
@@ -42,9 +49,12 @@ pub(crate) struct Network {
     media: Vec<Medium>,
     pub(crate) packets: Pool<Packet>,
     releases: Pool<Release>,
+    /// A record for each lane of rails with flow control by pauses.
+    pauses: Vec<Pause>,
     pub(crate) outcomes: VecDeque<PacketOutcome>,
     seed: u64,
     pub(crate) drops: u64,
+    pub(crate) marks: u64,
 }
 
 impl Network {
@@ -57,9 +67,11 @@ impl Network {
             media: Vec::new(),
             packets: Pool::new(),
             releases: Pool::new(),
+            pauses: Vec::new(),
             outcomes: VecDeque::new(),
             seed,
             drops: 0,
+            marks: 0,
         }
     }
 
@@ -74,6 +86,10 @@ impl Network {
         }
         fabric.first_channel = self.channels.len() as u32;
         fabric.first_lane = self.lanes.len() as u32;
+        fabric.first_pause = self.pauses.len() as u32;
+        if fabric.pfc.is_some() {
+            self.pauses.resize(self.pauses.len() + lanes - self.lanes.len(), Pause::default());
+        }
         let medium = self.media.len() as u8;
         self.media.extend([fabric.host, fabric.link]);
         self.channels.reserve_exact(channels - self.channels.len());
@@ -100,6 +116,7 @@ impl Network {
             packets: 0,
             waiting: 0,
             waiting_max: 0,
+            queued: 0,
             to,
             lane: self.lanes.len() as u32,
             lines: 0,
@@ -148,6 +165,7 @@ impl Network {
             lanes: fabric.vcs,
             ring: Ring::None,
             rail,
+            marked: false,
         })
     }
 
@@ -190,6 +208,9 @@ impl Network {
     /// Gives room of a lane back, at a time that may lie ahead.
     fn release(&mut self, queue: &mut Queue, channel: u32, lane: u32, at: u64, bytes: u32) {
         let now = queue.now();
+        if let Some(pause) = self.pause(channel, lane) {
+            self.pauses[pause].goes(at, bytes);
+        }
         let state = &mut self.lanes[lane as usize];
         let spare = state.back_at <= now;
         if spare {
@@ -228,6 +249,9 @@ impl Network {
             let state = &mut self.lanes[lane as usize];
             if state.room < bytes {
                 self.drops += 1;
+                if self.fabrics[usize::from(rail)].counts_queues() {
+                    self.channels[channel as usize].queued -= bytes;
+                }
                 self.outcomes.push_back(PacketOutcome::Lost(packet));
                 return;
             }
@@ -332,15 +356,39 @@ impl Network {
         let state = &self.lanes[lane as usize];
         let mut at = now.max(self.channels[channel as usize].free).max(state.free);
         if !fabric.drops {
-            if port != NONE {
+            if port != NONE && fabric.pfc.is_none() {
                 at = at.max(self.ports[port as usize]);
             }
             let need = fabric.claim(bytes) + if ring == Ring::Enters { fabric.packet_max } else { 0 };
             if state.room < need {
                 at = at.max(self.room_at(lane, need, now));
             }
+            if !self.pauses.is_empty() {
+                at = at.max(self.unpaused_at(channel, lane, now));
+            }
         }
         at
+    }
+
+    /// The record of pauses of a lane of a channel, if it has one.
+    #[inline]
+    fn pause(&self, channel: u32, lane: u32) -> Option<usize> {
+        if self.pauses.is_empty() {
+            return None;
+        }
+        let fabric = &self.fabrics[usize::from(self.channels[channel as usize].rail)];
+        fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
+    }
+
+    /// When a lane is not paused. `u64::MAX` if that is not known yet; a release of room then serves the channel.
+    fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
+        let Some(pause) = self.pause(channel, lane) else { return now };
+        let thresholds = self.fabrics[usize::from(self.channels[channel as usize].rail)].pfc;
+        let ends = thresholds.and_then(|thresholds| self.pauses[pause].ends(now, thresholds));
+        ends.unwrap_or_else(|| {
+            self.lanes[lane as usize].starved = true;
+            u64::MAX
+        })
     }
 
     /// When a lane has room for `bytes`. `u64::MAX` if that is not known yet; a release of room then serves the channel.
@@ -397,7 +445,19 @@ impl Network {
             state.free += fabric.bubble;
         }
         channel.waiting -= 1;
-        let lost = medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss);
+        let lost = (medium.loss > 0 && happens(self.seed, u64::from(number), channel.packets, medium.loss))
+            || (!fabric.failures.is_empty()
+                && fabric.fails((number - fabric.first_channel).wrapping_sub(2 * fabric.terminals), now));
+        if let Some(marking) = fabric.marking.filter(|_| input != NONE) {
+            let probability = marking.probability(channel.queued);
+            if happens(!self.seed, u64::from(number), channel.packets, probability) {
+                self.packets[packet].marked = true;
+                self.marks += 1;
+            }
+        }
+        if input != NONE && fabric.counts_queues() {
+            channel.queued -= bytes;
+        }
         channel.bytes += u64::from(bytes);
         channel.packets += 1;
         let Channel { to, ejects, .. } = *channel;
@@ -405,12 +465,16 @@ impl Network {
         if !drops {
             state.room -= claim;
         }
+        let pause = (fabric.pfc.is_some()).then(|| (fabric.first_pause + lane - fabric.first_lane) as usize);
         match (input, drops) {
             (NONE, _) => self.outcomes.push_back(PacketOutcome::Left(packet)),
             (_, true) => self.release(queue, number, lane, now + time, bytes),
             (_, false) => self.leave(queue, request, time),
         }
         (self.packets[packet].input, self.packets[packet].port) = (lane, number);
+        if let Some(pause) = pause {
+            self.pauses[pause].comes(head + time + credit, claim);
+        }
         if lost {
             self.drops += 1;
             if !drops {
@@ -446,9 +510,20 @@ impl Network {
 
     /// A packet comes to a router: its head at `head`, its tail `time` later.
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
+        let Packet { rail, port, .. } = self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
+        if fabric.chooses_routes() && port - fabric.first_channel < fabric.terminals {
+            self.choose_route(queue.now(), packet, router);
+        }
         let state = &mut self.packets[packet];
-        let fabric = &self.fabrics[usize::from(state.rail)];
-        let hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
+        let fabric = &self.fabrics[usize::from(rail)];
+        let choices = fabric.topology.choices(router, &state.header);
+        let mut hop = fabric.topology.route(router, &mut state.header, fabric.vcs);
+        if let (Some((first, count)), Some(link)) = (choices, hop.link) {
+            hop.link = Some(self.shortest(rail, link, first, count, queue.now()));
+        }
+        let state = &mut self.packets[packet];
+        let fabric = &self.fabrics[usize::from(rail)];
         let (next, medium) = match hop.link {
             Some(link) => (2 * fabric.terminals + link, &fabric.link),
             None => (fabric.terminals + state.header.to, &fabric.host),
@@ -459,10 +534,14 @@ impl Network {
         };
         state.ready = head + fabric.pipeline + slower;
         state.channel = fabric.first_channel + next;
+        if fabric.counts_queues() {
+            self.channels[state.channel as usize].queued += state.bytes;
+        }
         state.lane = fabric.lane(state.channel, hop.vc);
         (state.lanes, state.ring) = (hop.vcs, hop.ring);
         let lane = &mut self.lanes[state.input as usize];
-        if fabric.drops {
+        if fabric.drops || fabric.pfc.is_some() {
+            // Each output has a queue, as in routers for Ethernet; otherwise the packets of an input leave in order.
             self.schedule(queue, packet, 0);
         } else if lane.asked {
             lane.buffer.push(&mut self.packets, packet);
@@ -478,6 +557,11 @@ impl Network {
         state.ready = state.ready.max(drained);
         let &mut Packet { ready, input, channel, lane, .. } = state;
         queue.push(Request { packet, input, channel, lane }.event(ready));
+    }
+
+    /// How often buffers have had their senders pause.
+    pub(crate) fn pauses(&self) -> u64 {
+        self.pauses.iter().map(|pause| pause.count).sum()
     }
 
     /// For every channel: its rail, its number on the rail, and what it has counted.
@@ -502,7 +586,7 @@ impl Network {
         let mut lane = 0;
         for channel in 0..self.channels.len() {
             let state = &self.channels[channel];
-            assert_eq!((state.waiting, state.lines), (0, 0));
+            assert_eq!((state.waiting, state.lines, state.queued), (0, 0, 0));
             let fabric = &self.fabrics[usize::from(state.rail)];
             let number = channel as u32 - fabric.first_channel;
             let to_terminal = (fabric.terminals..2 * fabric.terminals).contains(&number);

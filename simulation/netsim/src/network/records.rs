@@ -1,5 +1,6 @@
 //! Packets, channels and lanes as records, and what the networks of rails are made of.
 
+use super::pauses::Thresholds;
 use crate::events::class;
 use crate::events::pool::{Linked, List};
 use crate::events::queue::Event;
@@ -25,6 +26,14 @@ pub(crate) struct Packet {
     pub(super) lanes: u8,
     pub(super) ring: Ring,
     pub(super) rail: u8,
+    /// Whether a router has marked it, as it left a long queue.
+    pub(crate) marked: bool,
+}
+
+impl Packet {
+    pub(crate) fn rail(&self) -> u8 {
+        self.rail
+    }
 }
 
 /// A packet that asks for a lane of a channel. Its event names all four, lest the core must have fetched the packet to know
@@ -101,6 +110,8 @@ pub(super) struct Channel {
     /// Packets in line for it, and the most that ever were.
     pub(super) waiting: u32,
     pub(super) waiting_max: u32,
+    /// Bytes of packets in or on the way to its router, that are going to take it, if they are counted.
+    pub(super) queued: u32,
     /// The router at its far end, or the terminal.
     pub(super) to: u32,
     /// Its first lane.
@@ -172,13 +183,81 @@ pub(crate) struct Fabric {
     /// Packets of one operation take the same lanes, so that they stay in order.
     pub(crate) steady: bool,
     pub(crate) switching: Switching,
+    /// Flow control by pauses, and the first of the records for it.
+    pub(crate) pfc: Option<Thresholds>,
+    pub(crate) first_pause: u32,
+    pub(crate) marking: Option<Marking>,
+    pub(crate) failures: Vec<LinkFailure>,
     pub(crate) host: Medium,
     pub(crate) link: Medium,
     pub(crate) first_channel: u32,
     pub(crate) first_lane: u32,
 }
 
+/// A link that fails, one way. Times in picoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkFailure {
+    /// Its number within the topology.
+    pub(crate) link: u32,
+    pub(crate) at: u64,
+    pub(crate) until: u64,
+    /// From then on until the first routers of routes know.
+    pub(crate) detection: u64,
+}
+
+impl LinkFailure {
+    fn is_now(&self, now: u64) -> bool {
+        (self.at..self.until).contains(&now)
+    }
+
+    pub(super) fn is_known(&self, now: u64) -> bool {
+        now.checked_sub(self.detection).is_some_and(|then| self.is_now(then))
+    }
+}
+
+/// Which packets are marked: none up to so many bytes in the queue, all from so many on, and a part between that grows up to a probability.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marking {
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+    /// In 2⁻⁶⁴.
+    pub(crate) probability: u64,
+}
+
+impl Marking {
+    /// How likely a packet is marked that leaves a queue of so many bytes, in 2⁻⁶⁴.
+    pub(super) fn probability(&self, queued: u32) -> u64 {
+        if queued >= self.max {
+            return u64::MAX;
+        }
+        let (above, span) = (queued.saturating_sub(self.min), self.max - self.min);
+        (u128::from(self.probability) * u128::from(above) / u128::from(span.max(1))) as u64
+    }
+}
+
 impl Fabric {
+    /// Whether the first router of a packet chooses its route.
+    #[inline]
+    pub(super) fn chooses_routes(&self) -> bool {
+        !self.failures.is_empty() || self.topology.adapts().is_some()
+    }
+
+    /// Whether anything depends on the bytes that are going to take a link: to count them touches its record once more for each packet.
+    #[inline]
+    pub(super) fn counts_queues(&self) -> bool {
+        self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
+    }
+
+    /// Whether a link fails at that time.
+    pub(super) fn fails(&self, link: u32, now: u64) -> bool {
+        self.failures.iter().any(|failure| failure.link == link && failure.is_now(now))
+    }
+
+    /// Whether the first routers of routes know that a link does not work.
+    pub(super) fn avoids(&self, link: u32, now: u64) -> bool {
+        self.failures.iter().any(|failure| failure.link == link && failure.is_known(now))
+    }
+
     /// The lane of a virtual channel of a channel.
     #[inline]
     pub(super) fn lane(&self, channel: u32, vc: u8) -> u32 {

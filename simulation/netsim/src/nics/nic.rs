@@ -5,8 +5,9 @@ use pelago_base::Duration;
 use crate::events::pool::List;
 use crate::events::rate::Rate;
 use crate::machine::software::{Detection, Software};
-use crate::machine::spec::{NicSpec, RailKind, RailSpec, TransmitOrder};
+use crate::machine::spec::{NicSpec, RailKind, RailSpec, Spread, TransmitOrder};
 use crate::machine::{bytes_per_second, picoseconds};
+use crate::nics::flow::Control;
 use crate::nics::transfer::Transfer;
 
 /// What a NIC does at a time that was fixed before.
@@ -54,6 +55,11 @@ pub(crate) struct RailNics {
     pub(crate) atomic: u64,
     pub(crate) transmit_packets: u32,
     pub(crate) order: TransmitOrder,
+    pub(crate) spread: Spread,
+    /// The pause that ends a flowlet, and the first flowlet of its first NIC.
+    pub(crate) flowlet: u64,
+    pub(crate) first_flowlet: usize,
+    pub(crate) control: Option<Control>,
     /// What comes before the first packet of a transfer: up to so many bytes, this long and at this rate.
     pub(crate) stages: Vec<(u64, u64, Rate)>,
     pub(crate) bank: u64,
@@ -69,7 +75,7 @@ pub(crate) struct RailNics {
 }
 
 impl RailNics {
-    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32) -> Self {
+    pub(crate) fn new(spec: &RailSpec, software: &Software, first: u32, first_flowlet: usize) -> Self {
         let nic = &spec.nic;
         Self {
             first,
@@ -88,6 +94,10 @@ impl RailNics {
             atomic: picoseconds(nic.atomic_ns),
             transmit_packets: nic.transmit_packets,
             order: nic.order,
+            spread: nic.spread,
+            flowlet: picoseconds(nic.flowlet_ns),
+            first_flowlet,
+            control: spec.congestion.as_ref().map(|congestion| Control::new(congestion, spec.host_link().gb_per_s)),
             stages: nic.stages.iter().map(|&(bytes, time, rate)| (bytes, picoseconds(time), bytes_per_second(rate))).collect(),
             bank: picoseconds(bank_ns(nic, software)),
             bank_packets: nic.bank_packets,

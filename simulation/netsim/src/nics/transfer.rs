@@ -59,6 +59,10 @@ pub(crate) mod role {
     pub(crate) const MISSING: u8 = 4;
     /// The report to the sender that there is no receive slot.
     pub(crate) const NOT_READY: u8 = 5;
+    /// The notification of the sender that a packet was marked.
+    pub(crate) const CONGESTED: u8 = 6;
+    /// The answer to a packet, where delays control congestion.
+    pub(crate) const ANSWER: u8 = 7;
 }
 
 /// An operation over the network. NICs are numbered through all rails.

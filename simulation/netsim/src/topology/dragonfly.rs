@@ -1,13 +1,15 @@
 //! Dragonflies: groups of routers that are all linked with each other, and links between all groups.
 //!
 //! A minimal route has at most one link within the first group, one to another group, one within that. Valiant's goes by a third
-//! group, chosen at random per operation, which spreads traffic that would crowd on few links.
+//! group, chosen at random, which spreads traffic that would crowd on few links. UGAL (Kim, Dally, Scott, Abts: *Technology-Driven,
+//! Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.2) takes the minimal route unless its queue times its links is more than that of
+//! Valiant's: UGAL-L knows the queues of the first router, UGAL-G those of all links between groups of the first group.
 //!
 //! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes
 //! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
 //! number.
 
-use super::{Hop, Link, RoutingHeader, bounded, routers_for};
+use super::{Hop, Link, Path, Queues, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
@@ -64,9 +66,25 @@ impl Dragonfly {
         match self.routes {
             _ if self.groups == 1 => 1,
             DragonflyRoutes::Minimal => 2,
-            DragonflyRoutes::Valiant if self.groups == 2 => 2,
-            DragonflyRoutes::Valiant => 3,
+            _ if self.groups == 2 => 2,
+            _ => 3,
         }
+    }
+
+    pub(crate) fn adapts(&self) -> Option<Queues> {
+        match self.routes {
+            DragonflyRoutes::UgalL => Some(Queues::Local),
+            DragonflyRoutes::UgalG => Some(Queues::Global),
+            DragonflyRoutes::Minimal | DragonflyRoutes::Valiant => None,
+        }
+    }
+
+    pub(crate) fn has_detours(&self) -> bool {
+        self.routes != DragonflyRoutes::Minimal && self.groups > 2
+    }
+
+    pub(crate) fn is_global(&self, link: u32) -> bool {
+        link % (self.routers - 1 + self.globals) >= self.routers - 1
     }
 
     pub(crate) fn router(&self, terminal: u32) -> u32 {
@@ -113,7 +131,12 @@ impl Dragonfly {
             return local(to % self.routers);
         }
         let detour = header.via % self.groups;
-        let goal = if self.routes == DragonflyRoutes::Valiant && header.stage == 0 && detour != group { detour } else { home };
+        let detours = match header.path {
+            Path::Detour => true,
+            Path::Usual => false,
+            Path::Open => self.routes == DragonflyRoutes::Valiant,
+        };
+        let goal = if detours && header.stage == 0 && detour != group { detour } else { home };
         let global = self.global(group, goal, header.salt % self.copies);
         let exit = global / self.globals;
         if exit != place {

@@ -1,13 +1,13 @@
 //! Fat trees: every level has routers with so many links down and so many up.
 //!
 //! A packet goes up until its destination is below, then down. Which link it takes up is given by its destination (d-mod-k:
-//! packets to one terminal meet as late as possible and packets to different ones use different links), or at random, per
-//! operation.
+//! packets to one terminal meet as late as possible and packets to different ones use different links), at random, per operation or
+//! as the NIC says, or by the shortest queue of each router.
 //!
 //! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet
 //! never goes up after it went down.
 
-use super::{Hop, Link, RoutingHeader, bounded};
+use super::{Hop, Link, Path, RoutingHeader, bounded};
 use crate::events::random::mix;
 use crate::machine::MachineError;
 use crate::machine::topologies::{FatTreeRoutes, FatTreeSpec};
@@ -125,6 +125,23 @@ impl FatTree {
         links
     }
 
+    pub(crate) fn chooses_links(&self) -> bool {
+        self.routes == FatTreeRoutes::Adaptive
+    }
+
+    /// The links up of a router from which a packet goes up, if the shortest queue decides.
+    #[inline]
+    pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
+        if !self.chooses_links() || header.path == Path::Detour {
+            return None;
+        }
+        let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);
+        let level = &self.levels[number];
+        let router = at - level.first;
+        let down = if number > 0 { level.down } else { 0 };
+        (header.to / level.reach != router / level.copies).then(|| (level.link + router * (level.up + down) + down, level.up))
+    }
+
     #[inline]
     pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         let number = self.levels.iter().rposition(|level| at >= level.first).unwrap_or(0);
@@ -141,8 +158,8 @@ impl FatTree {
             return Hop::over(link + port, 0, vcs);
         }
         let port = match self.routes {
-            FatTreeRoutes::Destination => header.to / level.copies % level.up,
-            FatTreeRoutes::Random => (mix(u64::from(header.salt) << 8 | number as u64) >> 32) as u32 % level.up,
+            FatTreeRoutes::Destination if header.path != Path::Detour => header.to / level.copies % level.up,
+            _ => (mix(u64::from(header.salt) << 8 | number as u64) >> 32) as u32 % level.up,
         };
         Hop::over(link + if number > 0 { level.down } else { 0 } + port, 0, vcs)
     }

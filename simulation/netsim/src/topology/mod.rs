@@ -1,7 +1,7 @@
 //! How routers are connected, and which routes packets take.
 //!
-//! Routes are static: they follow from the source, the destination and a number that is the same for all packets of an operation.
-//! None deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever
+//! Routes follow from the source, the destination, numbers in the header that the NIC chooses, and a [`Path`] that the network chooses at the
+//! first router, where it knows the queues and the failed links. None deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever
 //! greater ones, or, with bubbles, because a ring never fills. Each file says why; the tests walk all routes of small networks
 //! and look for a cycle.
 
@@ -28,12 +28,30 @@ use grid::Grid;
 pub(crate) struct RoutingHeader {
     /// The terminal it goes to.
     pub(crate) to: u32,
-    /// A random number that is the same for all packets of an operation.
+    /// A random number that is the same for all packets of an operation, or of what else keeps to one route.
     pub(crate) salt: u32,
     /// Another, for detours.
     pub(crate) via: u32,
     /// What the topology notes from router to router; zero at first.
     pub(crate) stage: u8,
+    pub(crate) path: Path,
+}
+
+impl RoutingHeader {
+    pub(crate) fn new(to: u32, salt: u32, via: u32) -> Self {
+        Self { to, salt, via, stage: 0, path: Path::Open }
+    }
+}
+
+/// Which of its routes a packet takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// The usual one, unless the first router chooses another.
+    Open,
+    /// The usual one.
+    Usual,
+    /// In a dragonfly by the group that `via` names, in a fat tree upward as `salt` says.
+    Detour,
 }
 
 /// Where a packet goes next.
@@ -163,6 +181,42 @@ impl Topology {
         }
     }
 
+    /// Whether the first router chooses between the usual route and a detour by the queues before them, and by which.
+    pub(crate) fn adapts(&self) -> Option<Queues> {
+        match self {
+            Self::Dragonfly(dragonfly) => dragonfly.adapts(),
+            _ => None,
+        }
+    }
+
+    /// Whether routes other than the usual one exist.
+    pub(crate) fn has_detours(&self) -> bool {
+        match self {
+            Self::FatTree(_) => true,
+            Self::Dragonfly(dragonfly) => dragonfly.has_detours(),
+            _ => false,
+        }
+    }
+
+    /// Whether a link leads to another group of a dragonfly.
+    pub(crate) fn is_global(&self, link: u32) -> bool {
+        matches!(self, Self::Dragonfly(dragonfly) if dragonfly.is_global(link))
+    }
+
+    /// Whether routers choose among links up.
+    pub(crate) fn chooses_links(&self) -> bool {
+        matches!(self, Self::FatTree(tree) if tree.chooses_links())
+    }
+
+    /// Links up that a packet may take from a router, the first and how many, where the one with the shortest queue is taken.
+    #[inline]
+    pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
+        match self {
+            Self::FatTree(tree) => tree.choices(at, header),
+            _ => None,
+        }
+    }
+
     /// The next hop of a packet that is at a router of `vcs` virtual channels.
     #[inline]
     pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
@@ -174,6 +228,15 @@ impl Topology {
             Self::Graph(graph) => graph.route(at, header, vcs),
         }
     }
+}
+
+/// The queues that an adaptive choice of a route looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queues {
+    /// Those of the first router.
+    Local,
+    /// Those of the links between groups of the first group.
+    Global,
 }
 
 /// Routers that are needed so that each has the NICs of `per_router` nodes.

@@ -35,7 +35,8 @@ fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSe
     for from in 0..terminals {
         for to in 0..terminals {
             for random in 0..16u32 {
-                let mut header = RoutingHeader { to, salt: random.wrapping_mul(0x9e37_79b9), via: random, stage: 0 };
+                let mut header = RoutingHeader::new(to, random.wrapping_mul(0x9e37_79b9), random);
+                header.path = [Path::Open, Path::Detour][usize::from(topology.has_detours() && random % 2 == 1)];
                 let (mut at, mut held, mut steps) = (topology.router(from), Vec::<Lane>::new(), 0);
                 while let Hop { link: Some(link), vc, vcs: count, .. } = topology.route(at, &mut header, vcs) {
                     assert!(count > 0 && vc + count <= vcs, "lanes {vc}+{count} of {vcs}");
@@ -93,7 +94,7 @@ fn a_full_tree_has_a_way_of_its_own_for_every_shift() {
     for shift in 1..64 {
         let mut used = BTreeSet::new();
         for from in 0..64 {
-            let mut header = RoutingHeader { to: (from + shift) % 64, salt: 0, via: 0, stage: 0 };
+            let mut header = RoutingHeader::new((from + shift) % 64, 0, 0);
             let mut at = topology.router(from);
             while let Some(link) = topology.route(at, &mut header, 1).link {
                 assert!(used.insert(link), "shift by {shift}: two packets on link {link}");
@@ -132,6 +133,8 @@ fn dragonflies() {
     assert_eq!(sound(72, 2, shape), 3);
     assert_eq!(sound(72, 3, &format!("{shape}, routes = \"valiant\"")), 5);
     assert_eq!(sound(30, 6, &format!("{shape}, routes = \"valiant\"")), 5);
+    assert_eq!(sound(72, 3, &format!("{shape}, routes = \"ugal-l\"")), 5);
+    assert_eq!(sound(72, 6, &format!("{shape}, routes = \"ugal-g\"")), 5);
     assert_eq!(sound(16, 2, &format!("{shape}, groups = 9")), 3);
     assert_eq!(sound(8, 1, shape), 1);
     let error = topology(73, 2, shape).unwrap_err().to_string();

@@ -28,6 +28,8 @@ pub(crate) struct SimulationStatus {
     /// Whether the simulator works for the rank that runs.
     is_inside: AtomicBool,
     now: AtomicU64,
+    /// Events of the network until then.
+    events: AtomicU64,
     ended: AtomicU32,
     /// Calls of the simulator by ranks.
     calls: AtomicU64,
@@ -57,6 +59,7 @@ impl SimulationStatus {
             running: AtomicU32::new(NOBODY),
             is_inside: AtomicBool::new(false),
             now: AtomicU64::new(0),
+            events: AtomicU64::new(0),
             ended: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
@@ -123,9 +126,10 @@ impl SimulationStatus {
         ((rank as usize) < count && (start..start + guard).contains(&address)).then_some(bytes)
     }
 
-    /// A rank continues.
-    pub(crate) fn enter(&self, rank: Rank, now: Instant) {
+    /// A rank continues, after so many events of the network.
+    pub(crate) fn enter(&self, rank: Rank, now: Instant, events: u64) {
         self.now.store(now.as_picoseconds(), Ordering::Relaxed);
+        self.events.store(events, Ordering::Relaxed);
         self.running.store(rank.number() + 1, Ordering::Release);
     }
 
@@ -173,6 +177,7 @@ impl StatusEntry {
         status.leave(0);
         status.set_inside(false);
         status.now.store(0, Ordering::Relaxed);
+        status.events.store(0, Ordering::Relaxed);
         status.interrupts.store(false, Ordering::Relaxed);
         status.silent.store(NOBODY, Ordering::Relaxed);
         let _ = watch.status.set(status);
@@ -207,6 +212,8 @@ pub struct SimulationSnapshot {
     pub running: Option<Rank>,
     /// The virtual time.
     pub now: Instant,
+    /// Events of the network until then.
+    pub events: u64,
     /// How many ranks have ended.
     pub ended: u32,
     /// A count that each call of a rank changes, and each suspension of one that does not call; `None` unless ranks that do not call are interrupted.
@@ -233,7 +240,8 @@ impl SimulationControl {
         let calls =
             status.interrupts.load(Ordering::Relaxed).then(|| status.calls().wrapping_add(status.stops.load(Ordering::Relaxed)));
         let silent = status.silent.load(Ordering::Relaxed).checked_sub(1).map(Rank::new);
-        Some(SimulationSnapshot { running: status.running(), now, ended: status.ended.load(Ordering::Relaxed), calls, silent })
+        let (events, ended) = (status.events.load(Ordering::Relaxed), status.ended.load(Ordering::Relaxed));
+        Some(SimulationSnapshot { running: status.running(), now, events, ended, calls, silent })
     }
 
     pub(crate) fn is_asked(&self) -> bool {
@@ -257,13 +265,14 @@ mod tests {
         let status = SimulationStatus::of_this_thread().expect("this thread's");
         assert!(std::ptr::eq(status, entry.status()));
         assert_eq!(status.at_work(), AtWork::Simulator(None));
-        status.enter(Rank::new(3), Instant::from_picoseconds(7));
+        status.enter(Rank::new(3), Instant::from_picoseconds(7), 11);
         assert_eq!(status.at_work(), AtWork::Rank(3));
         assert_eq!(
             watch.snapshot(),
             Some(SimulationSnapshot {
                 running: Some(Rank::new(3)),
                 now: Instant::from_picoseconds(7),
+                events: 11,
                 ended: 0,
                 calls: None,
                 silent: None

@@ -59,7 +59,7 @@ fn atomics_each(row: &Value) -> Option<f64> {
 }
 
 /// What each method comes to with so many senders, of those runs that lost nothing.
-fn by_senders(rows: &[Value], machine: &str, value: fn(&Value) -> Option<f64>) -> Vec<Curve> {
+fn by_senders(rows: &[Value], machine: &str, value: fn(&Value) -> Option<f64>) -> Vec<Curve<'static>> {
     let methods = [
         ("limit, then eager", "limit", false),
         ("acquire", "acquire", false),
@@ -82,7 +82,7 @@ fn by_senders(rows: &[Value], machine: &str, value: fn(&Value) -> Option<f64>) -
 }
 
 /// The memory of the receiver's process after so many messages.
-fn memory(rows: &[Value]) -> Vec<Curve> {
+fn memory(rows: &[Value]) -> Vec<Curve<'static>> {
     let kinds = [
         ("Open MPI, waiting inside MPI", "mpi", "wait_ms"),
         ("Open MPI, asleep", "mpi", "sleep_ms"),

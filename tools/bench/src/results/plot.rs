@@ -67,6 +67,8 @@ pub(crate) enum Quantity {
     /// Atomics that one unit works on for each message that has come.
     AtomicsEach,
     Memory,
+    /// Any number, which its axis names.
+    Number,
 }
 
 impl Quantity {
@@ -81,6 +83,7 @@ impl Quantity {
             Self::TimeEach => "time per message received",
             Self::AtomicsEach => "atomics per message received",
             Self::Memory => "memory of the receiver",
+            Self::Number => "",
         }
     }
 
@@ -88,6 +91,12 @@ impl Quantity {
         match self {
             Self::Bytes | Self::Memory => bytes_text(value as u64),
             Self::Ranks | Self::Senders | Self::Bandwidth | Self::Messages | Self::AtomicsEach => format!("{value}"),
+            // Ticks have one digit.
+            Self::Number if (1e-3..1e6).contains(&value) => {
+                let text = format!("{value:.3}");
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            Self::Number => format!("{value:e}"),
             // Ticks are whole numbers of their unit.
             Self::Time | Self::TimeEach => nanoseconds_text(value).replace(".00", "").replace(".0", ""),
         }
@@ -190,7 +199,7 @@ impl Chart {
         let both = self.library.iter().chain(&self.raw);
         let x = Axis::over(self.quantities[0], both.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
         let y = Axis::over(self.quantities[1], both.map(|point| point.1), [BOTTOM, TOP]);
-        let mut svg = frame(self.title, [&x, &y]);
+        let mut svg = frame(self.title, [&x, &y], self.quantities.map(Quantity::title));
         curve(&mut svg, "raw", &self.raw, [&x, &y]);
         curve(&mut svg, "library", &self.library, [&x, &y]);
         legend(&mut svg, RIGHT - 330.0, "library", "pelago");
@@ -200,7 +209,7 @@ impl Chart {
 }
 
 /// The picture without its curves.
-fn frame(title: &str, [x, y]: [&Axis; 2]) -> String {
+fn frame(title: &str, [x, y]: [&Axis; 2], [below, beside]: [&str; 2]) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
          <style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
@@ -215,23 +224,36 @@ fn frame(title: &str, [x, y]: [&Axis; 2]) -> String {
     for value in y.ticks().0 {
         text(&mut svg, (LEFT - 8.0, y.place(value) + 4.5), "end", &y.quantity.text(value));
     }
-    text(&mut svg, ((LEFT + RIGHT) / 2.0, HEIGHT - 16.0), "middle", x.quantity.title());
+    text(&mut svg, ((LEFT + RIGHT) / 2.0, HEIGHT - 16.0), "middle", below);
     let middle = (TOP + BOTTOM) / 2.0;
-    let height = y.quantity.title();
-    line(&mut svg, format_args!("<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{height}</text>"));
-    line(&mut svg, format_args!("<text class=\"title\" x=\"{LEFT}\" y=\"30\">{title}</text>"));
+    let beside = escaped(beside);
+    line(&mut svg, format_args!("<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{beside}</text>"));
+    line(&mut svg, format_args!("<text class=\"title\" x=\"{LEFT}\" y=\"30\">{}</text>", escaped(title)));
     svg
 }
 
 /// A curve, and its name.
-pub(crate) type Curve = (&'static str, Vec<(f64, f64)>);
+pub type Curve<'a> = (&'a str, Vec<(f64, f64)>);
 
-/// Up to six curves over two logarithmic axes; some of them have points.
+/// Maximum number of curves of a picture.
+pub const CURVES_MAX: usize = 6;
+
+/// Up to [`CURVES_MAX`] curves of positive numbers over two logarithmic axes with these titles, as SVG; some of them have points, and the x of
+/// two points differ.
+pub fn curves_of_numbers(title: &str, titles: [&str; 2], curves: &[Curve]) -> String {
+    drawn(title, [Quantity::Number; 2], titles, curves)
+}
+
+/// Up to [`CURVES_MAX`] curves over two logarithmic axes; some of them have points.
 pub(crate) fn curves(title: &str, quantities: [Quantity; 2], curves: &[Curve]) -> String {
+    drawn(title, quantities, quantities.map(Quantity::title), curves)
+}
+
+fn drawn(title: &str, quantities: [Quantity; 2], titles: [&str; 2], curves: &[Curve]) -> String {
     let points = curves.iter().flat_map(|(_, points)| points);
     let x = Axis::over(quantities[0], points.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
     let y = Axis::over(quantities[1], points.map(|point| point.1), [BOTTOM - MARGIN, TOP + MARGIN]);
-    let mut svg = frame(title, [&x, &y]);
+    let mut svg = frame(title, [&x, &y], titles);
     for (number, (name, points)) in curves.iter().enumerate() {
         let class = format!("c{number}");
         curve(&mut svg, &class, points, [&x, &y]);
@@ -269,7 +291,11 @@ fn legend(svg: &mut String, left: f64, class: &str, label: &str) {
 }
 
 fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
-    line(svg, format_args!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"));
+    line(svg, format_args!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(text)));
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 fn line(svg: &mut String, element: std::fmt::Arguments<'_>) {

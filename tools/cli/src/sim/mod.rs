@@ -1,7 +1,7 @@
 //! `pelago sim`: the same executable, with all its ranks on a simulated machine.
 
 mod executable;
-mod overrides;
+pub(crate) mod overrides;
 mod quantity;
 pub(crate) mod shared_object;
 
@@ -16,7 +16,8 @@ use clap::{Args, ValueEnum};
 use pelago_base::Duration;
 use pelago_launch::names;
 use pelago_netsim::Machine;
-use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, VARIABLE};
+use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VARIABLE};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
 use crate::{Refused, bundled, outputs, this};
@@ -42,6 +43,7 @@ B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, 
 
 Exit codes, as of pelago run: 0 success; 1 the program failed; 2 wrong usage; 3 a rank failed or crashed; 4 time limit; 130 interrupted (143: by
 SIGTERM). A program that returns an error, or exits, has the exit code that it chooses.")]
+#[expect(clippy::struct_excessive_bools, reason = "options of a command line, each for itself")]
 pub(crate) struct Sim {
     /// Number of ranks; also -np N
     #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
@@ -93,6 +95,15 @@ pub(crate) struct Sim {
     /// Omit the summary line at the end
     #[arg(long)]
     quiet: bool,
+    /// Summary line as JSON, also on standard error
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+    /// Show on standard error how far the simulation is: once a second on a terminal, else every ten seconds
+    #[arg(long)]
+    progress: bool,
+    /// End with the process of this number, which started this one; for pelago sweep
+    #[arg(long, hide = true)]
+    end_with_parent: Option<i32>,
     /// List the bundled machines
     #[arg(long)]
     list: bool,
@@ -144,6 +155,14 @@ impl Sim {
             },
         };
         command.args(arguments).env(VARIABLE, request.to_variable()).env_remove(names::RANK);
+        if let Some(parent) = self.end_with_parent {
+            // Kept by the program that replaces this process.
+            let set = set_parent_process_death_signal(Some(Signal::KILL));
+            set.map_err(|error| Refused(format!("cannot end with process {parent}: {error}")))?;
+            if getppid().map(Pid::as_raw_pid) != Some(parent) {
+                return Err(Refused(format!("process {parent}, which started this one, has ended")));
+            }
+        }
         let error = command.exec();
         Err(Refused(format!("cannot run {}: {error}; pelago run --list shows the bundled programs", program.display())))
     }
@@ -161,7 +180,12 @@ impl Sim {
             data: self.data,
             computing: self.computing()?,
             time_limit_seconds: self.time_limit.map(Duration::as_seconds),
-            summary: !self.quiet,
+            summary: match (self.quiet, self.json) {
+                (true, _) => Summary::None,
+                (_, true) => Summary::Json,
+                _ => Summary::Text,
+            },
+            progress: self.progress,
             program: self.program(),
             protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
             report: self.report.clone(),

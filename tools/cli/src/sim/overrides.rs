@@ -72,7 +72,7 @@ fn meant(path: &[&str], text: &str) -> Result<Value, String> {
     }
     let is_table = KEYS.iter().any(|(known, _)| known.strip_prefix(&key).is_some_and(|rest| rest.starts_with('.')));
     match quantity::as_toml(text) {
-        Some(table @ Value::Table(_)) if is_table => Ok(table),
+        Some(table @ (Value::Table(_) | Value::Array(_))) if is_table => Ok(table),
         _ if is_table => Err(format!("{key} is a table: name one of its values, as {}", nearest(&key))),
         _ => Err(format!("no machine has a {key}; the nearest are {}", nearest(&key))),
     }
@@ -153,6 +153,9 @@ mod tests {
         assert_eq!(torus.unwrap()["rail"][0]["topology"].as_table().unwrap().len(), 2, "without what a fat tree has");
         let kept = with("fat-tree-ndr", &["rail.topology.type=fat-tree"]).unwrap();
         assert!(kept["rail"][0]["topology"].get("down").is_some());
+        let tree = "rail.topology={ type = \"fat-tree\", down = [4, 4], up = [4] }";
+        let failures = with("rx200-qdr", &[tree, "rail.failure=[{ link = [0, 4], at_ns = 5 }]", "rail.failure.at_ns=1us"]).unwrap();
+        assert_eq!(failures["rail"][0]["failure"][0]["at_ns"].as_float(), Some(1000.0));
         let table = with("rx200-qdr", &["rail.topology={ type = \"ring\" }", "rail.router.vcs=2"]).unwrap();
         assert_eq!(table["rail"][0]["topology"]["type"].as_str(), Some("ring"));
     }

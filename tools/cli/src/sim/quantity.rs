@@ -55,6 +55,10 @@ pub(crate) fn value(quantity: Quantity, text: &str) -> Result<Value, String> {
             let count = text.parse().ok().and_then(|count| whole(count, max));
             count.ok_or_else(|| format!("it is a whole number, from 0 to {max}"))
         }
+        Quantity::Number => {
+            let number = text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
+            number.map(Value::Float).ok_or_else(|| "it is a number that is not negative".into())
+        }
         Quantity::Probability => {
             let probability = text.parse().ok().filter(|value| (0.0..1.0).contains(value));
             probability.map(Value::Float).ok_or_else(|| "it is a probability, from 0 to less than 1".into())

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pelago_launch::names;
-use pelago_simulator::{Computing, Data, SimulationRequest, VARIABLE};
+use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
 use super::figures::median;
 use crate::{Refused, bundled};
@@ -87,7 +87,8 @@ impl Case {
             data: Data::Real,
             computing: Computing::Measured { scale: 1.0 },
             time_limit_seconds: None,
-            summary: false,
+            summary: Summary::None,
+            progress: false,
             program: self.name.into(),
             report: None,
             trace: None,

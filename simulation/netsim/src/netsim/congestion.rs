@@ -1,0 +1,89 @@
+//! What NICs do about congestion, on rails with congestion control: they hold packets back, and tell senders of marks and delays.
+
+use super::Netsim;
+use crate::network::Part;
+use crate::nics::flow::Turn;
+use crate::nics::nic::task;
+use crate::nics::transfer::{Phase, Transfer, role};
+
+impl Netsim {
+    /// Has a transfer wait until its flow may send.
+    pub(crate) fn hold_back(&mut self, nic: u32, index: u32, turn: Turn) {
+        let transfer = &mut self.transfers[index];
+        transfer.listed = false;
+        transfer.pending += 1;
+        let pair = (transfer.from, transfer.to);
+        match turn {
+            Turn::At(time) => self.at(nic, time, task::STAGED, index),
+            Turn::Now | Turn::Answer => {
+                if let Some(flow) = self.flows.get_mut(&pair) {
+                    flow.waiting.push(index);
+                }
+            }
+        }
+    }
+
+    /// Notes when a packet was sent, where its answer is to tell how long that took.
+    pub(crate) fn stamp(&mut self, packet: u32, time: u64) {
+        let rail = usize::from(self.network.packets[packet].rail());
+        if self.rails[rail].control.is_some_and(|control| control.answers()) {
+            let index = packet as usize;
+            if self.stamps.len() <= index {
+                self.stamps.resize(index + 1, 0);
+            }
+            self.stamps[index] = time;
+        }
+    }
+
+    pub(crate) fn stamped(&self, packet: u32) -> u64 {
+        self.stamps.get(packet as usize).copied().unwrap_or(0)
+    }
+
+    /// The receiver of a packet tells the sender of a mark, or answers.
+    pub(crate) fn tell_of_congestion(&mut self, packet: u32) {
+        let Part { transfer: index, role, .. } = self.network.packets[packet].part;
+        let Transfer { from, to, .. } = self.transfers[index];
+        let Some(control) = self.rail(to).control.filter(|_| role == role::DATA) else { return };
+        let (marked, now, stamp) = (self.network.packets[packet].marked, self.queue.now(), self.stamped(packet));
+        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        if control.answers() {
+            self.control_of(to, from, index, role::ANSWER, stamp);
+        } else if marked && flow.notifies(&control, now) {
+            self.control(to, from, index, role::CONGESTED);
+        }
+    }
+
+    /// The sender of a transfer is told of a mark, or of the time that a packet took.
+    pub(crate) fn told_of_congestion(&mut self, index: u32, role: u8, stamp: u64) {
+        let now = self.queue.now();
+        let Transfer { from, to, .. } = self.transfers[index];
+        let Some(control) = self.rail(from).control else { return };
+        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        if role == role::CONGESTED {
+            flow.notified(&control, now);
+        } else {
+            flow.answered(&control, now, Some(now - stamp));
+            self.resume_flow(from, to);
+        }
+    }
+
+    /// A packet of a flow, or its answer, is lost.
+    pub(crate) fn lost_in_flow(&mut self, index: u32, role: u8) {
+        let now = self.queue.now();
+        let Transfer { from, to, .. } = self.transfers[index];
+        let Some(control) = self.rail(from).control.filter(|_| matches!(role, role::DATA | role::ANSWER)) else { return };
+        let Some(flow) = self.flows.get_mut(&(from, to)) else { return };
+        flow.answered(&control, now, None);
+        self.resume_flow(from, to);
+    }
+
+    /// Transfers that have waited for an answer try again.
+    fn resume_flow(&mut self, from: u32, to: u32) {
+        let waiting = self.flows.get_mut(&(from, to)).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
+        for index in waiting {
+            let transfer = &mut self.transfers[index];
+            transfer.pending -= 1;
+            if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel: its buffer asks the sender to stop when it fills up, and to go on when it
+//! has emptied.
+//!
+//! The sender knows of what comes to the buffer and leaves it as late as a pause takes to reach it. Both are noted when their times are
+//! known, which may lie ahead, and looked at when the sender has a packet. So no pause is an event.
+
+use std::collections::VecDeque;
+
+/// Bytes in a buffer at which the sender is to stop, and at which it may go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thresholds {
+    pub(crate) stop: u32,
+    pub(crate) resume: u32,
+}
+
+/// What the sender of one virtual channel knows of the buffer at its far end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pause {
+    /// Bytes in the buffer; less than none while a packet that has left already has not come to its end.
+    occupied: i64,
+    is_paused: bool,
+    /// When the sender knows of what, in order of time.
+    come: VecDeque<(u64, u32)>,
+    gone: VecDeque<(u64, u32)>,
+    /// How often the buffer has asked for a pause.
+    pub(super) count: u64,
+}
+
+impl Pause {
+    /// A packet comes, of which the sender could know at that time.
+    pub(super) fn comes(&mut self, at: u64, bytes: u32) {
+        self.come.push_back((at, bytes));
+    }
+
+    /// Packets leave, of which the sender could know at that time.
+    pub(super) fn goes(&mut self, at: u64, bytes: u32) {
+        let at = self.gone.back().map_or(at, |&(last, _)| at.max(last));
+        self.gone.push_back((at, bytes));
+    }
+
+    /// When the sender may send, as far as it is known now: `now` if it is not paused, `None` if something must leave first of which nothing is
+    /// known.
+    pub(super) fn ends(&mut self, now: u64, thresholds: Thresholds) -> Option<u64> {
+        while let Some((_, change)) = self.next().filter(|&(at, _)| at <= now) {
+            self.take(change, thresholds);
+        }
+        if !self.is_paused {
+            return Some(now);
+        }
+        // What is known to happen, on a copy.
+        let mut later = Self { count: 0, ..self.clone() };
+        while let Some((at, change)) = later.next() {
+            later.take(change, thresholds);
+            if !later.is_paused {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// The next change: bytes that leave come first where both are at one time.
+    fn next(&self) -> Option<(u64, Change)> {
+        match (self.come.front(), self.gone.front()) {
+            (Some(&(come, bytes)), gone) if gone.is_none_or(|&(gone, _)| come < gone) => Some((come, Change::Comes(bytes))),
+            (_, Some(&(gone, bytes))) => Some((gone, Change::Goes(bytes))),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, change: Change, thresholds: Thresholds) {
+        match change {
+            Change::Comes(bytes) => {
+                self.come.pop_front();
+                self.occupied += i64::from(bytes);
+            }
+            Change::Goes(bytes) => {
+                self.gone.pop_front();
+                self.occupied -= i64::from(bytes);
+            }
+        }
+        if self.occupied >= i64::from(thresholds.stop) && !self.is_paused {
+            self.is_paused = true;
+            self.count += 1;
+        } else if self.occupied <= i64::from(thresholds.resume) {
+            self.is_paused = false;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Comes(u32),
+    Goes(u32),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THRESHOLDS: Thresholds = Thresholds { stop: 300, resume: 100 };
+
+    #[test]
+    fn a_buffer_that_fills_up_pauses_until_it_has_emptied() {
+        let mut pause = Pause::default();
+        [10, 20, 30].iter().for_each(|&at| pause.comes(at, 100));
+        assert_eq!([pause.ends(9, THRESHOLDS), pause.ends(29, THRESHOLDS)], [Some(9), Some(29)]);
+        assert_eq!((pause.ends(30, THRESHOLDS), pause.count), (None, 1), "nothing is known to leave");
+        pause.goes(40, 100);
+        assert_eq!(pause.ends(50, THRESHOLDS), None, "200 bytes are more than those at which it goes on");
+        pause.goes(60, 100);
+        assert_eq!((pause.ends(50, THRESHOLDS), pause.ends(59, THRESHOLDS)), (Some(60), Some(60)));
+        assert_eq!((pause.ends(60, THRESHOLDS), pause.count), (Some(60), 1));
+    }
+
+    /// A packet that is passed on at once leaves before its end has come.
+    #[test]
+    fn what_passes_through_leaves_nothing() {
+        let mut pause = Pause::default();
+        for number in 0..10 {
+            pause.goes(100 * number + 5, 100);
+            pause.comes(100 * number + 10, 100);
+        }
+        assert_eq!((pause.ends(2000, THRESHOLDS), pause.occupied, pause.count), (Some(2000), 0, 0));
+    }
+
+    #[test]
+    fn what_comes_late_counts_although_it_was_sent_before() {
+        let mut pause = Pause::default();
+        (1..=5).for_each(|number| pause.comes(number * 10, 100));
+        (1..=3).for_each(|number| pause.goes(100 + number, 100));
+        assert_eq!(pause.ends(35, THRESHOLDS), None, "two more come before anything leaves: three leave two hundred");
+        pause.goes(110, 100);
+        assert_eq!(pause.ends(35, THRESHOLDS), Some(110));
+    }
+}

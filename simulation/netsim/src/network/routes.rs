@@ -1,0 +1,102 @@
+//! The choice of a route, where queues or failed links decide.
+
+use super::Network;
+use crate::events::random::mix;
+use crate::topology::{Path, Queues, RoutingHeader};
+
+/// Routes that are tried, besides those that the queues suggest, before a packet takes one over a failed link.
+const TRIES: u32 = 16;
+
+/// A route, as far as a choice needs to know it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Route {
+    links: u64,
+    /// The queue that counts.
+    queue: Option<LinkQueue>,
+    /// Whether it leads over a link that is known not to work.
+    is_broken: bool,
+}
+
+/// The packets for a link, and for some of its virtual channels.
+#[derive(Clone, Copy, Debug)]
+struct LinkQueue {
+    channel: u32,
+    /// The first lane, and how many.
+    lane: u32,
+    lanes: u8,
+}
+
+impl Network {
+    /// Chooses the route of a packet that comes to its first router.
+    pub(super) fn choose_route(&mut self, now: u64, packet: u32, router: u32) {
+        let rail = self.packets[packet].rail;
+        let mut header = self.packets[packet].header;
+        let fabric = &self.fabrics[usize::from(rail)];
+        let (adapts, has_detours) = (fabric.topology.adapts(), fabric.topology.has_detours());
+        if fabric.topology.chooses_links() && fabric.failures.iter().any(|failure| failure.is_known(now)) {
+            // No choice on the way, as not every link up leads around what failed.
+            header.path = Path::Detour;
+        }
+        let mut chosen = match adapts {
+            None => self.route(rail, router, header, Queues::Local, now),
+            Some(queues) => {
+                let [usual, detour] = [Path::Usual, Path::Detour]
+                    .map(|path| self.route(rail, router, RoutingHeader { path, ..header }, queues, now));
+                let mut cost = |route: &Route| route.links * route.queue.map_or(0, |queue| self.load(queue, now));
+                let (cost, other) = (cost(&usual), cost(&detour));
+                header.path = if cost > other { Path::Detour } else { Path::Usual };
+                if cost > other { detour } else { usual }
+            }
+        };
+        let mut tries = 0;
+        while chosen.is_broken && has_detours && tries < TRIES {
+            let other = mix(u64::from(header.salt) << 32 | u64::from(header.via));
+            (header.salt, header.via, header.path) = (other as u32, (other >> 32) as u32, Path::Detour);
+            chosen = self.route(rail, router, header, Queues::Local, now);
+            tries += 1;
+        }
+        self.packets[packet].header = header;
+    }
+
+    /// Follows the route that a header stands for.
+    fn route(&self, rail: u8, router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
+        let fabric = &self.fabrics[usize::from(rail)];
+        let (mut at, mut route) = (router, Route::default());
+        loop {
+            let hop = fabric.topology.route(at, &mut header, fabric.vcs);
+            let Some(link) = hop.link else { return route };
+            let channel = fabric.first_channel + 2 * fabric.terminals + link;
+            route.links += 1;
+            route.is_broken |= fabric.avoids(link, now);
+            if route.queue.is_none() && (queues == Queues::Local || fabric.topology.is_global(link)) {
+                route.queue = Some(LinkQueue { channel, lane: fabric.lane(channel, hop.vc), lanes: hop.vcs });
+            }
+            at = self.channels[channel as usize].to;
+        }
+    }
+
+    /// Bytes of packets for a link, and in the buffers at its far end.
+    fn load(&mut self, LinkQueue { channel, lane, lanes }: LinkQueue, now: u64) -> u64 {
+        let state = &self.channels[channel as usize];
+        let (queued, rail) = (u64::from(state.queued), usize::from(state.rail));
+        let buffered = |lane| {
+            self.collect(lane, now);
+            u64::from(self.fabrics[rail].buffer.saturating_sub(self.lanes[lane as usize].room))
+        };
+        queued + (lane..lane + u32::from(lanes)).map(buffered).sum::<u64>()
+    }
+
+    /// The link with the shortest queue among so many from one router, and those that are known not to work last; `usual` of equals, else the
+    /// next after it.
+    pub(super) fn shortest(&mut self, rail: u8, usual: u32, first: u32, count: u32, now: u64) -> u32 {
+        let fabric = &self.fabrics[usize::from(rail)];
+        let (base, vcs) = (fabric.first_channel + 2 * fabric.terminals, fabric.vcs);
+        let in_turn = (0..count).map(|step| first + (usual - first + step) % count);
+        let cost = |link: &u32| {
+            let (channel, broken) = (base + link, self.fabrics[usize::from(rail)].avoids(*link, now));
+            let lane = self.fabrics[usize::from(rail)].lane(channel, 0);
+            (broken, self.load(LinkQueue { channel, lane, lanes: vcs }, now))
+        };
+        in_turn.min_by_key(cost).unwrap_or(usual)
+    }
+}

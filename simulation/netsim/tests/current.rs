@@ -1,0 +1,320 @@
+//! Adaptive routes, congestion control, pauses, and links that fail: each shows what its source says of it.
+
+use std::collections::BTreeMap;
+
+use pelago_base::Instant;
+use pelago_netsim::{FailureReason, LinkEnd, Machine, Netsim, NetworkOperation, Notice};
+use pelago_test_support::traffic::{Measured, Rng, machine, measure};
+
+const FLITS: u32 = 8;
+const WINDOW: (u64, u64) = (5_000, 10_000);
+
+/// Nine groups of four routers, two nodes and two links to other groups each: the shape of figure 5 of Kim et al. (p = h = a/2), smaller.
+fn dragonfly(routes: &str, load: f64, target: impl FnMut(u32, &mut Rng) -> u32) -> Measured {
+    let topology = format!(
+        "type = \"dragonfly\"\nnodes_per_router = 2\nrouters_per_group = 4\nglobal_links_per_router = 2\nroutes = \"{routes}\""
+    );
+    measure(&machine(&topology, 2, 3, 64, FLITS), 72, load, FLITS, WINDOW, target, |_| true)
+}
+
+fn uniform(_: u32, random: &mut Rng) -> u32 {
+    random.u32(..72)
+}
+
+/// All nodes of a group send to nodes of the next group: their minimal routes share one link.
+fn to_the_next_group(node: u32, random: &mut Rng) -> u32 {
+    (node / 8 + 1) % 9 * 8 + random.u32(..8)
+}
+
+/// Kim, Dally, Scott, Abts: *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.3 and figure 8: on the adversarial
+/// pattern minimal routes come to 1/(a·p), Valiant's to half; on uniform traffic Valiant's come to half, minimal ones to nearly all; UGAL is
+/// like the better on both, with local queues at a higher latency than with those of all links between groups.
+#[test]
+fn adaptive_routes_are_like_the_better_of_both() {
+    let worst = |routes, load| dragonfly(routes, load, to_the_next_group);
+    let even = |routes, load| dragonfly(routes, load, uniform);
+    let [minimal, valiant, local, global] =
+        ["minimal", "valiant", "ugal-l", "ugal-g"].map(|routes| worst(routes, 0.5).throughput);
+    println!("adversarial, offered 0.5: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, ugal-g {global:.3}");
+    // A virtual channel rests for a cycle after the eight of a packet.
+    assert!((minimal / (0.125 * 8.0 / 9.0) - 1.0).abs() < 0.03, "an eighth of a link for each of eight nodes: {minimal}");
+    assert!(valiant > 0.35 && valiant < 0.5 && local > 0.8 * valiant && global > 0.9 * valiant);
+    let [minimal, valiant, local, global] =
+        ["minimal", "valiant", "ugal-l", "ugal-g"].map(|routes| even(routes, 0.55).throughput);
+    println!("uniform, offered 0.55: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, ugal-g {global:.3}");
+    assert!(minimal > 0.53 && valiant < 0.47 && local > 0.53 && global > 0.53);
+    let [local, global, valiant] = ["ugal-l", "ugal-g", "valiant"].map(|routes| worst(routes, 0.25).latency);
+    println!("adversarial, load 0.25: latency of ugal-l {local:.1}, ugal-g {global:.1}, valiant {valiant:.1} cycles");
+    assert!(global < local, "only a full queue tells a router of a link that is not its own");
+    let [minimal, local, valiant] = ["minimal", "ugal-l", "valiant"].map(|routes| even(routes, 0.1).latency);
+    println!("uniform, load 0.1: latency of minimal {minimal:.1}, ugal-l {local:.1}, valiant {valiant:.1} cycles");
+    assert!(local < 1.05 * minimal && valiant > 1.3 * minimal);
+}
+
+/// Where the routes of a permutation meet by chance, the shortest queue avoids it, and so does a route for each packet.
+#[test]
+fn routes_by_queues_or_packets_spread_a_permutation_over_a_tree() {
+    let throughput = |routes: &str, spread: &str| {
+        let text = format!(
+            r#"
+name = "tree"
+[[rail]]
+kind = "infiniband-ud"
+nic = {{ overhead_ns = 0, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 256, header_bytes = 0, control_bytes = 16, {spread} }}
+link = {{ gb_per_s = 1, cable_ns = 5 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, buffer_bytes = 4096 }}
+topology = {{ type = "fat-tree", down = [8, 8], up = [8], routes = "{routes}" }}
+"#
+        );
+        let mut netsim = Netsim::new(&Machine::parse(&text).unwrap(), 64, 1).unwrap();
+        for from in 0..64 {
+            // Another router, and a permutation within.
+            let to = (from / 8 + 1 + from % 8 % 7) % 8 * 8 + from % 8;
+            netsim.post(from, NetworkOperation::Put { from, to, bytes: 1 << 18 }, from.into());
+        }
+        let last = std::iter::from_fn(|| netsim.next().map(|notice| (notice, netsim.now()))).last().unwrap().1;
+        f64::from(1 << 18) / last.since(Instant::ZERO).as_nanoseconds() as f64
+    };
+    let pair = throughput("random", "spread = \"pair\"");
+    let flowlet = throughput("random", "spread = \"flowlet\", flowlet_ns = 100");
+    let packet = throughput("random", "spread = \"packet\"");
+    let adaptive = throughput("adaptive", "");
+    println!(
+        "slowest of 64 puts, of its link: one route {pair:.2}, flowlets {flowlet:.2}, packets {packet:.2}, adaptive {adaptive:.2}"
+    );
+    assert!(flowlet > 1.5 * pair && packet > 1.5 * pair && adaptive > 1.5 * pair);
+}
+
+/// Two routers of nine nodes each, and nine above them; all links have 1 GB/s.
+fn two_leaves(flow_control: &str, congestion: &str) -> Netsim {
+    let text = format!(
+        r#"
+name = "two leaves"
+[[rail]]
+kind = "infiniband-rc"
+nic = {{ overhead_ns = 500, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1024, header_bytes = 0, control_bytes = 64, order = "round-robin", receive_bytes = 200000 }}
+link = {{ gb_per_s = 1, cable_ns = 200 }}
+{congestion}
+topology = {{ type = "fat-tree", down = [9, 2], up = [9], routes = "random" }}
+[rail.router]
+routing_ns = 10
+vc_allocation_ns = 0
+switch_allocation_ns = 0
+switch_ns = 100
+buffer_bytes = 200000
+{flow_control}
+"#
+    );
+    Netsim::new(&Machine::parse(&text).unwrap(), 18, 1).unwrap()
+}
+
+const PAUSES: &str = "pfc = { xoff_bytes = 60000, xon_bytes = 40000 }";
+const MARKS: &str = "ecn = { min_bytes = 5000, max_bytes = 200000, probability = 0.01 }";
+const DCQCN: &str = "congestion = { control = \"dcqcn\" }";
+const SWIFT: &str = "congestion = { control = \"swift\", target_ns = 6000, range_ns = 10000 }";
+
+/// Flows from one node to another, from some time on, as many puts of 10,000 bytes as fit; the bytes of each in each window of so many microseconds.
+fn flows(netsim: &mut Netsim, flows: &[(u32, u32, u64)], window_us: u64, windows: usize) -> Vec<Vec<f64>> {
+    const BYTES: u64 = 10_000;
+    let mut bytes = vec![vec![0.0; windows]; flows.len()];
+    let post = |netsim: &mut Netsim, flow: usize| {
+        let (from, to, _) = flows[flow];
+        netsim.post(from, NetworkOperation::Put { from, to, bytes: BYTES }, flow as u64);
+    };
+    for (flow, &(from, _, start_us)) in flows.iter().enumerate() {
+        netsim.wake_at(Instant::from_picoseconds(start_us * 1_000_000), from, flow as u64);
+    }
+    while let Some(notice) = netsim.next() {
+        let window = (netsim.now().as_picoseconds() / 1_000_000 / window_us) as usize;
+        if window >= windows {
+            break;
+        }
+        match notice {
+            Notice::Wake { token } => (0..32).for_each(|_| post(netsim, token as usize)),
+            Notice::Effect { token } => {
+                bytes[token as usize][window] += BYTES as f64;
+                post(netsim, token as usize);
+            }
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// GB/s of each flow in a part of the windows.
+fn rates(bytes: &[Vec<f64>], window_us: u64, windows: std::ops::Range<usize>) -> Vec<f64> {
+    let length = windows.len() as f64 * window_us as f64 * 1e3;
+    bytes.iter().map(|flow| flow[windows.clone()].iter().sum::<f64>() / length).collect()
+}
+
+/// Eight nodes send to node 9, and the ninth to node 10, whose links are otherwise idle. With pauses alone, the full buffer before node 9 stops the
+/// link between the routers, and so the ninth: the victim of Zhu et al., SIGCOMM 2015, section 2.2 and figure 4. With DCQCN it has what it
+/// asks for (figure 9 there), and so it has with Swift; queues are short.
+#[test]
+fn congestion_control_frees_the_victim_of_an_incast() {
+    let all: Vec<(u32, u32, u64)> = (0..8).map(|from| (from, 9, 0)).chain([(8, 10, 0)]).collect();
+    let of = |flow_control: &str, congestion: &str| {
+        let mut netsim = two_leaves(flow_control, congestion);
+        let bytes = flows(&mut netsim, &all, 1000, 20);
+        let rates = rates(&bytes, 1000, 5..20);
+        let statistics = netsim.statistics();
+        assert_eq!(statistics.drops, 0);
+        assert_eq!(statistics.marks > 0, congestion == DCQCN);
+        (rates[..8].iter().sum::<f64>(), rates[8], statistics.pauses)
+    };
+    let [credits, pauses] = [of("", ""), of(PAUSES, "")];
+    let [dcqcn, swift] = [of(&format!("{PAUSES}\n{MARKS}"), DCQCN), of(PAUSES, SWIFT)];
+    println!(
+        "incast and victim in GB/s, and pauses: credits {credits:.3?}, pauses {pauses:.3?}, DCQCN {dcqcn:.3?}, Swift {swift:.3?}"
+    );
+    assert!(dcqcn.2 * 10 < pauses.2 && swift.2 * 10 < pauses.2, "marks and delays come before pauses");
+    for (incast, victim, _) in [credits, pauses] {
+        assert!(incast > 0.97 && victim < 0.6, "{incast} {victim}");
+    }
+    for (incast, victim, _) in [dcqcn, swift] {
+        assert!(incast > 0.8 && incast < 1.01 && victim > 0.85, "{incast} {victim}");
+    }
+}
+
+/// Two flows share a link evenly, also if one has begun long before: each law in isolation.
+#[test]
+fn laws_come_to_even_shares() {
+    for (name, flow_control, congestion, windows) in [("DCQCN", MARKS, DCQCN, 200), ("Swift", "", SWIFT, 40)] {
+        let mut netsim = two_leaves(flow_control, congestion);
+        let bytes = flows(&mut netsim, &[(0, 9, 0), (1, 9, 5_000)], 1000, windows);
+        let alone = rates(&bytes, 1000, 2..5)[0];
+        let shares = rates(&bytes, 1000, windows - 10..windows);
+        let even = |window: &usize| {
+            let [one, other] = [bytes[0][*window], bytes[1][*window]];
+            (one - other).abs() < 0.3 * (one + other)
+        };
+        let converged = (6..windows).find(even).map(|window| window - 5);
+        println!("{name}: alone {alone:.3} GB/s, together {shares:.3?}; within 30 % of the sum after {converged:?} ms");
+        assert!(alone > 0.9 && shares.iter().sum::<f64>() > 0.85, "{name}: {alone} {shares:?}");
+        assert!((shares[0] - shares[1]).abs() < 0.3 * (shares[0] + shares[1]), "{name}: {shares:?}");
+        assert!(converged.is_some_and(|window| window < 60), "{name}: {converged:?}");
+    }
+}
+
+/// A buffer that fills up pauses the link before it, whose buffers fill up, and so on to the senders; nothing is lost, although senders count no credits.
+#[test]
+fn pauses_propagate_to_the_senders() {
+    let mut netsim = two_leaves(PAUSES, "");
+    let all: Vec<(u32, u32, u64)> = (0..8).map(|from| (from, 9, 0)).collect();
+    let bytes = flows(&mut netsim, &all, 1000, 20);
+    let shares = rates(&bytes, 1000, 5..20);
+    assert!(shares.iter().all(|share| (share - 0.125).abs() < 0.05), "{shares:?}");
+    let statistics = netsim.statistics();
+    assert!(statistics.drops == 0 && statistics.pauses > 100, "{} pauses", statistics.pauses);
+    let error = |set: &str| Machine::parse(&roce(set)).unwrap_err().to_string();
+    assert!(error("pfc = { xoff_bytes = 10, xon_bytes = 20 }").contains("pfc.xon_bytes = 20: must be from 0 to 10"));
+    let little = error("pfc = { xoff_bytes = 3000, xon_bytes = 20 }");
+    assert!(little.contains("router.buffer_bytes = 4000: must be at least 5"), "{little}");
+}
+
+fn roce(router: &str) -> String {
+    format!(
+        r#"
+name = "roce"
+[[rail]]
+kind = "infiniband-rc"
+nic = {{ overhead_ns = 0, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+link = {{ gb_per_s = 1, cable_ns = 10 }}
+[rail.router]
+routing_ns = 1
+vc_allocation_ns = 1
+switch_allocation_ns = 1
+switch_ns = 1
+buffer_bytes = 4000
+{router}
+[rail.topology]
+type = "star"
+"#
+    )
+}
+
+/// Sixteen nodes, each with each; the first link up of the first router fails after 50 us, and the routers of sources know after 20 us more.
+fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, usize, Netsim) {
+    let text = format!(
+        r#"
+name = "all to all"
+[[rail]]
+kind = "infiniband-rc"
+nic = {{ overhead_ns = 100, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes = 1000, header_bytes = 0, control_bytes = 10 }}
+reliability = {{ timeout_ns = 100000, retries = 5 }}
+link = {{ gb_per_s = 1, cable_ns = 10 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, buffer_bytes = 8000, vcs = 3 }}
+topology = {{ {topology} }}
+{failure}
+"#
+    );
+    let mut netsim = Netsim::new(&Machine::parse(&text).unwrap(), nodes, 1).unwrap();
+    for from in 0..nodes {
+        for step in 1..nodes {
+            let to = (from + step) % nodes;
+            netsim.post(from, NetworkOperation::Put { from, to, bytes: 20_000 }, u64::from(from * nodes + to));
+        }
+    }
+    let (mut effects, mut end, mut failed) = (BTreeMap::<u64, u32>::new(), 0, 0);
+    while let Some(notice) = netsim.next() {
+        match notice {
+            Notice::Effect { token } => *effects.entry(token).or_default() += 1,
+            Notice::Done { .. } => end = netsim.now().as_picoseconds(),
+            Notice::Failed { reason, .. } => {
+                assert_eq!(reason, FailureReason::RetriesExhausted);
+                failed += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(effects.values().all(|&times| times == 1), "each takes effect once");
+    assert!(effects.len() + failed >= (nodes * (nodes - 1)) as usize);
+    (end, failed, netsim)
+}
+
+/// What is sent over a failed link is lost and sent again, by another way once the first routers know; if they never do, or there is no other
+/// way, operations fail. Domke, Hoefler, Matsuoka: *Fail-in-Place Network Design*, SC 2014, sections 3 and 5: rerouting keeps all pairs connected, at
+/// the loss of the bandwidth of the link.
+#[test]
+fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
+    let failure = |detection: &str| format!("failure = [{{ link = [0, 4], at_ns = 50000, {detection} }}]");
+    let known = failure("detection_ns = 20000");
+    for (topology, nodes) in [
+        ("type = \"fat-tree\", down = [4, 4], up = [4]", 16),
+        ("type = \"fat-tree\", down = [4, 4], up = [4], routes = \"adaptive\"", 16),
+        (
+            "type = \"dragonfly\", nodes_per_router = 1, routers_per_group = 2, global_links_per_router = 2, routes = \"ugal-l\"",
+            10,
+        ),
+    ] {
+        let (before, failed, netsim) = all_to_all(topology, nodes, "");
+        assert_eq!((failed, netsim.statistics().drops), (0, 0));
+        let link_of = |netsim: &Netsim| {
+            let statistics = netsim.statistics();
+            let ends = |end| matches!(end, LinkEnd::Router(0));
+            let to = if nodes == 16 { 4 } else { 2 };
+            statistics.links.iter().find(|link| ends(link.from) && link.to == LinkEnd::Router(to)).unwrap().bytes
+        };
+        let known = if nodes == 16 { known.clone() } else { known.replace("[0, 4]", "[0, 2]") };
+        let (after, failed, with) = all_to_all(topology, nodes, &known);
+        let statistics = with.statistics();
+        println!("{topology}: {before} ps without, {after} ps with a failed link, {} packets lost", statistics.drops);
+        assert_eq!(failed, 0);
+        assert!(statistics.drops > 0 && statistics.retries > 0 && after > before, "{statistics:?}");
+        assert!(link_of(&with) < link_of(&netsim), "the link is not used to the end");
+    }
+    let tree = "type = \"fat-tree\", down = [4, 4], up = [4]";
+    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9"));
+    assert!(failed > 0, "nobody knows");
+    let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9, until_ns = 200000"));
+    assert_eq!(failed, 0, "it works again");
+    let (_, failed, _) = all_to_all("type = \"mesh\", dimensions = [4, 4]", 16, &known);
+    assert!(failed > 0, "a mesh has one route");
+    let wrong = format!(
+        "{}\n[[rail.failure]]\nlink = [0, 7]\nat_ns = 0",
+        roce("").replace("[rail.topology]\ntype = \"star\"", "[rail.topology]\ntype = \"ring\"\n")
+    );
+    let error =
+        Netsim::new(&Machine::parse(&wrong.replace("buffer_bytes", "vcs = 2\nbuffer_bytes")).unwrap(), 9, 1).err().unwrap();
+    assert_eq!(error.to_string(), "rail.failure.link = [0, 7]: no link connects these routers");
+}

@@ -1,0 +1,194 @@
+//! Many simulations by one command: killed, resumed, and with each value of a machine changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::{Ended, PATIENCE, pelago, run, wait_until_gone};
+
+/// A folder that is gone with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("pelago-sweep-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.0.join(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().into()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sweep(file: &str, arguments: &[&str]) -> Ended {
+    run(&[&["sweep", file], arguments].concat())
+}
+
+const RUNS: &str = r#"
+programs = ["barrier --algorithm {how}"]
+machines = ["rx200-qdr"]
+ranks = [2, 3, 4, 5, 6]
+seeds = [0, 1, 2, 3]
+[set]
+"rail.link.cable_ns" = [1, 5, 25, "1us", "2us"]
+[arguments]
+how = ["ring", "dissemination"]
+[outputs]
+barrier_us = "us"
+"#;
+
+fn lines(path: &Path) -> usize {
+    fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
+    let folder = Folder::new("killed");
+    let file = folder.write("runs.toml", RUNS);
+    let whole = sweep(&file, &["-o", &folder.path("whole")]);
+    whole.expect(0, &format!("200 runs; 0 failed; the table is in {}", folder.path("whole")));
+
+    let (mut command, mark) = pelago(&["sweep", &file]);
+    let mut killed = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let results = folder.0.join("runs.sweep/results.jsonl");
+    let start = Instant::now();
+    while lines(&results) < 50 && start.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(5));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    wait_until_gone(&mark);
+    let known = lines(&results);
+    assert!((50..200).contains(&known), "{known}");
+    // As if the last line had not been written whole.
+    let text = fs::read(&results).unwrap();
+    fs::write(&results, &text[..text.len() - 10]).unwrap();
+
+    let resumed = sweep(&file, &[]);
+    resumed.expect(
+        0,
+        &format!("200 runs, {} of them known before; 0 failed; the table is in {}", known - 1, folder.path("runs.sweep")),
+    );
+    for name in ["table.csv", "table.json", "plot.svg"] {
+        assert_eq!(folder.read(&format!("runs.sweep/{name}")), folder.read(&format!("whole/{name}")), "{name}");
+    }
+    let table = folder.read("whole/table.csv");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 201);
+    let column = |name: &str| rows[0].iter().position(|&found| found == name).unwrap();
+    let value = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap();
+    // A longer cable is a longer barrier, by both figures.
+    let of = |cable: &str| rows.iter().find(|row| row[column("rail.link.cable_ns")] == cable).unwrap();
+    for name in ["time_us", "barrier_us"] {
+        assert!(value(of("2us"), name) > value(of("1"), name) + 1.0, "{name}");
+    }
+    // Nothing is run again, and a changed machine alone is.
+    let again = sweep(&file, &[]);
+    assert!(again.error.contains("200 runs, 200 of them known before"), "{again:?}");
+    folder.write("runs.toml", &RUNS.replace("\"2us\"", "\"3us\""));
+    let changed = sweep(&file, &[]);
+    assert!(changed.error.contains("200 runs, 160 of them known before"), "{changed:?}");
+}
+
+/// A machine on which the time of a barrier is that of its cables, all other values being small.
+#[test]
+fn the_value_that_was_made_dominant_is_found() {
+    let machine = r#"
+name = "cables"
+[[rail]]
+kind = "infiniband-rc"   # assumed
+[rail.nic]
+overhead_ns = 10.0       # assumed: little
+gap_ns = 1.0             # assumed
+read_gb_per_s = 50.0     # assumed
+write_gb_per_s = inf     # assumed
+packet_bytes = 2048      # assumed
+header_bytes = 30        # assumed
+control_bytes = 30       # assumed
+[rail.link]
+gb_per_s = 50.0          # published: a value that is not varied
+cable_ns = 9000.0        # assumed: much
+[rail.router]
+routing_ns = 4.0         # assumed
+vc_allocation_ns = 4.0   # assumed
+switch_allocation_ns = 4 # assumed
+switch_ns = 100.0        # assumed
+buffer_bytes = 65536     # assumed
+[rail.topology]
+type = "star"
+"#;
+    let folder = Folder::new("dominant");
+    let machine = folder.write("cables.toml", machine);
+    let sweep_of = |machine: &str, program: &str| {
+        format!("programs = [\"{program}\"]\nmachines = [\"{machine}\"]\nranks = [8]\nmeasure = \"us\"\n[outputs]\nus = \"us\"\n")
+    };
+    let file = folder.write("dominant.toml", &sweep_of(&machine, "barrier --algorithm dissemination"));
+    let ended = sweep(&file, &["--sensitivity"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let found: Vec<&str> = ended.output.lines().collect();
+    assert!(
+        found[0].starts_with("us: mean and largest change") && found[1].contains("rail.link.cable_ns = 9000 (assumed)"),
+        "{found:?}"
+    );
+    let percent = |line: &str| line.trim().split(' ').next().unwrap().parse::<f64>().unwrap();
+    assert!(percent(found[1]) > 90.0 && percent(found[2]) < 10.0, "{found:?}");
+    let table = folder.read("dominant.sweep/sensitivity.csv");
+    assert!(!table.contains("rail.link.gb_per_s") && table.contains("rail.router.switch_ns"), "{table}");
+    let all = sweep(&file, &["--sensitivity=all", "--factor", "4"]);
+    assert!(folder.read("dominant.sweep/sensitivity.csv").contains("rail.link.gb_per_s"), "{all:?}");
+}
+
+#[test]
+fn a_run_that_fails_is_a_row_and_wrong_files_are_refused() {
+    let folder = Folder::new("failed");
+    let file = folder.write("f.toml", "programs = [\"ring\", \"ring --no-such\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]");
+    let ended = sweep(&file, &[]);
+    assert_eq!((ended.code, ended.output.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(ended.error.contains("2 runs; 1 failed"), "{ended:?}");
+    let table = folder.read("f.sweep/table.csv");
+    let failed = table.lines().nth(2).unwrap();
+    assert!(failed.starts_with("1,ring --no-such,rx200-qdr,2,1,0,2,") && failed.contains("no-such"), "{table}");
+    assert!(sweep(&file, &["--retry"]).error.contains("2 runs, 1 of them known before; 1 failed"));
+    for (text, says) in [
+        ("programs = [\"rign\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]", "rign is no bundled program"),
+        ("programs = [\"ring\"]\nmachines = [\"no-such\"]\nranks = [2]", "no machine is called no-such"),
+        ("programs = [\"ring\"]\nmachines = [\"laptop\"]\nranks = [2]", "has no network"),
+        (
+            "programs = [\"ring\"]\nmachines = [\"tofu2\"]\nranks = [2]\n[set]\n\"rail.nic.gap\" = [1]",
+            "no machine has a rail.nic.gap",
+        ),
+        ("programs = \"ring\"", "line 1: "),
+    ] {
+        let wrong = folder.write("wrong.toml", text);
+        let ended = sweep(&wrong, &[]);
+        assert!(ended.code == Some(2) && ended.error.lines().count() == 1 && ended.error.contains(says), "{ended:?}");
+    }
+    assert_eq!(sweep("/no/such/file.toml", &[]).code, Some(2));
+}
+
+#[test]
+fn a_summary_as_json_has_the_figures_of_the_sentence() {
+    let sim = ["sim", "-n", "4", "--machine", "rx200-qdr"];
+    let [text, json] = [&[][..], &["--json"]].map(|json| run(&[&sim, json, &["ring"]].concat()).error);
+    let value = |name: &str| json.split(&format!("\"{name}\":")).nth(1).unwrap().split([',', '}']).next().unwrap().to_owned();
+    assert!(text.contains(&format!(" {} events, {} packets", value("events"), value("packets"))), "{text}{json}");
+    assert!(json.lines().count() == 1 && value("fault") == "null" && value("end_ps").parse::<u64>().unwrap() > 0);
+}

@@ -1,0 +1,173 @@
+//! Runs simulations as processes, as many at once as there are cores.
+
+use std::collections::HashSet;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use pelago_simulator::SimulationSummary;
+
+use super::plan::Run;
+use super::results::{Outcome, Results};
+use crate::Refused;
+
+/// Bytes kept of what a run prints: the first, in which outputs are looked for, and the last of standard error, where the summary is.
+pub(crate) const SWEEP_OUTPUT_BYTES_MAX: usize = 1 << 20;
+
+/// Runs of which nothing is kept, as something outside has ended them: interrupted, killed, terminated.
+const ENDED_FROM_OUTSIDE: [i32; 3] = [130, 137, 143];
+
+/// How the runs are to be run.
+pub(crate) struct Execution<'a> {
+    /// This command.
+    pub(crate) this: &'a Path,
+    /// Processes at once.
+    pub(crate) jobs: usize,
+    /// Names of outputs, and the words that they stand after.
+    pub(crate) outputs: Vec<(&'a str, &'a str)>,
+}
+
+impl Execution<'_> {
+    /// Runs those whose keys have no result yet; each result is in the file before the next progress is shown. Returns how many were ended
+    /// from outside, and so have none.
+    ///
+    /// # Errors
+    /// A process cannot be started, or a result cannot be written.
+    pub(crate) fn run(&self, runs: &[(String, Run)], results: &mut Results) -> Result<usize, Refused> {
+        let mut pending: Vec<&(String, Run)> = runs.iter().filter(|(key, _)| !results.known.contains_key(key)).collect();
+        // What two runs have in common is run once.
+        let mut seen = HashSet::new();
+        pending.retain(|(key, _)| seen.insert(key));
+        let mut progress = Progress::new(runs.len(), runs.len() - pending.len());
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::sync_channel(self.jobs);
+        let mut ended = 0;
+        thread::scope(|scope| {
+            for _ in 0..self.jobs.min(pending.len()) {
+                let (sender, next, pending) = (sender.clone(), &next, &pending);
+                scope.spawn(move || {
+                    while let Some((key, run)) = pending.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // Nobody listens any more where a result could not be written.
+                        if sender.send((key, self.outcome(run))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (key, outcome) in receiver {
+                let outcome = outcome.map_err(|error| Refused(format!("cannot run {}: {error}", self.this.display())))?;
+                let failed = outcome.exit != 0;
+                if ENDED_FROM_OUTSIDE.contains(&outcome.exit) {
+                    ended += 1;
+                } else {
+                    results.append(key, outcome).map_err(|error| Refused(format!("cannot write a result: {error}")))?;
+                }
+                progress.step(failed);
+            }
+            Ok(ended)
+        })
+    }
+
+    /// Runs one to its end.
+    fn outcome(&self, run: &Run) -> io::Result<Outcome> {
+        let mut command = Command::new(self.this);
+        command.args(run.command(std::process::id())).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (output, error) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let error = thread::spawn(move || last_bytes(error));
+        let output = first_bytes(output);
+        let error = error.join().expect("it only reads");
+        let status = child.wait()?;
+        let (output, error) = (output?, error?);
+        let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        let summary = SimulationSummary::find(&error);
+        let line = error.lines().rev().find(|line| !line.trim().is_empty() && SimulationSummary::find(line).is_none());
+        let number = |word: &str| output.split_whitespace().skip_while(|found| *found != word).nth(1)?.parse().ok();
+        let outputs = self.outputs.iter().filter_map(|(name, word)| Some(((*name).to_owned(), number(word).filter(finite)?)));
+        let said = line.map(|line| line.trim_start_matches("pelago: "));
+        let error = (exit != 0).then(|| said.unwrap_or("it ended without a message").to_owned());
+        Ok(Outcome { exit, error, summary, outputs: outputs.collect() })
+    }
+}
+
+/// JSON has no others.
+fn finite(number: &f64) -> bool {
+    number.is_finite()
+}
+
+/// The first bytes that can be read, after all have been.
+fn first_bytes(mut from: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    from.by_ref().take(SWEEP_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    io::copy(&mut from, &mut io::sink())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The last bytes that can be read.
+fn last_bytes(mut from: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    while from.by_ref().take(SWEEP_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)? > 0 {
+        bytes.drain(..bytes.len().saturating_sub(SWEEP_OUTPUT_BYTES_MAX));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// How far the runs are, on a terminal.
+struct Progress {
+    all: usize,
+    before: usize,
+    done: usize,
+    failed: usize,
+    start: Instant,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn new(all: usize, before: usize) -> Self {
+        Self { all, before, done: 0, failed: 0, start: Instant::now(), is_terminal: io::stderr().is_terminal() }
+    }
+
+    fn step(&mut self, failed: bool) {
+        self.done += 1;
+        self.failed += usize::from(failed);
+        if self.is_terminal {
+            let end = if self.before + self.done == self.all { "\r\x1b[K" } else { "" };
+            let _ = write!(io::stderr(), "\r\x1b[K{}{end}", self.line(self.start.elapsed().as_secs_f64()));
+        }
+    }
+
+    /// What is shown after so many seconds.
+    fn line(&self, seconds: f64) -> String {
+        let rate = self.done as f64 / seconds.max(1e-3);
+        let left = (self.all - self.before - self.done) as f64 / rate.max(1e-9);
+        let (done, all, failed) = (self.before + self.done, self.all, self.failed);
+        let failed = if failed == 0 { String::new() } else { format!("; {failed} failed") };
+        format!("{done} of {all} runs; {rate:.1} runs/s; {left:.0} s left{failed}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_kept_of_much_output() {
+        let long = "x".repeat(SWEEP_OUTPUT_BYTES_MAX) + "end";
+        assert_eq!(first_bytes(format!("start{long}").as_bytes()).unwrap().len(), SWEEP_OUTPUT_BYTES_MAX);
+        let last = last_bytes(long.repeat(3).as_bytes()).unwrap();
+        assert!(last.len() <= SWEEP_OUTPUT_BYTES_MAX && last.ends_with("xend"));
+    }
+
+    #[test]
+    fn progress_has_rate_and_time_left() {
+        let mut progress = Progress::new(200, 50);
+        (0..30).for_each(|number| progress.step(number == 3));
+        assert_eq!(progress.line(10.0), "80 of 200 runs; 3.0 runs/s; 40 s left; 1 failed");
+    }
+}

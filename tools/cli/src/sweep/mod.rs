@@ -1,0 +1,158 @@
+//! `pelago sweep`: many simulations, as a file describes them, and what came of each in one table.
+//!
+//! | file | content |
+//! |---|---|
+//! | `plan` | the file, and the runs that follow from it |
+//! | `execute` | runs as processes, and progress |
+//! | `results` | a file to which each result is appended, so that a killed sweep goes on |
+//! | `table`, `pictures` | what is written at the end |
+//! | `sensitivity` | which values of a machine the results depend on |
+
+mod execute;
+mod pictures;
+mod plan;
+mod results;
+mod sensitivity;
+mod table;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use clap::Args;
+
+use self::execute::Execution;
+use self::plan::Run;
+use self::results::Results;
+use self::sensitivity::{Experiment, Which};
+use self::table::Table;
+use crate::{Refused, outputs, say, this};
+
+/// Bytes of the file of a sweep.
+const SWEEP_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Maximum number of simulations at once.
+const SWEEP_JOBS_MAX: i64 = 1024;
+
+/// Run many simulations: programs, machines, values and seeds in all combinations
+#[derive(Args)]
+#[command(after_help = "\
+The file, in TOML:
+  programs = [\"barrier --algorithm {how}\", \"alltoall\"]   # bundled, or paths with a /
+  machines = [\"fat-tree-ndr\", \"my-machine.toml\"]
+  ranks = [64, 256, 1024]
+  per_node = [1]             # optional, and all of the following
+  seeds = [0, 1, 2]
+  options = [\"--data\", \"sizes\"]                          # of pelago sim, for all runs
+  measure = \"time_us\"                                    # what pictures and --sensitivity show
+  along = \"ranks\"                                        # what pictures show it over
+  [set]
+  \"rail.link.cable_ns\" = [5, \"30ns\"]                     # as --set of pelago sim
+  [arguments]
+  how = [\"ring\", \"dissemination\"]                        # for {how}
+  [outputs]
+  barrier_us = \"us\"                                      # a column: the number after this word in the program's output
+
+The folder gets results.jsonl (each result when it is there), table.csv, table.json, plot.svg, and sensitivity.csv. The same command again goes on
+with the runs that have no result yet; a run whose machine, program or options have changed is run again.
+
+Exit codes: 0 all runs succeeded; 1 some failed, or were ended from outside; 2 wrong usage.")]
+pub(crate) struct Sweep {
+    /// File that describes the sweep
+    file: PathBuf,
+    /// Folder for results [default: the file's name with .sweep in place of its ending]
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Simulations at once [default: number of cores]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=SWEEP_JOBS_MAX))]
+    jobs: Option<u32>,
+    /// Run those again that have failed
+    #[arg(long)]
+    retry: bool,
+    /// Also change each value of the machines alone, down and up: those that are marked as assumed, or all
+    #[arg(long, value_enum, value_name = "VALUES", num_args = 0..=1, require_equals = true, default_missing_value = "assumed")]
+    sensitivity: Option<Which>,
+    /// Factor of these changes
+    #[arg(long, value_name = "F", default_value_t = 2.0, requires = "sensitivity", allow_negative_numbers = true, value_parser = factor)]
+    factor: f64,
+}
+
+impl Sweep {
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
+        let file = self.file.display();
+        let refused = |why: &dyn std::fmt::Display| Refused(format!("{file}: {why}"));
+        let length = std::fs::metadata(&self.file).map_err(|error| refused(&error))?.len();
+        if length > SWEEP_FILE_BYTES_MAX {
+            return Err(refused(&format!("it has {length} bytes; at most {SWEEP_FILE_BYTES_MAX} are possible")));
+        }
+        let text = std::fs::read_to_string(&self.file).map_err(|error| refused(&error))?;
+        let sweep = plan::Sweep::parse(&text).map_err(|why| refused(&why))?;
+        let runs = sweep.runs().map_err(|why| refused(&why))?;
+        for run in &runs {
+            run.check().map_err(|Refused(why)| refused(&why))?;
+        }
+        let experiments = match self.sensitivity {
+            Some(which) => sensitivity::experiments(&runs, which, self.factor).map_err(|Refused(why)| refused(&why))?,
+            None => Vec::new(),
+        };
+        let folder = self.output.clone().unwrap_or_else(|| self.file.with_extension("sweep"));
+        std::fs::create_dir_all(&folder).map_err(|error| Refused(format!("cannot write {}: {error}", folder.display())))?;
+        let mut results = Results::open(&folder.join("results.jsonl"))?;
+        if self.retry {
+            results.known.retain(|_, outcome| outcome.exit == 0);
+        }
+        let all = runs.iter().chain(experiments.iter().flat_map(|experiment| &experiment.changed)).cloned();
+        let all: Vec<(String, Run)> = all.map(|run| Ok((run.key()?, run))).collect::<Result<_, Refused>>()?;
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        let outputs = sweep.outputs.iter().map(|(name, word)| (&**name, &**word)).collect();
+        let execution = Execution { this: &this()?, jobs: self.jobs.map_or(cores, |jobs| jobs as usize), outputs };
+        let before = all.iter().filter(|(key, _)| results.known.contains_key(key)).count();
+        let ended = execution.run(&all, &mut results)?;
+
+        let outcome = |(key, _): &(String, Run)| results.known.get(key).cloned();
+        let outcomes: Vec<_> = all.iter().map(outcome).collect();
+        let of = |runs: &'_ [(String, Run)], from: usize| -> Table {
+            Table::new(&sweep, runs.iter().map(|(_, run)| run).zip(outcomes[from..].iter().map(Option::as_ref)))
+        };
+        let table = of(&all[..runs.len()], 0);
+        write(&folder, "table.csv", &table.to_csv())?;
+        write(&folder, "table.json", &table.to_json())?;
+        match pictures::pictures(&table, &sweep.measure, sweep.along.as_deref()) {
+            Ok(pictures) => pictures.iter().try_for_each(|(name, svg)| write(&folder, name, svg))?,
+            Err(why) => say(&format!("no picture: {why}")),
+        }
+        if !experiments.is_empty() {
+            let changed = of(&all[runs.len()..], runs.len());
+            sensitive(&folder, &runs, &experiments, &sweep.measure, [&table, &changed])?;
+        }
+        let failed = outcomes.iter().flatten().filter(|outcome| outcome.exit != 0).count();
+        let (count, folder) = (all.len(), folder.display());
+        let known = if before == 0 { String::new() } else { format!(", {before} of them known before") };
+        let ended = if ended == 0 { String::new() } else { format!("; {ended} ended from outside, run the command again") };
+        say(&format!("{count} runs{known}; {failed} failed{ended}; the table is in {folder}"));
+        Ok(ExitCode::from(u8::from(failed > 0 || !ended.is_empty())))
+    }
+}
+
+/// Writes the table of changes, and says which values dominate.
+fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &str, tables: [&Table; 2]) -> Result<(), Refused> {
+    let [measures, changed] = tables.map(|table| {
+        let column = table.column(measure);
+        let number = |row: &Vec<serde_json::Value>| column.and_then(|column| row[column].as_f64());
+        table.rows.iter().map(number).collect::<Vec<_>>()
+    });
+    let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
+    write(folder, "sensitivity.csv", &sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
+    println!("{measure}: mean and largest change with one value changed");
+    sensitivity::dominant(runs, experiments, &measures, &changed).iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), Refused> {
+    outputs::replace(&folder.join(name), text)
+}
+
+fn factor(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|factor| *factor > 1.0 && *factor <= 1000.0).ok_or("use a number greater than 1, up to 1000")
+}

@@ -1,0 +1,312 @@
+//! The file that describes a sweep, and the runs that follow from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use pelago_netsim::Machine;
+use serde::Deserialize;
+use toml::Value;
+
+use crate::sim::{description, overrides};
+use crate::{Refused, bundled};
+
+/// Maximum number of runs of a sweep: their results stay in memory until the table is written.
+pub(crate) const SWEEP_RUNS_MAX: usize = 100_000;
+
+/// Columns of every table, so that no argument, value or output has one of these names.
+pub(crate) const COLUMNS: [&str; 6] = ["run", "program", "machine", "ranks", "per_node", "seed"];
+
+/// What a file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sweep {
+    /// Bundled programs or paths, with their arguments: words between spaces, or a list of words.
+    programs: Vec<Words>,
+    /// Bundled machines, or paths of descriptions.
+    machines: Vec<String>,
+    ranks: Vec<u32>,
+    #[serde(default = "one")]
+    per_node: Vec<u32>,
+    #[serde(default = "zero")]
+    seeds: Vec<u64>,
+    /// Further options of `pelago sim` for all runs.
+    #[serde(default)]
+    options: Vec<String>,
+    /// Values of the machine by their paths, as `--set` takes them.
+    #[serde(default)]
+    set: BTreeMap<String, Vec<Value>>,
+    /// What stands in a program for a name in braces.
+    #[serde(default)]
+    arguments: BTreeMap<String, Vec<Value>>,
+    /// Columns of what programs print: the number after this word.
+    #[serde(default)]
+    pub(crate) outputs: BTreeMap<String, String>,
+    /// The column that pictures and `--sensitivity` show.
+    #[serde(default = "time")]
+    pub(crate) measure: String,
+    /// The column along which pictures show it.
+    #[serde(default)]
+    pub(crate) along: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Line(String),
+    List(Vec<String>),
+}
+
+/// One simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Run {
+    pub(crate) words: Vec<String>,
+    pub(crate) machine: String,
+    pub(crate) ranks: u32,
+    pub(crate) per_node: u32,
+    pub(crate) seed: u64,
+    /// Names and values of `arguments` that the program has.
+    pub(crate) arguments: Vec<(String, String)>,
+    /// Paths and values of the machine.
+    pub(crate) set: Vec<(String, String)>,
+    /// A value of the machine that is changed to see what depends on it, and which change of it this is.
+    pub(crate) changed: Option<(String, String)>,
+    pub(crate) options: Vec<String>,
+}
+
+impl Sweep {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let sweep: Self = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+            format!("line {line}: {}", error.message().replace('\n', " "))
+        })?;
+        let lists = [
+            ("programs", sweep.programs.len()),
+            ("machines", sweep.machines.len()),
+            ("ranks", sweep.ranks.len()),
+            ("per_node", sweep.per_node.len()),
+            ("seeds", sweep.seeds.len()),
+        ];
+        let of_tables = sweep.set.iter().chain(&sweep.arguments).map(|(name, values)| (&**name, values.len()));
+        if let Some((name, _)) = lists.into_iter().chain(of_tables).find(|(_, length)| *length == 0) {
+            return Err(format!("{name}: the list is empty"));
+        }
+        let mut names = BTreeSet::from(COLUMNS);
+        names.extend(super::table::FIGURES);
+        let all = sweep.set.keys().chain(sweep.arguments.keys()).chain(sweep.outputs.keys());
+        if let Some(twice) = all.map(String::as_str).find(|&name| !names.insert(name)) {
+            return Err(format!("{twice}: there are two columns of this name"));
+        }
+        for column in [Some(&sweep.measure), sweep.along.as_ref()].into_iter().flatten() {
+            if !names.contains(&**column) {
+                let names: Vec<&str> = names.into_iter().collect();
+                return Err(format!("{column}: there is no such column; there are {}", names.join(", ")));
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// All combinations, each once, the seeds next to each other.
+    ///
+    /// # Errors
+    /// There are too many, or one of the programs or machines is none.
+    pub(crate) fn runs(&self) -> Result<Vec<Run>, String> {
+        for words in self.programs.iter().map(Words::words) {
+            self.check_program(&words)?;
+        }
+        let base = Run {
+            words: Vec::new(),
+            machine: String::new(),
+            ranks: 0,
+            per_node: 0,
+            seed: 0,
+            arguments: Vec::new(),
+            set: Vec::new(),
+            changed: None,
+            options: self.options.clone(),
+        };
+        let mut runs = vec![base];
+        each(&mut runs, &self.programs, |run, program| run.words = program.words())?;
+        each(&mut runs, &self.machines, |run, machine| run.machine.clone_from(machine))?;
+        each(&mut runs, &self.ranks, |run, &ranks| run.ranks = ranks)?;
+        each(&mut runs, &self.per_node, |run, &per_node| run.per_node = per_node)?;
+        for (name, values) in &self.arguments {
+            let brace = format!("{{{name}}}");
+            each(&mut runs, values, |run, value| {
+                if run.words.iter().any(|word| word.contains(&brace)) {
+                    let text = text_of(value);
+                    run.words.iter_mut().for_each(|word| *word = word.replace(&brace, &text));
+                    run.arguments.push((name.clone(), text));
+                }
+            })?;
+            // A program without the name has one run for all its values.
+            runs.dedup();
+        }
+        for (path, values) in &self.set {
+            each(&mut runs, values, |run, value| run.set.push((path.clone(), text_of(value))))?;
+        }
+        each(&mut runs, &self.seeds, |run, &seed| run.seed = seed)?;
+        Ok(runs)
+    }
+
+    fn check_program(&self, words: &[String]) -> Result<(), String> {
+        let Some(name) = words.first() else { return Err("programs: one has no name".into()) };
+        let known = |word: &str| {
+            word.split('{')
+                .skip(1)
+                .filter_map(|rest| rest.split_once('}'))
+                .all(|(name, _)| name.is_empty() || name.contains(char::is_whitespace) || self.arguments.contains_key(name))
+        };
+        if let Some(word) = words.iter().find(|word| !known(word)) {
+            return Err(format!("programs: {word}: [arguments] does not name that"));
+        }
+        if bundled::find(name.as_ref()).is_none() && !name.contains('/') {
+            return Err(format!("programs: {name} is no bundled program; give a path with a /; pelago run --list shows those"));
+        }
+        Ok(())
+    }
+}
+
+/// Every run with every value.
+fn each<T>(runs: &mut Vec<Run>, values: &[T], apply: impl Fn(&mut Run, &T)) -> Result<(), String> {
+    let count = runs.len().saturating_mul(values.len());
+    if count > SWEEP_RUNS_MAX {
+        return Err(format!("there are {count} runs or more; at most {SWEEP_RUNS_MAX} are possible"));
+    }
+    let with = |run: &Run| values.iter().map(|value| with(run, value, &apply)).collect::<Vec<_>>();
+    *runs = runs.iter().flat_map(with).collect();
+    Ok(())
+}
+
+fn with<T>(run: &Run, value: &T, apply: impl Fn(&mut Run, &T)) -> Run {
+    let mut run = run.clone();
+    apply(&mut run, value);
+    run
+}
+
+/// A value as an option or an argument has it.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Words {
+    fn words(&self) -> Vec<String> {
+        match self {
+            Self::Line(line) => line.split_whitespace().map(str::to_owned).collect(),
+            Self::List(words) => words.clone(),
+        }
+    }
+}
+
+impl Run {
+    /// The options of `--set`: later ones replace earlier ones.
+    pub(crate) fn overrides(&self) -> Vec<String> {
+        self.set.iter().chain(&self.changed).map(|(path, value)| format!("{path}={value}")).collect()
+    }
+
+    /// Looks whether the machine can be made with these values.
+    pub(crate) fn check(&self) -> Result<(), Refused> {
+        let text = overrides::apply(&description(&self.machine)?, &self.overrides())?;
+        let refused = |why: &dyn std::fmt::Display| Refused(format!("{}: {why}", self.machine));
+        let machine = Machine::parse(&text).map_err(|error| refused(&error))?;
+        if self.ranks == 0 || self.per_node == 0 {
+            return Err(Refused("ranks and per_node: each must be at least 1".into()));
+        }
+        machine.check_nodes(self.ranks.div_ceil(self.per_node)).map_err(|error| refused(&error))
+    }
+
+    /// The arguments of the command.
+    pub(crate) fn command(&self, parent: u32) -> Vec<String> {
+        let mut command: Vec<String> = ["sim", "--json", "--end-with-parent"].map(str::to_owned).into();
+        command.push(parent.to_string());
+        let numbers = [("-n", u64::from(self.ranks)), ("--per-node", self.per_node.into()), ("--seed", self.seed)];
+        command.extend(numbers.into_iter().flat_map(|(option, value)| [option.to_owned(), value.to_string()]));
+        command.extend(["--machine".to_owned(), self.machine.clone()]);
+        command.extend(self.overrides().into_iter().flat_map(|text| ["--set".to_owned(), text]));
+        command.extend(self.options.iter().cloned());
+        command.push("--".into());
+        command.extend(self.words.iter().cloned());
+        command
+    }
+
+    /// A number that changes with anything that the result depends on: the description of the machine, the program if it is a file, this version.
+    pub(crate) fn key(&self) -> Result<String, Refused> {
+        let program = fs::metadata(&self.words[0]).ok().filter(|_| self.words[0].contains('/'));
+        let program = program.map(|found| (found.len(), found.mtime(), found.mtime_nsec()));
+        let machine = description(&self.machine)?;
+        let all = format!("{:?} {machine:?} {program:?} {}", self.command(0), env!("CARGO_PKG_VERSION"));
+        // FNV-1a: the same in every version and on every machine.
+        let hash =
+            all.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        Ok(format!("{hash:016x}"))
+    }
+}
+
+fn one() -> Vec<u32> {
+    vec![1]
+}
+
+fn zero() -> Vec<u64> {
+    vec![0]
+}
+
+fn time() -> String {
+    "time_us".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "programs = [\"ring\"]\nmachines = [\"rx200-qdr\"]\nranks = [2]\n";
+
+    #[test]
+    fn a_sweep_has_every_combination_once() {
+        let text = "programs = [\"barrier --algorithm {how}\", [\"ring\", \"--a b\"]]\nmachines = [\"rx200-qdr\", \"tofu2\"]\n\
+                    ranks = [2, 4]\nseeds = [1, 2, 3]\n[set]\n\"rail.nic.gap_ns\" = [5, \"1us\"]\n[arguments]\nhow = [\"ring\", \"dissemination\"]";
+        let runs = Sweep::parse(text).unwrap().runs().unwrap();
+        assert_eq!(runs.len(), (2 + 1) * 2 * 2 * 2 * 3);
+        let commands: BTreeSet<Vec<String>> = runs.iter().map(|run| run.command(1)).collect();
+        assert_eq!(commands.len(), runs.len());
+        let last = ["sim", "--json", "--end-with-parent", "1", "-n", "4", "--per-node", "1", "--seed", "3", "--machine", "tofu2"];
+        let last: Vec<&str> = last.into_iter().chain(["--set", "rail.nic.gap_ns=1us", "--", "ring", "--a b"]).collect();
+        assert_eq!(runs.last().unwrap().command(1), last);
+        assert_eq!(runs[0].words, ["barrier", "--algorithm", "ring"]);
+        assert_eq!((runs[0].seed, runs[1].seed), (1, 2));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let more = |more: &str| Sweep::parse(&format!("{TWO}{more}")).and_then(|sweep| sweep.runs()).unwrap_err();
+        for (text, why) in [
+            ("seed = [1]", "line 4: unknown field `seed`"),
+            ("seeds = []", "seeds: the list is empty"),
+            ("[set]\n\"rail.nic.gap_ns\" = []", "rail.nic.gap_ns: the list is empty"),
+            ("[arguments]\nranks = [1]", "ranks: there are two columns of this name"),
+            ("measure = \"speed\"", "speed: there is no such column; there are "),
+        ] {
+            assert!(more(text).starts_with(why), "{}", more(text));
+        }
+        let with = |programs: &str| Sweep::parse(&TWO.replace("[\"ring\"]", programs)).unwrap().runs().unwrap_err();
+        assert!(with("[\"barrier --algorithm {how}\"]").contains("{how}: [arguments] does not name that"));
+        assert!(with("[\"rign\"]").contains("rign is no bundled program"));
+        assert!(with("[\"\"]").contains("no name"));
+        let many = format!("seeds = [{}]", "1,".repeat(SWEEP_RUNS_MAX + 1));
+        assert!(more(&many).contains("at most 100000"));
+    }
+
+    #[test]
+    fn a_key_changes_with_what_the_result_depends_on() {
+        let run = Sweep::parse(TWO).unwrap().runs().unwrap().remove(0);
+        let changed = |change: &dyn Fn(&mut Run)| with(&run, &(), |run, ()| change(run)).key().unwrap_or_else(|_| panic!());
+        let keys = [
+            changed(&|_| ()),
+            changed(&|run| run.seed = 1),
+            changed(&|run| run.machine = "tofu2".into()),
+            changed(&|run| run.changed = Some(("rail.nic.gap_ns".into(), "5".into()))),
+            changed(&|run| run.options.push("--data".into())),
+        ];
+        assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
+        assert_eq!(changed(&|_| ()), keys[0]);
+    }
+}

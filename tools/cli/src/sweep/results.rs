@@ -1,0 +1,106 @@
+//! Results of runs in a file to which each is appended when it is there, so that a sweep that was killed goes on where it was.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use pelago_simulator::SimulationSummary;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::Refused;
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    /// The exit code of the process.
+    pub(crate) exit: i32,
+    /// The last line that it wrote on standard error, if it failed.
+    pub(crate) error: Option<String>,
+    pub(crate) summary: Option<SimulationSummary>,
+    /// Numbers that the program has printed.
+    pub(crate) outputs: BTreeMap<String, f64>,
+}
+
+/// One line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    key: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// The file, which one process at a time has.
+pub(crate) struct Results {
+    file: File,
+    pub(crate) known: HashMap<String, Outcome>,
+}
+
+impl Results {
+    /// Opens the file and reads what is in it. A line at the end that was not written whole is removed.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another process has it.
+    pub(crate) fn open(path: &Path) -> Result<Self, Refused> {
+        let refused = |error: &dyn std::fmt::Display| Refused(format!("cannot write {}: {error}", path.display()));
+        let file = File::options().read(true).append(true).create(true).open(path).map_err(|error| refused(&error))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => refused(&"another sweep writes it"),
+            error => refused(&error),
+        })?;
+        Self::read(file).map_err(|error| refused(&error))
+    }
+
+    fn read(mut file: File) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        if whole < bytes.len() {
+            file.set_len(whole as u64)?;
+            file.seek(SeekFrom::End(0))?;
+        }
+        // A line that means nothing is of no run, which is then run again.
+        let lines = bytes[..whole].split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+        let known = lines.map(|Line { key, outcome }| (key, outcome)).collect();
+        Ok(Self { file, known })
+    }
+
+    /// Appends a result, whole, by one write.
+    pub(crate) fn append(&mut self, key: &str, outcome: Outcome) -> io::Result<()> {
+        let line = Line { key: key.into(), outcome };
+        let text = serde_json::to_string(&line).map_err(io::Error::other)?;
+        self.file.write_all(format!("{text}\n").as_bytes())?;
+        self.known.insert(line.key, line.outcome);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_whole_is_there_again() {
+        let path = std::env::temp_dir().join(format!("pelago-results-{}.jsonl", std::process::id()));
+        let outcome = |exit| Outcome { exit, outputs: BTreeMap::from([("us".into(), 0.1 + 0.2)]), ..Default::default() };
+        let open = |path: &Path| Results::open(path).map_err(|Refused(line)| line);
+        let mut results = open(&path).unwrap();
+        results.append("a", outcome(1)).unwrap();
+        results.append("b", outcome(2)).unwrap();
+        assert!(open(&path).is_err_and(|line| line.ends_with("another sweep writes it")));
+        drop(results);
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 1..whole.len() / 2 - 1 {
+            std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+            let mut results = open(&path).unwrap();
+            assert_eq!(results.known, HashMap::from([("a".into(), outcome(1))]), "{cut}");
+            results.append("b", outcome(2)).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), whole, "{cut}");
+        }
+        std::fs::write(&path, [b"{}\nno\n", &whole[..]].concat()).unwrap();
+        assert_eq!(open(&path).unwrap().known.len(), 2);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,164 @@
+//! The table of a sweep: a row for each run, in the order of the sweep's file.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Number, Value};
+
+use super::plan::{Run, Sweep};
+use super::results::Outcome;
+
+/// Columns of what is known of each run, besides what it is.
+pub(crate) const FIGURES: [&str; 14] = [
+    "exit",
+    "time_us",
+    "events",
+    "packets",
+    "packet_hops",
+    "bytes",
+    "drops",
+    "retries",
+    "pauses",
+    "marks",
+    "link_use_max",
+    "queue_max",
+    "fault",
+    "error",
+];
+
+/// Names of columns, and rows of as many cells.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    /// The table of these runs; those without an outcome have only their parameters.
+    pub(crate) fn new<'a>(sweep: &Sweep, runs: impl Iterator<Item = (&'a Run, Option<&'a Outcome>)> + Clone) -> Self {
+        let mut parameters = Vec::new();
+        for (name, _) in runs.clone().flat_map(|(run, _)| run.arguments.iter().chain(&run.set)) {
+            if !parameters.contains(name) {
+                parameters.push(name.clone());
+            }
+        }
+        let fixed = super::plan::COLUMNS.iter().map(|&name| name.to_owned());
+        let figures = FIGURES.iter().map(|&name| name.to_owned());
+        let columns = fixed.chain(parameters.iter().cloned()).chain(figures).chain(sweep.outputs.keys().cloned()).collect();
+        let row = |(number, (run, outcome)): (usize, (&Run, Option<&Outcome>))| {
+            let mut row: Vec<Value> = vec![
+                number.into(),
+                run.words.join(" ").into(),
+                run.machine.clone().into(),
+                run.ranks.into(),
+                run.per_node.into(),
+                run.seed.into(),
+            ];
+            let value = |name: &String| {
+                let found = run.arguments.iter().chain(&run.set).find(|(known, _)| known == name);
+                found.map_or(Value::Null, |(_, value)| value.clone().into())
+            };
+            row.extend(parameters.iter().map(value));
+            row.extend(figures_of(outcome));
+            let output =
+                |name: &String| outcome.and_then(|outcome| outcome.outputs.get(name)).map_or(Value::Null, |&number| real(number));
+            row.extend(sweep.outputs.keys().map(output));
+            row
+        };
+        Self { columns, rows: runs.enumerate().map(row).collect() }
+    }
+
+    /// The position of a column.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// Columns of parameters with several values.
+    pub(crate) fn varied(&self) -> Vec<usize> {
+        let parameters = 1..self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(0);
+        let values = |&column: &usize| self.rows.iter().map(|row| row[column].to_string()).collect::<BTreeSet<_>>().len();
+        parameters.filter(|column| values(column) > 1).collect()
+    }
+
+    pub(crate) fn to_csv(&self) -> String {
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) if text.contains([',', '"', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let head = self.columns.iter().map(|name| cell(&name.clone().into())).collect::<Vec<_>>().join(",");
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(","));
+        std::iter::once(head).chain(rows).map(|line| line + "\n").collect()
+    }
+
+    /// A list of objects, one a line.
+    pub(crate) fn to_json(&self) -> String {
+        let object = |row: &Vec<Value>| {
+            let cells = self.columns.iter().cloned().zip(row.iter().cloned());
+            format!("  {}", Value::Object(cells.collect::<Map<_, _>>()))
+        };
+        format!("[\n{}\n]\n", self.rows.iter().map(object).collect::<Vec<_>>().join(",\n"))
+    }
+}
+
+/// A number, unless there is none such in JSON.
+pub(crate) fn real(number: f64) -> Value {
+    Number::from_f64(number).map_or(Value::Null, Value::Number)
+}
+
+/// In the order of [`FIGURES`].
+fn figures_of(outcome: Option<&Outcome>) -> [Value; FIGURES.len()] {
+    let Some(outcome) = outcome else { return [const { Value::Null }; FIGURES.len()] };
+    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
+    let (exit, error) = (outcome.exit.into(), text(&outcome.error));
+    let Some(summary) = &outcome.summary else {
+        let mut figures = [const { Value::Null }; FIGURES.len()];
+        (figures[0], figures[FIGURES.len() - 1]) = (exit, error);
+        return figures;
+    };
+    [
+        exit,
+        real(summary.end_ps as f64 / 1e6),
+        summary.events.into(),
+        summary.packets.into(),
+        summary.packet_hops.into(),
+        summary.bytes.into(),
+        summary.drops.into(),
+        summary.retries.into(),
+        summary.pauses.into(),
+        summary.marks.into(),
+        real(summary.link_use_max),
+        summary.queue_max.into(),
+        text(&summary.fault),
+        error,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use pelago_simulator::SimulationSummary;
+
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_row_for_each_run() {
+        let text = "programs = [[\"ring\", \"a,\\\"b\"]]\nmachines = [\"rx200-qdr\"]\nranks = [2, 4]\n[outputs]\nus = \"us\"\n[set]\n\"node.copy_ns\" = [1]";
+        let sweep = Sweep::parse(text).unwrap();
+        let runs = sweep.runs().unwrap();
+        let summary = SimulationSummary { end_ps: 1_234_567, events: 9, ..Default::default() };
+        let good = Outcome { summary: Some(summary), outputs: [("us".to_owned(), 0.5)].into(), ..Default::default() };
+        let table = Table::new(&sweep, [(&runs[0], Some(&good)), (&runs[1], None)].into_iter());
+        let csv = table.to_csv();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(
+            lines[0],
+            "run,program,machine,ranks,per_node,seed,node.copy_ns,exit,time_us,events,packets,packet_hops,bytes,drops,retries,pauses,marks,\
+             link_use_max,queue_max,fault,error,us"
+        );
+        assert_eq!(lines[1], "0,\"ring a,\"\"b\",rx200-qdr,2,1,0,1,0,1.234567,9,0,0,0,0,0,0,0,0.0,0,,,0.5");
+        assert_eq!(lines[2], "1,\"ring a,\"\"b\",rx200-qdr,4,1,0,1,,,,,,,,,,,,,,");
+        let json: Vec<Map<String, Value>> = serde_json::from_str(&table.to_json()).unwrap();
+        assert_eq!((json.len(), json[0]["us"].as_f64(), json[1]["time_us"].is_null()), (2, Some(0.5), true));
+        assert_eq!(table.varied(), [3]);
+    }
+}
