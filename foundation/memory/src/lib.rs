@@ -10,6 +10,7 @@
 //! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
 //! | [`Region`], [`DeviceMemory`] | memory of any kind, that of devices too, which only its driver touches |
+//! | [`DeviceHandle`], [`open_device`] | memory of a device that another process has exported |
 //! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
 //! | [`Space`] | an allocator of addresses for such memory |
 //!
@@ -33,6 +34,8 @@
 
 mod bulk;
 mod cells;
+mod device_handle;
+mod device_opener;
 mod heap;
 mod mapping;
 mod pod;
@@ -44,6 +47,8 @@ mod space;
 mod strided;
 
 pub use cells::{CellSlice, Cells};
+pub use device_handle::DeviceHandle;
+pub use device_opener::{open_device, set_device_opener};
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Width};
 
-use crate::Cells;
+use crate::{Cells, DeviceHandle};
 
 /// Bytes that pass between two kinds of memory at once. Miri takes a second for a few thousand.
 const STAGED_BYTES: usize = if cfg!(miri) { 128 } else { 64 << 10 };
@@ -59,6 +59,15 @@ pub trait DeviceMemory: Any + Send + Sync {
     /// Copies from other device memory without a way through the host, also inside the same memory; `None` if there is no such way.
     fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
         let _ = (offset, from, from_offset, bytes);
+        None
+    }
+
+    /// What another process of this host needs to open this memory itself ([`open_device`](crate::open_device)), so that copies pass its owner's core by; `None`
+    /// if the driver has no such way. What has been exported once stays valid until this process ends.
+    ///
+    /// # Errors
+    /// The driver does not allow it here, or for this memory.
+    fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
         None
     }
 }
@@ -220,7 +229,23 @@ impl DeviceRange {
         Self { memory, offset: 0, bytes }
     }
 
-    fn part(&self, offset: u64, bytes: u64) -> Option<Self> {
+    /// The device memory that it is a range of.
+    pub fn memory(&self) -> &Arc<dyn DeviceMemory> {
+        &self.memory
+    }
+
+    /// Where it begins in that memory, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// `bytes` bytes from `offset` on, or `None` if they reach past the end.
+    pub fn part(&self, offset: u64, bytes: u64) -> Option<Self> {
         let end = offset.checked_add(bytes)?;
         (end <= self.bytes).then(|| Self { memory: self.memory.clone(), offset: self.offset + offset, bytes })
     }

@@ -24,6 +24,10 @@ pub const INBOX_SLOTS: usize = 128;
 /// Size in bytes of a staging buffer for copies that only the owner's progress thread can execute.
 pub const STAGING_BYTES: usize = 32 * 1024;
 
+/// Registrations of memory of devices of other processes that a process has open at once, in the order in which they were opened: beyond, the oldest is
+/// closed, and opened again if it is needed.
+pub(crate) const IMPORTS_MAX: usize = 256;
+
 /// Maximum number of threads of a rank whose waits a report shows: more threads than known programs block in the library.
 pub const WAIT_SITES_MAX: usize = 8;
 

@@ -286,7 +286,8 @@ impl Context {
 
     /// Lets all ranks reach memory of a device, as values of type `T`: as many as it holds.
     ///
-    /// Cost: operations by ranks of other processes are asked of this rank, if it waits in the library, or its progress thread, and their bytes pass through
+    /// Cost: ranks of this host copy to and from memory that its driver exports ([`DeviceMemory::export`]) without this rank, once they have opened it. All
+    /// other operations by ranks of other processes are asked of this rank, if it waits in the library, or its progress thread, and their bytes pass through
     /// the host; copies between memory of one device that this rank has registered need no such way, if its driver has another.
     ///
     /// # Errors

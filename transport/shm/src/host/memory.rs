@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use crate::HostPlan;
 use crate::host::address_table::{self, AddressEntry};
 use crate::host::control::{JobControl, RankControl, RankStage};
+use crate::host::imports::Imports;
 use crate::host::plan::regions_per_rank;
 use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
@@ -31,8 +32,10 @@ const HEAPS_ALIGN: usize = 2 << 20;
 pub struct HostMemory {
     reach: Reach,
     layout: HostLayout,
-    /// Device memory that ranks of this process have registered: no other process reaches it.
+    /// Device memory that ranks of this process have registered.
     devices: Mutex<pelago_memory::Regions>,
+    /// Device memory of other processes that is open in this one.
+    imports: Imports,
 }
 
 /// Tables of registered regions begin at a page, so that a rank that registers nothing takes no memory for them.
@@ -135,7 +138,7 @@ impl HostMemory {
         // Every process with the memory may ring. Without membarrier sleeping threads poll instead: slower to wake, but no ring is missed.
         let _supported = pelago_sync::asymmetric::register();
         let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
-        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices }
+        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices, imports: Imports::default() }
     }
 
     /// The heaps and doorbells.
@@ -196,6 +199,11 @@ impl HostMemory {
     /// Device memory that ranks of this process have registered.
     pub(crate) fn devices(&self) -> MutexGuard<'_, pelago_memory::Regions> {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Device memory of other processes that is open in this one.
+    pub(crate) fn imports(&self) -> &Imports {
+        &self.imports
     }
 
     /// The registered regions of `rank`, if it is on this host.

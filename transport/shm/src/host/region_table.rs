@@ -47,8 +47,20 @@ pub(crate) struct RegionEntry {
     /// Where that lies in its owner, or [`DEVICE`].
     address: AtomicU64,
     bytes: AtomicU64,
+    /// Where its owner keeps what peers need to open memory of a device themselves, or 0; and the owner's number of this registration, never used twice.
+    exported: AtomicU64,
+    serial: AtomicU64,
     left: AtomicU32,
     right: AtomicU32,
+}
+
+/// Memory of a device that its owner has exported, while it is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExportedDevice {
+    /// Where the encoded handle lies in the owner.
+    pub(crate) handle: u64,
+    /// The owner's number of the registration, never used twice.
+    pub(crate) serial: u64,
 }
 
 /// The regions of one rank.
@@ -60,8 +72,9 @@ pub(crate) struct RegionTable<'a> {
 
 /// What leads to some bytes.
 pub(crate) enum RegionLookup<'a> {
-    /// A region; its owner does not take it back while the pass is held. Without an address it is memory of a device.
-    Inside { address: Option<u64>, pass: Pass<'a> },
+    /// A region, and the place in it; its owner does not take it back while the pass is held. Without an address it is memory of a device, which the owner
+    /// may have exported.
+    Inside { address: Option<u64>, exported: Option<ExportedDevice>, inside: u64, pass: Pass<'a> },
     /// None.
     Nowhere,
     /// Nobody but the owner can say.
@@ -105,6 +118,11 @@ impl<'a> RegionTable<'a> {
 
     /// Makes a region (owner).
     pub(crate) fn insert(self, start: u64, address: u64, bytes: u64) -> RegionInsertion {
+        self.insert_exported(start, address, bytes, ExportedDevice { handle: 0, serial: 0 })
+    }
+
+    /// Makes a region of memory of a device that peers may open themselves (owner).
+    pub(crate) fn insert_exported(self, start: u64, address: u64, bytes: u64, exported: ExportedDevice) -> RegionInsertion {
         // The region before ends before this begins, and the one after begins after this ends. One of no bytes has an address too.
         let apart = |from: u64, bytes: u64, to: u64| to.wrapping_sub(from) >= bytes.max(1);
         let is_free = self.last_up_to(start).is_none_or(|entry| apart(load(&entry.start), load(&entry.bytes), start));
@@ -115,6 +133,8 @@ impl<'a> RegionTable<'a> {
         entry.start.store(start, Ordering::Relaxed);
         entry.address.store(address, Ordering::Relaxed);
         entry.bytes.store(bytes, Ordering::Relaxed);
+        entry.exported.store(exported.handle, Ordering::Relaxed);
+        entry.serial.store(exported.serial, Ordering::Relaxed);
         self.head.version.change(|| self.hang(number, start));
         entry.gate.open();
         RegionInsertion::Open
@@ -136,8 +156,8 @@ impl<'a> RegionTable<'a> {
     /// Looks once; `None` if the tree changes, so that what was not found may be there. `meanwhile` is for tests.
     fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<RegionLookup<'a>> {
         let version = self.head.version.read();
-        if let Some((address, pass)) = self.enter(at, bytes) {
-            return Some(RegionLookup::Inside { address, pass });
+        if let Some(found) = self.enter(at, bytes) {
+            return Some(found);
         }
         meanwhile();
         let is_still = version.is_some_and(|version| self.head.version.is_still(version));
@@ -145,14 +165,16 @@ impl<'a> RegionTable<'a> {
     }
 
     /// A way into the region that these bytes are of, if it is found now.
-    fn enter(self, at: u64, bytes: u64) -> Option<(Option<u64>, Pass<'a>)> {
+    fn enter(self, at: u64, bytes: u64) -> Option<RegionLookup<'a>> {
         let entry = self.last_up_to(at)?;
         let pass = entry.gate.enter()?;
         // It may be another region by now than the one that led here.
         let inside = at.checked_sub(load(&entry.start))?;
         let room = load(&entry.bytes).checked_sub(inside)?;
         let address = Some(load(&entry.address)).filter(|&address| address != DEVICE);
-        (bytes <= room).then(|| (address.map(|address| address + inside), pass))
+        let exported = ExportedDevice { handle: load(&entry.exported), serial: load(&entry.serial) };
+        let exported = Some(exported).filter(|exported| exported.handle != 0);
+        (bytes <= room).then(|| RegionLookup::Inside { address: address.map(|address| address + inside), exported, inside, pass })
     }
 
     /// The last entry that begins at `at` or before it, as far as links lead.
@@ -311,6 +333,8 @@ mod tests {
                 start: 0.into(),
                 address: 0.into(),
                 bytes: 0.into(),
+                exported: 0.into(),
+                serial: 0.into(),
                 left: 0.into(),
                 right: 0.into(),
             };

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_memory::{Cells, Region};
+use pelago_memory::{Cells, DeviceRange, Region};
 use pelago_platform::Failure;
 use pelago_sync::Pass;
 
@@ -19,6 +19,8 @@ pub(crate) enum MemoryLocation<'a> {
     Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
     /// In memory of a device, which this process reaches by its driver.
     Device { memory: Region<'static>, _pass: Pass<'a> },
+    /// In memory of a device that another process has exported: this process copies, and only the owner performs atomics.
+    Imported { memory: Region<'static>, _pass: Pass<'a> },
     /// In another process's memory.
     There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
     /// In another process, which alone reaches it: it is memory of a device, or registrations change too fast to be read.
@@ -32,14 +34,19 @@ impl MemoryLocation<'_> {
     }
 
     pub(crate) fn is_device(&self) -> bool {
-        matches!(self, Self::Device { .. })
+        matches!(self, Self::Device { .. } | Self::Imported { .. })
+    }
+
+    /// Whether copies may be made here, but atomics by the owner alone.
+    pub(crate) fn is_imported(&self) -> bool {
+        matches!(self, Self::Imported { .. })
     }
 
     /// The memory, if this process reaches it.
     pub(crate) fn region(&self) -> Option<Region<'_>> {
         match self {
             Self::Here { cells, .. } => Some(Region::Host(*cells)),
-            Self::Device { memory, .. } => Some(memory.clone()),
+            Self::Device { memory, .. } | Self::Imported { memory, .. } => Some(memory.clone()),
             Self::There { .. } | Self::Unknown => None,
         }
     }
@@ -86,9 +93,9 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
         return Ok(MemoryLocation::Here { cells, _pass: None });
     }
     let regions = host.regions(owner).ok_or(outside)?;
-    let (start, pass) = loop {
+    let (start, exported, inside, pass) = loop {
         match regions.find(address.bits(), bytes) {
-            RegionLookup::Inside { address, pass } => break (address, pass),
+            RegionLookup::Inside { address, exported, inside, pass } => break (address, exported, inside, pass),
             RegionLookup::Nowhere => return Err(outside),
             RegionLookup::Changing if owner != me => return Ok(MemoryLocation::Unknown),
             // Another thread of this process is half-way through a change, which waits for nothing.
@@ -96,9 +103,16 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
         }
     };
     let Some(start) = start else {
-        // Only that of ranks of this process is known here.
+        // That of ranks of this process is known here; that of others is opened, if they have exported it.
         let found = host.devices().find(address, bytes).map(|(memory, ())| memory);
-        return Ok(found.map_or(MemoryLocation::Unknown, |memory| MemoryLocation::Device { memory, _pass: pass }));
+        if let Some(memory) = found {
+            return Ok(MemoryLocation::Device { memory, _pass: pass });
+        }
+        let process = control.process.load(Ordering::Relaxed);
+        let read = |address, into: &mut [u8]| cross_memory_attach::read(process, address, Cells::from_mut(into)).is_ok();
+        let opened = exported.filter(|_| owner != me).and_then(|exported| host.imports().open(owner, exported, read));
+        let imported = opened.and_then(|memory| Region::Device(DeviceRange::whole(memory)).part(inside, bytes));
+        return Ok(imported.map_or(MemoryLocation::Unknown, |memory| MemoryLocation::Imported { memory, _pass: pass }));
     };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;

@@ -3,19 +3,19 @@
 mod staged_copy;
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
-use pelago_memory::Region;
+use pelago_memory::{DeviceHandle, Region};
 use pelago_platform::limits::{CAPTURED_BYTES_MAX, COMPLETIONS_MAX};
 use pelago_platform::{
     Address, Capabilities, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Protection, Rail,
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
-use crate::host::region_table::{DEVICE, RegionInsertion, RegionTable};
+use crate::host::region_table::{DEVICE, ExportedDevice, RegionInsertion, RegionTable};
 use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::registered::cross_memory_attach::{self, CmaError};
 use crate::registered::location::{self, locate};
@@ -64,7 +64,12 @@ pub struct Shm {
     atomics: Vec<PendingAtomic>,
     staging: StagedCopies,
     replies: ReplySlots,
+    /// The handles of registered memory of devices, by where that begins: peers read them here while it is registered.
+    exported: BTreeMap<u64, Box<[u8; DeviceHandle::ENCODED_BYTES]>>,
 }
+
+/// The number of the next registration of this process, whichever rank's.
+static SERIALS: AtomicU64 = AtomicU64::new(1);
 
 const HEAPS: [SegmentId; 2] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL];
 
@@ -97,6 +102,7 @@ impl Shm {
             atomics: Vec::new(),
             staging: StagedCopies::default(),
             replies: ReplySlots { me },
+            exported: BTreeMap::new(),
         }
     }
 
@@ -152,6 +158,7 @@ impl Shm {
         operand: u64,
     ) -> Result<(), PostError> {
         let here = match locate(&self.host, self.me, at, width.bytes()) {
+            Ok(place) if place.is_imported() => None,
             Ok(place) => place.region().map(|word| match word.atomic(width, operator, operand) {
                 Ok(found) => found.ok_or(Failure::Misaligned(at)),
                 Err(_) => Err(Failure::Device(at)),
@@ -318,15 +325,28 @@ impl Registry for Shm {
                 ProgressThread::start(self.host.clone(), self.me).map_err(|error| RegisterError::System(error.to_string()))?;
             self.progress_thread = Some(progress_thread);
         }
-        let address = match memory {
-            Region::Host(cells) => cells.pointer().as_ptr() as u64,
-            Region::Device(_) => DEVICE,
+        let (address, handle) = match &memory {
+            Region::Host(cells) => (cells.pointer().as_ptr() as u64, None),
+            // What a driver does not export is asked of this rank.
+            Region::Device(device) => (DEVICE, device.memory().export().and_then(Result::ok)),
         };
         if address == DEVICE && !self.host.devices().insert(start, memory, ()) {
             return Err(taken);
         }
-        let inserted = match self.regions().insert(start.bits(), address, bytes) {
-            RegionInsertion::Open => return Ok(()),
+        let handle = handle.map(|handle| Box::new(handle.encode()));
+        let inserted = match &handle {
+            None => self.regions().insert(start.bits(), address, bytes),
+            Some(handle) => {
+                let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
+                let exported = ExportedDevice { handle: handle.as_ptr() as u64, serial };
+                self.regions().insert_exported(start.bits(), address, bytes, exported)
+            }
+        };
+        let inserted = match inserted {
+            RegionInsertion::Open => {
+                self.exported.extend(handle.map(|handle| (start.bits(), handle)));
+                return Ok(());
+            }
             RegionInsertion::Taken => taken,
             RegionInsertion::Full(limit) => RegisterError::Full(limit),
         };
@@ -340,6 +360,7 @@ impl Registry for Shm {
         let is_empty = self.regions().remove(start.bits());
         if is_empty {
             self.host.devices().remove(start);
+            self.exported.remove(&start.bits());
         }
         is_empty
     }

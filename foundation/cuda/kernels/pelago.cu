@@ -1,0 +1,56 @@
+// The kernels of Pelago: strided copies, signals and sums. `pelago.ptx` is made of this by NVRTC, and a test compares the two.
+
+typedef unsigned long long u64;
+
+// Blocks at equal distances in three dimensions, the last fastest: how many, words of a block, distances in bytes, bytes of a word.
+struct Face {
+    u64 from, to, counts[3], words, from_strides[3], to_strides[3], word;
+};
+
+struct Faces {
+    u64 count;
+    Face faces[26];
+};
+
+template <typename Word>
+static __device__ void copy_face(const Face &face) {
+    const u64 words = face.words, fast = face.counts[2], middle = face.counts[1];
+    const u64 all = face.counts[0] * middle * fast * words, step = (u64)gridDim.x * blockDim.x;
+    for (u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x; index < all; index += step) {
+        const u64 word = index % words, block = index / words;
+        const u64 k = block % fast, j = block / fast % middle, i = block / fast / middle;
+        const char *from = (const char *)face.from + i * face.from_strides[0] + j * face.from_strides[1] + k * face.from_strides[2];
+        char *to = (char *)face.to + i * face.to_strides[0] + j * face.to_strides[1] + k * face.to_strides[2];
+        ((Word *)to)[word] = ((const Word *)from)[word];
+    }
+}
+
+// All faces in one launch: packs, unpacks, or stores straight into a neighbour's field. Face `blockIdx.y`.
+extern "C" __global__ void pelago_copy_faces(const __grid_constant__ Faces list) {
+    if (blockIdx.y >= list.count) return;
+    const Face &face = list.faces[blockIdx.y];
+    switch (face.word) {
+    case 16: copy_face<uint4>(face); break;
+    case 8: copy_face<u64>(face); break;
+    case 4: copy_face<unsigned>(face); break;
+    case 2: copy_face<unsigned short>(face); break;
+    default: copy_face<unsigned char>(face); break;
+    }
+}
+
+// Writes a word behind all that the stream has written, as seen by other devices and the host.
+extern "C" __global__ void pelago_signal(u64 *word, u64 value) {
+    __threadfence_system();
+    *(volatile u64 *)word = value;
+}
+
+template <typename Number>
+static __device__ void sum(Number *to, const Number *from, u64 count) {
+    const u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x; index < count; index += step) to[index] = to[index] + from[index];
+}
+
+extern "C" __global__ void pelago_sum_f32(float *to, const float *from, u64 count) { sum(to, from, count); }
+extern "C" __global__ void pelago_sum_f64(double *to, const double *from, u64 count) { sum(to, from, count); }
+extern "C" __global__ void pelago_sum_u32(unsigned *to, const unsigned *from, u64 count) { sum(to, from, count); }
+extern "C" __global__ void pelago_sum_u64(u64 *to, const u64 *from, u64 count) { sum(to, from, count); }

@@ -1,0 +1,2 @@
+/* Kernels of programs: what the mock driver does when one is launched. */
+#define PROGRAM_KERNELS

@@ -1,0 +1,206 @@
+//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums.
+//!
+//! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, made of `kernels/pelago.cu` by NVRTC without
+//! contraction of products and sums, so that results are bitwise those of the host. `kernels/generate.py` makes it again, and a test compares.
+//!
+//! - **T1** The arguments of a launch are those of the kernel in `pelago.cu`, in order and layout.
+//! - C1 to C3 of `driver/table.rs`, D1 of `memory.rs`, S1 of `stream.rs`.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+
+use pelago_base::Shape;
+use pelago_memory::DeviceRange;
+
+use super::Device;
+use super::stream::Stream;
+use crate::driver::{CudaError, Functions, RawFunction, RawModule, Result};
+pub use crate::limits::FACES_MAX;
+
+/// The text of the kernels.
+pub const PTX: &str = include_str!("../../kernels/pelago.ptx");
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+/// Blocks of a launch for one face or array: beyond, each thread takes several words.
+const BLOCKS_MAX: u64 = 1024;
+
+/// The kernels of a device.
+#[derive(Debug)]
+pub struct Kernels {
+    module: RawModule,
+    copy_faces: RawFunction,
+    signal: RawFunction,
+    /// By [`Number`].
+    sums: [RawFunction; 4],
+}
+
+/// Of which numbers sums are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// `f32`.
+    F32,
+    /// `f64`.
+    F64,
+    /// `u32`, and `i32`: sums wrap.
+    U32,
+    /// `u64`, and `i64`.
+    U64,
+}
+
+impl Number {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::F32 | Self::U32 => 4,
+            Self::F64 | Self::U64 => 8,
+        }
+    }
+}
+
+/// Blocks to be copied, such as a face of a block of cells: from one range to another, each with the places of the blocks from its start on, in bytes.
+#[derive(Clone, Debug)]
+pub struct Face {
+    /// Where they go.
+    pub to: DeviceRange,
+    /// Their places there.
+    pub to_shape: Shape,
+    /// Where they come from.
+    pub from: DeviceRange,
+    /// Their places there: as many blocks, of the same length.
+    pub from_shape: Shape,
+}
+
+/// A face as the kernel takes it.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct RawFace {
+    from: u64,
+    to: u64,
+    counts: [u64; 3],
+    /// Of a block.
+    words: u64,
+    from_strides: [u64; 3],
+    to_strides: [u64; 3],
+    /// Bytes of a word.
+    word: u64,
+}
+
+#[repr(C)]
+struct RawFaces {
+    count: u64,
+    faces: [RawFace; FACES_MAX],
+}
+
+const _: () = assert!(size_of::<RawFaces>() == 2712, "T1: what pelago.ptx says of its parameter");
+
+impl Face {
+    /// Whether the blocks are the same at both ends and inside its ranges.
+    fn fits(&self) -> bool {
+        let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
+        self.to_shape.matches(&self.from_shape).is_ok() && inside(self.to_shape, &self.to) && inside(self.from_shape, &self.from)
+    }
+
+    /// As the kernel takes it, at these addresses, in words that are as long as all of them and all distances allow.
+    fn raw(&self, to: u64, from: u64) -> RawFace {
+        let (to_shape, from_shape) = (self.to_shape.canonical(), self.from_shape.canonical());
+        // Joined alike at both ends, or not at all.
+        let [to_shape, from_shape] =
+            if to_shape.matches(&from_shape).is_ok() { [to_shape, from_shape] } else { [self.to_shape, self.from_shape] };
+        let Shape { block, counts, .. } = to_shape;
+        let distances = |shape: Shape| (0..3).filter(|&d| counts[d] > 1).fold(0, |all, d| all | shape.strides[d]);
+        let word = 1 << (to | from | block | distances(to_shape) | distances(from_shape)).trailing_zeros().min(4);
+        let (from_strides, to_strides) = (from_shape.strides, to_shape.strides);
+        RawFace { from, to, counts, words: block / word, from_strides, to_strides, word }
+    }
+}
+
+impl Kernels {
+    pub(crate) fn load(device: &Device) -> Result<Self> {
+        let functions = &device.driver().functions;
+        device.within(|| {
+            let module = functions.load_module(PTX)?;
+            let find = |name: &str| functions.find_kernel(module, name);
+            let sums = [find("pelago_sum_f32")?, find("pelago_sum_f64")?, find("pelago_sum_u32")?, find("pelago_sum_u64")?];
+            Ok(Self { module, copy_faces: find("pelago_copy_faces")?, signal: find("pelago_signal")?, sums })
+        })
+    }
+
+    pub(crate) fn unload(self, functions: &Functions) {
+        // SAFETY: C1: no stream of the device is left, which would keep the device.
+        let _code = unsafe { (functions.module_unload)(self.module) };
+    }
+}
+
+impl Stream {
+    /// Copies blocks, all by one launch: packs, unpacks, or writes into the memory of another process. Words are as long as all addresses and distances allow,
+    /// 16 bytes at most.
+    ///
+    /// # Errors
+    /// There are more than [`FACES_MAX`] faces; the shapes of one differ or reach past its ranges; the device takes no kernels; the driver's.
+    pub fn copy_faces(&self, faces: &[Face]) -> Result<()> {
+        if faces.len() > FACES_MAX {
+            return Err(CudaError::Invalid("a launch copies 26 faces at most"));
+        }
+        let mut raw = RawFaces { count: 0, faces: [RawFace::default(); FACES_MAX] };
+        let mut words = 0;
+        for face in faces {
+            if !face.fits() {
+                return Err(CudaError::Invalid("the ends of a face differ, or reach past its memory"));
+            }
+            if face.to_shape.bytes() == Ok(0) {
+                continue;
+            }
+            let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+            let one = face.raw(address(&face.to)?, address(&face.from)?);
+            words = words.max(one.counts.iter().product::<u64>() * one.words);
+            raw.faces[raw.count as usize] = one;
+            raw.count += 1;
+        }
+        if raw.count == 0 {
+            return Ok(());
+        }
+        let kernel = self.device().kernels()?.copy_faces;
+        // SAFETY: T1, D1; all blocks are inside the ranges, as checked, and the stream keeps them (S1).
+        unsafe { self.launch(kernel, [blocks(words), raw.count as u32], THREADS, &mut [(&raw mut raw).cast()]) }
+    }
+
+    /// Writes a word by a kernel, behind all that the stream has written: a signal also where streams write no words.
+    ///
+    /// # Errors
+    /// The word is no aligned word of a GPU; the device takes no kernels; the driver's.
+    pub fn signal(&self, word: &DeviceRange, value: u64) -> Result<()> {
+        let mut address = self.use_memory(word)?.range(word.offset(), word.bytes())?;
+        if word.bytes() != 8 || !address.is_multiple_of(8) {
+            return Err(CudaError::Invalid("a signal is eight aligned bytes"));
+        }
+        let (kernel, mut value) = (self.device().kernels()?.signal, value);
+        // SAFETY: T1, D1, S1.
+        unsafe { self.launch(kernel, [1, 1], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
+    }
+
+    /// Adds each number of `from` to that of `to`, in place: one step of a reduction. Each sum is rounded once, as on the host.
+    ///
+    /// # Errors
+    /// The ranges differ in length, hold no whole numbers, or are not aligned to them; the device takes no kernels; the driver's.
+    pub fn add(&self, to: &DeviceRange, from: &DeviceRange, numbers: Number) -> Result<()> {
+        let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+        let (mut target, mut source, bytes) = (address(to)?, address(from)?, numbers.bytes());
+        if to.bytes() != from.bytes() || !(to.bytes() | target | source).is_multiple_of(bytes) {
+            return Err(CudaError::Invalid("sums are made of two ranges of equally many aligned numbers"));
+        }
+        let mut count = to.bytes() / bytes;
+        if count == 0 {
+            return Ok(());
+        }
+        let kernel = self.device().kernels()?.sums[numbers as usize];
+        let mut arguments: [*mut c_void; 3] = [(&raw mut target).cast(), (&raw mut source).cast(), (&raw mut count).cast()];
+        // SAFETY: T1, D1, S1; both ranges have as many numbers.
+        unsafe { self.launch(kernel, [blocks(count), 1], THREADS, &mut arguments) }
+    }
+}
+
+/// Blocks of a launch for so many words.
+fn blocks(words: u64) -> u32 {
+    words.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS_MAX) as u32
+}

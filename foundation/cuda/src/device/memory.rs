@@ -1,0 +1,320 @@
+//! Memory of a GPU, as all ranks may reach it.
+//!
+//! - **D1** A range that is given to the driver is inside an allocation that lives as long as its `CudaMemory`: its own, or the program's by the promise of
+//!   [`CudaMemory::adopt`], or another process's, which keeps what it has exported until it ends.
+//! - C1 to C3 of `driver/table.rs`.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pelago_base::{AtomicOperator, Width};
+use pelago_memory::{DeviceError, DeviceHandle, DeviceMemory, MemoryKind};
+
+use super::Device;
+use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Interface, IpcHandle, RawStream, Result};
+
+/// What handles and kinds of this driver are called.
+pub(crate) const CUDA: &str = "cuda";
+const HIP: &str = "hip";
+
+/// Some memory of a GPU. It is a [`DeviceMemory`]: `World::register_device` makes it a segment.
+///
+/// Reads and writes pass through pinned memory in pieces of 256 KiB, three in flight; copies between two of these stay on the device, or go from device to
+/// device. All return when the bytes are there. They are not ordered with the program's streams: wait for those first, or use [`Stream`](crate::Stream).
+pub struct CudaMemory {
+    device: Device,
+    address: u64,
+    bytes: u64,
+    origin: Origin,
+    /// Held by atomics, which are atomic to each other.
+    word: Mutex<()>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Allocated,
+    Managed,
+    /// The program's.
+    Adopted,
+    /// Of another process; the address where its whole allocation begins here.
+    Imported {
+        start: u64,
+    },
+}
+
+impl CudaMemory {
+    pub(crate) fn allocate(device: &Device, bytes: u64) -> Result<Arc<Self>> {
+        if let Some(address) = device.driver().exports().take(device.ordinal(), bytes) {
+            return Ok(Arc::new(Self::of(device, address, bytes, Origin::Allocated)));
+        }
+        let functions = &device.driver().functions;
+        Self::make(device, bytes, Origin::Allocated, |address| {
+            // SAFETY: C1, C2.
+            functions.check("cuMemAlloc", unsafe { (functions.mem_alloc)(address, bytes as usize) })
+        })
+    }
+
+    pub(crate) fn allocate_managed(device: &Device, bytes: u64) -> Result<Arc<Self>> {
+        let functions = &device.driver().functions;
+        Self::make(device, bytes, Origin::Managed, |address| {
+            // SAFETY: C1, C2.
+            let code = unsafe { (functions.mem_alloc_managed)(address, bytes as usize, ATTACH_GLOBAL) };
+            functions.check("cuMemAllocManaged", code)
+        })
+    }
+
+    /// Memory that the program has from elsewhere, such as cudarc, candle or CuPy: `bytes` bytes from the device's address on, in the primary context.
+    ///
+    /// # Errors
+    /// The driver knows no such memory, or it ends before.
+    ///
+    /// # Safety
+    /// Until this is dropped the memory stays allocated, and is written by nobody who would mind what others write. If it is registered as a segment, it
+    /// stays allocated until the ranks of this host have ended: they may have opened it.
+    pub unsafe fn adopt(device: &Device, address: u64, bytes: u64) -> Result<Arc<Self>> {
+        let (start, length) = device.within(|| whole(device, address))?;
+        if bytes == 0 || address - start > length || bytes > length - (address - start) {
+            return Err(CudaError::Invalid("the memory that is adopted ends before its bytes do"));
+        }
+        Ok(Arc::new(Self::of(device, address, bytes, Origin::Adopted)))
+    }
+
+    /// The device that holds it.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Where it begins, for kernels and other libraries: no address of the host.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Whether it is another process's.
+    pub fn is_imported(&self) -> bool {
+        matches!(self.origin, Origin::Imported { .. })
+    }
+
+    /// Opens memory that another process of this host has exported. What [`DeviceHandle`] holds comes from a peer: it is checked by the driver.
+    pub(crate) fn import(driver: &Arc<Driver>, handle: &DeviceHandle) -> Result<Arc<Self>> {
+        let told = Exported::decode(handle.bytes());
+        // The peer's number of the device may be another one here.
+        let devices = (0..driver.devices()).map(|ordinal| Device::of(driver, ordinal));
+        let device = devices
+            .filter_map(Result::ok)
+            .find(|device| told.uuid != [0; 16] && device.uuid() == told.uuid)
+            .map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
+        let sharing = |error: CudaError| CudaError::Sharing { device: told.ordinal, why: error.to_string() };
+        let mut start = 0;
+        let functions = &driver.functions;
+        device
+            .within(|| {
+                // SAFETY: C1, C2: the driver checks the handle.
+                let code = unsafe { (functions.ipc_open)(&mut start, IpcHandle(told.handle), IPC_LAZY_PEER_ACCESS) };
+                functions.check("cuIpcOpenMemHandle", code)
+            })
+            .map_err(sharing)?;
+        let memory = Self::of(&device, start.wrapping_add(told.offset), told.bytes, Origin::Imported { start });
+        // Dropped, and so closed, if the peer tells of more than there is.
+        let (_, length) = device.within(|| whole(&device, start)).map_err(sharing)?;
+        let is_inside = told.offset <= length && told.bytes <= length - told.offset;
+        if is_inside { Ok(Arc::new(memory)) } else { Err(CudaError::Invalid("a peer shares more memory than it has")) }
+    }
+
+    /// The address of a range of it, checked.
+    pub(crate) fn range(&self, offset: u64, bytes: u64) -> Result<u64> {
+        let is_inside = offset <= self.bytes && bytes <= self.bytes - offset;
+        if is_inside {
+            Ok(self.address + offset)
+        } else {
+            Err(CudaError::Invalid("the range reaches past the memory of the device"))
+        }
+    }
+
+    fn make(device: &Device, bytes: u64, origin: Origin, allocate: impl FnOnce(&mut u64) -> Result<()>) -> Result<Arc<Self>> {
+        if bytes == 0 {
+            return Err(CudaError::Invalid("memory of a device has one byte at least"));
+        }
+        let mut address = 0;
+        let made = device.within(|| allocate(&mut address));
+        made.map_err(|error| match error {
+            CudaError::Call { code: 2, .. } => CudaError::OutOfMemory { device: device.ordinal(), bytes },
+            other => other,
+        })?;
+        Ok(Arc::new(Self::of(device, address, bytes, origin)))
+    }
+
+    fn of(device: &Device, address: u64, bytes: u64, origin: Origin) -> Self {
+        Self { device: device.clone(), address, bytes, origin, word: Mutex::new(()) }
+    }
+
+    /// Copies on the device, or from one device to another, and returns when the bytes are there.
+    fn copy_on_devices(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) -> Result<()> {
+        let (to, source) = (self.range(offset, bytes)?, from.range(from_offset, bytes)?);
+        let is_overlapping = to < source + bytes && source < to + bytes;
+        if is_overlapping && to != source {
+            // The driver copies in any order: by memory between.
+            let between = Self::allocate(&self.device, bytes)?;
+            between.copy_on_devices(0, from, from_offset, bytes)?;
+            return self.copy_on_devices(offset, &between, 0, bytes);
+        }
+        self.device.state().lanes.on_stream(&self.device, |stream, _| self.enqueue_copy(stream, offset, from, from_offset, bytes))
+    }
+
+    /// Has a stream of this memory's device copy, in the context of the device.
+    pub(crate) fn enqueue_copy(&self, stream: RawStream, offset: u64, from: &Self, from_offset: u64, bytes: u64) -> Result<()> {
+        let (to, source) = (self.range(offset, bytes)?, from.range(from_offset, bytes)?);
+        let functions = &self.device.driver().functions;
+        match functions.copy_to_peer {
+            _ if bytes == 0 => Ok(()),
+            Some(copy) if !self.device.is(&from.device) => {
+                // SAFETY: C1, D1.
+                let code = unsafe { copy(to, self.device.context(), source, from.device.context(), bytes as usize, stream) };
+                functions.check("cuMemcpyPeerAsync", code)
+            }
+            _ => {
+                // SAFETY: C1, D1.
+                let code = unsafe { (functions.copy_on_device)(to, source, bytes as usize, stream) };
+                functions.check("cuMemcpyDtoDAsync", code)
+            }
+        }
+    }
+
+    fn shared(&self) -> Result<DeviceHandle> {
+        let why = |why: &str| CudaError::Sharing { device: self.device.ordinal(), why: why.into() };
+        if matches!(self.origin, Origin::Imported { .. } | Origin::Managed) {
+            return Err(why("only memory that this process has allocated on the device can be"));
+        }
+        let functions = &self.device.driver().functions;
+        let mut handle = IpcHandle([0; 64]);
+        let start = self.device.within(|| {
+            let (start, _) = whole(&self.device, self.address)?;
+            // SAFETY: C1, C2, D1.
+            functions.check("cuIpcGetMemHandle", unsafe { (functions.ipc_get)(&mut handle, self.address) })?;
+            Ok(start)
+        })?;
+        if self.origin == Origin::Allocated && !self.device.admit_export(self.address)? {
+            return Err(why("as many allocations as may be are shared already"));
+        }
+        let (uuid, ordinal) = (self.device.uuid(), self.device.ordinal());
+        let told = Exported { handle: handle.0, uuid, ordinal, offset: self.address - start, bytes: self.bytes };
+        Ok(DeviceHandle::new(self.driver(), &told.encode()))
+    }
+
+    fn driver(&self) -> &'static str {
+        match self.device.driver().interface() {
+            Interface::Cuda => CUDA,
+            Interface::Hip => HIP,
+        }
+    }
+}
+
+impl DeviceMemory for CudaMemory {
+    fn kind(&self) -> MemoryKind {
+        MemoryKind::Device { driver: self.driver(), ordinal: self.device.ordinal() }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        let from = self.range(offset, into.len() as u64)?;
+        Ok(self.device.state().lanes.download(&self.device, from, into)?)
+    }
+
+    fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError> {
+        let to = self.range(offset, from.len() as u64)?;
+        Ok(self.device.state().lanes.upload(&self.device, to, from)?)
+    }
+
+    fn atomic(&self, offset: u64, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, DeviceError> {
+        let _one_at_a_time = self.word.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut word, length) = ([0; 8], width.bytes() as usize);
+        self.read(offset, &mut word[..length])?;
+        let old = u64::from_le_bytes(word);
+        let new = operator.apply(width, old, operand);
+        if new != old {
+            self.write(offset, &new.to_le_bytes()[..length])?;
+        }
+        Ok(old)
+    }
+
+    fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
+        let from = (from as &dyn Any).downcast_ref::<Self>()?;
+        let is_one_driver = Arc::ptr_eq(self.device.driver(), from.device.driver());
+        is_one_driver.then(|| Ok(self.copy_on_devices(offset, from, from_offset, bytes)?))
+    }
+
+    fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
+        Some(self.shared().map_err(DeviceError::from))
+    }
+}
+
+impl Drop for CudaMemory {
+    fn drop(&mut self) {
+        let (functions, address) = (&self.device.driver().functions, self.address);
+        if self.origin == Origin::Allocated && self.device.driver().exports().keep(address, self.bytes) {
+            return;
+        }
+        // A failure leaves it to the end of the process.
+        let _failed = self.device.within(|| match self.origin {
+            Origin::Adopted => Ok(()),
+            // SAFETY: C1: made by the driver, and used by nobody any more (D1).
+            Origin::Imported { start } => functions.check("cuIpcCloseMemHandle", unsafe { (functions.ipc_close)(start) }),
+            // SAFETY: as above.
+            Origin::Allocated | Origin::Managed => functions.check("cuMemFree", unsafe { (functions.mem_free)(address) }),
+        });
+    }
+}
+
+impl std::fmt::Debug for CudaMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CudaMemory({:?}, {} bytes of device {})", self.origin, self.bytes, self.device.ordinal())
+    }
+}
+
+/// The allocation that an address is in, in the context of the device.
+fn whole(device: &Device, address: u64) -> Result<(u64, u64)> {
+    let functions = &device.driver().functions;
+    let (mut start, mut bytes) = (0, 0usize);
+    // SAFETY: C1, C2.
+    let code = unsafe { (functions.mem_get_address_range)(&mut start, &mut bytes, address) };
+    functions.check("cuMemGetAddressRange", code)?;
+    Ok((start, bytes as u64))
+}
+
+/// What a process tells another one of its memory.
+struct Exported {
+    handle: [u8; 64],
+    uuid: [u8; 16],
+    ordinal: u32,
+    /// Where the memory begins in its allocation.
+    offset: u64,
+    bytes: u64,
+}
+
+impl Exported {
+    fn encode(&self) -> [u8; 100] {
+        let mut bytes = [0; 100];
+        bytes[..64].copy_from_slice(&self.handle);
+        bytes[64..80].copy_from_slice(&self.uuid);
+        bytes[80..84].copy_from_slice(&self.ordinal.to_le_bytes());
+        bytes[84..92].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[92..].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8; DeviceHandle::BYTES]) -> Self {
+        fn part<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
+            std::array::from_fn(|index| bytes[start + index])
+        }
+        Self {
+            handle: part(bytes, 0),
+            uuid: part(bytes, 64),
+            ordinal: u32::from_le_bytes(part(bytes, 80)),
+            offset: u64::from_le_bytes(part(bytes, 84)),
+            bytes: u64::from_le_bytes(part(bytes, 92)),
+        }
+    }
+}

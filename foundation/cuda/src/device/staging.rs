@@ -1,0 +1,198 @@
+//! Bytes between memory of the program and memory of a device: through pinned memory, in pieces of which several are in flight.
+//!
+//! A device moves bytes at the speed of the bus from and to pinned memory alone, and goes on meanwhile. So the host copies one piece while the device moves
+//! those before. The program's memory is never given to the driver: it may be freed as soon as a call returns, also by an error.
+//!
+//! - **G1** A lane is used by one thread at a time, and its pinned memory has `PIECES` pieces of `PIECE_BYTES`.
+//! - **G2** A piece is written or read by the host only when the event behind the device's last use of it is over. A lane is given back when its stream
+//!   has ended, whatever failed; if not even that is known, the lane is never used again.
+//! - C1 to C3 of `driver/table.rs`.
+#![allow(unsafe_code)]
+
+use std::ptr::{self, copy_nonoverlapping};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Device;
+use crate::driver::{EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, RawEvent, RawStream, Result, STREAM_WITHOUT_LEGACY};
+use crate::limits::{LANES_MAX, PIECE_BYTES, PIECES};
+
+/// The lanes of a device, made when they are needed.
+#[derive(Default)]
+pub(crate) struct Lanes {
+    state: Mutex<LanesState>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct LanesState {
+    free: Vec<Lane>,
+    /// Those that exist, free or not.
+    made: usize,
+}
+
+/// A stream, pinned memory and an event for each piece of it.
+struct Lane {
+    stream: RawStream,
+    pinned: *mut u8,
+    events: [RawEvent; PIECES],
+}
+
+// SAFETY: G1.
+unsafe impl Send for Lane {}
+
+impl Lanes {
+    /// Copies `from` to the device's address `to`, and returns when it is there.
+    pub(crate) fn upload(&self, device: &Device, to: u64, from: &[u8]) -> Result<()> {
+        self.with(device, |lane, functions| {
+            for (number, piece) in from.chunks(PIECE_BYTES).enumerate() {
+                let slot = number % PIECES;
+                if number >= PIECES {
+                    lane.finish(functions, slot)?;
+                }
+                // SAFETY: G1, G2; a piece is no longer than a slot.
+                unsafe { copy_nonoverlapping(piece.as_ptr(), lane.slot(slot), piece.len()) };
+                let target = to + (number * PIECE_BYTES) as u64;
+                // SAFETY: C1: the driver checks the target.
+                let code = unsafe { (functions.copy_to_device)(target, lane.slot(slot).cast(), piece.len(), lane.stream) };
+                functions.check("cuMemcpyHtoDAsync", code)?;
+                lane.record(functions, slot)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies from the device's address `from` until `into` is full.
+    pub(crate) fn download(&self, device: &Device, from: u64, into: &mut [u8]) -> Result<()> {
+        self.with(device, |lane, functions| {
+            let bytes = into.len();
+            let fetch = |number: usize| -> Result<()> {
+                let start = number * PIECE_BYTES;
+                if start >= bytes {
+                    return Ok(());
+                }
+                let (slot, length) = (number % PIECES, PIECE_BYTES.min(bytes - start));
+                // SAFETY: C1: the driver checks the source. G1, G2.
+                let code = unsafe { (functions.copy_to_host)(lane.slot(slot).cast(), from + start as u64, length, lane.stream) };
+                functions.check("cuMemcpyDtoHAsync", code)?;
+                lane.record(functions, slot)
+            };
+            (0..PIECES).try_for_each(fetch)?;
+            for (number, piece) in into.chunks_mut(PIECE_BYTES).enumerate() {
+                lane.finish(functions, number % PIECES)?;
+                // SAFETY: G1, G2; a piece is no longer than a slot.
+                unsafe { copy_nonoverlapping(lane.slot(number % PIECES), piece.as_mut_ptr(), piece.len()) };
+                fetch(number + PIECES)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `act` with the stream of a lane, and returns when the stream has ended.
+    pub(crate) fn on_stream(&self, device: &Device, act: impl FnOnce(RawStream, &Functions) -> Result<()>) -> Result<()> {
+        self.with(device, |lane, functions| act(lane.stream, functions))
+    }
+
+    /// Frees what no thread uses any more, in the device's context.
+    pub(crate) fn free(self, functions: &Functions) {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        state.free.into_iter().for_each(|lane| lane.free(functions));
+    }
+
+    fn with(&self, device: &Device, act: impl FnOnce(&Lane, &Functions) -> Result<()>) -> Result<()> {
+        let functions = &device.driver().functions;
+        device.within(|| {
+            let lane = self.take(functions)?;
+            let result = act(&lane, functions);
+            // SAFETY: C1.
+            let ended = functions.check("cuStreamSynchronize", unsafe { (functions.stream_synchronize)(lane.stream) });
+            let mut state = self.lock();
+            // G2: what still moves pieces is left alone for good.
+            if ended.is_ok() {
+                state.free.push(lane)
+            } else {
+                state.made -= 1
+            }
+            self.returned.notify_one();
+            result.and(ended)
+        })
+    }
+
+    /// A lane that no other thread has. Waits for one if there are as many as may be: each is given back when its transfer has ended.
+    fn take(&self, functions: &Functions) -> Result<Lane> {
+        let mut state = self.lock();
+        loop {
+            if let Some(lane) = state.free.pop() {
+                return Ok(lane);
+            }
+            if state.made < LANES_MAX {
+                let lane = Lane::new(functions)?;
+                state.made += 1;
+                return Ok(lane);
+            }
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LanesState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lane {
+    /// In the context of the device.
+    fn new(functions: &Functions) -> Result<Self> {
+        let none = ptr::null_mut();
+        let mut lane = Self { stream: RawStream(none), pinned: ptr::null_mut(), events: [RawEvent(none); PIECES] };
+        match lane.make(functions) {
+            Ok(()) => Ok(lane),
+            Err(error) => {
+                lane.free(functions);
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&mut self, functions: &Functions) -> Result<()> {
+        // SAFETY: C1, C2.
+        functions.check("cuStreamCreate", unsafe { (functions.stream_create)(&mut self.stream, STREAM_WITHOUT_LEGACY) })?;
+        let mut pinned = ptr::null_mut();
+        // SAFETY: C1, C2.
+        let code = unsafe { (functions.mem_host_alloc)(&mut pinned, PIECES * PIECE_BYTES, HOST_PORTABLE) };
+        functions.check("cuMemHostAlloc", code)?;
+        self.pinned = pinned.cast();
+        for event in &mut self.events {
+            // SAFETY: C1, C2.
+            functions.check("cuEventCreate", unsafe { (functions.event_create)(event, EVENT_WITHOUT_TIMING) })?;
+        }
+        Ok(())
+    }
+
+    fn free(self, functions: &Functions) {
+        // SAFETY: C1; each exists or is null, and nobody uses it any more (G1, G2). A failure leaves it to the end of the process.
+        unsafe {
+            for event in self.events.into_iter().filter(|event| !event.0.is_null()) {
+                (functions.event_destroy)(event);
+            }
+            if !self.pinned.is_null() {
+                (functions.mem_free_host)(self.pinned.cast());
+            }
+            if !self.stream.0.is_null() {
+                (functions.stream_destroy)(self.stream);
+            }
+        }
+    }
+
+    fn slot(&self, slot: usize) -> *mut u8 {
+        self.pinned.wrapping_add(slot * PIECE_BYTES)
+    }
+
+    fn record(&self, functions: &Functions, slot: usize) -> Result<()> {
+        // SAFETY: C1.
+        functions.check("cuEventRecord", unsafe { (functions.event_record)(self.events[slot], self.stream) })
+    }
+
+    fn finish(&self, functions: &Functions, slot: usize) -> Result<()> {
+        // SAFETY: C1.
+        functions.check("cuEventSynchronize", unsafe { (functions.event_synchronize)(self.events[slot]) })
+    }
+}

@@ -1,0 +1,155 @@
+//! The driver of the machine, opened once: which library, which interface, and why there is none.
+
+mod error;
+mod exports;
+mod table;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use self::exports::Exports;
+
+pub use error::{CudaError, Result};
+pub(crate) use exports::Admission;
+pub(crate) use table::{
+    ATTACH_GLOBAL, Copy2D, Copy2DEnd, EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, IPC_LAZY_PEER_ACCESS, IpcHandle,
+    MEMORY_DEVICE, NOT_READY, RawContext, RawEvent, RawFunction, RawModule, RawStream, STREAM_WITHOUT_LEGACY, WAIT_AT_LEAST,
+};
+use table::{DEVICE_64_BIT_VALUES, DEVICE_MAJOR, DEVICE_MANAGED, DEVICE_MINOR};
+
+/// The environment variable that names the driver's library: a path or a name for the dynamic linker. A name that contains `amdhip64` is taken for HIP's.
+pub const LIBRARY_VARIABLE: &str = "PELAGO_CUDA_LIBRARY";
+
+/// The driver that comes with an NVIDIA GPU. Not `libcuda.so`: by that name toolkits install a stub.
+const LIBRARY: &str = "libcuda.so.1";
+
+/// The first version whose functions all have the types of the table: CUDA 11.0.
+const VERSION_MIN: i32 = 11_000;
+
+/// Whose functions a library has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// NVIDIA's CUDA driver.
+    Cuda,
+    /// AMD's HIP, whose functions have other names and mostly the same types. *Untested on hardware, and without a mock.*
+    Hip,
+}
+
+/// An open driver with at least one device.
+pub struct Driver {
+    pub(crate) functions: Functions,
+    interface: Interface,
+    library: String,
+    version: i32,
+    devices: u32,
+    exports: Exports,
+    /// Those that the program uses now, by their numbers.
+    in_use: Mutex<BTreeMap<u32, Weak<dyn Any + Send + Sync>>>,
+}
+
+impl Driver {
+    /// The driver of this process, opened the first time that it is asked for: the library that [`LIBRARY_VARIABLE`] names, or `libcuda.so.1`.
+    ///
+    /// Cost: the first call loads the library and starts the driver, which takes a real one some 100 ms; nothing is loaded before.
+    ///
+    /// # Errors
+    /// There is none, it lacks a function, it is too old, or it finds no device; each is one line that says what to do. The same at each call.
+    ///
+    /// ```
+    /// match pelago_cuda::Driver::get() {
+    ///     Ok(driver) => println!("{} devices", driver.devices()),
+    ///     Err(why) => println!("host memory only: {why}"),
+    /// }
+    /// ```
+    pub fn get() -> Result<Arc<Self>> {
+        static DRIVER: OnceLock<Result<Arc<Driver>>> = OnceLock::new();
+        let open = || Self::open(&std::env::var(LIBRARY_VARIABLE).ok().filter(|name| !name.is_empty()).unwrap_or(LIBRARY.into()));
+        DRIVER.get_or_init(open).clone()
+    }
+
+    /// The driver with a library of this name, by the rules of [`LIBRARY_VARIABLE`].
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn open(library: &str) -> Result<Arc<Self>> {
+        let interface = if library.contains("amdhip64") { Interface::Hip } else { Interface::Cuda };
+        let functions = Functions::load(library, interface)?;
+        let version = functions.version()?;
+        // HIP counts versions of its own.
+        if interface == Interface::Cuda && version < VERSION_MIN {
+            return Err(CudaError::Version { found: number(version), needed: number(VERSION_MIN) });
+        }
+        functions.start()?;
+        let devices = functions.devices()?;
+        if devices == 0 {
+            return Err(CudaError::NoDevice);
+        }
+        Ok(Arc::new(Self {
+            functions,
+            interface,
+            library: library.into(),
+            version,
+            devices,
+            exports: Exports::default(),
+            in_use: Mutex::default(),
+        }))
+    }
+
+    /// How many devices it has, one at least.
+    pub fn devices(&self) -> u32 {
+        self.devices
+    }
+
+    /// Whose functions it has.
+    pub fn interface(&self) -> Interface {
+        self.interface
+    }
+
+    /// The library, as it was named.
+    pub fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// The newest version of the interface that it has, such as `12.8`.
+    pub fn version(&self) -> String {
+        number(self.version)
+    }
+
+    pub(crate) fn exports(&self) -> &Exports {
+        &self.exports
+    }
+
+    pub(crate) fn devices_in_use(&self) -> &Mutex<BTreeMap<u32, Weak<dyn Any + Send + Sync>>> {
+        &self.in_use
+    }
+
+    pub(crate) fn has_managed_memory(&self, device: i32) -> bool {
+        self.attribute(device, DEVICE_MANAGED) == 1
+    }
+
+    /// Whether streams wait for words of 64 bits.
+    pub(crate) fn has_stream_values(&self, device: i32) -> bool {
+        self.functions.has_stream_values() && self.attribute(device, DEVICE_64_BIT_VALUES) == 1
+    }
+
+    /// The generation of a device, major and minor.
+    pub(crate) fn capability(&self, device: i32) -> (i32, i32) {
+        (self.attribute(device, DEVICE_MAJOR), self.attribute(device, DEVICE_MINOR))
+    }
+
+    /// Zero where the driver does not know the attribute. HIP numbers attributes differently.
+    fn attribute(&self, device: i32, attribute: i32) -> i32 {
+        if self.interface == Interface::Hip { 0 } else { self.functions.attribute(device, attribute).unwrap_or(0) }
+    }
+}
+
+impl std::fmt::Debug for Driver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Driver({}, {:?} {}, {} devices)", self.library, self.interface, self.version(), self.devices)
+    }
+}
+
+fn number(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}

@@ -1,0 +1,387 @@
+//! The driver, its failures, and memory of its devices, on a driver without a device.
+#![allow(unsafe_code)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pelago_base::{AtomicOperator, Shape, Width};
+use pelago_cuda::kernels::{Face, Number, PTX};
+use pelago_cuda::mock::MockDriver;
+use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
+use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
+
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// A mock and its devices.
+fn devices(name: &str) -> (MockDriver, [Device; 2]) {
+    let mock = MockDriver::new(folder(), name);
+    let driver = Driver::open(mock.name()).unwrap();
+    let devices = [0, 1].map(|ordinal| Device::of(&driver, ordinal).unwrap());
+    (mock, devices)
+}
+
+fn numbers(bytes: usize, seed: usize) -> Vec<u8> {
+    (0..bytes).map(|index| (index ^ (index >> 8) ^ (seed * 37)) as u8).collect()
+}
+
+fn contents(memory: &CudaMemory) -> Vec<u8> {
+    let mut bytes = vec![0; memory.bytes() as usize];
+    memory.read(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// One line that names what is wrong, and what to do where a user can do something.
+fn line(why: &CudaError, words: &[&str]) {
+    let text = why.to_string();
+    assert!(!text.contains('\n') && words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn each_failure_to_open_a_driver_is_one_line() {
+    line(&Driver::open("libpelago-no-cuda.so.1").unwrap_err(), &["no CUDA driver", "libpelago-no-cuda.so.1", "install"]);
+    // A library of something else.
+    line(&Driver::open("libc.so.6").unwrap_err(), &["libc.so.6", "no function cuInit"]);
+    let mock = MockDriver::new(folder(), "fails");
+    let open = |word: &str| {
+        mock.set(word, 1);
+        let why = Driver::open(mock.name()).unwrap_err();
+        mock.set(word, 0);
+        why
+    };
+    assert_eq!(open("no-device"), CudaError::NoDevice);
+    line(&CudaError::NoDevice, &["no device", "CUDA_VISIBLE_DEVICES"]);
+    line(&open("stub"), &["no CUDA driver", "stub"]);
+    line(&open("old-version"), &["version 10.2", "11.0 is needed", "newer"]);
+    mock.set("devices", 0);
+    assert_eq!(Driver::open(mock.name()).unwrap_err(), CudaError::NoDevice);
+    mock.set("devices", 2);
+    for function in ["cuMemAlloc", "cuIpcOpenMemHandle", "cuLaunchKernel"] {
+        mock.set_text("missing", function);
+        line(&Driver::open(mock.name()).unwrap_err(), &["no function", function, "newer"]);
+    }
+    // What is missing there is only missed when it is used.
+    mock.set_text("missing", "cuStreamWaitValue64");
+    let driver = Driver::open(mock.name()).unwrap();
+    mock.set_text("missing", "");
+    assert!(!Device::of(&driver, 0).unwrap().has_stream_values());
+    assert_eq!((driver.devices(), driver.version().as_str()), (2, "12.8"));
+    let why = Device::of(&driver, 2).unwrap_err();
+    line(&why, &["no CUDA device 2", "finds 2"]);
+}
+
+/// Drivers before CUDA 11.3 have no function that looks others up: the versioned symbols are taken.
+#[test]
+fn a_driver_without_lookup_is_used_by_its_symbols() {
+    let old = MockDriver::build(folder(), "symbols", &["MOCK_WITHOUT_LOOKUP"]);
+    let driver = Driver::open(old.to_str().unwrap()).unwrap();
+    let memory = Device::of(&driver, 1).unwrap().allocate(100).unwrap();
+    memory.write(3, b"symbols").unwrap();
+    assert_eq!(contents(&memory)[3..10], *b"symbols");
+    let older = MockDriver::build(folder(), "older", &["MOCK_WITHOUT_LOOKUP", "MOCK_WITHOUT_EVENTS"]);
+    line(&Driver::open(older.to_str().unwrap()).unwrap_err(), &["no function cuEventRecord"]);
+}
+
+#[test]
+fn bytes_come_back_through_pinned_pieces_of_which_several_are_in_flight() {
+    let (mock, [device, _]) = devices("pieces");
+    mock.set("manual", 1);
+    for bytes in [1, 4096, (256 << 10) - 1, (256 << 10) + 1, 5 << 20] {
+        let memory = device.allocate(bytes as u64 + 7).unwrap();
+        assert_eq!(memory.kind(), MemoryKind::Device { driver: "cuda", ordinal: 0 });
+        let written = numbers(bytes, 1);
+        memory.write(5, &written).unwrap();
+        let all = contents(&memory);
+        assert!(all[5..5 + bytes] == written && all[..5] == [0xFF; 5] && all[5 + bytes..] == [0xFF; 2], "{bytes} bytes");
+    }
+    assert!((2..=3).contains(&mock.count("in-flight-max")), "{}", mock.count("in-flight-max"));
+    let memory = device.allocate(8).unwrap();
+    assert!(memory.read(1, &mut [0; 8]).is_err() && memory.write(9, &[]).is_err() && memory.write(8, &[]).is_ok());
+}
+
+#[test]
+fn many_threads_use_one_device() {
+    let (_mock, [device, _]) = devices("threads");
+    let memory = device.allocate(16 * 100_000).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..16usize {
+            let memory = &memory;
+            scope.spawn(move || {
+                let mine = numbers(100_000, thread);
+                memory.write(thread as u64 * 100_000, &mine).unwrap();
+                let mut back = vec![0; mine.len()];
+                memory.read(thread as u64 * 100_000, &mut back).unwrap();
+                assert!(back == mine);
+                for _ in 0..20 {
+                    memory.atomic(0, Width::Four, AtomicOperator::Xor, 1 << thread).unwrap();
+                }
+            });
+        }
+    });
+    let first = u32::from_le_bytes(contents(&memory)[..4].try_into().unwrap());
+    assert_eq!(first, u32::from_le_bytes(numbers(4, 0).try_into().unwrap()), "each bit was changed an even number of times");
+}
+
+#[test]
+fn copies_go_directly_between_memory_of_a_device_and_of_two() {
+    let (mock, [one, two]) = devices("copies");
+    let staged = || mock.count("in-flight-max");
+    for (from, to) in [(&one, &one), (&one, &two)] {
+        let (from, to) = (from.allocate(1000).unwrap(), to.allocate(1000).unwrap());
+        from.write(0, &numbers(1000, 2)).unwrap();
+        let before = mock.count("executed");
+        Region::Device(DeviceRange::whole(to.clone())).copy_from(&Region::Device(DeviceRange::whole(from))).unwrap();
+        assert_eq!(mock.count("executed") - before, 1, "one copy of the driver");
+        assert!(contents(&to) == numbers(1000, 2));
+    }
+    assert_eq!(staged(), 1);
+    // Of two drivers, and of host memory, through the host.
+    let (_other_mock, [other, _]) = devices("copies-other");
+    let (from, to) = (one.allocate(1000).unwrap(), other.allocate(1000).unwrap());
+    from.write(0, &numbers(1000, 3)).unwrap();
+    assert!(to.copy_from(0, &*from, 0, 1000).is_none());
+    Region::Device(DeviceRange::whole(to.clone())).copy_from(&Region::Device(DeviceRange::whole(from))).unwrap();
+    assert!(contents(&to) == numbers(1000, 3));
+    let mut host = numbers(1000, 4);
+    Region::Device(DeviceRange::whole(to.clone())).copy_from(&Cells::from_mut(&mut host).into()).unwrap();
+    assert!(contents(&to) == host);
+}
+
+#[test]
+fn ranges_that_overlap_are_copied_whole() {
+    let (_mock, [device, _]) = devices("overlaps");
+    for (from, to) in [(0, 100), (100, 0), (7, 7)] {
+        let memory = device.allocate(1000).unwrap();
+        memory.write(0, &numbers(1000, 5)).unwrap();
+        memory.copy_from(to, &*memory, from, 800).unwrap().unwrap();
+        let mut expected = numbers(1000, 5);
+        expected.copy_within(from as usize..from as usize + 800, to as usize);
+        assert!(contents(&memory) == expected, "from {from} to {to}");
+    }
+}
+
+#[test]
+fn managed_and_adopted_memory_is_reached_like_any_other() {
+    let (mock, [device, _]) = devices("kinds");
+    let managed = device.allocate_managed(64).unwrap();
+    managed.write(0, &[1; 64]).unwrap();
+    assert!(managed.export().unwrap().is_err(), "handles are for memory of the device alone");
+    let owned = device.allocate(64).unwrap();
+    // SAFETY: `owned` lives longer.
+    let adopted = unsafe { CudaMemory::adopt(&device, owned.address() + 16, 32) }.unwrap();
+    adopted.copy_from(0, &*managed, 0, 32).unwrap().unwrap();
+    assert!(contents(&owned)[16..48] == [1; 32] && contents(&owned)[48] == 0xFF);
+    let count = mock.count("memories");
+    drop(adopted);
+    assert_eq!(mock.count("memories"), count, "the program frees what is its own");
+    drop(managed);
+    assert_eq!(mock.count("memories"), count - 1);
+    for (address, bytes) in [(owned.address() + 16, 49), (owned.address(), 0), (64, 8)] {
+        // SAFETY: it is refused.
+        assert!(unsafe { CudaMemory::adopt(&device, address, bytes) }.is_err());
+    }
+}
+
+#[test]
+fn a_device_without_room_says_so() {
+    let (mock, [device, _]) = devices("room");
+    assert!(matches!(device.allocate(0), Err(CudaError::Invalid(_))));
+    mock.set("out-of-memory", 1);
+    let why = device.allocate(4096).unwrap_err();
+    assert_eq!(why, CudaError::OutOfMemory { device: 0, bytes: 4096 });
+    line(&why, &["device 0", "4096 bytes"]);
+    mock.set("out-of-memory", 0);
+    let memory = device.allocate(4096).unwrap();
+    mock.set("out-of-memory", 1);
+    assert!(memory.write(0, &[0; 10]).unwrap_err().0.contains("out of memory"), "no pinned memory either");
+    mock.set("out-of-memory", 0);
+    memory.write(0, &[0; 10]).unwrap();
+}
+
+/// A device that has failed fails whatever follows, and nobody waits for it.
+#[test]
+fn a_device_that_fails_is_told_by_all_that_needs_it() {
+    let (mock, [device, _]) = devices("broken");
+    let memory = device.allocate(1 << 20).unwrap();
+    memory.write(0, &[1; 1 << 20]).unwrap();
+    mock.set("failed", 700);
+    for _ in 0..20 {
+        let why = memory.write(0, &[2; 1 << 20]).unwrap_err();
+        assert!(why.0.contains("illegal memory access"), "{why}");
+        assert!(memory.read(0, &mut [0; 8]).is_err());
+        assert!(memory.atomic(0, Width::Eight, AtomicOperator::Add, 1).is_err());
+    }
+    mock.set("failed", 0);
+    assert!(contents(&memory) == vec![1; 1 << 20]);
+}
+
+#[test]
+fn what_was_shared_is_kept_for_the_next_of_its_size() {
+    let (mock, [device, other]) = devices("shared");
+    let plain = device.allocate(4096).unwrap();
+    drop(plain);
+    let count = mock.count("memories");
+    let shared = device.allocate(4096).unwrap();
+    let (address, handle) = (shared.address(), shared.export().unwrap().unwrap());
+    assert_eq!(shared.export().unwrap().unwrap(), handle, "the same each time");
+    drop(shared);
+    assert_eq!(mock.count("memories"), count + 1, "a peer may have it open");
+    assert_ne!(other.allocate(4096).unwrap().address(), address, "another device's");
+    assert_ne!(device.allocate(4097).unwrap().address(), address, "of another size");
+    let again = device.allocate(4096).unwrap();
+    assert_eq!(again.address(), address);
+    // There is room for so many and no more: the rest is reached by its owner.
+    let mut held = vec![again];
+    let refused = loop {
+        let memory = device.allocate(8192).unwrap();
+        match memory.export().unwrap() {
+            Ok(_) => held.push(memory),
+            Err(why) => break why,
+        }
+    };
+    assert!(held.len() == 64 && refused.0.contains("as many"), "{} {refused}", held.len());
+    mock.set("ipc-refused", 1);
+    assert!(held[0].export().unwrap().unwrap_err().0.contains("not supported"));
+}
+
+/// No driver is started for what a peer tells.
+#[test]
+fn a_process_without_a_driver_opens_nothing() {
+    let (_mock, [device, _]) = devices("handles");
+    let handle = device.allocate(4096).unwrap().export().unwrap().unwrap();
+    assert!(pelago_memory::open_device(&handle).is_none(), "the driver of this process was never asked for");
+}
+
+#[test]
+fn rows_and_faces_are_copied_and_nothing_beside_them() {
+    let (mock, [device, _]) = devices("faces");
+    let (from, to) = (device.allocate(10_000).unwrap(), device.allocate(10_000).unwrap());
+    from.write(0, &numbers(10_000, 6)).unwrap();
+    let [whole_from, whole_to] = [&from, &to].map(|memory| DeviceRange::whole(memory.clone()));
+    let stream = device.stream().unwrap();
+    let check = |to_shape: Shape, from_shape: Shape, at: usize| {
+        let mut expected = vec![0xFF; 10_000];
+        for (there, here) in to_shape.offsets().zip(from_shape.offsets()) {
+            let block = to_shape.block as usize;
+            expected[at + there as usize..][..block].copy_from_slice(&numbers(10_000, 6)[here as usize..][..block]);
+        }
+        assert!(contents(&to) == expected, "{to_shape:?} {from_shape:?}");
+        to.write(0, &vec![0xFF; 10_000]).unwrap();
+    };
+    to.write(0, &vec![0xFF; 10_000]).unwrap();
+
+    let rows = Rows { count: 50, bytes: 40, from_pitch: 200, to_pitch: 40 };
+    stream.copy_rows(&whole_to, &whole_from, rows).unwrap();
+    stream.synchronize().unwrap();
+    check(Shape::strided(50, 40, 40), Shape::strided(50, 40, 200), 0);
+    for wrong in [Rows { from_pitch: 39, ..rows }, Rows { to_pitch: 250, ..rows }, Rows { count: 51, ..rows }] {
+        assert!(stream.copy_rows(&whole_to, &whole_from, wrong).is_err(), "{wrong:?}");
+    }
+
+    // Blocks of all lengths of words, in three dimensions; several by one launch.
+    for block in [1u64, 2, 4, 6, 8, 16, 32, 33] {
+        let from_shape = Shape { block, counts: [3, 4, 5], strides: [3000, 400, 64] };
+        let to_shape = from_shape.packed();
+        let launched = mock.count("kernels");
+        let face = |at: u64| Face { to: whole_to.part(at, 10_000 - at).unwrap(), to_shape, from: whole_from.clone(), from_shape };
+        stream.copy_faces(&[face(0), face(4000)]).unwrap();
+        stream.synchronize().unwrap();
+        assert_eq!(mock.count("kernels") - launched, 1);
+        let copied = contents(&to);
+        to.write(4000, &vec![0xFF; 6000]).unwrap();
+        assert!(copied[4000..][..60 * block as usize] == copied[..60 * block as usize]);
+        check(to_shape, from_shape, 0);
+    }
+    let face =
+        Face { to: whole_to.clone(), to_shape: Shape::contiguous(8), from: whole_from.clone(), from_shape: Shape::contiguous(8) };
+    for wrong in [
+        Face { to_shape: Shape::contiguous(9), ..face.clone() },
+        Face { from: whole_from.part(9_993, 7).unwrap(), ..face.clone() },
+        Face { to: whole_to.part(0, 7).unwrap(), ..face.clone() },
+    ] {
+        assert!(stream.copy_faces(&[wrong]).is_err());
+    }
+    assert!(stream.copy_faces(&vec![face; 27]).is_err());
+}
+
+#[test]
+fn sums_are_those_of_the_host() {
+    let (_mock, [device, _]) = devices("sums");
+    let stream = device.stream().unwrap();
+    let (mut random, count) = (fastrand::Rng::with_seed(9), 1000);
+    let [to, from] = [0; 2].map(|_| device.allocate(count * 8).unwrap());
+    let [whole_to, whole_from] = [&to, &from].map(|memory| DeviceRange::whole(memory.clone()));
+    let words = |random: &mut fastrand::Rng| (0..count).map(|_| random.f64() - 0.5).collect::<Vec<_>>();
+    let (mine, theirs) = (words(&mut random), words(&mut random));
+    let bytes = |numbers: &[f64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+    to.write(0, &bytes(&mine)).unwrap();
+    from.write(0, &bytes(&theirs)).unwrap();
+    stream.add(&whole_to, &whole_from, Number::F64).unwrap();
+    stream.synchronize().unwrap();
+    let expected: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a + b).collect();
+    assert!(contents(&to) == bytes(&expected));
+    let before = contents(&to);
+    stream.add(&whole_to, &whole_from, Number::U32).unwrap();
+    stream.synchronize().unwrap();
+    let sum = |a: &[u8], b: &[u8]| {
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+        word(a).wrapping_add(word(b)).to_le_bytes()
+    };
+    let expected: Vec<u8> = before.chunks(4).zip(bytes(&theirs).chunks(4)).flat_map(|(a, b)| sum(a, b)).collect();
+    assert!(contents(&to) == expected);
+    let short = whole_from.part(0, 7992).unwrap();
+    assert!(stream.add(&whole_to, &short, Number::F64).is_err());
+    let askew = [&whole_to, &whole_from].map(|range| range.part(4, 800).unwrap());
+    assert!(stream.add(&askew[0], &askew[1], Number::U64).is_err());
+}
+
+#[test]
+fn a_device_that_takes_no_kernels_says_so() {
+    let (mock, [device, _]) = devices("no-kernels");
+    mock.set("no-load", 1);
+    let stream = device.stream().unwrap();
+    let word = DeviceRange::whole(device.allocate(8).unwrap());
+    line(&stream.signal(&word, 1).unwrap_err(), &["cuModuleLoadData", "PTX"]);
+    stream.write_value(&word, 1).unwrap();
+}
+
+/// NVRTC needs no GPU: where it is, the committed text must be what it makes of the source.
+#[test]
+fn the_kernels_are_made_of_their_source() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let made = std::process::Command::new("python3").arg(folder.join("generate.py")).output();
+    match made {
+        Ok(made) if made.status.success() => {
+            let text = String::from_utf8(made.stdout).unwrap();
+            assert!(text == PTX, "kernels/pelago.ptx is not that of kernels/pelago.cu: python3 generate.py > pelago.ptx");
+        }
+        Ok(made) if made.status.code() == Some(3) => eprintln!("skipped: {}", String::from_utf8_lossy(&made.stderr).trim()),
+        Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
+        Err(why) => eprintln!("skipped: no Python: {why}"),
+    }
+    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64"] {
+        assert!(PTX.contains(&format!(".entry pelago_{kernel}(")), "{kernel}");
+    }
+    assert!(PTX.contains(".target sm_70\n") && !PTX.contains("fma."), "for old devices too, and without contraction");
+}
+
+#[test]
+fn all_memory_is_given_back() {
+    let (mock, [device, _]) = devices("given-back");
+    {
+        let memory = device.allocate(100).unwrap();
+        let stream = device.stream().unwrap();
+        stream.copy(&DeviceRange::whole(memory.clone()), &DeviceRange::whole(device.allocate(100).unwrap())).unwrap();
+        drop(memory);
+        assert_eq!(mock.count("memories"), 2, "what a stream uses lives until it has ended");
+        stream.synchronize().unwrap();
+        assert_eq!(mock.count("memories"), 0);
+        device.allocate(100).unwrap().write(0, &[1; 100]).unwrap();
+        assert_eq!(mock.count("memories"), 1, "pinned memory of the device");
+    }
+    let driver: &Arc<Driver> = device.driver();
+    assert_eq!(driver.devices(), 2);
+    drop(device);
+    assert_eq!(mock.count("memories"), 0);
+}
