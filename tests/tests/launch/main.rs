@@ -33,6 +33,7 @@ mod stranger;
 mod survival;
 mod synchronization;
 mod top;
+mod trace;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};
