@@ -54,8 +54,8 @@ fn copies_between_two_others_are_measured_on_each_transport() {
 /// By turns, where Open MPI is installed; elsewhere the message says what to install.
 #[test]
 fn operations_are_compared_with_open_mpi() {
-    let (mut command, _) = crate::pelago(&["bench", "put", "--compare", "openmpi"]);
-    command.env("PATH", "/nonexistent");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.args(["bench", "put", "--compare", "openmpi"]).env("PATH", "/nonexistent");
     let remedy = "--compare openmpi needs mpicc and mpirun of Open MPI in PATH: apt-get install openmpi-bin libopenmpi-dev";
     let ended = crate::end(command);
     assert!(ended.code == Some(2) && ended.error.contains(remedy), "{ended:?}");
