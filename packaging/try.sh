@@ -76,7 +76,10 @@ case " $* " in *" crates "* | *" readme "*) with_rust ;; esac
 case " $* " in *" crates "*)
     echo "== a program on packed crates"
     mkdir -p "$root/root/crates" "$root/root/program/src"
-    for crate in "${CARGO_TARGET_DIR:-$here/target}"/package/pelago*.crate; do tar -C "$root/root/crates" -xf "$crate"; done
+    # `cargo package` leaves them in package, `cargo publish --dry-run` in tmp-registry.
+    packed=$(find "${CARGO_TARGET_DIR:-$here/target}/package" -maxdepth 2 -name 'pelago*.crate' ! -path '*/tmp-crate/*' 2>/dev/null)
+    [ -n "$packed" ] || { echo "try.sh: no packed crates: cargo xtask publish --dry-run" >&2; exit 2; }
+    for crate in $packed; do tar -C "$root/root/crates" -xf "$crate"; done
     {
         printf '[package]\nname = "program"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\npelago = "*"\n[patch.crates-io]\n'
         for crate in "$root"/root/crates/pelago*; do

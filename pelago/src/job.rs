@@ -53,7 +53,7 @@ impl Job {
     pub fn leave(&self) -> Result<()> {
         let left = World::leave(self);
         match &self.kind {
-            Kind::Process(joined) => run::tell_counted(joined.world.rank(), &joined.counters),
+            Kind::Process(joined) => run::tell_at_end(joined.world.rank(), &joined.counters, joined.record.as_ref()),
             #[cfg(feature = "simulation")]
             Kind::Simulated(_) if left.is_ok() => processes::left(),
             #[cfg(feature = "simulation")]

@@ -24,7 +24,7 @@
 //! memory that other ranks write; `docs/book` has tutorials.
 //!
 //! # Features
-//! All but `page-faults` are on by default.
+//! All but `page-faults` and `tracing` are on by default.
 //!
 //! | feature | gives |
 //! |---|---|
@@ -34,6 +34,7 @@
 //! | `simulation` | the same program as all ranks of a simulated machine, under `pelago sim` |
 //! | `collectives`, `containers`, `dsm`, `halo`, `messaging` | the module of that name |
 //! | `page-faults` | regions of `dsm` as one slice |
+//! | `tracing` | spans of control operations for a subscriber of the `tracing` crate: join, alloc, register, group, leave |
 //!
 //! Without `launch` a program supplies its own transport, clock, waiting and bootstrap: [`run_with`].
 

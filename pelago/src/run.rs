@@ -5,6 +5,7 @@ use pelago_platform::{BootstrapError, Fault, Wait};
 use crate::exit_code::exit_code;
 use crate::run_with::take_part;
 use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watched};
+use crate::wiring::recorded::RankRecord;
 use crate::{Counters, Error, Event, Rank, World};
 
 /// Takes part in the job, calls `body`, and leaves when every rank does.
@@ -23,10 +24,10 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     }
     #[cfg(not(feature = "simulation"))]
     launched::refuse_simulation()?;
-    let Joined { world, wait, counters } = join()?;
+    let Joined { world, wait, counters, record } = join()?;
     let rank = world.rank();
     let result = take_part(world, body);
-    tell_counted(rank, &counters);
+    tell_at_end(rank, &counters, record.as_ref());
     if let (Some(fault), true) = (wait.fault(), result.is_err()) {
         leave_if_watched(fault);
     }
@@ -42,10 +43,13 @@ pub(crate) fn join() -> Result<Joined, Error> {
     })
 }
 
-/// What was counted, if the user wants to know.
-pub(crate) fn tell_counted(rank: Rank, counters: &[Counted]) {
+/// What was counted and recorded, if the user wants to know.
+pub(crate) fn tell_at_end(rank: Rank, counters: &[Counted], record: Option<&RankRecord>) {
     if !counters.is_empty() {
         tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
+    }
+    if let Some(record) = record {
+        record.leave(rank);
     }
 }
 

@@ -166,7 +166,8 @@ fn traits_of_the_boundary_are_small() {
     assert!(traits >= 8, "the traits were found");
 }
 
-/// Whoever installs the command gets one binary, and nothing by which other libraries are measured.
+/// Whoever installs the command gets one binary, and nothing by which other libraries are measured but the program that
+/// `pelago bench --compare` compiles where the other library is installed (`tools/bench/peers`).
 #[test]
 fn the_command_holds_nothing_of_its_peers() {
     let manifest = read("tools/cli/Cargo.toml");

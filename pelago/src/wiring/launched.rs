@@ -9,9 +9,10 @@ use pelago_launch::{
     CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names,
 };
 use pelago_memory::Reach;
-use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport};
+use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport, Wait};
 use pelago_shm::{CopyBy, Shm};
 
+use super::recorded::RankRecord;
 use crate::{Error, World};
 
 /// A rank that takes part.
@@ -21,6 +22,8 @@ pub(crate) struct Joined {
     pub(crate) wait: Arc<OsWait>,
     /// What passed through the transport, and what over the network below it, if the user wants to know.
     pub(crate) counters: Vec<Counted>,
+    /// What it records for a trace, if the user wants one.
+    pub(crate) record: Option<RankRecord>,
 }
 
 /// Tells what has been counted, also when the world has ended.
@@ -63,10 +66,20 @@ pub(crate) fn join() -> Result<Joined, Error> {
     if settings.trace {
         transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("rank {rank}: {line}")));
     }
+    let host = local.host().clone();
+    let mut record = settings.record.clone().map(|folder| RankRecord::new(folder, rank, &host, clock));
+    let mut waits: Arc<dyn Wait> = wait.clone();
+    if let Some(record) = &record {
+        transport = record.transport(transport);
+        waits = record.wait(waits);
+    }
     local.bind(settings.binding);
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
-    let world = World::new(Parts { reach, clock, wait: wait.clone(), virtual_time: None, bootstrap, transport })?;
-    Ok(Joined { world, wait, counters })
+    let world = World::new(Parts { reach, clock, wait: waits, virtual_time: None, bootstrap, transport })?;
+    if let Some(record) = &mut record {
+        record.align(&world, &host)?;
+    }
+    Ok(Joined { world, wait, counters, record })
 }
 
 /// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump

@@ -13,6 +13,8 @@ pub(crate) mod launched;
 mod monitor;
 #[cfg(feature = "udp")]
 mod network;
+#[cfg(feature = "launch")]
+pub(crate) mod recorded;
 #[cfg(feature = "simulation")]
 pub(crate) mod simulated;
 

@@ -20,6 +20,8 @@
 //!
 //! Absent on purpose: which networks exist, where time comes from, and (outside `context/wait.rs`) anything that blocks.
 
+#[macro_use]
+mod control_span;
 pub mod active;
 mod buffer;
 mod context;

@@ -1,4 +1,4 @@
-//! What happened in a simulated job: as a trace for Perfetto, as a report in JSON, and as one page for a browser.
+//! What happened in a job, simulated or recorded: as a trace for Perfetto, as a report in JSON, and as one page for a browser.
 //!
 //! | part | for |
 //! |---|---|
@@ -23,6 +23,7 @@ mod report;
 mod sections;
 
 pub use facts::{Facts, LinkUse};
+pub use forms::trace::TraceNode;
 pub use limits::Limits;
 pub use recorder::{Recorder, StopReason};
 pub use report::{FORMAT, JobFacts, ReadError, Report, Totals};

@@ -50,3 +50,26 @@ fn copies_between_two_others_are_measured_on_each_transport() {
     let ended = run(&["bench", "copy"]);
     assert!(ended.code == Some(2) && ended.error.contains("-n 3"), "{ended:?}");
 }
+
+/// By turns, where Open MPI is installed; elsewhere the message says what to install.
+#[test]
+fn operations_are_compared_with_open_mpi() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+    command.args(["bench", "put", "--compare", "openmpi"]).env("PATH", "/nonexistent");
+    let remedy = "--compare openmpi needs mpicc and mpirun of Open MPI in PATH: apt-get install openmpi-bin libopenmpi-dev";
+    let ended = crate::end(command);
+    assert!(ended.code == Some(2) && ended.error.contains(remedy), "{ended:?}");
+    let refused = run(&["bench", "faces", "--compare", "openmpi"]);
+    assert!(refused.code == Some(2) && refused.error.contains("nothing to compare with faces over shm"), "{refused:?}");
+    let ended = run(&["bench", "osu_fop_latency", "--compare", "openmpi", "--json"]);
+    if ended.error.contains(remedy) {
+        return eprintln!("not tested: {remedy}");
+    }
+    ended.expect(0, "");
+    let rows: Vec<serde_json::Value> = ended.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = rows.iter().map(|row| (row["name"].as_str().unwrap(), row["bytes"].as_u64().unwrap())).collect();
+    assert_eq!(names, [("fetch_add", 8)]);
+    let is_compared =
+        |row: &serde_json::Value| row["peer_name"] == "openmpi" && row["peer_ratio"].as_f64().is_some_and(|ratio| ratio > 0.0);
+    assert!(rows.iter().all(is_compared), "{rows:?}");
+}

@@ -66,3 +66,44 @@ fn a_small_dev_shm_and_no_huge_pages_cost_little_and_jobs_work() {
         ended.output
     );
 }
+
+/// Under each filter, `pelago doctor` and a job over each transport: what the doctor says is what jobs do.
+#[test]
+fn what_is_said_of_a_filter_is_what_jobs_do() {
+    let under = |calls: &[&str], arguments: &[&str]| {
+        let mut words: Vec<String> = Vec::new();
+        for name in calls {
+            let call = SYSTEM_CALLS.iter().find(|call| call.name == *name).expect("it is in the table");
+            words.extend([REFUSE.into(), call.number.to_string(), REFUSED.into()]);
+        }
+        words.push(PELAGO.into());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(arguments);
+        end(command)
+    };
+    // As the profiles of containers refuse them: the refused calls, and the exit codes of doctor and of jobs over shm and udp.
+    for (calls, doctor, jobs) in [
+        (&["process_vm_readv", "process_vm_writev", "userfaultfd"][..], 0, [0, 0]),
+        (&["membarrier", "sched_setaffinity"], 0, [0, 0]),
+        (&["timerfd_create"], 1, [0, 2]),
+        (&["pidfd_open"], 1, [2, 2]),
+    ] {
+        let said = under(calls, &["doctor", "--brief"]);
+        assert_eq!(said.code, Some(doctor), "{calls:?}: {said:?}");
+        for call in calls {
+            assert!(said.output.contains(&format!("{call} is refused: ")), "{call}: {}", said.output);
+        }
+        let found = ["shm", "udp"].map(|transport| under(calls, &["run", "-n", "2", "--transport", transport, "ring"]).code);
+        assert_eq!(found, jobs.map(Some), "{calls:?}");
+    }
+}
+
+#[test]
+fn limits_of_the_process_are_findings() {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n 200 && ulimit -v 8000000 && exec {PELAGO} doctor")]);
+    let ended = end(command);
+    let files = "costs   open files            hard limit 200";
+    assert!(ended.output.contains(files) && ended.output.contains("starts at most 45 ranks on this host"), "{ended:?}");
+    assert!(ended.output.contains("costs   address space         7812 MiB per process"), "{ended:?}");
+}

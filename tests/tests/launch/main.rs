@@ -34,6 +34,7 @@ mod survival;
 mod sweep;
 mod synchronization;
 mod top;
+mod trace;
 mod wrong_input;
 
 use std::io::{BufRead, BufReader, Read};

@@ -8,6 +8,8 @@
 //! | `settings` | the part of the command line that each rank is told |
 //! | `baseline` | the raw limits: loads and stores on the same memory, plain UDP sockets |
 //! | `comparison` | library and raw limit by turns |
+//! | `peer` | the same operations by Open MPI, where it is installed |
+//! | [`Progress`] | how far long work is, on a terminal |
 //! | `results` | rows, tables, pictures; the figures of `docs/evaluation` ([`evaluation`]) |
 //! | [`count`] | instructions per operation, under valgrind |
 //! | [`growth`] | memory of a rank in a job of any size |
@@ -24,6 +26,8 @@ pub mod count;
 mod error;
 pub mod growth;
 mod measure;
+mod peer;
+mod progress;
 mod rank;
 mod results;
 mod settings;
@@ -33,6 +37,8 @@ pub use command::job_start::launch_rows;
 pub use command::rank::rank_main;
 pub use command::{list, main, render, rows};
 pub use error::Error;
+pub use peer::Peer;
+pub use progress::Progress;
 pub use results::evaluation;
 pub use results::plot::{CURVES_MAX, Curve, curves_of_numbers};
 pub use results::row::Row;

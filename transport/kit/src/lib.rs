@@ -3,7 +3,7 @@
 //! | part | for |
 //! |---|---|
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
-//! | [`Trace`], [`Count`], [`Fault`] | layers: a transport around a transport, which writes down, counts or disturbs |
+//! | [`Trace`], [`Count`], [`Record`], [`Fault`] | layers: a transport around a transport, which writes down, counts, records or disturbs |
 //! | [`Split`] | a layer around two transports: one to the ranks of this node, one to all |
 //! | [`MockDevice`] | memory of a device that does not exist, which fails on demand |
 //! | [`datagrams`] | what transports by datagrams share (feature `datagrams`) |
@@ -22,5 +22,8 @@ mod layers;
 mod loopback;
 
 pub use device::MockDevice;
-pub use layers::{Count, Fault, Faults, Manner, Split, Trace};
+pub use layers::{
+    Count, Fault, Faults, Manner, Record, RecordWaits, RecordedHost, RecordedKind, RecordedOperation, RecordedRank, Recording,
+    Split, Trace,
+};
 pub use loopback::Loopback;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use pelago_base::{Duration, Rank};
@@ -44,6 +45,8 @@ pub mod names {
     pub const HEAP: &str = "PELAGO_HEAP";
     /// `1`: each rank writes every operation that passes through a transport to standard error.
     pub const TRACE: &str = "PELAGO_TRACE";
+    /// A folder of this host, where each rank leaves what it has recorded for a trace, in a file with its number. Set by `pelago run --trace`.
+    pub const RECORD: &str = "PELAGO_RECORD";
     /// `1`: each rank ends with a line on standard error that counts them.
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
@@ -134,6 +137,8 @@ pub struct LaunchSettings {
     pub copy: CopyMode,
     /// Whether operations of the transport are written down.
     pub trace: bool,
+    /// Where each rank leaves what it has recorded for a trace; `None` if nothing is recorded.
+    pub record: Option<PathBuf>,
     /// Whether they are counted.
     pub statistics: bool,
     /// The most bytes of a heap; `None` is as much as the machine has.
@@ -352,6 +357,7 @@ impl LaunchSettings {
             binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
             copy: variables.choice(names::COPY, "attach or thread", &copy)?,
             trace: variables.switch(names::TRACE)?,
+            record: (variables.0)(names::RECORD).map(PathBuf::from),
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
             deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),

@@ -3,6 +3,8 @@
 use pelago_base::Instant;
 use pelago_platform::Clock;
 
+use crate::system::report::monotonic_ns;
+
 /// The system's monotonic clock, counted from when this value was made.
 #[derive(Clone, Copy, Debug)]
 pub struct OsClock(std::time::Instant);
@@ -11,6 +13,11 @@ impl OsClock {
     /// A clock that stands at zero now.
     pub fn start() -> Self {
         Self(std::time::Instant::now())
+    }
+
+    /// The monotonic time of the host at which this clock stood at zero, in nanoseconds. All processes of a host share that time.
+    pub fn started_ns(&self) -> u64 {
+        monotonic_ns().saturating_sub(self.0.elapsed().as_nanos() as u64)
     }
 }
 

@@ -182,6 +182,7 @@ impl<T: Pod> RegisteredDevice<'_, T> {
 impl<'c> Registration<'c> {
     fn new(context: &'c Context, memory: Region<'static>) -> Result<Self> {
         let (bytes, limit) = (memory.bytes(), context.reach.addresses().segment_bytes());
+        control_span!("register", bytes = bytes);
         if bytes > limit {
             return Err(Error::TooLong { what: "registered region", bytes: bytes as usize, limit: limit as usize });
         }

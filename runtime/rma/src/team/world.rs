@@ -42,6 +42,7 @@ impl World {
         let Parts { reach, clock, wait, virtual_time, mut bootstrap, mut transport } = parts;
         let policy = wait.policy();
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        control_span!("join", rank = rank.number(), size = size);
         register_heaps(&reach, rank, transport.as_mut())?;
         let network = transport.network();
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
@@ -77,6 +78,7 @@ impl World {
     /// # Errors
     /// As [`finish`](Self::finish).
     pub fn leave(&self) -> Result<()> {
+        control_span!("leave", rank = self.rank().number());
         let alone = !self.shared().tolerates_peer_failures() && self.shared().is_all_mapped();
         let untold = match self.quiet() {
             // Others are not to wait because of it: it is reported when all have come.
@@ -117,6 +119,7 @@ impl World {
     pub fn alloc<T: Pod>(&self, count: usize) -> Result<Symmetric<'_, T>> {
         let heap_bytes = self.context.reach.addresses().segment_bytes();
         let asked = (count as u64).saturating_mul(size_of::<T>() as u64);
+        control_span!("alloc", bytes = asked);
         self.agree(asked)?;
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let mut symmetric = self.symmetric.borrow_mut();
@@ -131,6 +134,7 @@ impl World {
     /// # Errors
     /// As [`alloc`](Self::alloc).
     pub fn group(&self, team: &Team) -> Result<Option<Group<'_>>> {
+        control_span!("group", members = team.size());
         let scratch = self.alloc::<u64>(scratch_bytes(team.size()).div_ceil(8) as usize)?;
         let offset = self.context.reach.addresses().offset(scratch.at(self.rank(), 0).address());
         let Some(position) = team.position(self.rank()) else { return Ok(None) };

@@ -1,4 +1,4 @@
 //! The forms of a report besides JSON: a page for a browser, and a trace.
 
 mod page;
-mod trace;
+pub(crate) mod trace;

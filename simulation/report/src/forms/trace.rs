@@ -20,10 +20,26 @@ impl Report {
     /// # Errors
     /// Those of `to`.
     pub fn trace(&self, to: &mut dyn Write) -> io::Result<()> {
+        let firsts = (0..self.timeline.ranks).step_by(self.job.per_node.max(1) as usize);
+        let nodes: Vec<_> = (0..).zip(firsts).map(|(node, first)| TraceNode { name: format!("node {node}"), first }).collect();
+        self.trace_of(&nodes, &[], to)
+    }
+
+    /// As [`trace`](Self::trace), of a job whose nodes have these names and first ranks, in the order of their ranks. `notes` are members of
+    /// `otherData`: a name and a value in JSON.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    ///
+    /// # Panics
+    /// The first node does not begin with rank 0.
+    pub fn trace_of(&self, nodes: &[TraceNode], notes: &[(&str, serde_json::Value)], to: &mut dyn Write) -> io::Result<()> {
+        assert!(nodes.first().is_none_or(|node| node.first == 0), "rank 0 has a node");
         let timeline = &self.timeline;
-        let mut events = Events { to, per_node: self.job.per_node.max(1), any: false };
+        let mut events = Events { to, nodes, any: false };
         write!(events.to, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
         write!(events.to, r#""program":{},"machine":{},"#, text(&self.job.program), text(&self.job.machine))?;
+        notes.iter().try_for_each(|(name, value)| write!(events.to, "{}:{value},", text(name)))?;
         write!(events.to, r#""spans_left_out":{},"#, timeline.spans_left_out)?;
         write!(events.to, r#""messages_left_out":{}}},"traceEvents":["#, timeline.messages_left_out)?;
         (0..timeline.ranks).try_for_each(|rank| events.name(rank))?;
@@ -54,10 +70,19 @@ impl Report {
     }
 }
 
+/// A node of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceNode {
+    /// What its row is called.
+    pub name: String,
+    /// Its first rank; the first rank of the next node follows its last one.
+    pub first: u32,
+}
+
 /// The list of events.
 struct Events<'a> {
     to: &'a mut dyn Write,
-    per_node: u32,
+    nodes: &'a [TraceNode],
     any: bool,
 }
 
@@ -65,9 +90,10 @@ impl Events<'_> {
     /// Names the row of a rank, and before its first rank the node.
     fn name(&mut self, rank: u32) -> io::Result<()> {
         let at = self.at(rank);
-        if rank.is_multiple_of(self.per_node) {
-            let node = rank / self.per_node;
-            self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":"node {node}"}}"#))?;
+        let node = self.node(rank);
+        if self.nodes[node].first == rank {
+            let name = text(&self.nodes[node].name);
+            self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":{name}}}"#))?;
             self.event(format_args!(r#""ph":"M","name":"process_sort_index",{at},"args":{{"sort_index":{node}}}"#))?;
         }
         self.event(format_args!(r#""ph":"M","name":"thread_name",{at},"args":{{"name":"rank {rank}"}}"#))?;
@@ -99,9 +125,14 @@ impl Events<'_> {
         write!(self.to, "{separator}{{{members}}}")
     }
 
+    /// The number of the node of a rank.
+    fn node(&self, rank: u32) -> usize {
+        self.nodes.partition_point(|node| node.first <= rank) - 1
+    }
+
     /// The row of a rank.
     fn at(&self, rank: u32) -> String {
-        let (process, thread) = (u64::from(rank - rank % self.per_node) + 1, u64::from(rank) + 1);
+        let (process, thread) = (u64::from(self.nodes[self.node(rank)].first) + 1, u64::from(rank) + 1);
         format!(r#""pid":{process},"tid":{thread}"#)
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::Peer;
 use crate::command::catalogue::{BENCHMARKS, Benchmark, Jobs};
 use crate::settings::{EDGE_DEFAULT, Settings, Transport};
 
@@ -13,7 +14,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// Benchmarks, by name (see --list) [default: all except crossing, collectives, tuning, copy and those of shared variables]
+    /// Benchmarks, by name or by the name of an OSU benchmark (see --list) [default: all except crossing, collectives, tuning, copy and those of shared variables]
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// Number of ranks [default: 2; barrier: 2, 4, 8 and 16; launch: 2 and 16]
@@ -25,6 +26,12 @@ pub struct Arguments {
     /// Output format: an aligned table, or one JSON object per line
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Measure the same operations by another library, by turns, and show the ratio of the times
+    #[arg(long, value_enum, value_name = "LIBRARY")]
+    pub compare: Option<Peer>,
     /// Also draw the results as SVG files in this directory
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
@@ -57,9 +64,16 @@ impl Arguments {
                 fabric: None,
             },
             format: Format::Json,
+            json: false,
+            compare: None,
             plot: None,
             list: false,
         }
+    }
+
+    /// How results are shown.
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
     }
 
     /// What is to be measured, in the order of the catalogue.
@@ -77,7 +91,7 @@ impl Arguments {
 }
 
 fn name(text: &str) -> Result<String, String> {
-    match BENCHMARKS.iter().find(|benchmark| benchmark.name == text) {
+    match BENCHMARKS.iter().find(|benchmark| benchmark.name == text || benchmark.osu.contains(&text)) {
         Some(benchmark) => Ok(benchmark.name.into()),
         None => Err("nothing of this name can be measured; see pelago bench --list".into()),
     }
@@ -108,6 +122,28 @@ mod tests {
         assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - named, "all but those that are to be named");
         assert_eq!(named, 9);
         assert_eq!(arguments.settings.sizes(), BYTES_DEFAULT);
+    }
+
+    #[test]
+    fn names_of_osu_benchmarks_are_understood() {
+        let names = |words: &[&str]| parse(words).unwrap().names;
+        assert_eq!(names(&["osu_latency", "osu_put_latency", "osu_bw", "osu_get_bw"]), ["visible", "put", "put", "get"]);
+        assert_eq!(names(&["osu_barrier", "osu_allreduce"]), ["barrier", "collectives"]);
+        assert!(parse(&["osu_hello"]).unwrap_err().contains("osu_hello"));
+        let mut all: Vec<_> = BENCHMARKS.iter().flat_map(|benchmark| benchmark.osu).collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert!(all.len() == count && count > 20, "each is one benchmark");
+    }
+
+    #[test]
+    fn json_is_a_format() {
+        assert_eq!(
+            [&["--json"][..], &["--format", "json"], &[]].map(|words| parse(words).unwrap().format()),
+            [Format::Json, Format::Json, Format::Table]
+        );
+        assert!(parse(&["--json", "--format", "table"]).is_err());
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::rank::context::RankContext;
 /// Something that can be measured.
 pub(crate) struct Benchmark {
     pub(crate) name: &'static str,
+    /// OSU benchmarks that measure the same.
+    pub(crate) osu: &'static [&'static str],
     /// What is measured, and the raw limit that it is compared with: where ranks share memory; over UDP.
     pub(crate) summary: &'static str,
     /// Fewer ranks cannot do it.
@@ -57,6 +59,7 @@ impl Benchmark {
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "memory",
+        osu: &[],
         summary: "private memory of a rank after start and a barrier; over UDP also in large jobs; raw: before the rank joined",
         ranks_min: 1,
         ranks_min_apart: 1,
@@ -65,7 +68,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "put",
-        summary: "put with completion; raw: store, memcpy; UDP: round trip of a datagram, a stream from 16K on (osu_put_latency, osu_put_bw)",
+        osu: &["osu_put_latency", "osu_put_bw", "osu_bw", "osu_oshm_put"],
+        summary: "put with completion; raw: store, memcpy; UDP: round trip of a datagram, a stream from 16K on",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -73,7 +77,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "get",
-        summary: "get; raw: load, memcpy; UDP: round trip of a datagram, a stream from 16K on (osu_get_latency, osu_get_bw)",
+        osu: &["osu_get_latency", "osu_get_bw", "osu_oshm_get"],
+        summary: "get; raw: load, memcpy; UDP: round trip of a datagram, a stream from 16K on",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -81,7 +86,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fetch_add",
-        summary: "fetch_add of 8 bytes; raw: atomic add; UDP: round trip of a datagram (osu_fop_latency)",
+        osu: &["osu_fop_latency", "osu_oshm_atomics"],
+        summary: "fetch_add of 8 bytes; raw: atomic add; UDP: round trip of a datagram",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -89,7 +95,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "compare_swap",
-        summary: "compare_swap of 8 bytes; raw: atomic compare and exchange; UDP: round trip of a datagram (osu_cas_latency)",
+        osu: &["osu_cas_latency"],
+        summary: "compare_swap of 8 bytes; raw: atomic compare and exchange; UDP: round trip of a datagram",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
@@ -97,6 +104,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "accumulate",
+        osu: &["osu_acc_latency", "osu_get_acc_latency"],
         summary: "accumulate (sum) of an f64; raw: add of a u64 by the library",
         ranks_min: 1,
         ranks_min_apart: 2,
@@ -105,6 +113,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "visible",
+        osu: &["osu_latency"],
         summary: "ping-pong of puts, half of the round trip; raw: ping-pong of a cache line; UDP: ping-pong of datagrams",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -113,6 +122,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "crossing",
+        osu: &[],
         summary: "put, get and fetch_add on memory that its owner used in between, and put to unused pages; for pelago tune",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -121,6 +131,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "rate",
+        osu: &["osu_mbw_mr", "osu_oshm_put_mr"],
         summary: "rate of 8-byte puts, 512 followed by quiet; raw: stores and a fence; UDP: one datagram with all of them, and its answer",
         ranks_min: 1,
         ranks_min_apart: 2,
@@ -129,6 +140,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "get_while_target_computes",
+        osu: &[],
         summary: "get of a word while the target computes (10 ms periods); raw: load; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -137,6 +149,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "put_while_target_computes",
+        osu: &[],
         summary: "put of a word and flush while the target computes (10 ms periods); raw: store; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -145,6 +158,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fetch_add_while_target_computes",
+        osu: &[],
         summary: "fetch_add of a word while the target computes (10 ms periods); raw: atomic add; UDP: answer by a thread that sleeps in recv",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -153,6 +167,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "faces",
+        osu: &[],
         summary: "strided put of a face of a cube, planes jk, ik and ij; raw: loops; UDP: packed by loops, streamed",
         ranks_min: 1,
         ranks_min_apart: 2,
@@ -161,6 +176,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "halo",
+        osu: &[],
         summary: "halo plan: exchange and read a face of a cube; as chosen by the plan, direct, and packed",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -169,7 +185,8 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "barrier",
-        summary: "barrier; raw: flags, or a counter with yields if ranks share cores; UDP: one datagram per step (osu_barrier)",
+        osu: &["osu_barrier", "osu_oshm_barrier"],
+        summary: "barrier; raw: flags, or a counter with yields if ranks share cores; UDP: one datagram per step",
         ranks_min: 1,
         ranks_min_apart: 1,
         jobs: Jobs::Own(&[2, 4, 8, 16]),
@@ -177,6 +194,16 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "collectives",
+        osu: &[
+            "osu_allgather",
+            "osu_allreduce",
+            "osu_alltoall",
+            "osu_bcast",
+            "osu_gather",
+            "osu_reduce",
+            "osu_reduce_scatter",
+            "osu_scatter",
+        ],
         summary: "collective operations by plans: broadcast, reductions, gathers, all-to-all, scans",
         ranks_min: 1,
         ranks_min_apart: 1,
@@ -185,6 +212,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "acquire",
+        osu: &[],
         summary: "acquire and release of a shared variable without contention, released to its home or kept; raw: an uncontended mutex; UDP: round trip of a datagram",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -193,6 +221,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "hand_over",
+        osu: &[],
         summary: "hand-over of a shared variable between ranks that alternate and write all of it; raw: a turn word and memcpy",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -201,6 +230,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "cached",
+        osu: &[],
         summary: "acquire of a variable and barrier of a region, by the amount of cached data",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -209,6 +239,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "acquire_while_home_computes",
+        osu: &[],
         summary: "acquire of a variable while its home waits in the library, or computes for 2 s",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -217,6 +248,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "fairness",
+        osu: &[],
         summary: "contention of all ranks for one variable during 1 s: time of a turn; ratio: most turns of a rank / fewest turns; with -n 4",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -225,6 +257,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "tuning",
+        osu: &[],
         summary: "atomic of 4 bytes through a command queue and a communication thread, with each tuning step of paper E; raw: without them",
         ranks_min: 2,
         ranks_min_apart: 2,
@@ -233,6 +266,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "copy",
+        osu: &[],
         summary: "copy between two ranks, requested by a third; raw: get and put by the third; with -n 3",
         ranks_min: 3,
         ranks_min_apart: 3,
@@ -241,6 +275,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "launch",
+        osu: &["osu_init"],
         summary: "start to end of a job with an empty program; raw: the same number of empty processes",
         ranks_min: 1,
         ranks_min_apart: 1,

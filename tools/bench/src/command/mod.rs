@@ -11,8 +11,9 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::command::arguments::RANKS_DEFAULT;
 use crate::command::catalogue::{BENCHMARKS, Jobs};
+use crate::peer::{self, PeerProgram};
 use crate::results::{plot, table};
-use crate::{Arguments, Format, Row, launch_rows};
+use crate::{Arguments, Format, Progress, Row, launch_rows};
 
 /// Measures what `arguments` name and shows the results.
 ///
@@ -33,7 +34,8 @@ pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Comman
 
 /// What can be measured, one line for each.
 pub fn list() -> String {
-    BENCHMARKS.iter().map(|benchmark| format!("{:32}{}\n", benchmark.name, benchmark.summary)).collect()
+    let osu = |names: &[&str]| if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+    BENCHMARKS.iter().map(|benchmark| format!("{:32}{}{}\n", benchmark.name, benchmark.summary, osu(benchmark.osu))).collect()
 }
 
 /// What one job of two ranks that share memory measures: `names`, as [`list`] has them, with transfers of these sizes.
@@ -81,13 +83,21 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         // Found out before minutes of work, not after.
         std::fs::create_dir_all(folder).map_err(|error| Stopped::Usage(format!("{}: {error}", folder.display())))?;
     }
+    if arguments.compare.is_some() {
+        return compare(arguments, job);
+    }
     let plans = plans(arguments).map_err(Stopped::Usage)?;
-    let mut rows = Vec::new();
-    if arguments.format == Format::Table {
+    let mut rows: Vec<Row> = Vec::new();
+    if arguments.format() == Format::Table {
         print(&table::head());
     }
+    let empty_jobs = arguments.benchmarks().filter(|benchmark| matches!(benchmark.jobs, Jobs::Empty(_))).count();
+    let progress = Progress::new("benchmarks", (plans.iter().map(|(names, _)| names.len()).sum::<usize>() + empty_jobs) as u64);
     let mut show = |row: Row| {
-        print(&if arguments.format == Format::Json { json(&row) } else { table::line(&row) });
+        if rows.last().is_none_or(|last| (&last.name, last.ranks) != (&row.name, row.ranks)) {
+            progress.step(&row.name);
+        }
+        progress.print(|| print(&if arguments.format() == Format::Json { json(&row) } else { table::line(&row) }));
         rows.push(row);
     };
     for (names, ranks) in plans {
@@ -109,8 +119,50 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
         let launched = launch_rows(arguments.settings.transport.name(), &ranks, start);
         launched.map_err(|error| Stopped::Failed(error.to_string()))?.into_iter().for_each(&mut show);
     }
+    drop(progress);
     if let Some(folder) = &arguments.plot {
         plot::write(&rows, folder).map_err(failed)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Library and peer by turns; shows the medians of both.
+fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
+    let mut arguments = arguments.clone();
+    let transport = arguments.settings.transport;
+    let is_measured = |name: &str| peer::measures(name, transport);
+    if let Some(name) = arguments.names.iter().find(|name| !is_measured(name)) {
+        let transport = transport.name();
+        return Err(Stopped::Usage(format!("--compare has nothing to compare with {name} over {transport}: leave it out")));
+    }
+    arguments.names =
+        arguments.benchmarks().map(|benchmark| benchmark.name.to_owned()).filter(|name| is_measured(name)).collect();
+    arguments.settings.bytes = peer::BYTES.to_vec();
+    let program = PeerProgram::compile().map_err(Stopped::Usage)?;
+    let plans = plans(&arguments).map_err(Stopped::Usage)?;
+    let (mut library, mut peers) = (Vec::new(), Vec::new());
+    let progress = Progress::new("jobs", (2 * peer::TURNS * plans.len()) as u64);
+    for turn in 1..=peer::TURNS {
+        for (names, ranks) in &plans {
+            progress.step(&format!("turn {turn}, pelago, {ranks} ranks"));
+            let mut command = job(*ranks, &arguments.of_rank(names));
+            let code = run(&mut command, &mut |row| library.push(row)).map_err(|error| Stopped::Failed(error.to_string()))?;
+            if code != 0 {
+                return Ok(ExitCode::from(code));
+            }
+            progress.step(&format!("turn {turn}, Open MPI, {ranks} ranks"));
+            let measured = program.rows(transport, *ranks, names[..] == ["barrier"]).map_err(Stopped::Failed)?;
+            peers.extend(measured);
+        }
+    }
+    drop(progress);
+    let rows = peer::beside(&library, &peers);
+    if arguments.format() == Format::Table {
+        print(&table::head_beside());
+    }
+    rows.iter().for_each(|row| print(&if arguments.format() == Format::Json { json(row) } else { table::line_beside(row) }));
+    if let Some(folder) = &arguments.plot {
+        plot::write(&rows, folder).map_err(|error| Stopped::Failed(error.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,5 @@
-//! Rows as pictures: time and bandwidth over size, barriers over ranks, each with its raw limit, as SVG; and any curves over two logarithmic
-//! axes.
+//! Rows as pictures, as SVG: of each thing that was measured its time and bandwidth over size, or its time over ranks; and all rows side by side,
+//! with raw limits and other libraries. Also any curves over two logarithmic axes.
 
 use std::fmt::Write;
 use std::io;
@@ -29,27 +29,75 @@ const STYLE: &str = "text{font:13px sans-serif;fill:#333;stroke:#fff;stroke-widt
 .c3{stroke:#2e8b57;fill:#2e8b57}.c4{stroke:#7b4fa3;fill:#7b4fa3}.c5{stroke:#555;fill:#555}\
 polyline{stroke-width:2;fill:none!important}circle{stroke-width:1.5;stroke-dasharray:none!important}";
 
-/// Writes a file for each thing that was measured with several sizes or numbers of ranks.
+/// Writes a file for each thing that was measured with several sizes or numbers of ranks, and `all.svg` with every row.
 ///
 /// # Errors
 /// The folder cannot be written to.
 pub(crate) fn write(rows: &[Row], folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     for chart in charts(rows) {
-        std::fs::write(folder.join(chart.file), chart.svg())?;
+        std::fs::write(folder.join(&chart.file), chart.svg())?;
     }
-    Ok(())
+    overview(rows).map_or(Ok(()), |svg| std::fs::write(folder.join("all.svg"), svg))
 }
 
 fn charts(rows: &[Row]) -> Vec<Chart> {
-    let all = [
-        ("put", Quantity::Bytes, Quantity::Time, "put_latency.svg", "put: time to completion"),
-        ("put", Quantity::Bytes, Quantity::Bandwidth, "put_bandwidth.svg", "put: bandwidth"),
-        ("get", Quantity::Bytes, Quantity::Time, "get_latency.svg", "get: time to completion"),
-        ("get", Quantity::Bytes, Quantity::Bandwidth, "get_bandwidth.svg", "get: bandwidth"),
-        ("barrier", Quantity::Ranks, Quantity::Time, "barrier.svg", "barrier: time until all have met"),
-    ];
-    all.into_iter().filter_map(|(name, x, y, file, title)| Chart::of(rows, name, [x, y], file, title)).collect()
+    let mut kinds: Vec<Kind<'_>> = rows.iter().map(kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let of_kind = |kind: &Kind<'_>| {
+        let by = [
+            ([Quantity::Bytes, Quantity::Time], "latency", "time by size"),
+            ([Quantity::Bytes, Quantity::Bandwidth], "bandwidth", "bandwidth by size"),
+            ([Quantity::Ranks, Quantity::Time], "ranks", "time by ranks"),
+        ];
+        by.into_iter().filter_map(|(quantities, file, title)| Chart::of(rows, kind, quantities, file, title)).collect::<Vec<_>>()
+    };
+    kinds.iter().flat_map(of_kind).collect()
+}
+
+/// What was measured, and under which condition.
+type Kind<'r> = (&'r str, &'r str);
+
+fn kind(row: &Row) -> Kind<'_> {
+    (&row.name, row.plane.as_deref().or(row.condition.as_deref()).unwrap_or_default())
+}
+
+/// Every row with a time: a line with points for the library, the raw limit and the other library; `None` without rows.
+fn overview(rows: &[Row]) -> Option<String> {
+    const LABELS: f64 = 330.0;
+    const STEP: f64 = 20.0;
+    let rows: Vec<_> = rows.iter().filter(|row| row.median_ns.is_some()).collect();
+    let times = |row: &Row| [row.median_ns, row.raw_ns, row.peer_ns];
+    let values = rows.iter().flat_map(|row| times(row)).flatten().filter(|time| *time > 0.0);
+    values.clone().next()?;
+    let axis = Axis::over(Quantity::Time, values, [LABELS, RIGHT - MARGIN]);
+    let height = TOP + STEP * rows.len() as f64 + 50.0;
+    let mut svg = start(WIDTH, height);
+    let bottom = height - 44.0;
+    grid(&mut svg, &axis, |place| (place, TOP, place, bottom));
+    for value in axis.ticks().0 {
+        text(&mut svg, (axis.place(value), bottom + 20.0), "middle", &axis.quantity.text(value));
+    }
+    for (number, row) in rows.iter().enumerate() {
+        let y = TOP + STEP * (number as f64 + 0.5);
+        let (name, condition) = kind(row);
+        let size = row.bytes.map(|bytes| format!(" {}", bytes_text(bytes))).unwrap_or_default();
+        let label =
+            format!("{name} {condition}{size}, {} ranks, {}", row.ranks, row.transport).replace("  ", " ").replace(" ,", ",");
+        text(&mut svg, (LABELS - 10.0, y + 4.5), "end", &label);
+        for (class, time) in ["library", "raw", "c3"].into_iter().zip(times(row)) {
+            if let Some(time) = time.filter(|time| *time > 0.0) {
+                line(&mut svg, format_args!("<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/>", axis.place(time)));
+            }
+        }
+    }
+    legend(&mut svg, LABELS, "library", "pelago");
+    legend(&mut svg, LABELS + 110.0, "raw", "raw limit");
+    if let Some(peer) = rows.iter().find_map(|row| row.peer_name.as_deref()) {
+        legend(&mut svg, LABELS + 230.0, "c3", peer);
+    }
+    Some(svg + "</svg>\n")
 }
 
 /// What runs along an axis.
@@ -161,8 +209,8 @@ fn decade(value: f64) -> f64 {
 
 /// Two lines over logarithmic axes.
 struct Chart {
-    file: &'static str,
-    title: &'static str,
+    file: String,
+    title: String,
     quantities: [Quantity; 2],
     raw_names: String,
     library: Vec<(f64, f64)>,
@@ -170,9 +218,9 @@ struct Chart {
 }
 
 impl Chart {
-    /// The results of `name`, if they are several.
-    fn of(rows: &[Row], name: &str, quantities: [Quantity; 2], file: &'static str, title: &'static str) -> Option<Self> {
-        let mut rows: Vec<_> = rows.iter().filter(|row| row.name == name).collect();
+    /// The results of one kind, if they are several.
+    fn of(rows: &[Row], of: &Kind<'_>, quantities: [Quantity; 2], file: &str, title: &str) -> Option<Self> {
+        let mut rows: Vec<_> = rows.iter().filter(|row| kind(row) == *of).collect();
         let x = |row: &Row| if quantities[0] == Quantity::Ranks { Some(row.ranks.into()) } else { row.bytes };
         rows.sort_by_key(|row| x(row));
         let y = |row: &Row, nanoseconds: f64| match quantities[1] {
@@ -185,9 +233,13 @@ impl Chart {
         let mut raw_names: Vec<_> = rows.iter().filter_map(|row| row.raw_name.as_deref()).collect();
         raw_names.dedup();
         let (library, raw) = (points(|row| row.median_ns), points(|row| row.raw_ns));
+        let (name, condition) = *of;
+        let plain: String = condition.chars().filter(|letter| letter.is_ascii_alphanumeric()).collect();
+        let (infix, condition) =
+            if plain.is_empty() { (plain, String::new()) } else { (format!("_{plain}"), format!(" {condition}")) };
         (library.len() > 1 && library[0].0 < library[library.len() - 1].0).then(|| Self {
-            file,
-            title,
+            file: format!("{name}{infix}_{file}.svg"),
+            title: format!("{name}{condition}: {title}"),
             quantities,
             raw_names: raw_names.join(", "),
             library,
@@ -199,7 +251,7 @@ impl Chart {
         let both = self.library.iter().chain(&self.raw);
         let x = Axis::over(self.quantities[0], both.clone().map(|point| point.0), [LEFT + MARGIN, RIGHT - MARGIN]);
         let y = Axis::over(self.quantities[1], both.map(|point| point.1), [BOTTOM, TOP]);
-        let mut svg = frame(self.title, [&x, &y], self.quantities.map(Quantity::title));
+        let mut svg = frame(&self.title, [&x, &y], self.quantities.map(Quantity::title));
         curve(&mut svg, "raw", &self.raw, [&x, &y]);
         curve(&mut svg, "library", &self.library, [&x, &y]);
         legend(&mut svg, RIGHT - 330.0, "library", "pelago");
@@ -210,10 +262,7 @@ impl Chart {
 
 /// The picture without its curves.
 fn frame(title: &str, [x, y]: [&Axis; 2], [below, beside]: [&str; 2]) -> String {
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\">\n\
-         <style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
-    );
+    let mut svg = start(WIDTH, HEIGHT);
     grid(&mut svg, x, |place| (place, TOP, place, BOTTOM));
     grid(&mut svg, y, |place| (LEFT, place, RIGHT, place));
     let (width, height) = (RIGHT - LEFT, BOTTOM - TOP);
@@ -230,6 +279,14 @@ fn frame(title: &str, [x, y]: [&Axis; 2], [below, beside]: [&str; 2]) -> String 
     line(&mut svg, format_args!("<text transform=\"translate(20 {middle}) rotate(-90)\" text-anchor=\"middle\">{beside}</text>"));
     line(&mut svg, format_args!("<text class=\"title\" x=\"{LEFT}\" y=\"30\">{}</text>", escaped(title)));
     svg
+}
+
+/// A white picture of this size.
+fn start(width: f64, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
+         <style>{STYLE}</style>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
+    )
 }
 
 /// A curve, and its name.
@@ -322,7 +379,28 @@ mod tests {
     #[test]
     fn each_thing_with_several_sizes_has_its_pictures() {
         let rows = [row("put", 2, 8, 1.5), row("put", 2, 1 << 20, 80e3), row("get", 2, 8, 1.0), row("barrier", 2, 0, 200.0)];
-        assert_eq!(charts(&rows).iter().map(|chart| chart.file).collect::<Vec<_>>(), ["put_latency.svg", "put_bandwidth.svg"]);
+        let files = |rows: &[Row]| charts(rows).into_iter().map(|chart| chart.file).collect::<Vec<_>>();
+        assert_eq!(files(&rows), ["put_latency.svg", "put_bandwidth.svg"]);
+        let with = |condition: &str, bytes| Row { condition: Some(condition.into()), ..row("collectives", 2, bytes, 5.0) };
+        let rows = [
+            with("scan", 8),
+            with("scan", 64),
+            with("gather", 8),
+            Row { bytes: None, ..row("barrier", 2, 0, 2.0) },
+            row("barrier", 4, 0, 3.0),
+        ];
+        assert_eq!(files(&rows), ["barrier_ranks.svg", "collectives_scan_latency.svg", "collectives_scan_bandwidth.svg"]);
+    }
+
+    #[test]
+    fn every_row_is_in_the_overview() {
+        let peer = Row { peer_ns: Some(900.0), peer_name: Some("openmpi".into()), ..row("get", 2, 8, 3.0) };
+        let rows = [row("put", 2, 8, 1.5), peer, Row { median_ns: None, ..row("memory", 2, 0, 0.0) }];
+        let svg = overview(&rows).unwrap();
+        assert!(svg.contains(">put 8 B, 2 ranks,") && svg.contains(">openmpi<") && !svg.contains("memory"), "{svg}");
+        // Two points for each row, one for the peer, and those of the legend.
+        assert_eq!(svg.matches("<circle").count(), 5 + 3);
+        assert_eq!(overview(&[]), None);
     }
 
     #[test]

@@ -62,6 +62,15 @@ pub struct Row {
     /// Time (or memory) over that of the raw limit: the median of the ratios within each repetition. 1 is the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// Another library that has measured the same, by turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer_name: Option<String>,
+    /// Its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer_ns: Option<f64>,
+    /// Its time over that of Pelago: above 1, Pelago is faster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer_ratio: Option<f64>,
 }
 
 impl Row {

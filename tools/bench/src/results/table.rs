@@ -35,6 +35,31 @@ pub(crate) fn line(row: &Row) -> String {
     ])
 }
 
+/// The heading of results beside those of another library.
+pub(crate) fn head_beside() -> String {
+    columns_beside(["", "", "ranks", "by", "pelago", "peer", "", "peer / pelago"].map(String::from))
+}
+
+/// One result beside that of another library.
+pub(crate) fn line_beside(row: &Row) -> String {
+    columns_beside([
+        row.name.clone(),
+        row.bytes.map(bytes_text).unwrap_or_default(),
+        row.ranks.to_string(),
+        row.transport.clone(),
+        row.median_ns.map(nanoseconds_text).unwrap_or_default(),
+        row.peer_ns.map(nanoseconds_text).unwrap_or_default(),
+        row.peer_name.clone().unwrap_or_default(),
+        row.peer_ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+    ])
+}
+
+fn columns_beside(cells: [String; 8]) -> String {
+    let [name, what, ranks, by, pelago, peer, peer_name, ratio] = cells;
+    let line = format!("{name:16}{what:>8}{ranks:>7}{by:>5}{pelago:>11}{peer:>11} {peer_name:9}{ratio:>14}");
+    line.trim_end().to_owned() + "\n"
+}
+
 /// A number of bytes, with the largest unit that leaves a whole number, or else one decimal.
 pub(crate) fn bytes_text(bytes: u64) -> String {
     let unit = (bytes.max(1).ilog2() / 10).min(4);
@@ -105,6 +130,16 @@ mod tests {
             "put                               64 KiB      2  shm   4.70 µs   4.60 µs     13.9 GB/s    4.65 µs memcpy       1.01\n"
         );
         assert_eq!(head.chars().count(), line.chars().count());
+    }
+
+    #[test]
+    fn results_beside_a_peer_are_aligned() {
+        let row = Row { name: "fetch_add".into(), transport: "shm".into(), ranks: 2, bytes: Some(8), ..Row::default() };
+        let row =
+            Row { median_ns: Some(5.2), peer_name: Some("openmpi".into()), peer_ns: Some(52.0), peer_ratio: Some(10.0), ..row };
+        let line = line_beside(&row);
+        assert_eq!(line, "fetch_add            8 B      2  shm    5.20 ns    52.0 ns openmpi           10.00\n");
+        assert_eq!(line.chars().count(), head_beside().chars().count());
     }
 
     #[test]

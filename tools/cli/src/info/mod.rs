@@ -20,18 +20,30 @@ pub(crate) struct Info {
     /// Show which launcher has started this command, and how a program in its place would become a rank
     #[arg(long)]
     launch: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 impl Info {
     pub(crate) fn main(self) -> ExitCode {
+        let lines = if self.launch { launch_lines(&LaunchReport::from_environment()) } else { lines() };
         let mut text = String::new();
-        for (name, value) in if self.launch { launch_lines(&LaunchReport::from_environment()) } else { lines() } {
-            let _ = writeln!(text, "{name:22}{value}");
+        if self.json {
+            let _ = writeln!(text, "{}", json(lines));
+        } else {
+            lines.iter().for_each(|(name, value)| _ = writeln!(text, "{name:22}{value}"));
         }
         // A reader that has seen enough is no error.
         let _ = std::io::stdout().write_all(text.as_bytes());
         ExitCode::SUCCESS
     }
+}
+
+/// One object, whose keys are the names of the lines in snake_case.
+fn json(lines: Vec<(&'static str, String)>) -> serde_json::Value {
+    let key = |name: &str| name.to_lowercase().replace([' ', '-'], "_");
+    lines.into_iter().map(|(name, value)| (key(name), serde_json::Value::from(value))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// The launcher that is found, the way that is used, and why the others are not; then the hosts that `pelago run` would take here.
@@ -164,6 +176,13 @@ fn limit(resource: Resource) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_object_has_a_member_for_each_line() {
+        let object = json(vec![("CPU", "x".into()), ("cross-memory attach", "yes".into())]);
+        assert_eq!(object.to_string(), r#"{"cpu":"x","cross_memory_attach":"yes"}"#);
+        assert_eq!(json(lines()).as_object().map(serde_json::Map::len), Some(lines().len()), "no two names give one key");
+    }
 
     #[test]
     fn releases_are_compared_as_numbers() {

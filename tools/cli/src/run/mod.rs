@@ -1,9 +1,11 @@
 //! `pelago run`: its options, and the job that they describe.
 
 pub(crate) mod hosts;
+mod trace;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -85,6 +87,10 @@ pub(crate) struct Run {
     /// network is unreachable after twenty times this limit [default: 5]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds_above_zero)]
     failure_limit: Option<Duration>,
+    /// Write a trace for Perfetto or chrome://tracing to a file: when ranks wait, and the operations that pass through a transport; on
+    /// several hosts the file is in a folder that all hosts share
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
@@ -117,7 +123,11 @@ impl Run {
             return Ok(list());
         }
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
-        let job = self.job(placement.ranks)?;
+        let mut job = self.job(placement.ranks)?;
+        let trace = self.trace.as_deref().map(|file| trace::Gathering::begin(file, self.title(), placement.ranks)).transpose()?;
+        if let Some(trace) = &trace {
+            job.environment.push((names::RECORD.into(), trace.folder().into()));
+        }
         let outcome = match self.on.place(job, placement)? {
             Ok(cluster) => cluster.run(),
             Err(job) => job.run(),
@@ -126,7 +136,17 @@ impl Run {
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
-        Ok(ExitCode::from(outcome.exit_code()))
+        let written = trace.map_or(Ok(()), trace::Gathering::finish);
+        if let Err(why) = &written {
+            say(why);
+        }
+        let code = outcome.exit_code();
+        Ok(ExitCode::from(if code == 0 && written.is_err() { 1 } else { code }))
+    }
+
+    /// The program with its arguments, as it was called.
+    fn title(&self) -> String {
+        self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     fn job(&self, ranks: u32) -> Result<LocalJob, Refused> {

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use pelago_launch::names;
 use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
+use serde_json::json;
+
 use super::figures::median;
 use crate::{Refused, bundled};
 
@@ -53,14 +55,30 @@ impl Check {
         })
     }
 
-    /// The medians as a table, once all has run.
+    /// Of each program: its name, the medians of its real and simulated times in microseconds, and the error in per cent.
+    fn medians(&self) -> impl Iterator<Item = (&'static str, [f64; 2], f64)> {
+        CASES.iter().zip(&self.real).zip(&self.simulated).map(|((case, real), simulated)| {
+            let times = [real, simulated].map(|times| median(times.clone()) / 1e3);
+            (case.name, times, (times[1] / times[0] - 1.0) * 100.0)
+        })
+    }
+
+    /// The medians as a JSON object for each program, once all has run.
+    pub(crate) fn json(&self) -> String {
+        let object = |(program, [real_us, simulated_us], error_percent): (&str, [f64; 2], f64)| {
+            let object =
+                json!({ "program": program, "real_us": real_us, "simulated_us": simulated_us, "error_percent": error_percent });
+            format!("{object}\n")
+        };
+        self.medians().map(object).collect()
+    }
+
+    /// The same as a table.
     pub(crate) fn table(&self) -> String {
         let mut text = format!("{:<12}{:>16}{:>16}{:>10}\n", "program", "real µs", "simulated µs", "error %");
         let mut errors = Vec::new();
-        for ((case, real), simulated) in CASES.iter().zip(&self.real).zip(&self.simulated) {
-            let [real, simulated] = [real, simulated].map(|times| median(times.clone()) / 1e3);
-            let error = (simulated / real - 1.0) * 100.0;
-            let _ = writeln!(text, "{:<12}{real:>16.3}{simulated:>16.3}{error:>+10.1}", case.name);
+        for (program, [real, simulated], error) in self.medians() {
+            let _ = writeln!(text, "{program:<12}{real:>16.3}{simulated:>16.3}{error:>+10.1}");
             errors.push(error.abs());
         }
         let _ = writeln!(text, "{:<44}{:>10.1}", "median error", median(errors));

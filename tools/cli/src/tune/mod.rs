@@ -3,13 +3,13 @@
 mod check;
 mod figures;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Args;
-use pelago_bench::{Row, Transport};
+use pelago_bench::{Progress, Row, Transport};
 use pelago_netsim::Machine;
 
 use crate::{Refused, bench, outputs, sim, this};
@@ -42,6 +42,9 @@ pub(crate) struct Tune {
     /// Use a bundled machine, or the path of a description, instead of measuring
     #[arg(long, value_name = "MACHINE", requires = "check")]
     machine: Option<String>,
+    /// With --check: print one JSON object for each program instead of the table
+    #[arg(long, requires = "check")]
+    json: bool,
     /// Number of rounds of the measurement
     #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true,
           value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -59,8 +62,9 @@ impl Tune {
         // Found out before a minute of work, not after.
         self.output.as_deref().map_or(Ok(()), outputs::check)?;
         let (this, mut rounds, mut check) = (this()?, Vec::new(), self.check.then(Check::default));
-        for round in 1..=self.rounds {
-            progress(&format!("round {round} of {}", self.rounds));
+        let progress = Progress::new("rounds", u64::from(self.rounds) * if self.check { 2 } else { 1 });
+        for _ in 0..self.rounds {
+            progress.step("this machine");
             if given.is_none() {
                 rounds.push(measure(&this)?);
             }
@@ -70,12 +74,12 @@ impl Tune {
         }
         let description = (!rounds.is_empty()).then(|| Figures::median(&rounds).describe(&name));
         if let (Some(check), Some(machine)) = (&mut check, given.as_ref().or(description.as_ref())) {
-            for round in 1..=self.rounds {
-                progress(&format!("simulation {round} of {}", self.rounds));
+            for _ in 0..self.rounds {
+                progress.step("simulation");
                 check.simulate(&this, machine)?;
             }
         }
-        progress("");
+        drop(progress);
         match (&self.output, description) {
             (Some(path), Some(description)) => {
                 let written = std::fs::write(path, description);
@@ -85,7 +89,7 @@ impl Tune {
             _ => {}
         }
         if let Some(check) = check {
-            print(&check.table());
+            print(&if self.json { check.json() } else { check.table() });
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -110,14 +114,6 @@ fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let name: String = stem.chars().filter(|found| found.is_alphanumeric() || "-_.".contains(*found)).collect();
     if name.is_empty() { UNNAMED.into() } else { name }
-}
-
-/// Says how far the work is, on a terminal.
-fn progress(text: &str) {
-    let mut error = std::io::stderr();
-    if error.is_terminal() {
-        let _ = write!(error, "\r\x1b[K{text}").and_then(|()| error.flush());
-    }
 }
 
 fn print(text: &str) {

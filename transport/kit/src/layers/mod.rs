@@ -4,15 +4,20 @@
 //! |---|---|
 //! | [`Trace`] | a line for every post, fence and completion |
 //! | [`Count`] | a counter for each event |
+//! | [`Record`], [`RecordWaits`] | a bounded record of operations and waits, for a trace of the job: [`Recording`], [`RecordedRank`] |
 //! | [`Fault`] | refusals, delays, other orders and a lost rank, from a seed |
 //! | [`Split`] | a second transport, for the ranks of this node |
 
 mod count;
 mod fault;
+mod record;
+mod recorded;
 mod split;
 mod trace;
 
 pub use count::Count;
 pub use fault::{Fault, Faults, Manner};
+pub use record::{Record, RecordWaits, Recording};
+pub use recorded::{RecordedHost, RecordedKind, RecordedOperation, RecordedRank};
 pub use split::Split;
 pub use trace::Trace;

@@ -1,0 +1,97 @@
+//! What a rank records for a trace of its job (`pelago run --trace`), and how far the clocks of its hosts are apart.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pelago_base::Rank;
+use pelago_kit::{Record, RecordWaits, RecordedHost, RecordedRank, Recording};
+use pelago_launch::OsClock;
+use pelago_platform::{Clock, Transport, Wait};
+use pelago_shm::HostMemory;
+
+use crate::{Error, World};
+
+/// How often the first rank of a host reads the clock of rank 0; the shortest round trip counts.
+const READINGS: u64 = 16;
+
+/// The recording of a rank, and where it is left.
+pub(crate) struct RankRecord {
+    recording: Arc<Recording>,
+    host: RecordedHost,
+    clock: OsClock,
+    file: PathBuf,
+}
+
+impl RankRecord {
+    /// A recording of `me`, which is left in `folder`.
+    pub(super) fn new(folder: PathBuf, me: Rank, host: &HostMemory, clock: OsClock) -> Self {
+        let recording = Recording::new(me, host.reach().addresses());
+        let host = RecordedHost { first: host.first().number(), ..RecordedHost::default() };
+        Self { recording, host, clock, file: folder.join(me.to_string()) }
+    }
+
+    pub(super) fn transport(&self, inner: Box<dyn Transport>) -> Box<dyn Transport> {
+        Box::new(Record::new(inner, self.recording.clone(), Arc::new(self.clock)))
+    }
+
+    pub(super) fn wait(&self, inner: Arc<dyn Wait>) -> Arc<dyn Wait> {
+        Arc::new(RecordWaits::new(inner, self.recording.clone(), Arc::new(self.clock)))
+    }
+
+    /// Measures how far the clock of this host is from that of the host of rank 0. Collective.
+    ///
+    /// The first rank of each other host adds one to a word of rank 0, which answers with its time. That time lies between the two
+    /// moments at which the first rank began and ended to ask; half of the time between them bounds the error.
+    pub(super) fn align(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
+        const ASKED: usize = 0;
+        const ANSWERED: usize = 1;
+        const TIME: usize = 2;
+        let first_ranks = host.first_ranks();
+        if host.is_whole_job() || first_ranks.len() < 2 {
+            return Ok(());
+        }
+        let started_ns = self.clock.started_ns();
+        let now_ns = || started_ns + self.clock.now().as_picoseconds() / 1000;
+        let words = world.alloc::<u64>(3)?;
+        let (zero, me) = (Rank::new(0), world.rank());
+        if me == zero {
+            let all = (first_ranks.len() as u64 - 1) * READINGS;
+            let mut answered = 0;
+            world.wait_until(words.local(), ASKED, |asked| {
+                if asked > answered {
+                    words.local().store(TIME, now_ns());
+                    words.local().store(ANSWERED, asked);
+                    answered = asked;
+                }
+                asked == all
+            })?;
+        } else if me == host.first() {
+            let mut shortest = u64::MAX;
+            for _ in 0..READINGS {
+                let begun = now_ns();
+                let number = world.fetch_add(words.at(zero, ASKED), 1)?.wait()? + 1;
+                while world.get(words.at(zero, ANSWERED))? < number {
+                    std::hint::spin_loop();
+                }
+                let there = world.get(words.at(zero, TIME))?;
+                let ended = now_ns();
+                if ended - begun < shortest {
+                    shortest = ended - begun;
+                    self.host.offset_ns = there as i64 - (begun + shortest / 2) as i64;
+                    self.host.error_ns = shortest.div_ceil(2);
+                }
+            }
+        }
+        world.barrier()
+    }
+
+    /// Leaves what was recorded, or says in one line why not.
+    pub(crate) fn leave(&self, rank: Rank) {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = RecordedHost { name: name.trim().into(), ..self.host.clone() };
+        let recorded = RecordedRank { host, clock_ns: self.clock.started_ns(), ..self.recording.recorded(self.clock.now()) };
+        if let Err(error) = std::fs::write(&self.file, recorded.to_string()) {
+            eprintln!("rank {rank}: cannot leave its part of the trace in {}: {error}", self.file.display());
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Spans of control operations for a subscriber of `tracing`, with the feature of this name; without it, nothing.
+//!
+//! Control operations prepare communication: joining and leaving a job, allocation, registration, groups. Puts, gets, atomics, waits and barriers have no
+//! spans, because their instructions are counted.
+
+/// A span from here to the end of the block: a name, then fields with their values.
+macro_rules! control_span {
+    ($name:literal $(, $field:ident = $value:expr)* $(,)?) => {
+        #[cfg(feature = "tracing")]
+        let _span = tracing::info_span!(target: "pelago", $name $(, $field = $value)*).entered();
+    };
+}

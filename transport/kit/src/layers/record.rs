@@ -1,0 +1,335 @@
+//! Recording when a rank waits and what it posts, in bounded memory, for a trace of the job.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pelago_base::{AddressLayout, Counters, GlobalAddress, Instant, Rank};
+use pelago_platform::{
+    Activity, Clock, Completion, Endpoint, Fault, Flags, For, Network, Operation, PostError, Registry, Reports, Token, Transfer,
+    Transport, TwoSided, Wait, WaitPolicy, WaitSite, Woken,
+};
+
+use super::recorded::{RecordedKind, RecordedOperation, RecordedRank};
+
+/// Maximum number of waits that a rank records, of 16 bytes each; later ones are counted.
+const RECORDED_WAITS_MAX: usize = 1 << 17;
+
+/// Maximum number of operations that a rank records, of 40 bytes each; later ones are counted.
+const RECORDED_OPERATIONS_MAX: usize = 1 << 17;
+
+/// What a rank has done so far. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
+///
+/// Memory: 16 bytes for each wait and 40 for each operation up to 131,072 of each, and an entry of a table for each operation in flight.
+pub struct Recording {
+    me: Rank,
+    layout: AddressLayout,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Threads that use the library, and those of them that wait.
+    threads: u32,
+    waiting: u32,
+    /// Since when all of them wait.
+    since: Option<Instant>,
+    rank: RecordedRank,
+    /// The places of recorded operations in flight.
+    in_flight: HashMap<u64, usize>,
+}
+
+impl Recording {
+    /// Of the rank `me`, whose operations name memory by addresses of this layout.
+    pub fn new(me: Rank, layout: AddressLayout) -> Arc<Self> {
+        Arc::new(Self { me, layout, state: Mutex::default() })
+    }
+
+    /// What was recorded, up to now.
+    pub fn recorded(&self, now: Instant) -> RecordedRank {
+        let mut recorded = self.state().rank.clone();
+        recorded.end_ns = nanoseconds(now);
+        recorded
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, activity: Activity, now: Instant) {
+        let mut state = self.state();
+        let state = &mut *state;
+        let are_waiting = |state: &State| state.waiting >= state.threads.max(1);
+        match activity {
+            Activity::Joins => state.threads += 1,
+            Activity::Leaves => state.threads = state.threads.saturating_sub(1),
+            Activity::Waits => state.waiting += 1,
+            Activity::GoesOn => state.waiting = state.waiting.saturating_sub(1),
+        }
+        if are_waiting(state) {
+            state.since.get_or_insert(now);
+        } else if let Some(since) = state.since.take() {
+            let span = (nanoseconds(since), nanoseconds(now));
+            if state.rank.waits.len() < RECORDED_WAITS_MAX {
+                state.rank.waits.push(span);
+            } else {
+                state.rank.waits_dropped += 1;
+            }
+        }
+    }
+
+    fn posted(&self, token: Token, operation: &Operation<'_>, now: Instant) {
+        let (kind, address, bytes) = self.facts(operation);
+        let operation = RecordedOperation {
+            kind,
+            to: self.layout.rank(address).number(),
+            bytes,
+            posted_ns: nanoseconds(now),
+            completed: None,
+        };
+        let mut state = self.state();
+        let state = &mut *state;
+        if state.rank.operations.len() < RECORDED_OPERATIONS_MAX {
+            state.in_flight.insert(token.0, state.rank.operations.len());
+            state.rank.operations.push(operation);
+        } else {
+            state.rank.operations_dropped += 1;
+        }
+    }
+
+    fn completed(&self, completions: &[Completion], now: Instant) {
+        let mut state = self.state();
+        for Completion { token, result } in completions {
+            if let Some(place) = state.in_flight.remove(&token.0) {
+                state.rank.operations[place].completed = Some((nanoseconds(now), result.is_ok()));
+            }
+        }
+    }
+
+    /// The kind of an operation, an address at its other end, and its bytes.
+    fn facts(&self, operation: &Operation<'_>) -> (RecordedKind, GlobalAddress, u64) {
+        use RecordedKind::{Atomic, Copy, Get, Put};
+        let other = |from: GlobalAddress, to: GlobalAddress| if self.layout.rank(to) == self.me { from } else { to };
+        match *operation {
+            Operation::Write { to, bytes } => (Put, to, bytes.len() as u64),
+            Operation::Put { from, to } => (Put, to, from.bytes() as u64),
+            Operation::Get { from, to } => (Get, from, to.bytes() as u64),
+            Operation::PutBlocks { to, blocks, .. } => (Put, to, blocks.bytes().unwrap_or(0)),
+            Operation::GetBlocks { from, blocks, .. } => (Get, from, blocks.bytes().unwrap_or(0)),
+            Operation::Copy { from, to, bytes } => (Copy, other(from, to), bytes),
+            Operation::Atomic { at, width, .. } => (Atomic, at, width.bytes()),
+            Operation::Sized(Transfer::Put { to, bytes }) => (Put, to, bytes),
+            Operation::Sized(Transfer::Get { from, bytes }) => (Get, from, bytes),
+            Operation::Sized(Transfer::Copy { from, to, bytes }) => (Copy, other(from, to), bytes),
+        }
+    }
+}
+
+fn nanoseconds(at: Instant) -> u64 {
+    at.as_picoseconds() / 1000
+}
+
+/// Records when operations are posted and when their initiator learns of their completion. Two-sided messages are not recorded.
+pub struct Record<T> {
+    inner: T,
+    recording: Arc<Recording>,
+    clock: Arc<dyn Clock>,
+}
+
+impl<T> Record<T> {
+    /// Records what passes through `inner`, by the time of `clock`.
+    pub fn new(inner: T, recording: Arc<Recording>, clock: Arc<dyn Clock>) -> Self {
+        Self { inner, recording, clock }
+    }
+}
+
+impl<T: Transport> Transport for Record<T> {
+    fn network(&mut self) -> &mut dyn Network {
+        self.inner.network()
+    }
+
+    fn memory(&mut self) -> &mut dyn Registry {
+        self.inner.memory()
+    }
+
+    fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        // The moment that is passed may be that of the last progress.
+        let began = self.clock.now();
+        self.inner.post(now, to, operation, flags, token)?;
+        self.recording.posted(token, &operation, began);
+        Ok(())
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.inner.flush(now);
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        self.inner.next_deadline()
+    }
+
+    fn before_sleep(&mut self) {
+        self.inner.before_sleep();
+    }
+
+    fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
+        let before = completed.len();
+        let moved = self.inner.progress(now, completed);
+        if completed.len() > before {
+            self.recording.completed(&completed[before..], self.clock.now());
+        }
+        moved
+    }
+
+    fn two_sided(&mut self) -> Option<&mut dyn TwoSided> {
+        self.inner.two_sided()
+    }
+}
+
+/// Records the times in which all threads of the rank that use the library wait in it.
+pub struct RecordWaits {
+    inner: Arc<dyn Wait>,
+    recording: Arc<Recording>,
+    clock: Arc<dyn Clock>,
+}
+
+impl RecordWaits {
+    /// Records the waits of `inner`, by the time of `clock`.
+    pub fn new(inner: Arc<dyn Wait>, recording: Arc<Recording>, clock: Arc<dyn Clock>) -> Self {
+        Self { inner, recording, clock }
+    }
+}
+
+impl Wait for RecordWaits {
+    fn policy(&self) -> WaitPolicy {
+        self.inner.policy()
+    }
+
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        self.inner.park(what, until, ready)
+    }
+
+    fn yield_now(&self) {
+        self.inner.yield_now();
+    }
+
+    fn note(&self, activity: Activity) {
+        self.recording.note(activity, self.clock.now());
+        self.inner.note(activity);
+    }
+
+    fn reports(&self) -> Option<&dyn Reports> {
+        self.inner.reports().map(|_| self as &dyn Reports)
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        self.inner.fault()
+    }
+
+    fn tolerate_peer_failures(&self) {
+        self.inner.tolerate_peer_failures();
+    }
+
+    fn failed_peer(&self, known: usize) -> Option<Rank> {
+        self.inner.failed_peer(known)
+    }
+}
+
+impl Reports for RecordWaits {
+    fn show(&self, site: &WaitSite) -> Option<u8> {
+        self.inner.reports()?.show(site)
+    }
+
+    fn hide(&self, place: Option<u8>, site: &WaitSite) {
+        if let Some(reports) = self.inner.reports() {
+            reports.hide(place, site);
+        }
+    }
+
+    fn tally(&self, operations: u64, bytes: u64) {
+        if let Some(reports) = self.inner.reports() {
+            reports.tally(operations, bytes);
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.reports().map(Reports::counters).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::Loopback;
+
+    struct Hand(AtomicU64);
+
+    impl Clock for Hand {
+        fn now(&self) -> Instant {
+            Instant::from_picoseconds(self.0.fetch_add(1000, Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn posts_and_completions_are_recorded_by_the_clock() {
+        let layout = AddressLayout::new(2, 4096).unwrap();
+        let mut network = Loopback::network(layout, 2);
+        let peer = network[1].network().address();
+        let recording = Recording::new(Rank::new(0), layout);
+        let clock = Arc::new(Hand(AtomicU64::new(5000)));
+        let mut transport = Record::new(network.remove(0), recording.clone(), clock);
+        let there = transport.network().connect(None, Rank::new(1), &peer).unwrap();
+        let missing =
+            Operation::Write { to: layout.encode(Rank::new(1), pelago_base::SegmentId::SYMMETRIC, 64).unwrap(), bytes: b"abc" };
+        transport.post(Instant::ZERO, there, missing, Flags::NONE, Token(7)).unwrap();
+        transport.post(Instant::ZERO, Endpoint(5), missing, Flags::NONE, Token(8)).unwrap_err();
+        let mut completed = Vec::new();
+        while completed.is_empty() {
+            transport.progress(Instant::ZERO, &mut completed);
+        }
+        let recorded = recording.recorded(Instant::from_picoseconds(9000));
+        // The refused operation is none; the other failed, as its memory is not registered.
+        let operation = RecordedOperation { kind: RecordedKind::Put, to: 1, bytes: 3, posted_ns: 5, completed: Some((7, false)) };
+        assert_eq!((recorded.operations, recorded.end_ns), (vec![operation], 9));
+    }
+
+    #[test]
+    fn a_rank_waits_while_all_of_its_threads_do() {
+        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap());
+        let at = |ns: u64| Instant::from_picoseconds(ns * 1000);
+        recording.note(Activity::Joins, at(0));
+        recording.note(Activity::Joins, at(0));
+        recording.note(Activity::Waits, at(1));
+        recording.note(Activity::Waits, at(2));
+        recording.note(Activity::GoesOn, at(5));
+        recording.note(Activity::GoesOn, at(6));
+        recording.note(Activity::Leaves, at(7));
+        recording.note(Activity::Waits, at(8));
+        recording.note(Activity::GoesOn, at(9));
+        assert_eq!(recording.recorded(at(10)).waits, [(2, 5), (8, 9)]);
+    }
+
+    #[test]
+    fn what_exceeds_the_bounds_is_counted() {
+        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap());
+        let write = Operation::Write { to: GlobalAddress::from_bits(0x1000), bytes: b"abc" };
+        for number in 0..RECORDED_OPERATIONS_MAX as u64 + 3 {
+            recording.posted(Token(number), &write, Instant::ZERO);
+            recording.note(Activity::Waits, Instant::ZERO);
+            recording.note(Activity::GoesOn, Instant::ZERO);
+        }
+        let recorded = recording.recorded(Instant::ZERO);
+        assert_eq!((recorded.operations.len(), recorded.operations_dropped), (RECORDED_OPERATIONS_MAX, 3));
+        assert_eq!((recorded.waits.len(), recorded.waits_dropped), (RECORDED_WAITS_MAX, 3));
+        assert_eq!(recording.state().in_flight.len(), RECORDED_OPERATIONS_MAX);
+        assert_eq!((size_of::<RecordedOperation>(), size_of::<(u64, u64)>()), (40, 16));
+    }
+}
