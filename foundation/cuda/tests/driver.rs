@@ -305,6 +305,27 @@ fn rows_and_faces_are_copied_and_nothing_beside_them() {
     assert!(stream.copy_faces(&vec![face; 27]).is_err());
 }
 
+/// A face comes to the host by one kernel and one copy, however many blocks it has.
+#[test]
+fn blocks_are_packed_by_one_kernel() {
+    let (mock, [device, _]) = devices("blocks");
+    mock.set("manual", 1);
+    let memory = device.allocate(10_000).unwrap();
+    memory.write(0, &numbers(10_000, 7)).unwrap();
+    let shape = Shape { block: 4, counts: [1, 20, 5], strides: [0, 400, 36] };
+    let expected: Vec<u8> = shape.offsets().flat_map(|at| numbers(10_000, 7)[40 + at as usize..][..4].to_vec()).collect();
+    let (kernels, mut packed) = (mock.count("kernels"), vec![0; 400]);
+    memory.read_blocks(40, shape, &mut packed).unwrap();
+    assert!(packed == expected && mock.count("kernels") == kernels + 1);
+    memory.write(0, &[0; 10_000]).unwrap();
+    memory.write_blocks(40, shape, &packed).unwrap();
+    let mut placed = vec![0; 10_000];
+    shape.offsets().zip(packed.chunks(4)).for_each(|(at, block)| placed[40 + at as usize..][..4].copy_from_slice(block));
+    assert!(contents(&memory) == placed && mock.count("kernels") == kernels + 2);
+    assert!(memory.read_blocks(3000, shape, &mut packed).is_err() && memory.write_blocks(3000, shape, &packed).is_err());
+    memory.read_blocks(0, Shape::strided(0, 4, 8), &mut []).unwrap();
+}
+
 #[test]
 fn sums_are_those_of_the_host() {
     let (_mock, [device, _]) = devices("sums");
@@ -344,6 +365,12 @@ fn a_device_that_takes_no_kernels_says_so() {
     let word = DeviceRange::whole(device.allocate(8).unwrap());
     line(&stream.signal(&word, 1).unwrap_err(), &["cuModuleLoadData", "PTX"]);
     stream.write_value(&word, 1).unwrap();
+    // Blocks are moved one by one.
+    let memory = device.allocate(100).unwrap();
+    memory.write_blocks(10, Shape::strided(3, 4, 20), &numbers(12, 1)).unwrap();
+    let mut back = [0; 12];
+    memory.read_blocks(10, Shape::strided(3, 4, 20), &mut back).unwrap();
+    assert!(back[..] == numbers(12, 1) && contents(&memory)[30..34] == numbers(12, 1)[4..8]);
 }
 
 /// NVRTC needs no GPU: where it is, the committed text must be what it makes of the source.

@@ -14,7 +14,7 @@ use pelago_memory::DeviceRange;
 
 use super::Device;
 use super::stream::Stream;
-use crate::driver::{CudaError, Functions, RawFunction, RawModule, Result};
+use crate::driver::{CudaError, Functions, RawFunction, RawModule, RawStream, Result};
 pub use crate::limits::FACES_MAX;
 
 /// The text of the kernels.
@@ -100,18 +100,19 @@ impl Face {
         let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
         self.to_shape.matches(&self.from_shape).is_ok() && inside(self.to_shape, &self.to) && inside(self.from_shape, &self.from)
     }
+}
 
-    /// As the kernel takes it, at these addresses, in words that are as long as all of them and all distances allow.
-    fn raw(&self, to: u64, from: u64) -> RawFace {
-        let (to_shape, from_shape) = (self.to_shape.canonical(), self.from_shape.canonical());
+impl RawFace {
+    /// Blocks at two addresses, in words that are as long as all addresses and distances allow. The shapes match.
+    fn new([to, from]: [u64; 2], shapes: [Shape; 2]) -> Self {
+        let joined = shapes.map(Shape::canonical);
         // Joined alike at both ends, or not at all.
-        let [to_shape, from_shape] =
-            if to_shape.matches(&from_shape).is_ok() { [to_shape, from_shape] } else { [self.to_shape, self.from_shape] };
+        let [to_shape, from_shape] = if joined[0].matches(&joined[1]).is_ok() { joined } else { shapes };
         let Shape { block, counts, .. } = to_shape;
         let distances = |shape: Shape| (0..3).filter(|&d| counts[d] > 1).fold(0, |all, d| all | shape.strides[d]);
         let word = 1 << (to | from | block | distances(to_shape) | distances(from_shape)).trailing_zeros().min(4);
         let (from_strides, to_strides) = (from_shape.strides, to_shape.strides);
-        RawFace { from, to, counts, words: block / word, from_strides, to_strides, word }
+        Self { from, to, counts, words: block / word, from_strides, to_strides, word }
     }
 }
 
@@ -152,7 +153,7 @@ impl Stream {
                 continue;
             }
             let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
-            let one = face.raw(address(&face.to)?, address(&face.from)?);
+            let one = RawFace::new([address(&face.to)?, address(&face.from)?], [face.to_shape, face.from_shape]);
             words = words.max(one.counts.iter().product::<u64>() * one.words);
             raw.faces[raw.count as usize] = one;
             raw.count += 1;
@@ -198,6 +199,27 @@ impl Stream {
         // SAFETY: T1, D1, S1; both ranges have as many numbers.
         unsafe { self.launch(kernel, [blocks(count), 1], THREADS, &mut arguments) }
     }
+}
+
+/// Has a stream copy blocks between two addresses of a device, in its context: as [`Stream::copy_faces`], of which the caller has checked what that checks.
+///
+/// # Safety
+/// Both addresses lead to memory that holds the blocks, which match, until the stream has ended.
+pub(super) unsafe fn enqueue_blocks(
+    device: &Device,
+    stream: RawStream,
+    [to, from]: [u64; 2],
+    [to_shape, from_shape]: [Shape; 2],
+) -> Result<()> {
+    let mut raw = RawFaces { count: 1, faces: [RawFace::default(); FACES_MAX] };
+    raw.faces[0] = RawFace::new([to, from], [to_shape, from_shape]);
+    let words = raw.faces[0].counts.iter().product::<u64>() * raw.faces[0].words;
+    let (kernel, functions) = (device.kernels()?.copy_faces, &device.driver().functions);
+    let (mut arguments, none): ([*mut c_void; 1], _) = ([(&raw mut raw).cast()], std::ptr::null_mut());
+    // SAFETY: T1; the caller's promise. C1.
+    functions.check("cuLaunchKernel", unsafe {
+        (functions.launch)(kernel, blocks(words), 1, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), none)
+    })
 }
 
 /// Blocks of a launch for so many words.
