@@ -54,6 +54,7 @@
 #[doc = include_str!("../../docs/book/src/containers.md")]
 #[doc = include_str!("../../docs/book/src/dsm.md")]
 #[doc = include_str!("../../docs/book/src/halo.md")]
+#[cfg_attr(feature = "cuda", doc = include_str!("../../docs/book/src/gpu.md"))]
 #[doc = include_str!("../../docs/book/src/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
