@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_cuda::kernels::{Face, Number, PTX};
+use pelago_cuda::kernels::{Face, Number, PTX, Sweep};
 use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
 use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
@@ -206,7 +206,7 @@ fn a_device_that_fails_is_told_by_all_that_needs_it() {
     let memory = device.allocate(1 << 20).unwrap();
     memory.write(0, &[1; 1 << 20]).unwrap();
     mock.set("failed", 700);
-    for _ in 0..20 {
+    for _ in 0..4 {
         let why = memory.write(0, &[2; 1 << 20]).unwrap_err();
         assert!(why.0.contains("illegal memory access"), "{why}");
         assert!(memory.read(0, &mut [0; 8]).is_err());
@@ -214,6 +214,11 @@ fn a_device_that_fails_is_told_by_all_that_needs_it() {
     }
     mock.set("failed", 0);
     assert!(contents(&memory) == vec![1; 1 << 20]);
+    // What a failed transfer leaves behind is bounded.
+    mock.set("failed", 700);
+    let given_up = (0..10).find(|_| memory.read(0, &mut [0; 8]).unwrap_err().0.contains("too often"));
+    mock.set("failed", 0);
+    assert!(given_up.is_some_and(|tries| tries > 0) && mock.count("memories") <= 1 + 16, "{given_up:?}");
 }
 
 #[test]
@@ -358,6 +363,42 @@ fn sums_are_those_of_the_host() {
 }
 
 #[test]
+fn a_stencil_stays_inside_its_memory() {
+    let (_mock, [device, _]) = devices("stencil");
+    let stream = device.stream().unwrap();
+    let cells = |count: u64| {
+        let memory = device.allocate(count * 4).unwrap();
+        memory.write(0, &vec![0; count as usize * 4]).unwrap();
+        DeviceRange::whole(memory)
+    };
+    // A cube of 5 cells and its boundary.
+    let (all, first, strides) = (343, 49 + 7 + 1, [49, 7]);
+    let sweep = Sweep {
+        p: cells(all),
+        next: cells(all),
+        squares: cells(all),
+        coefficients: cells(12 * all),
+        distance: all,
+        first,
+        strides,
+        counts: [5; 3],
+    };
+    stream.himeno(&sweep).unwrap();
+    stream.himeno(&Sweep { counts: [0, 5, 5], ..sweep.clone() }).unwrap();
+    stream.synchronize().unwrap();
+    for wrong in [
+        Sweep { first: first - 1, ..sweep.clone() },
+        Sweep { counts: [6, 5, 5], ..sweep.clone() },
+        Sweep { counts: [5, 5, 6], ..sweep.clone() },
+        Sweep { distance: all + 1, coefficients: cells(12 * all - 60), ..sweep.clone() },
+        Sweep { p: cells(all - 1), ..sweep.clone() },
+        Sweep { counts: [u64::MAX, 5, 5], ..sweep },
+    ] {
+        assert!(stream.himeno(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn a_device_that_takes_no_kernels_says_so() {
     let (mock, [device, _]) = devices("no-kernels");
     mock.set("no-load", 1);
@@ -387,7 +428,7 @@ fn the_kernels_are_made_of_their_source() {
         Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
         Err(why) => eprintln!("skipped: no Python: {why}"),
     }
-    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64"] {
+    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "himeno"] {
         assert!(PTX.contains(&format!(".entry pelago_{kernel}(")), "{kernel}");
     }
     assert!(PTX.contains(".target sm_70\n") && !PTX.contains("fma."), "for old devices too, and without contraction");

@@ -1,4 +1,4 @@
-//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums.
+//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums, a stencil.
 //!
 //! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, made of `kernels/pelago.cu` by NVRTC without
 //! contraction of products and sums, so that results are bitwise those of the host. `kernels/generate.py` makes it again, and a test compares.
@@ -34,6 +34,7 @@ pub struct Kernels {
     signal: RawFunction,
     /// By [`Number`].
     sums: [RawFunction; 4],
+    himeno: RawFunction,
 }
 
 /// Of which numbers sums are made.
@@ -94,6 +95,59 @@ struct RawFaces {
 
 const _: () = assert!(size_of::<RawFaces>() == 2712, "T1: what pelago.ptx says of its parameter");
 
+/// A sweep of the 19-point stencil of the Himeno benchmark over a box of cells, numbers of 32 bits. Each range begins at cell 0.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The old pressures.
+    pub p: DeviceRange,
+    /// The new ones.
+    pub next: DeviceRange,
+    /// The squares of residuals.
+    pub squares: DeviceRange,
+    /// Twelve arrays at equal distances: a0 to a3, b0 to b2, c0 to c2, bnd, wrk1.
+    pub coefficients: DeviceRange,
+    /// Cells from one of them to the next.
+    pub distance: u64,
+    /// The first cell of the box.
+    pub first: u64,
+    /// Cells from one plane, and from one row, to the next.
+    pub strides: [u64; 2],
+    /// Planes, rows of a plane, cells of a row.
+    pub counts: [u64; 3],
+}
+
+/// A sweep as the kernel takes it.
+#[repr(C)]
+struct RawSweep {
+    next: u64,
+    squares: u64,
+    p: u64,
+    coefficients: u64,
+    distance: u64,
+    first: u64,
+    strides: [u64; 2],
+    counts: [u64; 3],
+}
+
+impl Sweep {
+    /// Whether all that the stencil reads and writes is there.
+    fn fits(&self) -> Option<bool> {
+        let ([plane, row], [planes, rows, cells]) = (self.strides, self.counts);
+        let around = plane.checked_add(row)?.checked_add(1)?;
+        let reach = (planes - 1).checked_mul(plane)?.checked_add((rows - 1).checked_mul(row)?)?.checked_add(cells - 1)?;
+        let last = self.first.checked_add(reach)?;
+        let holds = |range: &DeviceRange, cell: u64| Some(cell.checked_add(1)?.checked_mul(4)? <= range.bytes());
+        let coefficient = self.distance.checked_mul(11)?.checked_add(last)?;
+        Some(
+            around <= self.first
+                && holds(&self.p, last.checked_add(around)?)?
+                && holds(&self.next, last)?
+                && holds(&self.squares, last)?
+                && holds(&self.coefficients, coefficient)?,
+        )
+    }
+}
+
 impl Face {
     /// Whether the blocks are the same at both ends and inside its ranges.
     fn fits(&self) -> bool {
@@ -123,7 +177,13 @@ impl Kernels {
             let module = functions.load_module(PTX)?;
             let find = |name: &str| functions.find_kernel(module, name);
             let sums = [find("pelago_sum_f32")?, find("pelago_sum_f64")?, find("pelago_sum_u32")?, find("pelago_sum_u64")?];
-            Ok(Self { module, copy_faces: find("pelago_copy_faces")?, signal: find("pelago_signal")?, sums })
+            Ok(Self {
+                module,
+                copy_faces: find("pelago_copy_faces")?,
+                signal: find("pelago_signal")?,
+                sums,
+                himeno: find("pelago_himeno")?,
+            })
         })
     }
 
@@ -163,7 +223,7 @@ impl Stream {
         }
         let kernel = self.device().kernels()?.copy_faces;
         // SAFETY: T1, D1; all blocks are inside the ranges, as checked, and the stream keeps them (S1).
-        unsafe { self.launch(kernel, [blocks(words), raw.count as u32], THREADS, &mut [(&raw mut raw).cast()]) }
+        unsafe { self.launch(kernel, [blocks(words), raw.count as u32, 1], THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
     /// Writes a word by a kernel, behind all that the stream has written: a signal also where streams write no words.
@@ -177,7 +237,31 @@ impl Stream {
         }
         let (kernel, mut value) = (self.device().kernels()?.signal, value);
         // SAFETY: T1, D1, S1.
-        unsafe { self.launch(kernel, [1, 1], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
+        unsafe { self.launch(kernel, [1; 3], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
+    }
+
+    /// One sweep of the stencil of the Himeno benchmark: each cell gets bitwise what the host's sweep gives it.
+    ///
+    /// # Errors
+    /// The box and the cells around it are not in the ranges, or has more than 65,535 planes or rows; the device takes no kernels; the driver's.
+    pub fn himeno(&self, sweep: &Sweep) -> Result<()> {
+        let Sweep { distance, first, strides, counts, .. } = *sweep;
+        if counts.contains(&0) {
+            return Ok(());
+        }
+        let is_launched = counts[0] <= 65_535 && counts[1] <= 65_535 && counts[2] < 1 << 31;
+        let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+        let [p, next, squares, coefficients] = [&sweep.p, &sweep.next, &sweep.squares, &sweep.coefficients].map(address);
+        let (p, next, squares, coefficients) = (p?, next?, squares?, coefficients?);
+        let is_aligned = (p | next | squares | coefficients).is_multiple_of(4);
+        if !is_launched || !is_aligned || sweep.fits() != Some(true) {
+            return Err(CudaError::Invalid("the stencil reaches past its memory"));
+        }
+        let mut raw = RawSweep { next, squares, p, coefficients, distance, first, strides, counts };
+        let kernel = self.device().kernels()?.himeno;
+        let grid = [counts[2].div_ceil(u64::from(THREADS)) as u32, counts[1] as u32, counts[0] as u32];
+        // SAFETY: T1, D1, S1; all cells are in the ranges, as checked.
+        unsafe { self.launch(kernel, grid, THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
     /// Adds each number of `from` to that of `to`, in place: one step of a reduction. Each sum is rounded once, as on the host.
@@ -197,7 +281,7 @@ impl Stream {
         let kernel = self.device().kernels()?.sums[numbers as usize];
         let mut arguments: [*mut c_void; 3] = [(&raw mut target).cast(), (&raw mut source).cast(), (&raw mut count).cast()];
         // SAFETY: T1, D1, S1; both ranges have as many numbers.
-        unsafe { self.launch(kernel, [blocks(count), 1], THREADS, &mut arguments) }
+        unsafe { self.launch(kernel, [blocks(count), 1, 1], THREADS, &mut arguments) }
     }
 }
 
