@@ -398,6 +398,58 @@ fn a_stencil_stays_inside_its_memory() {
     }
 }
 
+/// The sums of `examples/src/himeno/sweep.rs`, in its order.
+#[test]
+fn a_stencil_gives_bitwise_what_the_host_gives() {
+    const ROW: usize = 8;
+    const PLANE: usize = 9 * ROW;
+    const ALL: usize = 7 * PLANE;
+    let (_mock, [device, _]) = devices("stencil-bits");
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut cells = |count: usize| (0..count).map(|_| random.f32() * 3.0 - 1.5).collect::<Vec<f32>>();
+    let (p, coefficients) = (cells(ALL), cells(12 * ALL));
+    let to_device = |cells: &[f32]| {
+        let memory = device.allocate(cells.len() as u64 * 4).unwrap();
+        memory.write(0, &cells.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+        memory
+    };
+    let (next, squares) = (to_device(&vec![0.0; ALL]), to_device(&vec![0.0; ALL]));
+    let whole = |memory: &Arc<CudaMemory>| DeviceRange::whole(memory.clone());
+    let stream = device.stream().unwrap();
+    let sweep = Sweep {
+        p: whole(&to_device(&p)),
+        next: whole(&next),
+        squares: whole(&squares),
+        coefficients: whole(&to_device(&coefficients)),
+        distance: ALL as u64,
+        first: (PLANE + ROW + 1) as u64,
+        strides: [PLANE as u64, ROW as u64],
+        counts: [5, 7, 6],
+    };
+    stream.himeno(&sweep).unwrap();
+    stream.synchronize().unwrap();
+    let (mut expected, mut residuals) = (vec![0.0f32; ALL], vec![0.0f32; ALL]);
+    for (i, j, k) in (1..6).flat_map(|i| (1..8).flat_map(move |j| (1..7).map(move |k| (i, j, k)))) {
+        let at = i * PLANE + j * ROW + k;
+        let [a0, a1, a2, a3, b0, b1, b2, c0, c1, c2, bnd, wrk1]: [f32; 12] =
+            std::array::from_fn(|array| coefficients[array * ALL + at]);
+        let s0 = a0 * p[at + PLANE]
+            + a1 * p[at + ROW]
+            + a2 * p[at + 1]
+            + b0 * (p[at + PLANE + ROW] - p[at + PLANE - ROW] - p[at - PLANE + ROW] + p[at - PLANE - ROW])
+            + b1 * (p[at + ROW + 1] - p[at - ROW + 1] - p[at + ROW - 1] + p[at - ROW - 1])
+            + b2 * (p[at + PLANE + 1] - p[at - PLANE + 1] - p[at + PLANE - 1] + p[at - PLANE - 1])
+            + c0 * p[at - PLANE]
+            + c1 * p[at - ROW]
+            + c2 * p[at - 1]
+            + wrk1;
+        let ss = (s0 * a3 - p[at]) * bnd;
+        (expected[at], residuals[at]) = (p[at] + 0.8 * ss, ss * ss);
+    }
+    let bytes = |cells: &[f32]| cells.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<_>>();
+    assert!(contents(&next) == bytes(&expected) && contents(&squares) == bytes(&residuals));
+}
+
 #[test]
 fn a_device_that_takes_no_kernels_says_so() {
     let (mock, [device, _]) = devices("no-kernels");
