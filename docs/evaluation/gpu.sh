@@ -8,6 +8,7 @@
 set -u
 pelago=${1:?give the path of the pelago command}
 largest=${2:-512,65536}
+sizes=${3:-S M L}
 wrong=0
 end=$(($(date +%s) + 570))
 
@@ -41,6 +42,20 @@ done
 
 for ranks in 1 2; do
     try "copies and faces, $ranks ranks" "$pelago" run -n $ranks gpu --bench --largest "$largest"
+done
+
+# Himeno on GPUs gives each cell bitwise what the host gives it; borders from device to device, or staged through the host.
+for ranks in 1 2 4 8; do
+    expected=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 10 --b 0.05 | sed -n 's/^hash *//p')
+    for method in direct packed; do
+        hash=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 10 --b 0.05 --device cuda --method $method | sed -n 's/^hash *//p')
+        [ -n "$hash" ] && [ "$hash" = "$expected" ] || { echo "WRONG: himeno XS, $ranks ranks, $method: $hash"; wrong=1; }
+    done
+    for size in $sizes; do
+        for method in direct packed; do
+            try "himeno $size on GPUs, $ranks ranks, $method" "$pelago" run -n $ranks himeno $size --iterations 200 --device cuda --method $method
+        done
+    done
 done
 
 # The host's cores.
