@@ -15,7 +15,7 @@ end=$(($(date +%s) + 570))
 echo "date: $(date -u +%Y-%m-%d), host: $(uname -sr), cores: $(nproc)"
 gpus=$("$pelago" info | sed -n 's/^GPUs *//p')
 echo "GPUs: $gpus"
-case $gpus in no:*) echo "no GPU: nothing is measured"; exit 0 ;; esac
+case $gpus in '' | no:*) echo "no GPU: nothing is measured"; exit 0 ;; esac
 
 # Says a line and runs a command, as long as there is time.
 try() {
