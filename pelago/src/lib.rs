@@ -55,6 +55,7 @@
 #[doc = include_str!("../../docs/book/src/containers.md")]
 #[doc = include_str!("../../docs/book/src/dsm.md")]
 #[doc = include_str!("../../docs/book/src/halo.md")]
+#[cfg_attr(feature = "cuda", doc = include_str!("../../docs/book/src/gpu.md"))]
 #[doc = include_str!("../../docs/book/src/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
@@ -80,6 +81,9 @@ pub use pelago_collectives as collectives;
 /// Containers in global memory: an allocator, maps, sets, vectors, deques and lists. Feature `containers`.
 #[cfg(feature = "containers")]
 pub use pelago_containers as containers;
+/// Memory, streams and kernels of GPUs: [`World::register_device`] makes such memory a segment. Feature `cuda`.
+#[cfg(feature = "cuda")]
+pub use pelago_cuda as cuda;
 /// Shared variables whose consistency the type system enforces. Feature `dsm`.
 #[cfg(feature = "dsm")]
 pub use pelago_dsm as dsm;

@@ -25,7 +25,7 @@ pub(crate) fn pressures<'w>(world: &'w World, grid: &Grid) -> pelago::Result<[Fi
 
 /// What a halo holds until a neighbour has sent it: far from any pressure, so that no sweep reads unnoticed what did not arrive. A number, as what
 /// does not have to arrive is multiplied by 0.
-const SPOILED: f32 = 1e30;
+pub(crate) const SPOILED: f32 = 1e30;
 
 /// Sets the pressure of each cell of the block from its place in the whole grid, and spoils the halo.
 pub(crate) fn set_p(field: &mut Field<'_, f32, 3>, value: impl Fn(Extent) -> f32) {
@@ -45,6 +45,16 @@ impl Coefficients {
         let spacing = layout.length().next_multiple_of(PAGE_CELLS) + STAGGER_CELLS;
         let values: [f32; COEFFICIENTS] = [1.0, 1.0, 1.0, 1.0 / 6.0, b, b, b, 1.0, 1.0, 1.0, 1.0, 0.0];
         Self { memory: values.iter().flat_map(|&value| std::iter::repeat_n(value, spacing)).collect(), spacing }
+    }
+
+    /// All arrays, with what is between them.
+    pub(crate) fn all(&self) -> &[f32] {
+        &self.memory
+    }
+
+    /// Cells from one array to the next.
+    pub(crate) fn distance(&self) -> usize {
+        self.spacing
     }
 
     /// The same cells of all arrays.

@@ -10,8 +10,10 @@
 //! | `field` | the arrays of a rank |
 //! | `order` | which cells of a block are computed before its halo has come |
 //! | `sweep` | the stencil |
+//! | `device` | the stencil and the arrays on a GPU |
 //! | `hash` | the hash of the field |
 
+mod device;
 mod field;
 mod grid;
 mod hash;
@@ -24,12 +26,13 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::slice::from_mut;
 
-use clap::Parser;
-use pelago::halo::{Field, Halo, Plan, Settings};
+use clap::{Parser, ValueEnum};
+use pelago::halo::{Block, Field, Halo, Layout, Plan, Settings};
 use pelago::{Duration, World};
 
 use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
-use field::{Coefficients, initial_p, pressures, set_p};
+use device::OnDevice;
+use field::{Coefficients, SPOILED, initial_p, pressures, set_p};
 use grid::{Extent, Grid, Split};
 use order::{Box3, Order};
 use sweep::{reach, sweep};
@@ -59,6 +62,9 @@ struct Arguments {
     /// Value of the three coefficients b
     #[arg(long, value_name = "VALUE", default_value_t = 0.0, allow_negative_numbers = true, value_parser = finite::<f32>)]
     b: f32,
+    /// Where the arrays are and the stencil is computed: host, or cuda (GPUs, by turns)
+    #[arg(long, value_name = "KIND", default_value = "host")]
+    device: Place,
     /// Do not compute during the halo exchange, as in the original benchmark
     #[arg(long)]
     no_overlap: bool,
@@ -70,6 +76,13 @@ struct Arguments {
     cost_iteration: f64,
     #[command(flatten)]
     borders: Borders,
+}
+
+/// Where a rank computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Place {
+    Host,
+    Cuda,
 }
 
 /// Runs one rank, as the arguments say.
@@ -145,6 +158,7 @@ struct Solver<'w> {
     /// Which of the two is the pressure.
     now: usize,
     coefficients: Coefficients,
+    device: Option<OnDevice>,
     order: Order,
     /// Nanoseconds to compute a cell, and of an iteration besides.
     costs: [f64; 2],
@@ -160,26 +174,33 @@ struct Solved {
 
 impl<'w> Solver<'w> {
     fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid, settings: &Settings) -> pelago::Result<Self> {
-        let mut pressures = pressures(world, grid)?;
+        let array = grid.array().expect("the grid was checked");
+        let layout = array.layout(array.template().nodes().place(world.rank()));
+        let coefficients = Coefficients::new(&layout, arguments.b);
+        let is_on_device = arguments.device == Place::Cuda;
+        let device = is_on_device.then(|| OnDevice::new(world, &layout, &coefficients)).transpose()?;
+        let mut pressures = match &device {
+            Some(device) => device.pressures(world, grid)?,
+            None => pressures(world, grid)?,
+        };
         let [one, other] = &mut pressures;
         let plans = [Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?];
-        let coefficients = Coefficients::new(pressures[0].layout(), arguments.b);
         let order = if arguments.no_overlap { Order::whole } else { Order::new };
         let order = order(grid, pressures[0].block());
         let costs = [arguments.cost_cell, arguments.cost_iteration];
-        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, order, costs })
+        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, device, order, costs })
     }
 
     /// Iterates from the first pressure on.
     fn solve(&mut self, iterations: u32) -> pelago::Result<Solved> {
         // Both have the boundary of the grid, which no sweep writes. What an earlier run left in a halo is no more to be used than what
         // never came.
-        self.pressures.iter_mut().for_each(|field| set_p(field, initial_p(self.grid)));
+        self.set_first()?;
         self.world.barrier()?;
         let start = self.world.now();
         let mut gosa = [0.0];
-        for _ in 0..iterations {
-            gosa = [self.iterate()?];
+        for iteration in 1..=iterations {
+            gosa = [self.iterate(iteration == iterations)?];
         }
         // The benchmark reports the last sum only, and nothing depends on the others: all ranks need not meet in each iteration.
         self.world.allreduce(&mut gosa, |one, other| one + other)?;
@@ -188,8 +209,26 @@ impl<'w> Solver<'w> {
         Ok(Solved { duration: Duration::from_picoseconds(picoseconds[0]), gosa: gosa[0] })
     }
 
-    /// Returns this rank's part of gosa.
-    fn iterate(&mut self) -> pelago::Result<f64> {
+    /// The first pressure, in both arrays.
+    fn set_first(&mut self) -> pelago::Result<()> {
+        for field in &mut self.pressures {
+            let Some(memory) = field.device().cloned() else {
+                set_p(field, initial_p(self.grid));
+                continue;
+            };
+            let (layout, first) = (*field.layout(), initial_p(self.grid));
+            let mut cells = vec![SPOILED; layout.length()];
+            each_cell(&layout, |index, cell| cells[index] = first(cell));
+            device::set_values(&*memory, &cells)?;
+        }
+        Ok(())
+    }
+
+    /// Returns this rank's part of gosa; on a GPU of the last iteration alone, as nothing depends on the others.
+    fn iterate(&mut self, is_last: bool) -> pelago::Result<f64> {
+        if self.device.is_some() {
+            return self.iterate_on_device(is_last);
+        }
         let Self { world, now, plans, pressures: [one, other], coefficients, order, costs: [cell, besides], .. } = self;
         let compute = |part: &Box3| {
             let cells: usize = part.iter().map(|range| range.len()).product();
@@ -211,11 +250,44 @@ impl<'w> Solver<'w> {
         Ok(gosa)
     }
 
+    /// As [`iterate`](Self::iterate): what needs no halo is computed while the halo comes.
+    fn iterate_on_device(&mut self, is_last: bool) -> pelago::Result<f64> {
+        let Self { world, now, plans, pressures: [one, other], device, order, .. } = self;
+        let device = device.as_ref().expect("the caller has asked");
+        let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
+        let plan = &mut plans[*now];
+        // The last sweep has written the borders.
+        plan.start(from_mut(p))?;
+        device.sweep(world, p, next, &order.inner)?;
+        plan.wait(from_mut(p))?;
+        order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
+        device.finish(world)?;
+        *now = 1 - *now;
+        if is_last { device.gosa(p.layout(), order) } else { Ok(0.0) }
+    }
+
     fn hash(&self) -> pelago::Result<u64> {
         let sum = |sum: u64, cell, p| sum.wrapping_add(hash::term(self.grid.cells, cell, p));
-        let mut sum = [self.pressures[self.now].fold(0, sum)];
+        let pressure = &self.pressures[self.now];
+        let mut sum = [match pressure.device() {
+            None => pressure.fold(0, sum),
+            Some(memory) => {
+                let (cells, mut all) = (device::values(&**memory, pressure.layout())?, 0);
+                each_cell(pressure.layout(), |index, cell| all = sum(all, cell, cells[index]));
+                all
+            }
+        }];
         self.world.allreduce(&mut sum, u64::wrapping_add)?;
         Ok(sum[0])
+    }
+}
+
+/// Calls `act` with where each cell of the block lies and its place in the whole grid.
+fn each_cell(layout: &Layout<3>, mut act: impl FnMut(usize, Extent)) {
+    let Block { first, cells: [planes, rows, cells] } = layout.block();
+    for (i, j, k) in (0..planes).flat_map(|i| (0..rows).flat_map(move |j| (0..cells).map(move |k| (i, j, k)))) {
+        let index = layout.index([i, j, k].map(|at| at as isize)).expect("a cell of the block");
+        act(index, [first[0] + i, first[1] + j, first[2] + k]);
     }
 }
 

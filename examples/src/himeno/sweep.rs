@@ -109,7 +109,8 @@ fn stencil(fresh: &mut [f32], squares: &mut [f32], old: &Old<'_>, coefficients: 
     }
 }
 
-fn sum(squares: &[f32]) -> f64 {
+/// The sum of the squares of a row.
+pub(crate) fn sum(squares: &[f32]) -> f64 {
     let (groups, rest) = squares.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     for group in groups {

@@ -1,4 +1,4 @@
-// The kernels of Pelago: strided copies, signals and sums. `pelago.ptx` is made of this by NVRTC, and a test compares the two.
+// The kernels of Pelago: strided copies, signals, sums, and the stencil of the Himeno benchmark. `pelago.ptx` is made of this by NVRTC, and a test compares the two.
 
 typedef unsigned long long u64;
 
@@ -54,3 +54,27 @@ extern "C" __global__ void pelago_sum_f32(float *to, const float *from, u64 coun
 extern "C" __global__ void pelago_sum_f64(double *to, const double *from, u64 count) { sum(to, from, count); }
 extern "C" __global__ void pelago_sum_u32(unsigned *to, const unsigned *from, u64 count) { sum(to, from, count); }
 extern "C" __global__ void pelago_sum_u64(u64 *to, const u64 *from, u64 count) { sum(to, from, count); }
+
+// Twelve arrays of coefficients at equal distances: a0 to a3, b0 to b2, c0 to c2, bnd, wrk1. Cells from `first` on: planes, rows, cells of a row.
+struct Sweep {
+    u64 next, squares, p, coefficients, distance, first, strides[2], counts[3];
+};
+
+// One sweep of the 19-point stencil, in the order of the host's sums, and the squares of its residuals.
+extern "C" __global__ void pelago_himeno(const __grid_constant__ Sweep sweep) {
+    const u64 k = (u64)blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y, i = blockIdx.z;
+    if (k >= sweep.counts[2]) return;
+    const u64 plane = sweep.strides[0], row = sweep.strides[1], at = sweep.first + i * plane + j * row + k;
+    const float *p = (const float *)sweep.p + at;
+    const float *c = (const float *)sweep.coefficients + at;
+    const u64 d = sweep.distance;
+    const float *ip = p + plane, *im = p - plane, *jp = p + row, *jm = p - row;
+    const float s0 = c[0] * ip[0] + c[d] * jp[0] + c[2 * d] * p[1]
+        + c[4 * d] * (ip[row] - *(ip - row) - im[row] + *(im - row))
+        + c[5 * d] * (jp[1] - jm[1] - jp[-1] + jm[-1])
+        + c[6 * d] * (ip[1] - im[1] - ip[-1] + im[-1])
+        + c[7 * d] * im[0] + c[8 * d] * jm[0] + c[9 * d] * p[-1] + c[11 * d];
+    const float ss = (s0 * c[3 * d] - p[0]) * c[10 * d];
+    ((float *)sweep.squares)[at] = ss * ss;
+    ((float *)sweep.next)[at] = p[0] + 0.8f * ss;
+}

@@ -200,7 +200,29 @@ SUM(sum_f64, double)
 SUM(sum_u32, uint32_t)
 SUM(sum_u64, uint64_t)
 
-#include "kernels.h"
+typedef struct { uint64_t next, squares, p, coefficients, distance, first, strides[2], counts[3]; } Sweep;
+
+static void himeno(const void *arguments) {
+    const Sweep *sweep = arguments;
+    uint64_t plane = sweep->strides[0], row = sweep->strides[1], d = sweep->distance;
+    float *next = (float *)data_of(sweep->next, 4), *squares = (float *)data_of(sweep->squares, 4);
+    const float *field = (const float *)data_of(sweep->p, 4);
+    const float *coefficients = (const float *)data_of(sweep->coefficients, (11 * d + sweep->first) * 4);
+    if (!next || !squares || !field || !coefficients) { failed = 700; return; }
+    for (uint64_t i = 0; i < sweep->counts[0]; i++)
+        for (uint64_t j = 0; j < sweep->counts[1]; j++)
+            for (uint64_t k = 0; k < sweep->counts[2]; k++) {
+                uint64_t at = sweep->first + i * plane + j * row + k;
+                const float *p = field + at, *c = coefficients + at;
+                const float *ip = p + plane, *im = p - plane, *jp = p + row, *jm = p - row;
+                float s0 = c[0] * ip[0] + c[d] * jp[0] + c[2 * d] * p[1] + c[4 * d] * (ip[row] - *(ip - row) - im[row] + *(im - row)) +
+                           c[5 * d] * (jp[1] - jm[1] - jp[-1] + jm[-1]) + c[6 * d] * (ip[1] - im[1] - ip[-1] + im[-1]) +
+                           c[7 * d] * im[0] + c[8 * d] * jm[0] + c[9 * d] * p[-1] + c[11 * d];
+                float ss = (s0 * c[3 * d] - p[0]) * c[10 * d];
+                squares[at] = ss * ss;
+                next[at] = p[0] + 0.8f * ss;
+            }
+}
 
 typedef struct { const char *name; void (*run)(const void *); unsigned sizes[40]; } Kernel;
 static const Kernel KERNELS[] = {
@@ -210,7 +232,7 @@ static const Kernel KERNELS[] = {
     {"pelago_sum_f64", sum_f64, {8, 8, 8}},
     {"pelago_sum_u32", sum_u32, {8, 8, 8}},
     {"pelago_sum_u64", sum_u64, {8, 8, 8}},
-    PROGRAM_KERNELS
+    {"pelago_himeno", himeno, {sizeof(Sweep)}},
 };
 
 /* ---- streams ---- */

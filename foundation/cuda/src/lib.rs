@@ -24,3 +24,4 @@ pub mod mock;
 
 pub use device::{CudaMemory, Device, Event, Rows, Stream, kernels};
 pub use driver::{CudaError, Driver, Interface, LIBRARY_VARIABLE, Result};
+pub use pelago_memory::DeviceRange;

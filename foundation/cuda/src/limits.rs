@@ -9,6 +9,9 @@ pub(crate) const PIECES: usize = 3;
 /// Transfers of a device at once, each with a stream and pinned memory of its own; others wait for one of these to end.
 pub(crate) const LANES_MAX: usize = 4;
 
+/// Transfers of a device that may fail so badly that their pinned memory cannot be used again: beyond, the device is given up.
+pub(crate) const LANES_LOST_MAX: usize = 16;
+
 /// Allocations of a process that other processes may open at once, those included that are kept for the next allocation of their size, as a peer may still
 /// have them open. Beyond, peers ask the owner.
 pub(crate) const EXPORTS_MAX: usize = 64;

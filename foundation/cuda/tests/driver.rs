@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_cuda::kernels::{Face, Number, PTX};
+use pelago_cuda::kernels::{Face, Number, PTX, Sweep};
 use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
 use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
@@ -206,7 +206,7 @@ fn a_device_that_fails_is_told_by_all_that_needs_it() {
     let memory = device.allocate(1 << 20).unwrap();
     memory.write(0, &[1; 1 << 20]).unwrap();
     mock.set("failed", 700);
-    for _ in 0..20 {
+    for _ in 0..4 {
         let why = memory.write(0, &[2; 1 << 20]).unwrap_err();
         assert!(why.0.contains("illegal memory access"), "{why}");
         assert!(memory.read(0, &mut [0; 8]).is_err());
@@ -214,6 +214,11 @@ fn a_device_that_fails_is_told_by_all_that_needs_it() {
     }
     mock.set("failed", 0);
     assert!(contents(&memory) == vec![1; 1 << 20]);
+    // What a failed transfer leaves behind is bounded.
+    mock.set("failed", 700);
+    let given_up = (0..10).find(|_| memory.read(0, &mut [0; 8]).unwrap_err().0.contains("too often"));
+    mock.set("failed", 0);
+    assert!(given_up.is_some_and(|tries| tries > 0) && mock.count("memories") <= 1 + 16, "{given_up:?}");
 }
 
 #[test]
@@ -305,6 +310,27 @@ fn rows_and_faces_are_copied_and_nothing_beside_them() {
     assert!(stream.copy_faces(&vec![face; 27]).is_err());
 }
 
+/// A face comes to the host by one kernel and one copy, however many blocks it has.
+#[test]
+fn blocks_are_packed_by_one_kernel() {
+    let (mock, [device, _]) = devices("blocks");
+    mock.set("manual", 1);
+    let memory = device.allocate(10_000).unwrap();
+    memory.write(0, &numbers(10_000, 7)).unwrap();
+    let shape = Shape { block: 4, counts: [1, 20, 5], strides: [0, 400, 36] };
+    let expected: Vec<u8> = shape.offsets().flat_map(|at| numbers(10_000, 7)[40 + at as usize..][..4].to_vec()).collect();
+    let (kernels, mut packed) = (mock.count("kernels"), vec![0; 400]);
+    memory.read_blocks(40, shape, &mut packed).unwrap();
+    assert!(packed == expected && mock.count("kernels") == kernels + 1);
+    memory.write(0, &[0; 10_000]).unwrap();
+    memory.write_blocks(40, shape, &packed).unwrap();
+    let mut placed = vec![0; 10_000];
+    shape.offsets().zip(packed.chunks(4)).for_each(|(at, block)| placed[40 + at as usize..][..4].copy_from_slice(block));
+    assert!(contents(&memory) == placed && mock.count("kernels") == kernels + 2);
+    assert!(memory.read_blocks(3000, shape, &mut packed).is_err() && memory.write_blocks(3000, shape, &packed).is_err());
+    memory.read_blocks(0, Shape::strided(0, 4, 8), &mut []).unwrap();
+}
+
 #[test]
 fn sums_are_those_of_the_host() {
     let (_mock, [device, _]) = devices("sums");
@@ -337,6 +363,94 @@ fn sums_are_those_of_the_host() {
 }
 
 #[test]
+fn a_stencil_stays_inside_its_memory() {
+    let (_mock, [device, _]) = devices("stencil");
+    let stream = device.stream().unwrap();
+    let cells = |count: u64| {
+        let memory = device.allocate(count * 4).unwrap();
+        memory.write(0, &vec![0; count as usize * 4]).unwrap();
+        DeviceRange::whole(memory)
+    };
+    // A cube of 5 cells and its boundary.
+    let (all, first, strides) = (343, 49 + 7 + 1, [49, 7]);
+    let sweep = Sweep {
+        p: cells(all),
+        next: cells(all),
+        squares: cells(all),
+        coefficients: cells(12 * all),
+        distance: all,
+        first,
+        strides,
+        counts: [5; 3],
+    };
+    stream.himeno(&sweep).unwrap();
+    stream.himeno(&Sweep { counts: [0, 5, 5], ..sweep.clone() }).unwrap();
+    stream.synchronize().unwrap();
+    for wrong in [
+        Sweep { first: first - 1, ..sweep.clone() },
+        Sweep { counts: [6, 5, 5], ..sweep.clone() },
+        Sweep { counts: [5, 5, 6], ..sweep.clone() },
+        Sweep { distance: all + 1, coefficients: cells(12 * all - 60), ..sweep.clone() },
+        Sweep { p: cells(all - 1), ..sweep.clone() },
+        Sweep { counts: [u64::MAX, 5, 5], ..sweep },
+    ] {
+        assert!(stream.himeno(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
+/// The sums of `examples/src/himeno/sweep.rs`, in its order.
+#[test]
+fn a_stencil_gives_bitwise_what_the_host_gives() {
+    const ROW: usize = 8;
+    const PLANE: usize = 9 * ROW;
+    const ALL: usize = 7 * PLANE;
+    let (_mock, [device, _]) = devices("stencil-bits");
+    let mut random = fastrand::Rng::with_seed(5);
+    let mut cells = |count: usize| (0..count).map(|_| random.f32() * 3.0 - 1.5).collect::<Vec<f32>>();
+    let (p, coefficients) = (cells(ALL), cells(12 * ALL));
+    let to_device = |cells: &[f32]| {
+        let memory = device.allocate(cells.len() as u64 * 4).unwrap();
+        memory.write(0, &cells.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+        memory
+    };
+    let (next, squares) = (to_device(&vec![0.0; ALL]), to_device(&vec![0.0; ALL]));
+    let whole = |memory: &Arc<CudaMemory>| DeviceRange::whole(memory.clone());
+    let stream = device.stream().unwrap();
+    let sweep = Sweep {
+        p: whole(&to_device(&p)),
+        next: whole(&next),
+        squares: whole(&squares),
+        coefficients: whole(&to_device(&coefficients)),
+        distance: ALL as u64,
+        first: (PLANE + ROW + 1) as u64,
+        strides: [PLANE as u64, ROW as u64],
+        counts: [5, 7, 6],
+    };
+    stream.himeno(&sweep).unwrap();
+    stream.synchronize().unwrap();
+    let (mut expected, mut residuals) = (vec![0.0f32; ALL], vec![0.0f32; ALL]);
+    for (i, j, k) in (1..6).flat_map(|i| (1..8).flat_map(move |j| (1..7).map(move |k| (i, j, k)))) {
+        let at = i * PLANE + j * ROW + k;
+        let [a0, a1, a2, a3, b0, b1, b2, c0, c1, c2, bnd, wrk1]: [f32; 12] =
+            std::array::from_fn(|array| coefficients[array * ALL + at]);
+        let s0 = a0 * p[at + PLANE]
+            + a1 * p[at + ROW]
+            + a2 * p[at + 1]
+            + b0 * (p[at + PLANE + ROW] - p[at + PLANE - ROW] - p[at - PLANE + ROW] + p[at - PLANE - ROW])
+            + b1 * (p[at + ROW + 1] - p[at - ROW + 1] - p[at + ROW - 1] + p[at - ROW - 1])
+            + b2 * (p[at + PLANE + 1] - p[at - PLANE + 1] - p[at + PLANE - 1] + p[at - PLANE - 1])
+            + c0 * p[at - PLANE]
+            + c1 * p[at - ROW]
+            + c2 * p[at - 1]
+            + wrk1;
+        let ss = (s0 * a3 - p[at]) * bnd;
+        (expected[at], residuals[at]) = (p[at] + 0.8 * ss, ss * ss);
+    }
+    let bytes = |cells: &[f32]| cells.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<_>>();
+    assert!(contents(&next) == bytes(&expected) && contents(&squares) == bytes(&residuals));
+}
+
+#[test]
 fn a_device_that_takes_no_kernels_says_so() {
     let (mock, [device, _]) = devices("no-kernels");
     mock.set("no-load", 1);
@@ -344,6 +458,12 @@ fn a_device_that_takes_no_kernels_says_so() {
     let word = DeviceRange::whole(device.allocate(8).unwrap());
     line(&stream.signal(&word, 1).unwrap_err(), &["cuModuleLoadData", "PTX"]);
     stream.write_value(&word, 1).unwrap();
+    // Blocks are moved one by one.
+    let memory = device.allocate(100).unwrap();
+    memory.write_blocks(10, Shape::strided(3, 4, 20), &numbers(12, 1)).unwrap();
+    let mut back = [0; 12];
+    memory.read_blocks(10, Shape::strided(3, 4, 20), &mut back).unwrap();
+    assert!(back[..] == numbers(12, 1) && contents(&memory)[30..34] == numbers(12, 1)[4..8]);
 }
 
 /// NVRTC needs no GPU: where it is, the committed text must be what it makes of the source.
@@ -360,7 +480,7 @@ fn the_kernels_are_made_of_their_source() {
         Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
         Err(why) => eprintln!("skipped: no Python: {why}"),
     }
-    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64"] {
+    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "himeno"] {
         assert!(PTX.contains(&format!(".entry pelago_{kernel}(")), "{kernel}");
     }
     assert!(PTX.contains(".target sm_70\n") && !PTX.contains("fma."), "for old devices too, and without contraction");

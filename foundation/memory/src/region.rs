@@ -4,7 +4,7 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use pelago_base::{AtomicOperator, Width};
+use pelago_base::{AtomicOperator, Shape, Width};
 
 use crate::{Cells, DeviceHandle};
 
@@ -60,6 +60,24 @@ pub trait DeviceMemory: Any + Send + Sync {
     fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
         let _ = (offset, from, from_offset, bytes);
         None
+    }
+
+    /// Reads blocks, one after the other, from `offset` on; `blocks` are in bytes and inside the memory, and `into` is as long as all of them.
+    ///
+    /// # Errors
+    /// The device failed.
+    fn read_blocks(&self, offset: u64, blocks: Shape, into: &mut [u8]) -> Result<(), DeviceError> {
+        let parts = into.chunks_mut(blocks.block.max(1) as usize);
+        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.read(offset + start, part))
+    }
+
+    /// Writes blocks, as [`read_blocks`](Self::read_blocks) reads them.
+    ///
+    /// # Errors
+    /// The device failed; some bytes may have been written.
+    fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
+        let parts = from.chunks(blocks.block.max(1) as usize);
+        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part))
     }
 
     /// What another process of this host needs to open this memory itself ([`open_device`](crate::open_device)), so that copies pass its owner's core by; `None`

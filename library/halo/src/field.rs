@@ -13,13 +13,16 @@
 //! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked when it is made. Its rows lie in it.
 #![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pelago_base::Rank;
-use pelago_rma::{CellSlice, Error, GlobalPtr, Pod, Result, Symmetric, World};
+use pelago_base::{Failure, GlobalAddress, Rank, Shape};
+use pelago_rma::{CellSlice, DeviceMemory, Error, GlobalPtr, Pod, RegisteredDevice, Result, Symmetric, World};
 
 use crate::grid::array::Array;
-use crate::grid::direction::DirectionSet;
+use crate::grid::direction::{DirectionSet, in_order};
 use crate::grid::layout::{Block, Layout};
 
 /// The cells of an array that one rank owns, and their halo.
@@ -29,10 +32,26 @@ pub struct Field<'w, T: Pod, const D: usize> {
     world: &'w World,
     array: Array<D>,
     layout: Layout<D>,
-    memory: Symmetric<'w, T>,
+    memory: FieldMemory<'w, T>,
     /// Whose halo cells others may write now, and whether they may read borders (N2).
     under_way: DirectionSet,
     id: u64,
+}
+
+/// Where cells lie.
+enum FieldMemory<'w, T: Pod> {
+    Host(Symmetric<'w, T>),
+    Device(DeviceCells<'w, T>),
+}
+
+/// Cells in memory of a device: no slice leads there, and so N1 to N5 say nothing of it.
+struct DeviceCells<'w, T: Pod> {
+    memory: Arc<dyn DeviceMemory>,
+    registered: RegisteredDevice<'w, T>,
+    /// Where the cells of each neighbour begin, and those of this rank.
+    starts: BTreeMap<Rank, GlobalPtr<T>>,
+    /// Where each rank has told its start. By this all ranks know the field.
+    told: Symmetric<'w, u64>,
 }
 
 /// The numbers of the fields of this process, by which a plan knows its own again.
@@ -58,10 +77,58 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
             return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
         }
         let layout = array.layout(array.template().nodes().place(world.rank()));
-        let (memory, id) = (world.alloc(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));
+        let (memory, id) = (world.alloc::<T>(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));
         // All of it is used, and planes of it number by number.
         memory.local().use_large_pages();
-        Ok(Self { world, array: *array, layout, memory, under_way: 0, id })
+        Ok(Self { world, array: *array, layout, memory: FieldMemory::Host(memory), under_way: 0, id })
+    }
+
+    /// The field of this rank's block of `array` in memory of a device, which keeps what it holds. Collective: all ranks give memory of devices.
+    ///
+    /// Plans exchange its halo as that of any field: a packed border is gathered and scattered by the device ([`DeviceMemory::read_blocks`]), a direct one goes from
+    /// device to device where their driver offers that. Its cells are reached by [`device`](Self::device), by kernels, and by nothing else here: an exchange of
+    /// the host's threads reads and writes them between `start` and `wait`, so kernels that write borders end before `start`, and kernels that read the halo
+    /// begin after `wait`.
+    ///
+    /// Cost: the memory stays registered as long as the field exists; a table of the neighbours' places.
+    ///
+    /// # Errors
+    /// The memory is too small; the job has another number of ranks than the nodes; those of [`World::register_device`] and [`World::alloc`].
+    pub fn on_device(world: &'w World, array: &Array<D>, memory: Arc<dyn DeviceMemory>) -> Result<Self> {
+        let nodes = array.template().nodes();
+        if nodes.ranks() != world.size() {
+            return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
+        }
+        let place = nodes.place(world.rank());
+        let layout = array.layout(place);
+        // Nobody goes on alone: the others would wait for this rank.
+        let mut lacking = [u64::from(memory.bytes() < (layout.length() * size_of::<T>()) as u64)];
+        world.allreduce(&mut lacking, |one, other| one + other)?;
+        if lacking[0] > 0 {
+            return Err(Error::Invalid("the memory of a device is smaller than the block and its halo"));
+        }
+        let (registered, told) = (world.register_device::<T>(memory.clone())?, world.alloc::<u64>(1)?);
+        told.local().store(0, registered.ptr(0).address().bits());
+        world.barrier()?;
+        let mut starts = BTreeMap::from([(world.rank(), registered.ptr(0))]);
+        for there in in_order(place, D).into_iter().filter_map(|direction| nodes.neighbour(place, direction)) {
+            let rank = nodes.rank(there);
+            if let Entry::Vacant(entry) = starts.entry(rank) {
+                let start = GlobalAddress::from_bits(world.get(told.at(rank, 0))?);
+                entry.insert(GlobalPtr::from_address(start).map_err(|_| Error::Invalid("a rank told no address of cells"))?);
+            }
+        }
+        world.barrier()?;
+        let (memory, id) = (DeviceCells { memory, registered, starts, told }, FIELDS.fetch_add(1, Ordering::Relaxed));
+        Ok(Self { world, array: *array, layout, memory: FieldMemory::Device(memory), under_way: 0, id })
+    }
+
+    /// The memory of the device that holds the cells, from its start on in the order of [`layout`](Self::layout); `None` if the host's memory does.
+    pub fn device(&self) -> Option<&Arc<dyn DeviceMemory>> {
+        match &self.memory {
+            FieldMemory::Host(_) => None,
+            FieldMemory::Device(cells) => Some(&cells.memory),
+        }
     }
 
     /// The array that it is a part of.
@@ -87,7 +154,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// All cells, halo included.
     ///
     /// # Panics
-    /// An exchange is under way; [`view`](Self::view) has what can be read meanwhile.
+    /// An exchange is under way; [`view`](Self::view) has what can be read meanwhile. The cells are in memory of a device.
     pub fn cells(&self) -> &[T] {
         self.check_rest();
         // SAFETY: N3: no direction is marked.
@@ -97,7 +164,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// All cells, to be written.
     ///
     /// # Panics
-    /// An exchange is under way.
+    /// An exchange is under way; the cells are in memory of a device.
     pub fn cells_mut(&mut self) -> &mut [T] {
         self.check_rest();
         // SAFETY: N3: no direction is marked; exclusive by the borrow of `self` (N4).
@@ -105,6 +172,9 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     }
 
     /// What can be read now.
+    ///
+    /// # Panics
+    /// The cells are in memory of a device.
     pub fn view(&self) -> View<'_, T, D> {
         View { layout: &self.layout, cells: self.slice(), under_way: self.under_way }
     }
@@ -139,6 +209,30 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         result.expect("it is put back after each cell")
     }
 
+    /// By which all ranks know the field: an address that is the same for all.
+    pub(crate) fn agreed(&self) -> u64 {
+        match &self.memory {
+            FieldMemory::Host(memory) => memory.at(Rank::new(0), 0).address().bits(),
+            FieldMemory::Device(cells) => cells.told.at(Rank::new(0), 0).address().bits(),
+        }
+    }
+
+    /// Brings blocks of a field on a device into `into`, one after the other; in cells.
+    pub(crate) fn gather(&self, memory: &Arc<dyn DeviceMemory>, first: usize, blocks: Shape, into: &mut [u8]) -> Result<()> {
+        let bytes = size_of::<T>() as u64;
+        memory.read_blocks(first as u64 * bytes, blocks.scaled(bytes)?, into).map_err(|_| self.failed(first))
+    }
+
+    /// The way back.
+    pub(crate) fn scatter(&self, memory: &Arc<dyn DeviceMemory>, first: usize, blocks: Shape, from: &[u8]) -> Result<()> {
+        let bytes = size_of::<T>() as u64;
+        memory.write_blocks(first as u64 * bytes, blocks.scaled(bytes)?, from).map_err(|_| self.failed(first))
+    }
+
+    fn failed(&self, first: usize) -> Error {
+        Error::Failed(Failure::Device(self.here(first).address()))
+    }
+
     /// By which no other field of this process is known.
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -146,17 +240,26 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
 
     /// The cell at `index` of the memory of `rank`.
     pub(crate) fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
-        self.memory.at(rank, index)
+        match &self.memory {
+            FieldMemory::Host(memory) => memory.at(rank, index),
+            FieldMemory::Device(cells) => cells.starts.get(&rank).expect("a plan names neighbours alone").add(index as u64),
+        }
     }
 
     /// The same of this rank.
     pub(crate) fn here(&self, index: usize) -> GlobalPtr<T> {
-        self.memory.at(self.world.rank(), index)
+        match &self.memory {
+            FieldMemory::Host(memory) => memory.at(self.world.rank(), index),
+            FieldMemory::Device(cells) => cells.registered.ptr(0).add(index as u64),
+        }
     }
 
     /// The cells, as others may write them.
     pub(crate) fn slice(&self) -> CellSlice<'_, T> {
-        self.memory.local().range(0..self.layout.length())
+        match &self.memory {
+            FieldMemory::Host(memory) => memory.local().range(0..self.layout.length()),
+            FieldMemory::Device(_) => panic!("the cells of the field are in memory of a device: no slice leads there"),
+        }
     }
 
     /// The halo cells of these directions may be written by others from now on.

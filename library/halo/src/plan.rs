@@ -43,11 +43,12 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         check(fields)?;
         agree(world, fields, settings)?;
         let arrays: Vec<Array<D>> = fields.iter().map(|field| *field.array()).collect();
+        let is_on_device = fields.iter().any(|field| field.device().is_some());
         let routes = routes::<D>(settings);
         let mut plans = Vec::new();
         let mut budget = TrialBudget::new(world, settings.trial_limit);
         for route in routes {
-            let mut exchange = Exchange::new(world, &arrays, settings.halo, *route)?;
+            let mut exchange = Exchange::new(world, &arrays, settings.halo, *route, is_on_device)?;
             let (links, sets) = trial::choose(&mut exchange, fields, settings, &mut budget)?;
             plans.push((exchange, links, sets));
         }
@@ -178,7 +179,7 @@ fn agree<T: Pod, const D: usize>(world: &World, fields: &[Field<'_, T, D>], sett
     let mut hasher = DefaultHasher::new();
     (format!("{settings:?}"), size_of::<T>()).hash(&mut hasher);
     for field in fields {
-        (format!("{:?}", field.array()), field.at(Rank::new(0), 0).address().bits()).hash(&mut hasher);
+        (format!("{:?}", field.array()), field.agreed(), field.device().is_some()).hash(&mut hasher);
     }
     let mine = [hasher.finish(), !hasher.finish()];
     let mut all = mine;

@@ -1,4 +1,4 @@
-//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums.
+//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums, a stencil.
 //!
 //! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, made of `kernels/pelago.cu` by NVRTC without
 //! contraction of products and sums, so that results are bitwise those of the host. `kernels/generate.py` makes it again, and a test compares.
@@ -14,7 +14,7 @@ use pelago_memory::DeviceRange;
 
 use super::Device;
 use super::stream::Stream;
-use crate::driver::{CudaError, Functions, RawFunction, RawModule, Result};
+use crate::driver::{CudaError, Functions, RawFunction, RawModule, RawStream, Result};
 pub use crate::limits::FACES_MAX;
 
 /// The text of the kernels.
@@ -34,6 +34,7 @@ pub struct Kernels {
     signal: RawFunction,
     /// By [`Number`].
     sums: [RawFunction; 4],
+    himeno: RawFunction,
 }
 
 /// Of which numbers sums are made.
@@ -94,24 +95,78 @@ struct RawFaces {
 
 const _: () = assert!(size_of::<RawFaces>() == 2712, "T1: what pelago.ptx says of its parameter");
 
+/// A sweep of the 19-point stencil of the Himeno benchmark over a box of cells, numbers of 32 bits. Each range begins at cell 0.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The old pressures.
+    pub p: DeviceRange,
+    /// The new ones.
+    pub next: DeviceRange,
+    /// The squares of residuals.
+    pub squares: DeviceRange,
+    /// Twelve arrays at equal distances: a0 to a3, b0 to b2, c0 to c2, bnd, wrk1.
+    pub coefficients: DeviceRange,
+    /// Cells from one of them to the next.
+    pub distance: u64,
+    /// The first cell of the box.
+    pub first: u64,
+    /// Cells from one plane, and from one row, to the next.
+    pub strides: [u64; 2],
+    /// Planes, rows of a plane, cells of a row.
+    pub counts: [u64; 3],
+}
+
+/// A sweep as the kernel takes it.
+#[repr(C)]
+struct RawSweep {
+    next: u64,
+    squares: u64,
+    p: u64,
+    coefficients: u64,
+    distance: u64,
+    first: u64,
+    strides: [u64; 2],
+    counts: [u64; 3],
+}
+
+impl Sweep {
+    /// Whether all that the stencil reads and writes is there.
+    fn fits(&self) -> Option<bool> {
+        let ([plane, row], [planes, rows, cells]) = (self.strides, self.counts);
+        let around = plane.checked_add(row)?.checked_add(1)?;
+        let reach = (planes - 1).checked_mul(plane)?.checked_add((rows - 1).checked_mul(row)?)?.checked_add(cells - 1)?;
+        let last = self.first.checked_add(reach)?;
+        let holds = |range: &DeviceRange, cell: u64| Some(cell.checked_add(1)?.checked_mul(4)? <= range.bytes());
+        let coefficient = self.distance.checked_mul(11)?.checked_add(last)?;
+        Some(
+            around <= self.first
+                && holds(&self.p, last.checked_add(around)?)?
+                && holds(&self.next, last)?
+                && holds(&self.squares, last)?
+                && holds(&self.coefficients, coefficient)?,
+        )
+    }
+}
+
 impl Face {
     /// Whether the blocks are the same at both ends and inside its ranges.
     fn fits(&self) -> bool {
         let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
         self.to_shape.matches(&self.from_shape).is_ok() && inside(self.to_shape, &self.to) && inside(self.from_shape, &self.from)
     }
+}
 
-    /// As the kernel takes it, at these addresses, in words that are as long as all of them and all distances allow.
-    fn raw(&self, to: u64, from: u64) -> RawFace {
-        let (to_shape, from_shape) = (self.to_shape.canonical(), self.from_shape.canonical());
+impl RawFace {
+    /// Blocks at two addresses, in words that are as long as all addresses and distances allow. The shapes match.
+    fn new([to, from]: [u64; 2], shapes: [Shape; 2]) -> Self {
+        let joined = shapes.map(Shape::canonical);
         // Joined alike at both ends, or not at all.
-        let [to_shape, from_shape] =
-            if to_shape.matches(&from_shape).is_ok() { [to_shape, from_shape] } else { [self.to_shape, self.from_shape] };
+        let [to_shape, from_shape] = if joined[0].matches(&joined[1]).is_ok() { joined } else { shapes };
         let Shape { block, counts, .. } = to_shape;
         let distances = |shape: Shape| (0..3).filter(|&d| counts[d] > 1).fold(0, |all, d| all | shape.strides[d]);
         let word = 1 << (to | from | block | distances(to_shape) | distances(from_shape)).trailing_zeros().min(4);
         let (from_strides, to_strides) = (from_shape.strides, to_shape.strides);
-        RawFace { from, to, counts, words: block / word, from_strides, to_strides, word }
+        Self { from, to, counts, words: block / word, from_strides, to_strides, word }
     }
 }
 
@@ -122,7 +177,13 @@ impl Kernels {
             let module = functions.load_module(PTX)?;
             let find = |name: &str| functions.find_kernel(module, name);
             let sums = [find("pelago_sum_f32")?, find("pelago_sum_f64")?, find("pelago_sum_u32")?, find("pelago_sum_u64")?];
-            Ok(Self { module, copy_faces: find("pelago_copy_faces")?, signal: find("pelago_signal")?, sums })
+            Ok(Self {
+                module,
+                copy_faces: find("pelago_copy_faces")?,
+                signal: find("pelago_signal")?,
+                sums,
+                himeno: find("pelago_himeno")?,
+            })
         })
     }
 
@@ -152,7 +213,7 @@ impl Stream {
                 continue;
             }
             let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
-            let one = face.raw(address(&face.to)?, address(&face.from)?);
+            let one = RawFace::new([address(&face.to)?, address(&face.from)?], [face.to_shape, face.from_shape]);
             words = words.max(one.counts.iter().product::<u64>() * one.words);
             raw.faces[raw.count as usize] = one;
             raw.count += 1;
@@ -162,7 +223,7 @@ impl Stream {
         }
         let kernel = self.device().kernels()?.copy_faces;
         // SAFETY: T1, D1; all blocks are inside the ranges, as checked, and the stream keeps them (S1).
-        unsafe { self.launch(kernel, [blocks(words), raw.count as u32], THREADS, &mut [(&raw mut raw).cast()]) }
+        unsafe { self.launch(kernel, [blocks(words), raw.count as u32, 1], THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
     /// Writes a word by a kernel, behind all that the stream has written: a signal also where streams write no words.
@@ -176,7 +237,31 @@ impl Stream {
         }
         let (kernel, mut value) = (self.device().kernels()?.signal, value);
         // SAFETY: T1, D1, S1.
-        unsafe { self.launch(kernel, [1, 1], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
+        unsafe { self.launch(kernel, [1; 3], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
+    }
+
+    /// One sweep of the stencil of the Himeno benchmark: each cell gets bitwise what the host's sweep gives it.
+    ///
+    /// # Errors
+    /// The box and the cells around it are not in the ranges, or has more than 65,535 planes or rows; the device takes no kernels; the driver's.
+    pub fn himeno(&self, sweep: &Sweep) -> Result<()> {
+        let Sweep { distance, first, strides, counts, .. } = *sweep;
+        if counts.contains(&0) {
+            return Ok(());
+        }
+        let is_launched = counts[0] <= 65_535 && counts[1] <= 65_535 && counts[2] < 1 << 31;
+        let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+        let [p, next, squares, coefficients] = [&sweep.p, &sweep.next, &sweep.squares, &sweep.coefficients].map(address);
+        let (p, next, squares, coefficients) = (p?, next?, squares?, coefficients?);
+        let is_aligned = (p | next | squares | coefficients).is_multiple_of(4);
+        if !is_launched || !is_aligned || sweep.fits() != Some(true) {
+            return Err(CudaError::Invalid("the stencil reaches past its memory"));
+        }
+        let mut raw = RawSweep { next, squares, p, coefficients, distance, first, strides, counts };
+        let kernel = self.device().kernels()?.himeno;
+        let grid = [counts[2].div_ceil(u64::from(THREADS)) as u32, counts[1] as u32, counts[0] as u32];
+        // SAFETY: T1, D1, S1; all cells are in the ranges, as checked.
+        unsafe { self.launch(kernel, grid, THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
     /// Adds each number of `from` to that of `to`, in place: one step of a reduction. Each sum is rounded once, as on the host.
@@ -196,8 +281,29 @@ impl Stream {
         let kernel = self.device().kernels()?.sums[numbers as usize];
         let mut arguments: [*mut c_void; 3] = [(&raw mut target).cast(), (&raw mut source).cast(), (&raw mut count).cast()];
         // SAFETY: T1, D1, S1; both ranges have as many numbers.
-        unsafe { self.launch(kernel, [blocks(count), 1], THREADS, &mut arguments) }
+        unsafe { self.launch(kernel, [blocks(count), 1, 1], THREADS, &mut arguments) }
     }
+}
+
+/// Has a stream copy blocks between two addresses of a device, in its context: as [`Stream::copy_faces`], of which the caller has checked what that checks.
+///
+/// # Safety
+/// Both addresses lead to memory that holds the blocks, which match, until the stream has ended.
+pub(super) unsafe fn enqueue_blocks(
+    device: &Device,
+    stream: RawStream,
+    [to, from]: [u64; 2],
+    [to_shape, from_shape]: [Shape; 2],
+) -> Result<()> {
+    let mut raw = RawFaces { count: 1, faces: [RawFace::default(); FACES_MAX] };
+    raw.faces[0] = RawFace::new([to, from], [to_shape, from_shape]);
+    let words = raw.faces[0].counts.iter().product::<u64>() * raw.faces[0].words;
+    let (kernel, functions) = (device.kernels()?.copy_faces, &device.driver().functions);
+    let (mut arguments, none): ([*mut c_void; 1], _) = ([(&raw mut raw).cast()], std::ptr::null_mut());
+    // SAFETY: T1; the caller's promise. C1.
+    functions.check("cuLaunchKernel", unsafe {
+        (functions.launch)(kernel, blocks(words), 1, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), none)
+    })
 }
 
 /// Blocks of a launch for so many words.

@@ -8,10 +8,11 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pelago_base::{AtomicOperator, Width};
+use pelago_base::{AtomicOperator, Shape, Width};
 use pelago_memory::{DeviceError, DeviceHandle, DeviceMemory, MemoryKind};
 
 use super::Device;
+use super::kernels::enqueue_blocks;
 use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Interface, IpcHandle, RawStream, Result};
 
 /// What handles and kinds of this driver are called.
@@ -29,6 +30,8 @@ pub struct CudaMemory {
     origin: Origin,
     /// Held by atomics, which are atomic to each other.
     word: Mutex<()>,
+    /// Memory beside, in which blocks are packed.
+    packed: Mutex<Option<Arc<CudaMemory>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +134,30 @@ impl CudaMemory {
         }
     }
 
+    /// The address of some blocks, which are inside.
+    fn blocks(&self, offset: u64, blocks: Shape) -> Result<u64> {
+        let extent = blocks.extent().map_err(|_| CudaError::Invalid("the blocks reach past the memory of the device"))?;
+        self.range(offset, extent)
+    }
+
+    /// Copies blocks on the device, and returns when they are there. Both ends hold them.
+    fn copy_blocks(&self, ends: [u64; 2], shapes: [Shape; 2]) -> Result<()> {
+        // SAFETY: D1; the callers have checked both ends, and this returns when the stream has ended.
+        self.device
+            .state()
+            .lanes
+            .on_stream(&self.device, |stream, _| unsafe { enqueue_blocks(&self.device, stream, ends, shapes) })
+    }
+
+    /// Memory beside for so many packed bytes: what was there, if it is large enough.
+    fn room<'p>(&self, packed: &'p mut Option<Arc<Self>>, bytes: u64) -> Result<&'p Arc<Self>> {
+        if packed.as_ref().is_none_or(|packed| packed.bytes < bytes) {
+            *packed = None;
+            *packed = Some(Self::allocate(&self.device, bytes.next_power_of_two())?);
+        }
+        Ok(packed.as_ref().expect("just made"))
+    }
+
     fn make(device: &Device, bytes: u64, origin: Origin, allocate: impl FnOnce(&mut u64) -> Result<()>) -> Result<Arc<Self>> {
         if bytes == 0 {
             return Err(CudaError::Invalid("memory of a device has one byte at least"));
@@ -145,7 +172,7 @@ impl CudaMemory {
     }
 
     fn of(device: &Device, address: u64, bytes: u64, origin: Origin) -> Self {
-        Self { device: device.clone(), address, bytes, origin, word: Mutex::new(()) }
+        Self { device: device.clone(), address, bytes, origin, word: Mutex::new(()), packed: Mutex::new(None) }
     }
 
     /// Copies on the device, or from one device to another, and returns when the bytes are there.
@@ -244,6 +271,36 @@ impl DeviceMemory for CudaMemory {
         let from = (from as &dyn Any).downcast_ref::<Self>()?;
         let is_one_driver = Arc::ptr_eq(self.device.driver(), from.device.driver());
         is_one_driver.then(|| Ok(self.copy_on_devices(offset, from, from_offset, bytes)?))
+    }
+
+    fn read_blocks(&self, offset: u64, blocks: Shape, into: &mut [u8]) -> Result<(), DeviceError> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        // A device without kernels moves block by block.
+        if self.device.kernels().is_err() {
+            let parts = into.chunks_mut(blocks.block as usize);
+            return blocks.offsets().zip(parts).try_for_each(|(start, part)| self.read(offset + start, part));
+        }
+        // By one kernel into memory beside, and from there at once.
+        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        let packed = self.room(&mut packed, into.len() as u64)?;
+        self.copy_blocks([packed.address, self.blocks(offset, blocks)?], [blocks.packed(), blocks])?;
+        packed.read(0, into)
+    }
+
+    fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        if self.device.kernels().is_err() {
+            let parts = from.chunks(blocks.block as usize);
+            return blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part));
+        }
+        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        let packed = self.room(&mut packed, from.len() as u64)?;
+        packed.write(0, from)?;
+        Ok(self.copy_blocks([self.blocks(offset, blocks)?, packed.address], [blocks, blocks.packed()])?)
     }
 
     fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {

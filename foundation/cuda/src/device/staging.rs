@@ -13,8 +13,10 @@ use std::ptr::{self, copy_nonoverlapping};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::Device;
-use crate::driver::{EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, RawEvent, RawStream, Result, STREAM_WITHOUT_LEGACY};
-use crate::limits::{LANES_MAX, PIECE_BYTES, PIECES};
+use crate::driver::{
+    CudaError, EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, RawEvent, RawStream, Result, STREAM_WITHOUT_LEGACY,
+};
+use crate::limits::{LANES_LOST_MAX, LANES_MAX, PIECE_BYTES, PIECES};
 
 /// The lanes of a device, made when they are needed.
 #[derive(Default)]
@@ -26,8 +28,10 @@ pub(crate) struct Lanes {
 #[derive(Default)]
 struct LanesState {
     free: Vec<Lane>,
-    /// Those that exist, free or not.
+    /// Those that exist and are not lost, free or not.
     made: usize,
+    /// Those of which nobody knows whether their streams have ended.
+    lost: usize,
 }
 
 /// A stream, pinned memory and an event for each piece of it.
@@ -108,9 +112,9 @@ impl Lanes {
             let mut state = self.lock();
             // G2: what still moves pieces is left alone for good.
             if ended.is_ok() {
-                state.free.push(lane)
+                state.free.push(lane);
             } else {
-                state.made -= 1
+                (state.made, state.lost) = (state.made - 1, state.lost + 1);
             }
             self.returned.notify_one();
             result.and(ended)
@@ -123,6 +127,9 @@ impl Lanes {
         loop {
             if let Some(lane) = state.free.pop() {
                 return Ok(lane);
+            }
+            if state.lost >= LANES_LOST_MAX {
+                return Err(CudaError::Invalid("the device has failed too often: it is not used any more"));
             }
             if state.made < LANES_MAX {
                 let lane = Lane::new(functions)?;

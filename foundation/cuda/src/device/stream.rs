@@ -194,14 +194,14 @@ impl Stream {
     pub(crate) unsafe fn launch(
         &self,
         kernel: RawFunction,
-        grid: [u32; 2],
+        grid: [u32; 3],
         block: u32,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
         let none = ptr::null_mut();
         // SAFETY: the caller's promise; C1.
         self.call("cuLaunchKernel", |functions| unsafe {
-            (functions.launch)(kernel, grid[0], grid[1], 1, block, 1, 1, 0, self.raw, arguments.as_mut_ptr(), none)
+            (functions.launch)(kernel, grid[0], grid[1], grid[2], block, 1, 1, 0, self.raw, arguments.as_mut_ptr(), none)
         })
     }
 

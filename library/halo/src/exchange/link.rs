@@ -24,6 +24,8 @@
 //!
 //! All messages of a link go by one rail, so that flags stay behind their data.
 //!
+//! Fields on devices go over a transport, whoever the neighbour is: their borders are gathered by the device.
+//!
 //! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
 //! when its last put is complete. The transport reads a direct border from the field itself; `wait` ends when it has.
 
@@ -52,7 +54,7 @@ pub(crate) struct Link<'w, const D: usize> {
     rail: Option<Rail>,
     /// The rail that the library prefers to this neighbour.
     pub(crate) best: Rail,
-    /// Whether the neighbour's memory is mapped.
+    /// Whether the neighbour's memory is mapped, its fields included.
     pub(crate) is_mapped: bool,
     /// The rails that move any number of blocks by one operation, a bit for each.
     block_rails: u32,
@@ -147,6 +149,7 @@ impl<'w, const D: usize> Link<'w, D> {
         position: LinkPosition<D>,
         pieces: Vec<Piece>,
         buffers: LinkBuffers,
+        is_on_device: bool,
     ) -> Self {
         Self {
             position,
@@ -154,7 +157,7 @@ impl<'w, const D: usize> Link<'w, D> {
             method: Method::Packed,
             rail: None,
             best: world.rails().to(neighbour),
-            is_mapped: world.maps(neighbour),
+            is_mapped: !is_on_device && world.maps(neighbour),
             block_rails: world
                 .rails()
                 .iter()
@@ -253,6 +256,14 @@ impl<'w, const D: usize> Link<'w, D> {
                 let inbox = memory.cells.at(memory.world.rank(), self.buffers.inbox_here[self.half()]);
                 for piece in self.coming() {
                     let [to_shape, from_shape] = piece.unpacking;
+                    let field = &fields[piece.field];
+                    if let Some(device) = field.device() {
+                        let mut packed = vec![0; cells(to_shape) * size_of::<T>()];
+                        let start = self.buffers.inbox_here[self.half()] + piece.incoming;
+                        memory.cells.local().range(start..start + cells(to_shape)).cells().read(&mut packed);
+                        field.scatter(device, piece.halo, to_shape, &packed)?;
+                        continue;
+                    }
                     let (from, to) = (inbox.add(piece.incoming as u64), fields[piece.field].here(piece.halo));
                     memory.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
                 }
@@ -376,7 +387,16 @@ impl<'w, const D: usize> Link<'w, D> {
     ) -> Result<Option<Handle<'w>>> {
         for piece in self.leaving() {
             let [from_shape, to_shape] = piece.packing;
-            let from = fields[piece.field].here(piece.border);
+            let field = &fields[piece.field];
+            if let Some(device) = field.device() {
+                // The outbox is this rank's: links of devices are not by mapped memory.
+                let mut packed = vec![0; cells(from_shape) * size_of::<T>()];
+                field.gather(device, piece.border, from_shape, &mut packed)?;
+                let start = self.buffers.outbox[self.half()] + piece.outgoing;
+                memory.cells.local().range(start..start + cells(from_shape)).cells().write(&packed);
+                continue;
+            }
+            let from = field.here(piece.border);
             memory.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;
         }
         memory.world.gathered((self.cells()[0] * size_of::<T>()) as u64);

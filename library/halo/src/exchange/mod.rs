@@ -28,7 +28,7 @@ pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
 
 impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
     /// The links of this rank. Collective.
-    pub(crate) fn new(world: &'w World, arrays: &[Array<D>], halo: Halo, route: Route) -> Result<Self> {
+    pub(crate) fn new(world: &'w World, arrays: &[Array<D>], halo: Halo, route: Route, is_on_device: bool) -> Result<Self> {
         let nodes = *arrays[0].template().nodes();
         let router = Router { nodes, halo, route };
         let (buffers, cells) = router.buffers::<T>(arrays);
@@ -43,7 +43,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 let pieces = pieces(arrays, [place, there], cut(direction), back);
                 let neighbour = nodes.rank(there);
                 let position = LinkPosition { direction, written: router.written(direction), round: router.round(direction) };
-                let link = Link::new(world, neighbour, position, pieces, buffers[number(direction)]);
+                let link = Link::new(world, neighbour, position, pieces, buffers[number(direction)], is_on_device);
                 (!link.pieces.is_empty()).then_some(link)
             })
             .collect();

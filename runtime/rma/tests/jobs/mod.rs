@@ -4,6 +4,7 @@ mod active;
 pub(crate) mod barriers;
 mod borrowed;
 mod collectives;
+mod cuda;
 mod devices;
 mod generated_order;
 mod memory;

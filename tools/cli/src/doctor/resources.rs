@@ -3,11 +3,13 @@
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use pelago::cuda::{CudaError, Driver};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, getrlimit};
 
 use super::System;
 use super::finding::Finding;
+use crate::info;
 
 /// Descriptors of the launcher for each rank, and besides; as in the limits of the launcher.
 const DESCRIPTORS_PER_RANK: u64 = 3;
@@ -25,9 +27,23 @@ const SHM_BYTES_USUAL: u64 = 64 << 20;
 
 pub(super) fn findings(system: &System) -> Vec<Finding> {
     let mut findings = vec![cores(system), quota(system), aes(system), clock(system), memory(), address_space(), shm(system)];
-    findings.extend([descriptors(), processes()]);
+    findings.extend([descriptors(), processes(), gpus()]);
     findings.extend(governor(system));
     findings
+}
+
+/// A machine without a GPU lacks nothing; one whose driver does not work does.
+fn gpus() -> Finding {
+    match Driver::get() {
+        Ok(_) => Finding::good("GPUs", info::gpus()),
+        Err(why @ CudaError::Missing(_)) => Finding::good("GPUs", format!("none are used: {why}")),
+        Err(why) => Finding::costs(
+            "GPUs",
+            why.to_string(),
+            "memory of GPUs cannot be registered; programs use memory of the host",
+            "a driver of CUDA 11.0 or later, and a visible device",
+        ),
+    }
 }
 
 fn cores(system: &System) -> Finding {

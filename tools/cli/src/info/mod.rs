@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Args;
+use pelago::cuda::{Device, Driver};
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use pelago_launch::LaunchReport;
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
@@ -95,6 +96,7 @@ fn lines() -> Vec<(&'static str, String)> {
         ("transport shm", shm.to_string()),
         ("transport udp", udp.to_string()),
         ("transport ofi", pelago::fabric(None).unwrap_or_else(|why| format!("no: {why}"))),
+        ("GPUs", gpus()),
         cut,
         join,
         ("membarrier", yes_or(pelago_sync::asymmetric::register(), "no: sleeping threads poll instead")),
@@ -124,6 +126,16 @@ fn recent(release: &str) -> String {
         None => "unknown".into(),
         Some(false) => format!("no: Linux {major}.{minor} is the oldest that can start jobs"),
     }
+}
+
+/// The devices of the CUDA driver, or why there is none.
+pub(crate) fn gpus() -> String {
+    let named = |driver: std::sync::Arc<Driver>| {
+        let device = |ordinal| Device::of(&driver, ordinal).map_or_else(|why| why.to_string(), |device| device.name().to_owned());
+        let names: Vec<_> = (0..driver.devices()).map(device).collect();
+        format!("{} (driver {}); untested on hardware", names.join(", "), driver.version())
+    };
+    Driver::get().map_or_else(|why| format!("no: {why}"), named)
 }
 
 /// The system calls that are refused here, and the consequences; docs/book/src/system-calls.md describes each.

@@ -1,0 +1,183 @@
+//! Operations between memory of GPUs of all ranks, or of their hosts: the results are the same, and a hash says so. With `--bench` their times.
+//!
+//! | file | holds |
+//! |---|---|
+//! | here | arguments, the memory of a rank, what is printed |
+//! | `exchange` | rounds of puts, gets, copies, blocks and atomics from every rank to every other, and their hash |
+//! | `times` | copies between ranks beside the driver's own, and faces by the engine and by the kernel |
+
+mod exchange;
+mod times;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use pelago::cuda::{CudaError, Device};
+use pelago::{GlobalAddress, GlobalPtr, Rank, Registered, RegisteredDevice, World};
+
+use crate::usage::{Stop, at_least_one, exit, parse};
+
+/// Operations between memory of GPUs: rank 0 prints a hash of all memory, which is the same for memory of hosts
+#[derive(Parser)]
+#[command(name = "gpu")]
+struct Arguments {
+    /// Memory of each rank: of a GPU, managed by its driver, of the host, or of a GPU if there is one
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    device: Kind,
+    /// Number of the GPU of rank 0; rank r has the one r further on, modulo their number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    ordinal: u32,
+    /// Number of words of each rank, 8 bytes each
+    #[arg(long, value_name = "W", default_value_t = 40_000, allow_negative_numbers = true, value_parser = at_least_one)]
+    words: u32,
+    /// Rounds, in each of which every rank writes to another one
+    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true, value_parser = at_least_one)]
+    rounds: u32,
+    /// Measure copies and faces instead; 64 MiB and cubes of 512 cells at most
+    #[arg(long)]
+    bench: bool,
+    /// Largest edge of the cubes, and largest copy in KiB [default: 512 and 65536]
+    #[arg(long, value_name = "EDGE,KIB", value_delimiter = ',', num_args = 1, value_parser = at_least_one)]
+    largest: Vec<u32>,
+}
+
+/// Of what memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Auto,
+    Cuda,
+    Managed,
+    Host,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => run(world, arguments),
+        Err(stop) => Ok(stop.tell("gpu", world)),
+    });
+    exit("gpu", result)
+}
+
+/// What is wrong with these arguments, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
+    let checked = parse::<Arguments>(arguments).and_then(|arguments| {
+        let is_pair = matches!(arguments.largest.len(), 0 | 2);
+        if is_pair { Ok(()) } else { Err(Stop::Wrong("--largest takes an edge and KiB".into())) }
+    });
+    checked.map_or_else(Stop::wrong, |()| Ok(()))
+}
+
+fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    // All ranks use memory of one kind: that of the GPU if each has one.
+    let device = match arguments.device {
+        Kind::Host => Err(None),
+        _ => own_device(world, arguments.ordinal).map_err(Some),
+    };
+    let mut lacking = [u32::from(device.is_err())];
+    world.allreduce(&mut lacking, |one, other| one + other)?;
+    let device = match device {
+        Ok(device) if lacking[0] == 0 => Some(device),
+        Err(Some(why)) if matches!(arguments.device, Kind::Cuda | Kind::Managed) => {
+            let _ = writeln!(std::io::stderr(), "gpu: rank {}: {why}; give --device host for memory of the host", world.rank());
+            return Ok(ExitCode::FAILURE);
+        }
+        _ if matches!(arguments.device, Kind::Cuda | Kind::Managed) => return Ok(ExitCode::FAILURE),
+        Err(Some(why)) => {
+            if world.rank().number() == 0 {
+                let _ = writeln!(std::io::stderr(), "gpu: memory of the host is used: {why}");
+            }
+            None
+        }
+        _ => None,
+    };
+    match (&device, arguments.bench) {
+        (Some(device), true) => times::measure(world, device, &arguments.largest),
+        (None, true) => {
+            if world.rank().number() == 0 {
+                let _ = writeln!(std::io::stderr(), "gpu: --bench needs a GPU");
+            }
+            Ok(ExitCode::FAILURE)
+        }
+        (_, false) => {
+            let is_managed = arguments.device == Kind::Managed;
+            let hash = exchange::exchange(world, device.as_ref(), is_managed, arguments.words as usize, arguments.rounds)?;
+            if world.rank().number() == 0 {
+                let name = device.as_ref().map_or("host", Device::name);
+                let _ = writeln!(std::io::stdout(), "gpu ranks {} memory {name:?} hash {hash:016x}", world.size());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The GPU of this rank.
+fn own_device(world: &World, first: u32) -> Result<Device, CudaError> {
+    let devices = pelago::cuda::Driver::get()?.devices();
+    if first >= devices {
+        return Device::get(first);
+    }
+    Device::get((first + world.rank().number()) % devices)
+}
+
+/// Memory of a rank that all others reach.
+enum Memory<'w> {
+    Host(Registered<'w, u64>),
+    Device(RegisteredDevice<'w, u64>),
+}
+
+impl<'w> Memory<'w> {
+    /// `words` words of any contents.
+    fn new(world: &'w World, device: Option<&Device>, is_managed: bool, words: usize) -> pelago::Result<Self> {
+        let Some(device) = device else { return Ok(Self::Host(world.register(vec![0; words])?)) };
+        let bytes = words as u64 * 8;
+        let memory = if is_managed { device.allocate_managed(bytes) } else { device.allocate(bytes) };
+        // Whoever has no room ends the job.
+        let memory = memory.map_err(|why| {
+            let _ = writeln!(std::io::stderr(), "gpu: rank {}: {why}", world.rank());
+            pelago::Error::Invalid("there is no memory of the GPU")
+        })?;
+        Ok(Self::Device(world.register_device(memory)?))
+    }
+
+    fn start(&self) -> GlobalPtr<u64> {
+        match self {
+            Self::Host(memory) => memory.ptr(0),
+            Self::Device(memory) => memory.ptr(0),
+        }
+    }
+
+    /// Where the memory of each rank begins. Collective.
+    fn starts(&self, world: &World) -> pelago::Result<Vec<GlobalPtr<u64>>> {
+        let starts = world.alloc::<u64>(1)?;
+        starts.local().store(0, self.start().address().bits());
+        world.barrier()?;
+        let start = |rank| -> pelago::Result<GlobalPtr<u64>> {
+            let bits = world.get(starts.at(Rank::new(rank), 0))?;
+            GlobalPtr::from_address(GlobalAddress::from_bits(bits)).map_err(|_| pelago::Error::Invalid("no address of words"))
+        };
+        let starts: pelago::Result<Vec<_>> = (0..world.size()).map(start).collect();
+        world.barrier()?;
+        starts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_checked_before_any_rank_starts() {
+        let check = |text: &str| check(&text.split_whitespace().map(String::from).collect::<Vec<_>>(), 2);
+        assert_eq!(check("--device host --words 100 --rounds 3"), Ok(()));
+        assert_eq!(check("--bench --largest 64,1024"), Ok(()));
+        for wrong in ["--device tape", "--words 0", "--bench --largest 64", "--largest 0,1"] {
+            assert!(check(wrong).is_err(), "{wrong}");
+        }
+    }
+}

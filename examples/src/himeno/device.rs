@@ -1,0 +1,127 @@
+//! The benchmark on a GPU: the sweep by a kernel that gives each cell bitwise what the host's gives it, the halo by the same plans.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use pelago::cuda::kernels::Sweep;
+use pelago::cuda::{CudaError, CudaMemory, Device, DeviceRange, Stream};
+use pelago::halo::{Field, Layout};
+use pelago::{DeviceMemory, World};
+
+use super::field::Coefficients;
+use super::grid::Grid;
+use super::order::{Box3, Order};
+use super::sweep::sum;
+
+/// The GPU of a rank, and what sweeps need there.
+pub(crate) struct OnDevice {
+    device: Device,
+    stream: Stream,
+    coefficients: DeviceRange,
+    /// Cells from one array of coefficients to the next.
+    distance: u64,
+    squares: Arc<CudaMemory>,
+}
+
+impl OnDevice {
+    /// The GPU of this rank: ranks take the devices of their host by turns.
+    pub(crate) fn new(world: &World, layout: &Layout<3>, coefficients: &Coefficients) -> pelago::Result<Self> {
+        let made = || -> Result<Self, CudaError> {
+            let device = own_device(world)?;
+            let (stream, values) = (device.stream()?, coefficients.all());
+            let squares = device.allocate(bytes(layout))?;
+            let memory = device.allocate(size_of_val(values) as u64)?;
+            let all: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            memory.write(0, &all).map_err(|_| CudaError::Invalid("the coefficients cannot be written"))?;
+            let (coefficients, distance) = (DeviceRange::whole(memory), coefficients.distance() as u64);
+            Ok(Self { device, stream, coefficients, distance, squares })
+        };
+        made().map_err(|why| told(world, &why))
+    }
+
+    /// The pressures before and after a sweep, in memory of the GPU. Collective.
+    pub(crate) fn pressures<'w>(&self, world: &'w World, grid: &Grid) -> pelago::Result<[Field<'w, f32, 3>; 2]> {
+        let array = grid.array().expect("the grid was checked");
+        let layout = array.layout(array.template().nodes().place(world.rank()));
+        let field = || {
+            let memory = self.device.allocate(bytes(&layout)).map_err(|why| told(world, &why))?;
+            Field::on_device(world, &array, memory)
+        };
+        Ok([field()?, field()?])
+    }
+
+    /// Puts the sweep of some cells into the stream.
+    pub(crate) fn sweep(
+        &self,
+        world: &World,
+        p: &Field<'_, f32, 3>,
+        next: &Field<'_, f32, 3>,
+        part: &Box3,
+    ) -> pelago::Result<()> {
+        if part.iter().any(|range| range.is_empty()) {
+            return Ok(());
+        }
+        let first = p.layout().index(part.each_ref().map(|range| range.start as isize)).expect("cells of the block");
+        let [plane, row, _] = p.layout().strides();
+        let range = |field: &Field<'_, f32, 3>| DeviceRange::whole(field.device().expect("it is on the device").clone());
+        let sweep = Sweep {
+            p: range(p),
+            next: range(next),
+            squares: DeviceRange::whole(self.squares.clone()),
+            coefficients: self.coefficients.clone(),
+            distance: self.distance,
+            first: first as u64,
+            strides: [plane as u64, row as u64],
+            counts: part.each_ref().map(|range| range.len() as u64),
+        };
+        self.stream.himeno(&sweep).map_err(|why| told(world, &why))
+    }
+
+    /// Waits for the sweeps.
+    pub(crate) fn finish(&self, world: &World) -> pelago::Result<()> {
+        self.stream.synchronize().map_err(|why| told(world, &why))
+    }
+
+    /// The sum of the squared residuals of the last sweeps, in the host's order.
+    pub(crate) fn gosa(&self, layout: &Layout<3>, order: &Order) -> pelago::Result<f64> {
+        let squares = values(&*self.squares, layout)?;
+        let row = |i: usize, j: usize, [_, _, cells]: &Box3| {
+            let first = layout.index([i, j, cells.start].map(|at| at as isize)).expect("cells of the block");
+            sum(&squares[first..first + cells.len()])
+        };
+        let mut gosa = 0.0;
+        for part in std::iter::once(&order.inner).chain(&order.outer).filter(|part| !part.iter().any(|range| range.is_empty())) {
+            // As the host adds: the rows of a part, then the parts.
+            let rows = part[0].clone().flat_map(|i| part[1].clone().map(move |j| (i, j)));
+            gosa += rows.fold(0.0, |gosa, (i, j)| gosa + row(i, j, part));
+        }
+        Ok(gosa)
+    }
+}
+
+/// All cells of memory of a GPU, in the order of a layout.
+pub(crate) fn values(memory: &dyn DeviceMemory, layout: &Layout<3>) -> pelago::Result<Vec<f32>> {
+    let mut all = vec![0; bytes(layout) as usize];
+    memory.read(0, &mut all).map_err(|_| pelago::Error::Invalid("the GPU failed"))?;
+    Ok(all.as_chunks().0.iter().map(|&cell| f32::from_le_bytes(cell)).collect())
+}
+
+/// Sets all cells of memory of a GPU.
+pub(crate) fn set_values(memory: &dyn DeviceMemory, cells: &[f32]) -> pelago::Result<()> {
+    let all: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
+    memory.write(0, &all).map_err(|_| pelago::Error::Invalid("the GPU failed"))
+}
+
+fn own_device(world: &World) -> Result<Device, CudaError> {
+    Device::get(world.rank().number() % pelago::cuda::Driver::get()?.devices())
+}
+
+fn bytes(layout: &Layout<3>) -> u64 {
+    layout.length() as u64 * 4
+}
+
+/// Says why a GPU did not do what it was asked, and ends the job.
+fn told(world: &World, why: &CudaError) -> pelago::Error {
+    let _ = writeln!(std::io::stderr(), "himeno: rank {}: {why}", world.rank());
+    pelago::Error::Invalid("the GPU failed")
+}

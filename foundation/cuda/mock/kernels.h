@@ -1,2 +1,0 @@
-/* Kernels of programs: what the mock driver does when one is launched. */
-#define PROGRAM_KERNELS

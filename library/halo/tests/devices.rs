@@ -1,0 +1,127 @@
+//! Fields in memory of devices: their halos are those of fields in memory of the host, by every method, and are packed by one kernel.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pelago_base::Rank;
+use pelago_cuda::mock::MockDriver;
+use pelago_cuda::{Device, Driver};
+use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Settings, Template};
+use pelago_kit::MockDevice;
+use pelago_rma::{DeviceMemory, Error, World};
+use pelago_test_support::threads::{PLATFORMS, Platform, run};
+
+const EXCHANGES: u64 = 4;
+
+fn arrays(parts: [usize; 3]) -> [Array<3>; 2] {
+    let template = Template::new([7, 6, 5], Nodes::new(parts, [true, false, true]).unwrap()).unwrap();
+    let array = |widths| template.align([7, 6, 5], [0; 3]).unwrap().shadow(widths).unwrap();
+    [array([[1, 1]; 3]), array([[2, 1], [0, 1], [1, 0]])]
+}
+
+/// Sets the cells that a rank owns, as for an exchange, in both fields; the host's is copied to the device, halo and all.
+fn compute(host: &mut Field<'_, u64, 3>, device: &Field<'_, u64, 3>, exchange: u64) {
+    host.for_each(|at, cell| *cell = exchange << 40 | at.iter().fold(0, |number, &at| number << 8 | at as u64));
+    let bytes: Vec<u8> = host.cells()[..host.layout().length()].iter().flat_map(|cell| cell.to_le_bytes()).collect();
+    device.device().unwrap().write(0, &bytes).unwrap();
+}
+
+fn is_equal(host: &Field<'_, u64, 3>, device: &Field<'_, u64, 3>) -> bool {
+    let mut bytes = vec![0; host.layout().length() * 8];
+    device.device().unwrap().read(0, &mut bytes).unwrap();
+    host.cells().iter().flat_map(|cell| cell.to_le_bytes()).eq(bytes)
+}
+
+/// Both kinds of fields exchanged side by side, with devices of some driver.
+fn examine(world: &World, parts: [usize; 3], settings: &Settings, allocate: impl Fn(u64) -> Arc<dyn DeviceMemory>) {
+    let mut hosts: Vec<_> = arrays(parts).iter().map(|array| Field::<u64, 3>::new(world, array).unwrap()).collect();
+    let on_device = |host: &Field<'_, u64, 3>| allocate(host.layout().length() as u64 * 8);
+    let mut devices: Vec<_> = hosts.iter().map(|host| Field::on_device(world, host.array(), on_device(host)).unwrap()).collect();
+    let mut plan = Plan::build(world, &mut hosts, settings).unwrap();
+    let mut device_plan = Plan::build(world, &mut devices, settings).unwrap();
+    assert!(!device_plan.explain().to_string().is_empty());
+    for exchange in 1..=EXCHANGES {
+        hosts.iter_mut().zip(&devices).for_each(|(host, device)| compute(host, device, exchange));
+        // Nobody's border is read before it is computed; the plans need no barrier, the test's own copies from host to device do.
+        plan.reflect(&mut hosts).unwrap();
+        device_plan.reflect(&mut devices).unwrap();
+        assert!(hosts.iter().zip(&devices).all(|(host, device)| is_equal(host, device)), "exchange {exchange} {settings:?}");
+    }
+    world.barrier().unwrap();
+}
+
+fn settings(method: Option<Method>) -> Settings {
+    let given = |method| Settings { methods: [Some(method); 4], ..Settings::new(Halo::Corners) };
+    method.map_or(Settings::new(Halo::Corners), given)
+}
+
+#[test]
+fn halos_of_devices_are_those_of_the_host() {
+    let mock = MockDriver::new(Path::new(env!("CARGO_TARGET_TMPDIR")), "halo");
+    let driver = Driver::open(mock.name()).unwrap();
+    for platform in PLATFORMS {
+        for parts in [[1, 1, 1], [2, 1, 2], [2, 2, 2]] {
+            for method in [None, Some(Method::Packed), Some(Method::Direct), Some(Method::Fetched)] {
+                // Trials, and eight threads on few cores, take their time.
+                let is_long = parts == [2, 2, 2] || (method.is_none() && parts != [2, 1, 2]);
+                if is_long && (platform != Platform::Mapped || method.is_none()) {
+                    continue;
+                }
+                let ranks = parts.iter().product::<usize>() as u32;
+                // Devices of two numbers: some copies go from one to the other.
+                run(platform, ranks, |world| {
+                    let device = Device::of(&driver, world.rank().number() % 2).unwrap();
+                    examine(world, parts, &settings(method), |bytes| device.allocate(bytes).unwrap());
+                });
+            }
+        }
+    }
+    assert!(mock.count("kernels") > 0, "borders are packed by kernels");
+}
+
+/// A driver without kernels, handles or copies between its devices is enough.
+#[test]
+fn any_device_memory_holds_a_field() {
+    for platform in [Platform::Mapped, Platform::Unruly] {
+        run(platform, 4, |world| {
+            examine(world, [2, 1, 2], &settings(None), |bytes| MockDevice::new(world.rank().number(), bytes as usize));
+        });
+    }
+}
+
+#[test]
+fn a_packed_exchange_launches_two_kernels_for_each_link_and_field() {
+    let mock = MockDriver::new(Path::new(env!("CARGO_TARGET_TMPDIR")), "halo-counts");
+    let driver = Driver::open(mock.name()).unwrap();
+    run(Platform::Mapped, 1, |world| {
+        let device = Device::of(&driver, 0).unwrap();
+        let template = Template::new([8, 8, 8], Nodes::new([1; 3], [true; 3]).unwrap()).unwrap();
+        let array = template.align([8; 3], [0; 3]).unwrap().shadow([[1, 1]; 3]).unwrap();
+        let mut fields = [Field::<u32, 3>::on_device(world, &array, device.allocate(4000).unwrap()).unwrap()];
+        let settings = Settings { methods: [Some(Method::Packed); 4], ..Settings::new(Halo::Faces) };
+        let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+        let before = mock.count("kernels");
+        plan.reflect(&mut fields).unwrap();
+        assert_eq!(mock.count("kernels") - before, 2 * 6, "six faces are packed and unpacked");
+    });
+}
+
+#[test]
+fn what_a_device_cannot_do_is_told() {
+    run(Platform::Mapped, 2, |world| {
+        let [array, _] = arrays([2, 1, 1]);
+        // One rank has too little: all are told.
+        let bytes = if world.rank() == Rank::new(0) { 64 } else { 1 << 20 };
+        assert!(matches!(Field::<u64, 3>::on_device(world, &array, MockDevice::new(0, bytes)), Err(Error::Invalid(_))));
+        let device = MockDevice::new(0, 1 << 20);
+        let mut fields = [Field::<u64, 3>::on_device(world, &array, device.clone()).unwrap()];
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| fields[0].cells().len())).is_err());
+        let settings = Settings { methods: [Some(Method::Packed); 4], ..Settings::new(Halo::Faces) };
+        let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+        world.barrier().unwrap();
+        device.fail(true);
+        world.barrier().unwrap();
+        assert!(matches!(plan.reflect(&mut fields), Err(Error::Failed(_))), "the device failed");
+        world.barrier().unwrap();
+    });
+}
