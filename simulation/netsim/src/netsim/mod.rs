@@ -253,6 +253,7 @@ impl Netsim {
             retries: 0,
             not_ready: 0,
             listed: false,
+            held: false,
             read: false,
             missing: Missing::Nothing,
             slot: false,

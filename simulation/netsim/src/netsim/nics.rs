@@ -68,18 +68,20 @@ impl Netsim {
         self.at(nic, done, task::STAGED, index);
     }
 
-    /// The preparation of a transfer is over, so that its first packet may be read.
-    fn staged(&mut self, index: u32) {
+    /// The preparation of a transfer is over, or its flow may send, so that its next packet may be read.
+    pub(crate) fn staged(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         transfer.pending -= 1;
-        if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
+        transfer.held = false;
+        // One that has taken effect may have its last packet to send again, for the answer.
+        if transfer.phase == Phase::Ended { self.forget(index) } else { self.list(index) }
     }
 
     /// An operation has packets to send.
     pub(crate) fn list(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let from = transfer.from;
-        if !transfer.listed {
+        if !transfer.listed && !transfer.held {
             transfer.listed = true;
             self.nics[from as usize].sending.push(&mut self.transfers, index);
         }

@@ -95,6 +95,8 @@ pub(crate) struct Transfer {
     pub(crate) not_ready: u8,
     /// Whether it is in the list of its NIC.
     pub(crate) listed: bool,
+    /// Whether it waits for its flow, which may not send now.
+    pub(crate) held: bool,
     /// Whether its bytes have all been read once.
     pub(crate) read: bool,
     pub(crate) missing: Missing,
