@@ -4,14 +4,13 @@ use super::Netsim;
 use crate::network::Part;
 use crate::nics::flow::Turn;
 use crate::nics::nic::task;
-use crate::nics::transfer::{Transfer, role};
+use crate::nics::transfer::{Line, Transfer, role};
 
 impl Netsim {
     /// Has a transfer wait until its flow may send.
     pub(crate) fn hold_back(&mut self, nic: u32, index: u32, turn: Turn) {
         let transfer = &mut self.transfers[index];
-        transfer.listed = false;
-        transfer.held = true;
+        transfer.line = Line::HeldBack;
         transfer.pending += 1;
         let pair = (transfer.from, transfer.to);
         match turn {
