@@ -40,7 +40,7 @@ const DCQCN: &str = r#"congestion = { control = "dcqcn", notification_ns = 1000,
 
 const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
 
-fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, host: f64, count: u32, write: f64, extra: usize) -> Machine {
+fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, [host, write]: [f64; 2], count: u32, extra: usize) -> Machine {
     let [nic, router, rail] = EXTRAS[extra];
     // What comes after a pause was asked for has to fit, too.
     let (router, buffer) = match router.contains("pfc") {
@@ -130,7 +130,7 @@ proptest! {
         let vcs = VCS[topology] + more_vcs;
         let kind = KINDS[kind];
         let loss = if kind == "tofu" { 0.0 } else { loss };
-        let machine = machine(TOPOLOGIES[topology], kind, vcs, loss, host, count, write, extra);
+        let machine = machine(TOPOLOGIES[topology], kind, vcs, loss, [host, write], count, extra);
         run(&machine, 24, &operations, kind == "infiniband-rc" || kind == "tofu");
     }
 }
@@ -140,7 +140,7 @@ proptest! {
 fn networks_drain() {
     for (number, topology) in TOPOLOGIES.iter().cycle().take(TOPOLOGIES.len() * EXTRAS.len()).enumerate() {
         let (vcs, extra) = (VCS[number % TOPOLOGIES.len()], number / TOPOLOGIES.len());
-        let machine = machine(topology, "infiniband-rc", vcs, 0.0, 2.1, 1, 2.0, extra);
+        let machine = machine(topology, "infiniband-rc", vcs, 0.0, [2.1, 2.0], 1, extra);
         let operations: Vec<_> = (0..24 * 24)
             .map(|pair| (pair / 24, NetworkOperation::Put { from: pair / 24, to: pair % 24, bytes: 1_500 }))
             .collect();
@@ -151,7 +151,7 @@ fn networks_drain() {
 /// Where packets can be lost, each is taken in its turn, and once.
 #[test]
 fn packets_are_taken_in_order_and_once() {
-    let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, 2.1, 1, 2.0, 0);
+    let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, [2.1, 2.0], 1, 0);
     let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
     netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 700 }, 0);
     netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;

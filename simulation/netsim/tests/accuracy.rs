@@ -26,8 +26,11 @@ const TREE_SATURATION: f64 = 0.477;
 
 type Pattern = fn(u32, &mut Rng) -> u32;
 
-/// Further cases: topology, cycles of a link, virtual channels, flits of buffer, and who sends to whom.
-const MORE: &[(&str, &str, u32, u8, u32, Pattern, &[(f64, f64)])] = &[
+/// A name, a topology, cycles of a link, virtual channels, flits of buffer, who sends to whom, and loads and latencies.
+type Case = (&'static str, &'static str, u32, u8, u32, Pattern, &'static [(f64, f64)]);
+
+/// Further cases.
+const MORE: &[Case] = &[
     ("torus, buffer 8", TORUS, 2, 2, 8, uniform, &[(0.1, 35.56), (0.2, 39.85)]),
     ("torus, buffer 16", TORUS, 2, 2, 16, uniform, &[(0.1, 35.04), (0.2, 38.37), (0.3, 44.17)]),
     ("torus, transpose", TORUS, 2, 2, 32, transpose, &[(0.1, 36.05)]),

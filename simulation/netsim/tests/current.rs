@@ -196,6 +196,28 @@ fn laws_come_to_even_shares() {
     }
 }
 
+/// A window of one packet, and receivers without a slot or links that lose: what is thrown away is no longer in flight.
+#[test]
+fn a_window_opens_again_for_what_is_thrown_away() {
+    let swift = "congestion = { control = \"swift\", window_packets = 1 }";
+    let again = "reliability = { timeout_ns = 50000, retries = 100, not_ready_ns = 2000, not_ready_retries = 100 }";
+    for (rail, link) in [("receive = { slots = 1, service_ns = 3000 }", ""), ("", "loss = 0.1")] {
+        let text = roce("").replace("gb_per_s = 1,", &format!("gb_per_s = 1, {link}{}", if link.is_empty() { "" } else { "," }));
+        let text = text.replace("[rail.router]", &format!("{rail}\n{again}\n{swift}\n[rail.router]"));
+        let mut netsim = Netsim::new(&Machine::parse(&text).unwrap(), 4, 1).unwrap();
+        for token in 0..60 {
+            let from = 1 + token % 3;
+            netsim.post(from, NetworkOperation::Datagram { from, to: 0, bytes: 1500 }, token.into());
+        }
+        let (mut done, mut failed) = (0, 0);
+        while let Some(notice) = netsim.next() {
+            done += u32::from(matches!(notice, Notice::Done { .. }));
+            failed += u32::from(matches!(notice, Notice::Failed { .. }));
+        }
+        assert!((done, failed) == (60, 0) && netsim.statistics().retries > 0, "{done} of 60, {failed} failed: {rail} {link}");
+    }
+}
+
 /// A buffer that fills up pauses the link before it, whose buffers fill up, and so on to the senders; nothing is lost, although senders count no credits.
 #[test]
 fn pauses_propagate_to_the_senders() {

@@ -4,13 +4,13 @@ use super::Netsim;
 use crate::network::Part;
 use crate::nics::flow::Turn;
 use crate::nics::nic::task;
-use crate::nics::transfer::{Phase, Transfer, role};
+use crate::nics::transfer::{Line, Transfer, role};
 
 impl Netsim {
     /// Has a transfer wait until its flow may send.
     pub(crate) fn hold_back(&mut self, nic: u32, index: u32, turn: Turn) {
         let transfer = &mut self.transfers[index];
-        transfer.listed = false;
+        transfer.line = Line::HeldBack;
         transfer.pending += 1;
         let pair = (transfer.from, transfer.to);
         match turn {
@@ -80,10 +80,6 @@ impl Netsim {
     /// Transfers that have waited for an answer try again.
     fn resume_flow(&mut self, from: u32, to: u32) {
         let waiting = self.flows.get_mut(&(from, to)).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
-        for index in waiting {
-            let transfer = &mut self.transfers[index];
-            transfer.pending -= 1;
-            if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
-        }
+        waiting.into_iter().for_each(|index| self.staged(index));
     }
 }

@@ -26,7 +26,7 @@ use crate::nics::flow::Flow;
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
-use crate::nics::transfer::{Missing, OperationKind, Phase, Timeout, Transfer};
+use crate::nics::transfer::{Line, Missing, OperationKind, Phase, Timeout, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
 use crate::topology::Topology;
@@ -252,7 +252,7 @@ impl Netsim {
             phase: Phase::Requesting,
             retries: 0,
             not_ready: 0,
-            listed: false,
+            line: Line::Out,
             read: false,
             missing: Missing::Nothing,
             slot: false,

@@ -11,7 +11,7 @@ use crate::network::Part;
 use crate::nics::flow::Turn;
 use crate::nics::flowlet::{self, FLOWLETS};
 use crate::nics::nic::{RailNics, task};
-use crate::nics::transfer::{OperationKind, Phase, Transfer, role};
+use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
 use crate::operation::Notice;
 use crate::topology::RoutingHeader;
 
@@ -68,19 +68,23 @@ impl Netsim {
         self.at(nic, done, task::STAGED, index);
     }
 
-    /// The preparation of a transfer is over, so that its first packet may be read.
-    fn staged(&mut self, index: u32) {
+    /// The preparation of a transfer is over, or its flow may send, so that its next packet may be read.
+    pub(crate) fn staged(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         transfer.pending -= 1;
-        if transfer.phase == Phase::Sending { self.list(index) } else { self.forget(index) }
+        if transfer.line == Line::HeldBack {
+            transfer.line = Line::Out;
+        }
+        // One that has taken effect may have its last packet to send again, for the answer.
+        if transfer.phase == Phase::Ended { self.forget(index) } else { self.list(index) }
     }
 
     /// An operation has packets to send.
     pub(crate) fn list(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let from = transfer.from;
-        if !transfer.listed {
-            transfer.listed = true;
+        if transfer.line == Line::Out {
+            transfer.line = Line::Listed;
             self.nics[from as usize].sending.push(&mut self.transfers, index);
         }
         self.transmit(from);
@@ -99,7 +103,7 @@ impl Netsim {
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
                 state.sending.pop(&mut self.transfers);
-                self.transfers[index].listed = false;
+                self.transfers[index].line = Line::Out;
                 self.forget(index);
                 continue;
             }
@@ -129,7 +133,7 @@ impl Netsim {
             let state = &mut self.nics[nic as usize];
             if all || turns {
                 state.sending.pop(&mut self.transfers);
-                self.transfers[index].listed = !all;
+                self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
                     state.sending.push(&mut self.transfers, index);
                 }
@@ -386,7 +390,7 @@ impl Netsim {
     /// Frees an operation of which nothing is left.
     pub(crate) fn forget(&mut self, index: u32) {
         let transfer = &self.transfers[index];
-        if transfer.under_way > 0 || transfer.listed || transfer.pending > 0 {
+        if transfer.under_way > 0 || transfer.line != Line::Out || transfer.pending > 0 {
             return;
         }
         if transfer.phase == Phase::Sending && transfer.sent == transfer.packets && self.is_unanswered(index) {

@@ -12,7 +12,7 @@ use crate::events::pool::List;
 use crate::machine::spec::RailKind;
 use crate::network::Part;
 use crate::nics::nic::{RailNics, task};
-use crate::nics::transfer::{Missing, OperationKind, Phase, Timeout, role};
+use crate::nics::transfer::{Line, Missing, OperationKind, Phase, Timeout, role};
 use crate::operation::{FailureReason, Notice};
 
 impl Netsim {
@@ -58,6 +58,7 @@ impl Netsim {
             RailKind::Tofu => self.nics[nic as usize].held.push(&mut self.network.packets, packet),
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
+                self.lost_in_flow(index, role::DATA);
                 self.discard(packet);
                 if self.transfers[index].missing == Missing::Nothing {
                     self.transfers[index].missing = Missing::Reported;
@@ -225,7 +226,7 @@ impl Netsim {
                 transfer.pending += 1;
                 transfer.timeout = Timeout::Scheduled;
                 self.at(by, deadline, task::TIMEOUT, index);
-            } else if transfer.listed {
+            } else if transfer.line != Line::Out {
                 self.watch(index);
             } else {
                 self.repeat(index);

@@ -45,6 +45,17 @@ pub(crate) enum Timeout {
     Scheduled,
 }
 
+/// Whether a transfer waits to send a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// It does not.
+    Out,
+    /// In the list of its NIC.
+    Listed,
+    /// For its flow, which may not send now.
+    HeldBack,
+}
+
 /// The role of a packet.
 pub(crate) mod role {
     /// A part of the bytes.
@@ -93,8 +104,7 @@ pub(crate) struct Transfer {
     pub(crate) phase: Phase,
     pub(crate) retries: u8,
     pub(crate) not_ready: u8,
-    /// Whether it is in the list of its NIC.
-    pub(crate) listed: bool,
+    pub(crate) line: Line,
     /// Whether its bytes have all been read once.
     pub(crate) read: bool,
     pub(crate) missing: Missing,

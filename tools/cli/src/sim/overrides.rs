@@ -154,7 +154,8 @@ mod tests {
         let kept = with("fat-tree-ndr", &["rail.topology.type=fat-tree"]).unwrap();
         assert!(kept["rail"][0]["topology"].get("down").is_some());
         let tree = "rail.topology={ type = \"fat-tree\", down = [4, 4], up = [4] }";
-        let failures = with("rx200-qdr", &[tree, "rail.failure=[{ link = [0, 4], at_ns = 5 }]", "rail.failure.at_ns=1us"]).unwrap();
+        let failures =
+            with("rx200-qdr", &[tree, "rail.failure=[{ link = [0, 4], at_ns = 5 }]", "rail.failure.at_ns=1us"]).unwrap();
         assert_eq!(failures["rail"][0]["failure"][0]["at_ns"].as_float(), Some(1000.0));
         let table = with("rx200-qdr", &["rail.topology={ type = \"ring\" }", "rail.router.vcs=2"]).unwrap();
         assert_eq!(table["rail"][0]["topology"]["type"].as_str(), Some("ring"));

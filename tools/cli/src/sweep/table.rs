@@ -156,7 +156,7 @@ mod tests {
              link_use_max,queue_max,fault,error,us"
         );
         assert_eq!(lines[1], "0,\"ring a,\"\"b\",rx200-qdr,2,1,0,1,0,1.234567,9,0,0,0,0,0,0,0,0.0,0,,,0.5");
-        assert_eq!(lines[2], "1,\"ring a,\"\"b\",rx200-qdr,4,1,0,1,,,,,,,,,,,,,,");
+        assert_eq!(lines[2], "1,\"ring a,\"\"b\",rx200-qdr,4,1,0,1,,,,,,,,,,,,,,,");
         let json: Vec<Map<String, Value>> = serde_json::from_str(&table.to_json()).unwrap();
         assert_eq!((json.len(), json[0]["us"].as_f64(), json[1]["time_us"].is_null()), (2, Some(0.5), true));
         assert_eq!(table.varied(), [3]);
