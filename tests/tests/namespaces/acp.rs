@@ -36,24 +36,25 @@ fn assert_good(ended: &Output, what: &str) {
 }
 
 /// Programs with 100,000 regions, that read the words of containers, and that poll memory without a call; and those of a Makefile with the original's link
-/// names, by the options of the original.
+/// names, by the options of the original; on networks that lose datagrams and are late, too.
 #[test]
 fn programs_that_were_written_for_the_original_run_on_three_hosts() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [regions, layout, polling] =
         ["regions", "layout", "polling"].map(|name| compile(&format!("{name}.c"), &folder.join(name)));
     let programs = make_programs(&install(&folder.join("acp-hosts"), env!("CARGO_BIN_EXE_pelago-under-test").as_ref()));
-    for percent in [0, 5] {
+    for (percent, is_late) in [(0, false), (5, false), (0, true), (5, true)] {
         let Some(network) = Network::ordinary(3) else { return };
-        if percent > 0 && !network.lose(percent) {
-            return;
+        if percent > 0 && !network.lose(percent) || is_late && !network.be_late() {
+            continue;
         }
+        let how = format!("at {percent} %{}", if is_late { ", late" } else { "" });
         let polls = ["starter", "global", "heap", "counted", "atomic", "get", "chain"].map(|how| (&polling, how));
-        // What `tests/acp` runs on one host by the same transport is run here where much is lost.
-        let polls = polls.into_iter().filter(|_| percent > 0);
+        // What `tests/acp` runs on one host by the same transport is run here where the network is bad.
+        let polls = polls.into_iter().filter(|_| percent > 0 || is_late);
         for (program, argument) in [(&regions, "100003"), (&layout, "3")].into_iter().chain(polls) {
             let mut command = pelago(&network, 1, &["--transport", "udp"], &[program.to_str().unwrap(), argument]);
-            let what = format!("{} {argument} at {percent} %", program.display());
+            let what = format!("{} {argument} {how}", program.display());
             assert_good(&command.env(LIBRARY_PATH, libraries()).output().unwrap(), &what);
         }
         let nodes = folder.join("acprun-hosts");
@@ -64,11 +65,13 @@ fn programs_that_were_written_for_the_original_run_on_three_hosts() {
         for name in ["layers", "layers2", "archive"] {
             for options in [by_file.map(ToOwned::to_owned).to_vec(), by_list.to_vec()] {
                 let mut acprun = Command::new(bindings().join("bin/acprun"));
-                acprun.args(&options).args(["-np", "3", "--pelago-remote-shell=ip netns exec {host}", "--pelago-time-limit=60"]);
+                acprun.args(&options).args(["-np", "3", "--pelago-remote-shell=ip netns exec {host}", "--pelago-time-limit=120"]);
                 acprun.env("PELAGO", env!("CARGO_BIN_EXE_pelago-under-test")).env_remove(LIBRARY_PATH);
                 let ended = acprun.arg(programs.join(name)).arg("3").output().unwrap();
-                assert_good(&ended, &format!("acprun {options:?} {name} at {percent} %"));
+                assert_good(&ended, &format!("acprun {options:?} {name} {how}"));
             }
         }
+        assert!(percent == 0 || network.counted() > 0, "nothing was lost");
+        assert!(!is_late || network.late() > 0, "nothing was late");
     }
 }

@@ -37,6 +37,17 @@ static FILTERS: LazyLock<bool> = LazyLock::new(|| {
     )
 });
 
+/// How this machine makes what a host sends late: each datagram by a time by chance, or, where the kernel has no such queue, whatever exceeds a rate.
+static LATE: LazyLock<Option<&str>> = LazyLock::new(|| {
+    let ways = ["netem delay 1ms 900us", "tbf rate 10mbit burst 1600 latency 100ms"];
+    let outcomes = ways.map(|way| {
+        probe(&["ip link add name one type veth peer name other", &format!("tc qdisc add dev one root {way}")]).map(|()| way)
+    });
+    let [chance, rate] = outcomes;
+    let found = chance.or(rate);
+    told("networks that are late are not tested here", found.clone().map(drop)).then(|| found.expect("a way"))
+});
+
 /// Where a host looks at what has come.
 const CHAIN: &str = "nft add table inet pelago; add chain inet pelago input { type filter hook input priority 0; }";
 
@@ -124,6 +135,26 @@ impl Network {
     pub(crate) fn lose(&self, percent: u32) -> bool {
         let rule = format!("numgen random mod 100 < {percent} counter drop");
         (0..self.hosts().len()).all(|host| self.filter(host, &rule))
+    }
+
+    /// From now on, what every host sends is late; `false` where nothing can be.
+    pub(crate) fn be_late(&self) -> bool {
+        for (host, way) in self.hosts().iter().zip(LATE.iter().cycle()) {
+            inside(host, &format!("tc qdisc add dev net root {way}"));
+        }
+        LATE.is_some()
+    }
+
+    /// How many packets have waited because of `be_late`.
+    pub(crate) fn late(&self) -> u64 {
+        // A queue by chance holds all packets, one by rate those over its limit.
+        let word = if LATE.is_some_and(|way| way.starts_with("netem")) { " bytes " } else { "overlimits " };
+        let shown = self.hosts().iter().map(|host| inside(host, "tc -s qdisc show dev net"));
+        let count = |shown: String| {
+            let (_, rest) = shown.split_once(word).expect("a count");
+            rest.split(' ').next().unwrap_or_default().parse::<u64>().expect("a number")
+        };
+        shown.map(count).sum()
     }
 
     /// To how many datagrams a rule with a counter has applied.
