@@ -5,6 +5,9 @@ set -eu
 turns=${1:-9} pelago=${2:-pelago} ranks=${3:-16}
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
+# By which ranks under srun without a plugin recognize each other.
+PELAGO_SECRET=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+export PELAGO_SECRET
 # timed LAUNCHER PROGRAM COMMAND …
 timed() {
     name=$1 program=$2; shift 2
@@ -22,7 +25,11 @@ for turn in $(seq "$turns"); do
     timed pelago-run pelago "$pelago" run -n "$ranks" "$pelago" bundled bench-rank launch
     if command -v mpirun.openmpi >/dev/null; then both mpirun.openmpi mpirun.openmpi --allow-run-as-root --oversubscribe -n "$ranks"; fi
     if command -v mpiexec.hydra >/dev/null; then both mpiexec.hydra mpiexec.hydra -n "$ranks"; fi
-    if srun --version >/dev/null 2>&1 && sinfo >/dev/null 2>&1; then both srun srun --mpi=pmi2 -Q --overcommit -N 1 -n "$ranks"; fi
+    if command -v prterun >/dev/null; then PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 both prterun prterun --map-by :OVERSUBSCRIBE -n "$ranks"; fi
+    if srun --version >/dev/null 2>&1 && sinfo >/dev/null 2>&1; then
+        both srun-pmi2 srun --mpi=pmi2 -Q --overcommit -N 1 -n "$ranks"
+        MASTER_ADDR=127.0.0.1 both srun-none srun --mpi=none -Q --overcommit -N 1 -n "$ranks"
+    fi
 done
 sort -k1,1 -k2,2 -k3n "$work/all" | awk '{ name[$1]; n[$1, $2]++; t[$1, $2, n[$1, $2]] = $3 / 1e6 }
     function median(a, b) { return t[a, b, int((n[a, b] + 1) / 2)] }

@@ -401,7 +401,10 @@ fn hydra_starts_jobs() {
     assert!(placed.code == Some(0) && placed.output.contains(HASH), "{placed:?}");
 }
 
-/// A job of Open MPI's launcher, which speaks PMIx, where it is installed.
+/// Has a job of Open MPI's launcher on one host use PMIx, as one on several hosts does: a variable is missing that its ranks would have to know.
+const BY_PMIX: [&str; 3] = ["env", "-u", "OMPI_MCA_orte_precondition_transports"];
+
+/// A job of Open MPI's launcher, where it is installed.
 #[test]
 fn open_mpi_starts_jobs() {
     let mpirun = |ranks: &str, command: &[&str]| {
@@ -416,8 +419,18 @@ fn open_mpi_starts_jobs() {
         let himeno = mpirun(ranks, &[PELAGO, "bundled", "himeno", "S", "--iterations", "3"]);
         assert!(himeno.code == Some(0) && himeno.output.contains(HASH), "{himeno:?}");
     }
-    let ring = mpirun("4", &[PELAGO, "bundled", "ring"]);
-    assert_eq!((ring.code, ring.sorted_lines().len(), ring.error.as_str()), (Some(0), 4, ""), "{ring:?}");
+    // On one host nobody needs its library, and so this one does no harm.
+    let folder = std::env::temp_dir().join(format!("pelago-bad-pmix-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("libpmix.so.2"), "").expect("a file");
+    let without = format!("LD_LIBRARY_PATH={}", folder.display());
+    for by in [&BY_PMIX[..], &["env", &without]] {
+        let ring = mpirun("4", &[by, &[PELAGO, "bundled", "ring"]].concat());
+        assert_eq!((ring.code, ring.sorted_lines().len(), ring.error.as_str()), (Some(0), 4, ""), "{ring:?}");
+    }
+    let refused = mpirun("2", &[&BY_PMIX[..], &[&without, PELAGO, "bundled", "ring"]].concat());
+    assert!(refused.code == Some(1) && refused.error.contains("libpmix.so.2 cannot be used"), "{refused:?}");
+    std::fs::remove_dir_all(&folder).expect("the folder");
     // It ends the others at once, with the code of the first.
     let left = mpirun("3", &[PROGRAM, "leave"]);
     assert_eq!(left.code, Some(1), "{left:?}");
@@ -440,16 +453,16 @@ fn a_missing_pmix_library_is_one_line_that_says_what_to_install() {
     assert!(ended.code == Some(1) && says && ended.error.lines().count() == 1, "{ended:?}");
 }
 
-/// Open MPI's launcher is killed and takes nobody along: the library of PMIx tells the ranks, and they end by themselves.
+/// Open MPI's launcher is killed and takes nobody along: the kernel, or the library of PMIx, tells the ranks, and they end by themselves.
 #[test]
 fn ranks_end_with_an_open_mpi_launcher_that_is_killed() {
     if Command::new("mpirun.openmpi").arg("--version").output().is_err() {
         return eprintln!("not tested: mpirun.openmpi is not installed (Debian: openmpi-bin)");
     }
-    for way in ["put", "barrier"] {
-        let mark = format!("mpirun-{way}-{}", std::process::id());
+    for (way, by) in [("put", &[][..]), ("barrier", &[]), ("barrier", &BY_PMIX)] {
+        let mark = format!("mpirun-{way}-{}-{}", by.len(), std::process::id());
         let mut mpirun = Command::new("mpirun.openmpi");
-        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", "4", PROGRAM, "exchange", way]);
+        mpirun.args(["--allow-run-as-root", "--oversubscribe", "-n", "4"]).args(by).args([PROGRAM, "exchange", way]);
         mpirun.env(MARK, &mark).stdin(Stdio::null());
         let job = Running::of(4, (mpirun, mark));
         job.signal_launcher(Signal::KILL);

@@ -32,6 +32,8 @@ fn every_operation_works_over_each_provider_of_sockets() {
         return;
     }
     over("tcp;ofi_rxm:lo", "2", &[PROGRAM, "everything"]).expect(0, "");
+    // Two rails, of which a provider has an endpoint each.
+    over("tcp;ofi_rxm:lo,sockets", "2", &[PROGRAM, "everything"]).expect(0, "");
     for (fabric, ranks) in [("tcp;ofi_rxm", ["1", "2", "5"]), ("udp;ofi_rxd", ["1", "2", "3"]), ("shm", ["1", "2", "3"])] {
         for ranks in ranks {
             over(fabric, ranks, &[PROGRAM, "everything"]).expect(0, "");
@@ -83,7 +85,17 @@ fn every_bundled_program_runs_over_a_fabric() {
         &["kmeans"],
         &["particles", "--side", "12"],
         &kmers,
+        &["gups", "--log-words", "8", "--updates", "1"],
+        &["gups", "--log-words", "8", "--updates", "1", "--by", "atomics"],
+        &["uts", "--root", "200", "--verify"],
+        &["bfs", "--scale", "8", "--roots", "2"],
+        &["is"],
+        &["cg"],
     ];
+    let bundled = run(&["run", "--list"]).output;
+    let names = bundled.lines().filter_map(|line| line.split_whitespace().next());
+    let is_run = |name: &&str| programs.iter().any(|program| program[0] == *name) || ["ring", "himeno", "counter"].contains(name);
+    assert_eq!(names.filter(|name| !is_run(name)).collect::<Vec<_>>(), [""; 0], "every program");
     for program in programs {
         let ended = over("tcp;ofi_rxm", "3", program);
         assert!(ended.code == Some(0) && ended.error.is_empty(), "{program:?}: {ended:?}");

@@ -108,6 +108,25 @@ impl Network {
         }
     }
 
+    /// Joins the hosts by a second network, by an interface `other` of each.
+    pub(crate) fn double(&self) {
+        let (bridge, hosts) = self.names.split_last().expect("a bridge");
+        inside(bridge, "ip link add name other type bridge");
+        inside(bridge, "ip link set dev other up");
+        for (number, host) in (1..).zip(hosts) {
+            inside(bridge, &format!("ip link add name other-{number} type veth peer name other netns {host}"));
+            inside(bridge, &format!("ip link set dev other-{number} master other up"));
+            inside(host, &format!("ip address add 10.79.0.{number}/24 dev other"));
+            inside(host, "ip link set dev other up");
+        }
+    }
+
+    /// How many bytes have come to all hosts by an interface.
+    pub(crate) fn received(&self, interface: &str) -> u64 {
+        let count = |host| inside(host, &format!("cat /sys/class/net/{interface}/statistics/rx_bytes"));
+        self.hosts().iter().map(|host| count(host).trim().parse::<u64>().expect("a count")).sum()
+    }
+
     /// The hosts.
     pub(crate) fn hosts(&self) -> &[String] {
         self.names.split_last().expect("a bridge").1

@@ -6,9 +6,9 @@ use pelago_base::limits::INJECT_SIZE;
 /// lines.
 pub const SLOT_BYTES: usize = INJECT_SIZE + 64;
 
-/// Number of posted receive buffers: messages that may arrive between two polls before the provider buffers them or applies back pressure. Sufficient for
-/// one message from each halo neighbour. Providers use them in turn, so that each comes to occupy a page: more of them take more memory than peers do.
-pub const RECEIVE_SLOTS: usize = 32;
+/// Number of posted receive buffers: messages that may arrive between two polls before the provider applies back pressure. Sufficient for
+/// several messages from each halo neighbour.
+pub const RECEIVE_SLOTS: usize = 128;
 
 /// Maximum number of messages and RMA operations in flight: more than the round trip of a current fabric hides.
 pub const TRANSMIT_SLOTS: usize = 256;

@@ -3,7 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
 
 use pelago_base::Rank;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -18,12 +17,9 @@ const LOOKS: u32 = 8;
 /// To be woken takes longer than to answer.
 const LOOKS_FOR_SLEEPER: u32 = 64;
 
-/// Maximum value of this number, about 600 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
-/// gets of a series, none of which is an event.
-const LOOKS_FOR_SLEEPER_MAX: u32 = 1024;
-
-/// Yields as long as this give the core to another thread, such as a peer that waits for an answer: 20 times as long as those to nobody.
-const TURN_OF_ANOTHER: Duration = Duration::from_micros(20);
+/// Maximum value of this number, about 140 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
+/// gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it with this thread.
+const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
 
 /// A sleep that was not worth it: about ten times what falling asleep and waking take.
 const SHORT_SLEEP_MICROSECONDS: u32 = 100;
@@ -141,11 +137,6 @@ impl Patience {
         (!self.is_calm).then_some(SHORT_SLEEP_MICROSECONDS)
     }
 
-    /// Another thread wants the core.
-    const fn give_way(&mut self) {
-        (self.doublings, self.is_calm) = (0, true);
-    }
-
     /// A sleep of that limit has ended, because of the provider or not.
     const fn slept(&mut self, is_woken: bool) {
         let was_short = is_woken && !self.is_calm;
@@ -195,11 +186,7 @@ impl Attendance {
                 if is_rank_asleep && idle < LOOKS_FOR_SLEEPER {
                     std::hint::spin_loop()
                 } else {
-                    let before = Instant::now();
-                    std::thread::yield_now();
-                    if before.elapsed() >= TURN_OF_ANOTHER {
-                        patience.give_way();
-                    }
+                    std::thread::yield_now()
                 }
                 continue;
             }
@@ -245,11 +232,7 @@ mod tests {
             patience.slept(true);
             patience.looks()
         });
-        assert_eq!(looks, [128, 256, 512, 1024, 1024, 1024]);
-        patience.give_way();
-        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, None), "another thread wants the core");
-        patience.slept(true);
-        assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, Some(SHORT_SLEEP_MICROSECONDS)));
+        assert_eq!(looks, [128, 256, 256, 256, 256, 256]);
         patience.slept(false);
         assert_eq!((patience.looks(), patience.limit()), (LOOKS_FOR_SLEEPER, None), "the next sleep is a long one");
         patience.slept(true);

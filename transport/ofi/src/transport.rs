@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, KeyMode, Network, Operation, PostError, Rail,
-    RegisterError, Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
+    Registry, Token, Transport, TwoSided,
 };
 
 use crate::engine::Engine;
@@ -84,18 +84,12 @@ impl Ofi {
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
         let ports = Port::open(&fabric, interface)?;
         let message_bytes_max = ports.iter().map(Port::message_bytes_max).min().unwrap_or(0);
-        let rail = |port: &Port| {
-            let keys = match (port.keys_are_provided(), port.has_virtual_addresses()) {
-                (true, _) => KeyMode::Provided,
-                (false, true) => KeyMode::VirtualAddress,
-                (false, false) => KeyMode::Offset,
-            };
-            Capabilities { name: known(port.fabric_name()), keys, message_bytes_max, ..CAPABILITIES }
-        };
+        let rail =
+            |port: &Port| Capabilities { name: known(port.fabric_name()), keys: port.keys(), message_bytes_max, ..CAPABILITIES };
         let rails: Vec<_> = ports.iter().map(rail).collect();
         let capabilities = Capabilities { name: NAME, ..rails[0] };
-        let version = ports[0].version();
-        let fabric = FabricName { version, rails: rails.iter().map(|rail| rail.name.to_owned()).collect() };
+        let (version, keys) = (ports[0].version(), ports[0].keys());
+        let fabric = FabricName { version, keys, rails: rails.iter().map(|rail| rail.name.to_owned()).collect() };
         let engine = Engine::new(ports, me, layout, u64::from_ne_bytes(nonce), find, seeks);
         let address = engine.address();
         let shared = Arc::new(Shared::new(engine, wake, lost, is_oversubscribed));

@@ -2,7 +2,7 @@
 //!
 //! | folder | content |
 //! |---|---|
-//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun), PMIx (Open MPI, PRRTE, srun) and a rendezvous over TCP |
+//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun), PMIx (Open MPI, PRRTE, srun), by the variables of Open MPI's `mpirun` where these tell all, and a rendezvous over TCP |
 //! | `hosts` | the hosts of the job, and on what their first ranks agree through the store |
 //! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
 //! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
@@ -34,6 +34,7 @@ use crate::adoption::gathering::message::{Hello, Secret};
 use crate::adoption::gathering::socket::SocketName;
 use crate::adoption::hosts::agreement::{self, Negotiation};
 use crate::adoption::hosts::order::{HostOrder, HostRanks};
+use crate::adoption::launcher_store::one_host::OneHost;
 use crate::adoption::launcher_store::pmi::Pmi;
 use crate::adoption::launcher_store::pmix::Pmix;
 use crate::adoption::launcher_store::rendezvous::client::Rendezvous;
@@ -197,7 +198,10 @@ pub(crate) fn adopt(
     let mut store: Box<dyn KeyValue> = match (&job.launcher, socket) {
         (&ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, process, size, until)?),
         (ForeignStore::Rendezvous(point), _) => Box::new(Rendezvous::start(point, process, clock, until)?),
-        _ => Box::new(Pmix::start(clock, until)?),
+        _ => match OneHost::find(clock) {
+            Some(launcher) => Box::new(launcher),
+            None => Box::new(Pmix::start(clock, until)?),
+        },
     };
     let order = HostOrder::of(store.facts());
     let rank = Rank::new(order.rank);
@@ -283,7 +287,7 @@ fn lead(
 ) -> Result<(HostMemory, Option<OwnedFd>), AdoptionError> {
     let until = |limit: Duration| clock.now() + limit;
     let processes = leader.gather(until(settings.start_limit))?;
-    let secret = Secret(job_key::draw().map_err(AdoptionError::Key)?);
+    let secret = store.secret().map_or_else(|| job_key::draw().map(Secret), Ok).map_err(AdoptionError::Key)?;
     let size = store.facts().size;
     let (host, memory, mut sockets) = if order.are_several() {
         leader.go_on();

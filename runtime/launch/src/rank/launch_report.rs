@@ -1,6 +1,7 @@
 //! Which launcher has started this process, how it would become a rank, and why not otherwise: for `pelago info --launch`.
 
 use crate::rank::environment::{ForeignStore, LaunchSettings, names};
+use crate::rank::mpirun::OneHostJob;
 
 /// One way to become a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl LaunchReport {
     /// What the variables that `variable` looks up mean.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let settings = LaunchSettings::from_variables(&variable);
-        let (used, outcome) = outcome(&settings);
+        let (used, outcome) = outcome(&settings, &variable);
         let way = |name: &&'static str| {
             let is_used = used == Some(*name);
             let why = if is_used { outcome.clone() } else { rejection(name, used, &variable) };
@@ -59,7 +60,10 @@ impl LaunchReport {
 }
 
 /// The way that is used, and what comes of it.
-fn outcome(settings: &Result<LaunchSettings, crate::LaunchSettingsError>) -> (Option<&'static str>, String) {
+fn outcome(
+    settings: &Result<LaunchSettings, crate::LaunchSettingsError>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> (Option<&'static str>, String) {
     let settings = match settings {
         Ok(settings) => settings,
         Err(error) => return (None, format!("refused: {error}")),
@@ -74,7 +78,12 @@ fn outcome(settings: &Result<LaunchSettings, crate::LaunchSettingsError>) -> (Op
                 ForeignStore::Pmi { descriptor, size } => {
                     (Some("PMI-1"), format!("process {process} of {size}, by descriptor {descriptor} (PMI_FD)"))
                 }
-                ForeignStore::Pmix => (Some("PMIx"), format!("process {process}, by libpmix.so.2")),
+                ForeignStore::Pmix => match OneHostJob::of_variables(variable) {
+                    Some(job) => {
+                        (Some("PMIx"), format!("process {process} of {}, all of this host, by the variables of mpirun", job.size))
+                    }
+                    None => (Some("PMIx"), format!("process {process}, by libpmix.so.2")),
+                },
                 ForeignStore::Rendezvous(point) => {
                     let (size, address, port) = (point.size, &point.address, point.port);
                     (Some("rendezvous"), format!("process {process} of {size}, which meet at {address} port {port}"))

@@ -9,6 +9,8 @@ pub(crate) struct ProcessStat {
     pub(crate) state: u8,
     /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
     pub(crate) is_stopped: bool,
+    /// The process that has started it, or has taken its place.
+    pub(crate) parent: u32,
     /// Its group.
     pub(crate) group: u32,
     /// When it was started, in the kernel's ticks.
@@ -23,8 +25,9 @@ impl ProcessStat {
         let mut words = status.rsplit_once(')')?.1.split_whitespace();
         let state = *words.next()?.as_bytes().first()?;
         let is_stopped = state == b'T';
-        let group = words.nth(1)?.parse().ok()?;
-        Some(Self { state, is_stopped, group, started: words.nth(16)?.parse().ok()? })
+        let parent = words.next()?.parse().ok()?;
+        let group = words.next()?.parse().ok()?;
+        Some(Self { state, is_stopped, parent, group, started: words.nth(16)?.parse().ok()? })
     }
 }
 
@@ -40,7 +43,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
         let stat = ProcessStat::of(child.id()).unwrap();
         child.kill().and_then(|()| child.wait()).unwrap();
-        assert_eq!(stat.group, child.id());
+        assert_eq!((stat.parent, stat.group), (std::process::id(), child.id()));
         assert!(!stat.is_stopped && stat.started >= ProcessStat::of(1).map_or(0, |first| first.started));
     }
 

@@ -49,6 +49,13 @@ pub(crate) struct Placement {
     hosts: Option<(HostList, RemoteShell)>,
 }
 
+impl Placement {
+    /// Whether all ranks run on this host, and it was not named as another one.
+    pub(crate) const fn is_here(&self) -> bool {
+        self.hosts.is_none()
+    }
+}
+
 impl OnHosts {
     /// Where the pelago command is, for the ranks.
     pub(crate) fn pelago(&self) -> Result<PathBuf, Refused> {

@@ -15,7 +15,7 @@ use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
 
-use crate::run::hosts::OnHosts;
+use crate::run::hosts::{OnHosts, Placement};
 use crate::{Refused, bundled, say};
 
 /// Run a parallel program on this host, on the hosts of --hosts, or on those of the allocation (Slurm, PBS, LSF, Grid Engine)
@@ -123,7 +123,7 @@ impl Run {
             return Ok(list());
         }
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
-        let mut job = self.job(placement.ranks)?;
+        let mut job = self.job(&placement)?;
         let trace = self.trace.as_deref().map(|file| trace::Gathering::begin(file, self.title(), placement.ranks)).transpose()?;
         if let Some(trace) = &trace {
             job.environment.push((names::RECORD.into(), trace.folder().into()));
@@ -149,7 +149,8 @@ impl Run {
         self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
-    fn job(&self, ranks: u32) -> Result<LocalJob, Refused> {
+    fn job(&self, placement: &Placement) -> Result<LocalJob, Refused> {
+        let ranks = placement.ranks;
         // What the ranks would refuse is refused once.
         let inherited = LaunchSettings::from_environment().map_err(|error| Refused(error.to_string()))?;
         let (program, arguments) = self.command.split_first().expect("clap requires one");
@@ -165,8 +166,10 @@ impl Run {
             if self.encrypt || inherited.encrypt {
                 return Err(Refused("fabrics do not encrypt: --encrypt needs --transport auto or udp".into()));
             }
-            // What every rank would say is said once. A fabric that is not named is chosen by the ranks alone, as looking for it takes time.
+            // What every rank would say is said once; other hosts may have what this one has not. A fabric that is not named is chosen by the ranks
+            // alone, as looking for it takes time.
             match self.fabric.as_deref() {
+                _ if !placement.is_here() => Ok(()),
                 Some(fabric) => pelago::fabric(Some(fabric)).map(drop),
                 None => pelago::fabric_library(),
             }

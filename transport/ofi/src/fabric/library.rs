@@ -13,6 +13,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use pelago_dynamic::{DynamicLibrary, Visibility};
+use pelago_platform::KeyMode;
 
 use super::abi::*;
 use super::{DomainChoice, FabricError};
@@ -184,6 +185,20 @@ impl Info {
     pub(super) fn mr_mode(&self) -> c_int {
         // SAFETY: L3.
         unsafe { (*self.domain_attr()).mr_mode }
+    }
+
+    /// Whether memory is named by key and virtual address, not by key and offset.
+    pub(super) fn has_virtual_addresses(&self) -> bool {
+        self.mr_mode() & FI_MR_VIRT_ADDR != 0
+    }
+
+    /// How peers name memory.
+    pub(super) fn keys(&self) -> KeyMode {
+        match (self.mr_mode() & FI_MR_PROV_KEY != 0, self.has_virtual_addresses()) {
+            (true, _) => KeyMode::Provided,
+            (false, true) => KeyMode::VirtualAddress,
+            (false, false) => KeyMode::Offset,
+        }
     }
 
     pub(super) fn cq_data_bytes(&self) -> usize {

@@ -13,6 +13,8 @@ mod port;
 use std::fmt;
 use std::str::FromStr;
 
+use pelago_platform::KeyMode;
+
 use crate::limits::RAILS_MAX;
 pub(crate) use abi::FiAddress;
 pub(crate) use port::{Event, Port, Refusal, Registration, Remote, Slot};
@@ -77,19 +79,22 @@ impl fmt::Display for DomainChoice {
     }
 }
 
-/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17)`, with several `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (libfabric 1.17)`.
+/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17; keys: segment and offset)`, with several
+/// `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricName {
     /// The version of the library.
     pub version: (u32, u32),
     /// Provider and domain (device or interface) of each rail: `tcp;ofi_rxm:eth0`.
     pub rails: Vec<String>,
+    /// How peers name registered memory by the first of them.
+    pub keys: KeyMode,
 }
 
 impl fmt::Display for FabricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.version;
-        write!(f, "{} (libfabric {major}.{minor})", self.rails.join(" + "))
+        write!(f, "{} (libfabric {major}.{minor}; keys: {})", self.rails.join(" + "), self.keys)
     }
 }
 

@@ -20,6 +20,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
 use pelago_memory::Cells;
+use pelago_platform::KeyMode;
 
 use super::abi::*;
 use super::library::{Info, Library, named};
@@ -130,7 +131,8 @@ impl Port {
     /// The fabrics that would be taken, without opening them.
     pub(crate) fn selected(choice: &FabricChoice) -> Result<FabricName, FabricError> {
         let (library, infos) = Self::select(choice, None)?;
-        Ok(FabricName { version: library.version(), rails: infos.iter().map(Info::name).collect() })
+        let keys = infos.first().map_or(KeyMode::None, Info::keys);
+        Ok(FabricName { version: library.version(), rails: infos.iter().map(Info::name).collect(), keys })
     }
 
     /// One description for each rail. Without a choice of a domain, all domains of a provider whose networks move memory by themselves are rails, and one of
@@ -312,13 +314,9 @@ impl Port {
         self.info.message_bytes_max() as u64
     }
 
-    /// Whether peers choose how memory is named: by key and offset, by key and virtual address, or not at all.
-    pub(crate) fn keys_are_provided(&self) -> bool {
-        self.info.mr_mode() & FI_MR_PROV_KEY != 0
-    }
-
-    pub(crate) fn has_virtual_addresses(&self) -> bool {
-        self.info.mr_mode() & FI_MR_VIRT_ADDR != 0
+    /// How peers name memory.
+    pub(crate) fn keys(&self) -> KeyMode {
+        self.info.keys()
     }
 
     /// Whether a write can tell its target that it has taken effect.
@@ -365,7 +363,7 @@ impl Port {
         let object = self.register_object(memory.pointer(), memory.bytes(), access)?;
         // SAFETY: F1: just made.
         let key = unsafe { (*object).key };
-        let address = if self.has_virtual_addresses() { memory.pointer().as_ptr() as usize as u64 } else { 0 };
+        let address = if self.info.has_virtual_addresses() { memory.pointer().as_ptr() as usize as u64 } else { 0 };
         Ok(Registration { object, remote: Remote { key, address } })
     }
 

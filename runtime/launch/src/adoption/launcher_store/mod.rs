@@ -1,5 +1,6 @@
 //! What a launcher other than ours gives its processes: a number each, and a store of keys and values.
 
+pub(crate) mod one_host;
 pub(crate) mod pmi;
 pub(crate) mod pmix;
 mod pmix_library;
@@ -15,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::OsClock;
+use crate::adoption::gathering::message::Secret;
 use crate::adoption::launcher_store::pmi::timespec;
 
 /// Bytes of a key and of a value that Pelago puts: every store takes these.
@@ -43,6 +45,11 @@ pub(crate) struct JobFacts {
 pub(crate) trait KeyValue: Send {
     /// The job, and the place of this process in it.
     fn facts(&self) -> &JobFacts;
+
+    /// What the launcher has told the processes of this job alone, if anything: they need not agree on another secret.
+    fn secret(&self) -> Option<Secret> {
+        None
+    }
 
     /// Leaves `value`, of printable characters without spaces, under `key`.
     ///
