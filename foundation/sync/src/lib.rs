@@ -1,4 +1,4 @@
-//! Doorbells, rings, gates, watches and versions in memory that several processes share.
+//! Doorbells, rings, gates, watches and versions in memory that several processes share, and a lock between threads of one process.
 //!
 //! | item | meaning |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | [`primitive`] | the atomics and the futex below, which a model checker can replace |
 //!
 //! A doorbell, a ring, a gate, a watch and a version are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a
-//! fresh shared mapping is) and are used through `&self`, from any thread of any process that maps them. The protocols and why
+//! fresh shared mapping is) and are used through `&self`, from any thread of any process that maps them. A biased lock lies in memory of one process. The protocols and why
 //! they are right are in this crate's `README.md`; `tests/loom.rs` checks them.
 //!
 //! Absent on purpose: where the shared memory comes from, what the messages mean, ranks, clocks, threads, recovery from a process
