@@ -1,14 +1,14 @@
 //! NAS conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration; rows are distributed.
 //!
-//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.6. A rank has a range of rows and gets the vector of all
-//! others by an `allgatherv` in each step.
+//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.6. A rank has a range of rows. In each step it puts
+//! its part of the vector to all others, each with a signal, and waits for theirs.
 
 use core::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::collectives::{Collectives, Settings, Sum};
-use pelago::{Duration, World};
+use pelago::{Duration, Rank, Signal, Symmetric, World};
 
 use crate::nas::{Class, Random, report, share};
 use crate::usage::{Stop, exit, parse};
@@ -74,7 +74,7 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 fn solve(world: &World, class: Class) -> pelago::Result<ExitCode> {
     let problem = problem(class);
     let all = Collectives::new(world, &Settings { memory_bytes: 16 << 20, ..Settings::default() })?;
-    let mut solver = Solver::new(world, &all, &problem);
+    let mut solver = Solver::new(world, &all, &problem)?;
     // One iteration touches pages; then everything begins again.
     solver.iterate()?;
     solver.x.fill(1.0);
@@ -100,25 +100,28 @@ struct Matrix {
 struct Solver<'a> {
     world: &'a World,
     all: &'a Collectives<'a>,
-    counts: Vec<usize>,
+    rows: Range<usize>,
     matrix: Matrix,
     x: Vec<f64>,
     z: Vec<f64>,
     r: Vec<f64>,
     p: Vec<f64>,
     q: Vec<f64>,
-    /// The vector that is multiplied, of all ranks.
-    whole: Vec<f64>,
+    /// The vector that is multiplied, of all ranks. A rank puts its next part after a sum to which all contribute when they have used the last.
+    whole: Symmetric<'a, f64>,
+    /// Parts that have come, and those that this rank has waited for.
+    arrived: Symmetric<'a, u64>,
+    awaited: u64,
     residual: f64,
 }
 
 impl<'a> Solver<'a> {
-    fn new(world: &'a World, all: &'a Collectives<'a>, problem: &Problem) -> Self {
-        let (mine, counts) = share(problem.rows, world.size(), world.rank().number());
-        let [z, r, p, q] = [(); 4].map(|()| vec![0.0; mine.len()]);
-        let (x, whole) = (vec![1.0; mine.len()], vec![0.0; problem.rows]);
-        let matrix = matrix(problem, &mine);
-        Self { world, all, counts, matrix, x, z, r, p, q, whole, residual: f64::INFINITY }
+    fn new(world: &'a World, all: &'a Collectives<'a>, problem: &Problem) -> pelago::Result<Self> {
+        let (rows, _) = share(problem.rows, world.size(), world.rank().number());
+        let [z, r, p, q] = [(); 4].map(|()| vec![0.0; rows.len()]);
+        let (x, matrix) = (vec![1.0; rows.len()], matrix(problem, &rows));
+        let (whole, arrived) = (world.alloc(problem.rows)?, world.alloc(1)?);
+        Ok(Self { world, all, rows, matrix, x, z, r, p, q, whole, arrived, awaited: 0, residual: f64::INFINITY })
     }
 
     /// An outer iteration: solves A·z = x, puts the normed z to x, and returns x·z.
@@ -149,12 +152,24 @@ impl<'a> Solver<'a> {
     /// q ← A·p, or A·z.
     fn multiply(&mut self, by_z: bool) -> pelago::Result<()> {
         let own = if by_z { &self.z } else { &self.p };
-        self.all.allgatherv(own, &self.counts, &mut self.whole)?;
+        let (world, me, size) = (self.world, self.world.rank().number(), self.world.size());
+        for to in (1..size).map(|distance| Rank::new((me + distance) % size)) {
+            let arrived = self.arrived.at(to, 0);
+            if own.is_empty() {
+                world.add(arrived, 1)?;
+            } else {
+                world.put_signal(self.whole.at(to, self.rows.start), own, arrived, Signal::Add(1))?;
+            }
+        }
+        let whole = self.whole.local();
+        whole.write(self.rows.start, own);
+        self.awaited += u64::from(size) - 1;
+        world.wait_until(self.arrived.local(), 0, |arrived| arrived >= self.awaited)?;
         let Matrix { ends, columns, values } = &self.matrix;
         let mut start = 0;
         for (q, &end) in self.q.iter_mut().zip(ends) {
             let row = columns[start..end].iter().zip(&values[start..end]);
-            *q = row.map(|(&column, value)| value * self.whole[column as usize]).sum();
+            *q = row.map(|(&column, value)| value * whole.load(column as usize)).sum();
             start = end;
         }
         self.world.compute(Duration::from_picoseconds(values.len() as u64 * PICOSECONDS_PER_ELEMENT));

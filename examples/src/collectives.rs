@@ -141,8 +141,16 @@ fn rails(world: &World, names: &[String]) -> Result<Option<Rails>, Stop> {
 fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>, team: &Team) -> pelago::Result<ExitCode> {
     let Arguments { memory, per_host, model, piece, apart, .. } = *arguments;
     let plan_bytes = Settings::default().plan_bytes.max(2 * piece);
-    let settings =
-        Settings { memory_bytes: (memory as usize) << 20, plan_bytes, piece_bytes: piece, per_host, model, apart, rails };
+    let settings = Settings {
+        memory_bytes: (memory as usize) << 20,
+        plan_bytes,
+        piece_bytes: piece,
+        per_host,
+        model,
+        apart,
+        rails,
+        ..Settings::default()
+    };
     let Some(all) = Collectives::of(world, team, &settings)? else { return Ok(ExitCode::SUCCESS) };
     let operation = arguments.operation;
     let sizes = if operation == Collective::Barrier { &[0][..] } else { &arguments.bytes };

@@ -1,13 +1,14 @@
 //! NAS integer sort: keys go to the ranks that own their ranges, and each rank counts its own.
 //!
-//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.8. The exchange is an `alltoallv`.
+//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.8. Keys are copied into the memory of
+//! their owners, at places that follow from the counts of all ranks, and a signal follows each copy.
 
 use core::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::collectives::{Collectives, Settings, Sum};
-use pelago::{Duration, World};
+use pelago::{Duration, Error, Rank, Symmetric, World};
 
 use crate::nas::{Class, Random, report, share};
 use crate::usage::{Stop, exit, parse};
@@ -105,7 +106,7 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 fn sort(world: &World, class: Class) -> pelago::Result<ExitCode> {
     let problem = problem(class);
     let all = Collectives::new(world, &Settings { memory_bytes: 16 << 20, ..Settings::default() })?;
-    let mut sorter = Sorter::new(world, &all, &problem);
+    let mut sorter = Sorter::new(world, &all, &problem)?;
     // The first one touches pages.
     let mut right = sorter.rank(1)?;
     world.barrier()?;
@@ -129,9 +130,17 @@ struct Sorter<'a> {
     keys: Vec<u32>,
     /// Of the keys of all ranks, by buckets.
     buckets: Vec<u64>,
-    /// Keys by the buckets of their owners, the keys of this rank's range, and how many there are of each.
-    sent: Vec<u32>,
-    owned: Vec<u32>,
+    /// Keys by the buckets of their owners; in memory that leaves without a copy.
+    sent: Symmetric<'a, u32>,
+    /// The keys of this rank's range that others have brought, and how many those are. They are counted before the next reduction, after which others bring more.
+    owned: Symmetric<'a, u32>,
+    brought: usize,
+    /// The own keys of this rank's range.
+    kept: Range<usize>,
+    /// Copies that have come, and those that this rank has waited for.
+    arrived: Symmetric<'a, u64>,
+    awaited: u64,
+    /// How many there are of each key of this rank's range.
     counts: Vec<u32>,
     /// The first key of this rank's range, and the keys below it.
     first: usize,
@@ -139,13 +148,15 @@ struct Sorter<'a> {
 }
 
 impl<'a> Sorter<'a> {
-    fn new(world: &'a World, all: &'a Collectives<'a>, problem: &'a Problem) -> Self {
+    fn new(world: &'a World, all: &'a Collectives<'a>, problem: &'a Problem) -> pelago::Result<Self> {
         let (mine, _) = share(1 << problem.keys_log, world.size(), world.rank().number());
         let mut random = Random::after(4 * mine.start as u64);
         let keys: Vec<u32> = mine.clone().map(|_| random.key(1 << (problem.range_log - 2))).collect();
-        let (sent, buckets) = (vec![0; keys.len()], vec![0; BUCKETS]);
-        let [owned, counts] = [(); 2].map(|()| Vec::new());
-        Self { world, all, problem, mine, keys, buckets, sent, owned, counts, first: 0, below: 0 }
+        // Each rank has about its share of the keys; of few ranks one may have twice that.
+        let most = (1_usize << problem.keys_log).div_ceil(world.size() as usize);
+        let (sent, owned, arrived) = (world.alloc(most)?, world.alloc(2 * most + BUCKETS)?, world.alloc(1)?);
+        let (buckets, counts, brought, kept, awaited, first, below) = (vec![0; BUCKETS], Vec::new(), 0, 0..0, 0, 0, 0);
+        Ok(Self { world, all, problem, mine, keys, buckets, sent, owned, brought, kept, arrived, awaited, counts, first, below })
     }
 
     /// Changes two keys, ranks all, and returns whether this rank found the published ranks of those test keys that it owns.
@@ -175,8 +186,11 @@ impl<'a> Sorter<'a> {
         self.below = self.buckets[..mine.start].iter().sum();
         self.counts.clear();
         self.counts.resize(mine.len() << shift, 0);
-        self.owned.iter().for_each(|&key| self.counts[key as usize - self.first] += 1);
-        self.world.compute(Duration::from_picoseconds((self.keys.len() + self.owned.len()) as u64 * PICOSECONDS_PER_KEY));
+        let (owned, sent, counts, first) = (self.owned.local(), self.sent.local(), &mut self.counts, self.first);
+        (0..self.brought).for_each(|place| counts[owned.load(place) as usize - first] += 1);
+        self.kept.clone().for_each(|place| counts[sent.load(place) as usize - first] += 1);
+        self.world
+            .compute(Duration::from_picoseconds((self.keys.len() + self.brought + self.kept.len()) as u64 * PICOSECONDS_PER_KEY));
         // Now the number of keys below a key is the sum of the counts before it.
         let owns = |key: usize| key >= self.first && key < self.first + self.counts.len();
         let rank = |key: usize| {
@@ -204,32 +218,55 @@ impl<'a> Sorter<'a> {
 
     /// Brings each key to its owner.
     fn exchange(&mut self, own_buckets: &[usize], ranges: &[Range<usize>], shift: u32) -> pelago::Result<()> {
-        let mut places: Vec<usize> = own_buckets
-            .iter()
-            .scan(0, |next, count| {
-                *next += count;
-                Some(*next - count)
-            })
-            .collect();
+        let start = |next: &mut usize, count: &usize| {
+            *next += count;
+            Some(*next - count)
+        };
+        let mut places: Vec<usize> = own_buckets.iter().scan(0, start).collect();
+        let (world, me, sent) = (self.world, self.world.rank().index(), self.sent.local());
         for &key in &self.keys {
             let place = &mut places[(key >> shift) as usize];
-            self.sent[*place] = key;
+            sent.store(*place, key);
             *place += 1;
         }
         let send: Vec<usize> = ranges.iter().map(|range| own_buckets[range.clone()].iter().sum()).collect();
-        let told: Vec<u32> = send.iter().map(|&count| count as u32).collect();
-        let mut heard = vec![0_u32; told.len()];
-        self.all.alltoall(&told, &mut heard)?;
-        let receive: Vec<usize> = heard.iter().map(|&count| count as usize).collect();
-        self.owned.resize(receive.iter().sum(), 0);
-        self.all.alltoallv(&self.sent, &send, &mut self.owned, &receive)
+        // Where this rank's keys end at each owner, behind those of the ranks before; an owner leaves out its own.
+        let mut ends: Vec<u64> = send.iter().map(|&count| count as u64).collect();
+        ends[me] = 0;
+        self.all.scan(&mut ends, Sum)?;
+        self.brought = self.buckets[ranges[me].clone()].iter().sum::<u64>() as usize - send[me];
+        if self.brought > self.owned.len() {
+            return Err(Error::Invalid("the keys of a rank are more than twice its share"));
+        }
+        // Where a bucket ends now, the next one begins.
+        let start_of = |to: usize| ranges[to].start.checked_sub(1).map_or(0, |bucket| places[bucket]);
+        self.kept = start_of(me)..start_of(me) + send[me];
+        for to in (1..ranges.len()).map(|distance| (me + distance) % ranges.len()) {
+            let rank = Rank::new(to as u32);
+            let arrived = self.arrived.at(rank, 0);
+            world.batch(|| match send[to] {
+                0 => world.add(arrived, 1),
+                count => {
+                    let into = self.owned.at(rank, ends[to] as usize - count);
+                    let copied = world.copy(self.sent.at(world.rank(), start_of(to)), into, count)?;
+                    world.after(&copied).add(arrived, 1)
+                }
+            })?;
+        }
+        self.awaited += ranges.len() as u64 - 1;
+        world.wait_until(self.arrived.local(), 0, |arrived| arrived >= self.awaited)?;
+        // The next keys are stored where these leave from.
+        world.quiet()
     }
 
     /// Full verification: sorts by the counts; the keys of this rank ascend, follow those of the rank before, and none is missing.
     fn is_sorted(&self) -> pelago::Result<bool> {
         let sorted: Vec<u32> =
             (self.first as u32..).zip(&self.counts).flat_map(|(key, &count)| vec![key; count as usize]).collect();
-        let mut again = self.owned.clone();
+        let mut again = vec![0; self.brought + self.kept.len()];
+        let (brought, kept) = again.split_at_mut(self.brought);
+        self.owned.local().read(0, brought);
+        self.sent.local().read(self.kept.start, kept);
         again.sort_unstable();
         let mut sums = [sorted.len() as u64, sorted.iter().map(|&key| u64::from(key)).sum()];
         self.all.allreduce(&mut sums, Sum)?;

@@ -1,5 +1,5 @@
 /* What pelago bench collectives measures, by MPI: run with
- *   mpirun -n N [--oversubscribe --mca mpi_yield_when_idle 1] collectives NAME SECONDS
+ *   mpirun -n N [--oversubscribe --mca mpi_yield_when_idle 1] collectives NAME SECONDS [BYTES…]
  * Each line is one result, as pelago's JSON; bytes are those of a block. Operations follow one another; the time is that of the slowest
  * rank. Each cell takes SECONDS at most, if one operation does not take longer. */
 #include <mpi.h>
@@ -59,14 +59,17 @@ static double batch(void (*act)(void), int times) {
 static int ascending(const void *a, const void *b) { return (*(double *)a > *(double *)b) - (*(double *)a < *(double *)b); }
 
 int main(int argc, char **argv) {
-    static const int bytes[] = {8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20};
+    enum { SIZES_MAX = 16 };
+    int bytes[SIZES_MAX] = {8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20}, sizes = 7;
     MPI_Init(&argc, &argv);
-    must(argc == 3, "the arguments");
+    must(argc >= 3 && argc <= 3 + SIZES_MAX, "the arguments");
+    if (argc > 3) sizes = argc - 3;
+    for (int i = 3; i < argc; i++) must((bytes[i - 3] = atoi(argv[i])) >= 8, "a size");
     double limit = atof(argv[2]);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (unsigned o = 0; o < sizeof operations / sizeof *operations; o++)
-        for (unsigned b = 0; b < sizeof bytes / sizeof *bytes; b++) {
+        for (int b = 0; b < sizes; b++) {
             count = bytes[b] / 8;
             long values = (long)size * count;
             in = malloc(values * 8), out = malloc(values * 8);

@@ -13,7 +13,8 @@ pub enum Choice {
     /// The model proposes, and a trial on zero values decides: for plans that are run often.
     #[default]
     Trial,
-    /// The algorithm that was [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) for the nearest number of bytes, else that of the model.
+    /// The algorithm that was [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) for the nearest number of bytes, else that of the model. One-shot
+    /// operations begin with it; long ones that are called often are [tried](crate::Settings::calls_before_trial).
     Table,
     /// This algorithm.
     Fixed(Algorithm),

@@ -10,7 +10,7 @@ use crate::choice::{Candidate, Choice, Explanation, Rails};
 use crate::cost::Model;
 use crate::executor::{Ends, MemberContext};
 use crate::member::{Member, Uses};
-use crate::operator::{Fold, Nothing};
+use crate::operator::{Bits, Fold, Nothing};
 use crate::origin::Origin;
 use crate::plan_state::{PlanState, shifts};
 use crate::pool::{Pool, Region};
@@ -23,6 +23,9 @@ use crate::{Algorithm, Collective, Operator};
 
 /// Maximum number of prepared one-shot operations that are cached for calls of the same shape.
 const PREPARED_MAX: usize = 32;
+
+/// Bytes of a block from which on a one-shot operation that is called often is tried: the time of shorter ones is that of their messages, which the model knows.
+const TRIED_BYTES: usize = 16 * 1024;
 
 /// Maximum number of entries of the table of choices.
 const TABLE_MAX: usize = 256;
@@ -46,6 +49,7 @@ pub struct Collectives<'w> {
     pub(crate) piece_bytes: usize,
     pub(crate) apart: bool,
     pub(crate) rails: Option<Rails>,
+    calls_before_trial: Option<u64>,
     prepared: RefCell<Vec<Prepared>>,
     prepared_so_far: Cell<u64>,
     table: RefCell<Vec<Entry>>,
@@ -55,6 +59,8 @@ pub struct Collectives<'w> {
 struct Prepared {
     key: Key,
     number: u64,
+    /// Calls so far.
+    calls: u64,
     state: Rc<RefCell<PlanState>>,
 }
 
@@ -122,6 +128,7 @@ impl<'w> Collectives<'w> {
             piece_bytes: settings.piece_bytes,
             apart: settings.apart,
             rails: settings.rails,
+            calls_before_trial: settings.calls_before_trial,
             prepared: RefCell::default(),
             prepared_so_far: Cell::new(0),
             table: RefCell::default(),
@@ -332,22 +339,67 @@ impl<'w> Collectives<'w> {
             .ok_or(Error::Invalid("the number of values differs from the number that the operation needs at this member"))
     }
 
+    /// The algorithm by which one-shot operations of this kind are done now; `None` if there has been none, or none for long.
+    ///
+    /// # Errors
+    /// The root is no member.
+    pub fn prepared<T: Pod>(&self, operation: Collective, count: usize, commutes: bool) -> Result<Option<Algorithm>> {
+        let key = self.key::<T>(operation, count, commutes)?;
+        let prepared = self.prepared.borrow();
+        Ok(prepared.iter().find(|prepared| prepared.key == key).map(|prepared| prepared.state.borrow().layout.shape.algorithm))
+    }
+
     /// The prepared one-shot operation of this kind; prepares it unless it is.
-    pub(crate) fn prepared_for(&self, key: Key) -> Result<(u64, Rc<RefCell<PlanState>>)> {
+    pub(crate) fn prepared_for<T: Pod>(&self, key: Key) -> Result<(u64, Rc<RefCell<PlanState>>)> {
         let found = self.prepared.borrow().iter().position(|prepared| prepared.key == key);
-        let prepared = match found {
+        let mut prepared = match found {
             Some(index) => self.prepared.borrow_mut().remove(index),
-            None => {
-                let state = Rc::new(RefCell::new(self.prepare_once(key)?));
-                let number = self.prepared_so_far.get() + 1;
-                self.prepared_so_far.set(number);
-                Prepared { key, number, state }
-            }
+            None => self.numbered(key, 0, self.prepare_once(key)?),
         };
-        let used = (prepared.number, prepared.state.clone());
+        prepared.calls += 1;
+        let is_tried = self.calls_before_trial.is_some_and(|calls| prepared.calls == calls + 1) && self.may_try(key);
         // The one that was used last is the last.
         self.prepared.borrow_mut().push(prepared);
-        Ok(used)
+        if is_tried {
+            self.try_prepared::<T>(key)?;
+        }
+        Ok(self.prepared.borrow().last().map(|last| (last.number, last.state.clone())).expect("it was pushed"))
+    }
+
+    fn numbered(&self, key: Key, calls: u64, state: PlanState) -> Prepared {
+        let number = self.prepared_so_far.get() + 1;
+        self.prepared_so_far.set(number);
+        Prepared { key, number, calls, state: Rc::new(RefCell::new(state)) }
+    }
+
+    /// Whether the algorithm is the model's, and there may be a better one.
+    fn may_try(&self, key: Key) -> bool {
+        let operation = key.operation.rooted(0);
+        let is_set = self.table.borrow().iter().any(|entry| entry.operation == operation);
+        key.count * key.value_bytes >= TRIED_BYTES && self.team().size() > 1 && !is_set
+    }
+
+    /// Tries the algorithms of the operation that was prepared last, and prepares it anew if another one is faster. Collective.
+    fn try_prepared<T: Pod>(&self, key: Key) -> Result<()> {
+        let mut candidates = self.candidates_of(key);
+        let (algorithm, rails) = self.try_out::<T>(key, &Bits, &mut candidates)?;
+        let (number, calls, before) = {
+            let prepared = self.prepared.borrow();
+            let last = prepared.last().expect("it was pushed");
+            let layout = &last.state.borrow().layout;
+            (last.number, last.calls, (layout.shape.algorithm, layout.rails))
+        };
+        // Without room nothing was measured.
+        if before == (algorithm, rails) || candidates.iter().all(|candidate| candidate.measured.is_none()) {
+            return Ok(());
+        }
+        self.wait_until_free(Uses::Plan(number))?;
+        let state = self.make(key, algorithm, rails)?;
+        let new = self.numbered(key, calls, state);
+        let old = self.prepared.borrow_mut().pop().expect("it was pushed");
+        self.give_back(old.state.borrow().layout.region);
+        self.prepared.borrow_mut().push(new);
+        Ok(())
     }
 
     /// Runs a one-shot operation; prepares it unless an equal one is prepared.
@@ -361,7 +413,7 @@ impl<'w> Collectives<'w> {
         commutes: bool,
     ) -> Result<()> {
         self.check_lengths(operation, count, input, output)?;
-        let (number, state) = self.prepared_for(self.key::<T>(operation, count, commutes)?)?;
+        let (number, state) = self.prepared_for::<T>(self.key::<T>(operation, count, commutes)?)?;
         self.wait_until_free(Uses::Plan(number))?;
         let mut state = state.borrow_mut();
         let lengths = [state.layout.temporary(), state.layout.chunk()];

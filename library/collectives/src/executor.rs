@@ -582,6 +582,8 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         match (buffer, self.ends.input) {
             (Buffer::Input, Some(input)) => input,
             (Buffer::Temporary, _) => self.ends.temporary,
+            // The root of a broadcast.
+            (Buffer::Output, Some(input)) if self.ends.output.is_empty() => input,
             _ => self.ends.output,
         }
     }

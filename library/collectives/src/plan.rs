@@ -93,6 +93,7 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
     }
 
     /// Runs the operation on `input` and `output`. [`Collective`] lists the blocks of each; a slice without blocks is empty.
+    /// The root of a broadcast may bring its values as `input`, with an empty `output`.
     ///
     /// # Errors
     /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; a member was lost; the job is at fault.
@@ -138,7 +139,11 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         let blocks_in = self.operation.blocks_in(position, size) as usize * count;
         let blocks_out = self.operation.blocks_out(position, size) as usize * count;
         let fits = match &buffers {
-            Buffers::Separate(input, output) => input.len() == blocks_in && output.len() == blocks_out,
+            Buffers::Separate(input, output) => {
+                // What the root of a broadcast sends is read from its input if it has no output.
+                let brings = self.operation == (Collective::Broadcast { root: position }) && output.is_empty();
+                input.len() == if brings { count } else { blocks_in } && (brings || output.len() == blocks_out)
+            }
             Buffers::InPlace(values) => values.len() == blocks_in.max(blocks_out),
         };
         if !fits {

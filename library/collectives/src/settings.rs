@@ -6,6 +6,9 @@ use crate::cost::Model;
 /// Bytes of a piece, unless a program says otherwise: long beside the time of a message, short beside what a core keeps near.
 const FLOWING_BYTES: usize = 64 * 1024;
 
+/// Calls after which one-shot operations of one shape are tried: many enough that the trial is short beside them.
+const CALLS_BEFORE_TRIAL: u64 = 16;
+
 /// Memory for operations, and parameters of the machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -22,6 +25,9 @@ pub struct Settings {
     /// Whether plans are for operations that come one at a time: trials then begin each after all members have met, in virtual time at the same
     /// instant, and judge how long it takes. Else operations follow one another, and what counts is how many are done.
     pub apart: bool,
+    /// One-shot operations on blocks of 16 KiB or more: after so many calls of the same operation with the same count, a [trial](crate::Choice::Trial) chooses its algorithm;
+    /// `None`: the model's stays. Algorithms that were [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) stay as well. The same on all members.
+    pub calls_before_trial: Option<u64>,
     /// The rails of messages; `None`: a trial tries them all, and operations without a trial use the best rail for each peer.
     pub rails: Option<Rails>,
 }
@@ -29,6 +35,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (memory_bytes, plan_bytes, piece_bytes) = (64 << 20, 4 << 20, FLOWING_BYTES);
-        Self { memory_bytes, plan_bytes, piece_bytes, per_host: None, model: None, apart: false, rails: None }
+        let calls_before_trial = Some(CALLS_BEFORE_TRIAL);
+        Self { memory_bytes, plan_bytes, piece_bytes, per_host: None, model: None, apart: false, calls_before_trial, rails: None }
     }
 }

@@ -209,7 +209,7 @@ impl<'w> Collectives<'w> {
     ) -> Result<Started<'_, 'w, T>> {
         self.check_lengths(operation, count, input.as_deref(), &output)?;
         let key: Key = self.key::<T>(operation, count, commutes)?;
-        let (number, state) = self.prepared_for(key)?;
+        let (number, state) = self.prepared_for::<T>(key)?;
         let [temporary, chunk] = {
             let state = state.borrow();
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length])

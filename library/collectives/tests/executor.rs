@@ -340,6 +340,38 @@ fn several_operations_are_under_way_at_once() {
     });
 }
 
+/// The root has no output: its values are read where they are.
+#[test]
+fn the_root_of_a_broadcast_may_bring_its_values_as_input() {
+    on_every_platform(&[1, 5], |world, platform| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let (me, size) = (all.position(), world.size());
+        let root = size / 2;
+        for algorithm in Algorithm::ALL {
+            for count in [1, 700] {
+                let operation = Collective::Broadcast { root };
+                let shape = Shape { operation, algorithm, size, count, per_host: 1, commutes: false };
+                if size > 1 && !shape.is_possible(platform == Platform::Mapped) {
+                    continue;
+                }
+                let mut plan = all.plan::<u64>(operation, count, Choice::Fixed(algorithm)).unwrap();
+                for number in 0..20 {
+                    let brought: Vec<u64> = (number..).take(count).collect();
+                    if me == root {
+                        plan.run(&brought, &mut []).unwrap();
+                        assert!(plan.run(&brought[1..], &mut []).is_err(), "too few");
+                    } else {
+                        let mut got = vec![0; count];
+                        assert!(plan.run(&brought, &mut got).is_err(), "it is not the root");
+                        plan.run(&[], &mut got).unwrap();
+                        assert_eq!(got, brought, "{algorithm}");
+                    }
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn a_barrier_plan_lets_nobody_go_before_all_have_come() {
     use std::sync::atomic::{AtomicU64, Ordering};

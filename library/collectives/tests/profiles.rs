@@ -1,7 +1,7 @@
 //! A model that is wrong costs a longer trial, and nothing afterwards: in virtual time, with every algorithm as the judge.
 
 use pelago_base::{Duration, Instant};
-use pelago_collectives::{Choice, Collective, Collectives, Explanation, Model, Plan, Rails, Settings, Sum};
+use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Explanation, Model, Plan, Rails, Settings, Sum};
 use pelago_rma::{Rail, Result, World};
 use pelago_test_support::simulated;
 
@@ -93,6 +93,56 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
         .into_iter()
         .for_each(|result| result.unwrap().unwrap());
     }
+}
+
+/// Calls without a plan begin with the model's algorithm. Long ones that are called often are tried, unless somebody has set another.
+#[test]
+fn a_long_operation_that_is_called_often_is_tried() {
+    let outcome =
+        simulated::run(&pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings("rx200-qdr", 5, 1) }, |world| {
+            const CALLS: u64 = 6;
+            // Steps cost everything, so that all is sent to all.
+            let wrong = MODELS[2];
+            let settings = |calls_before_trial| Settings {
+                memory_bytes: 4 << 20,
+                plan_bytes: 256 << 10,
+                per_host: Some(1),
+                model: wrong,
+                calls_before_trial,
+                ..Settings::default()
+            };
+            let (operation, count) = (Collective::Allreduce, 8000);
+            let by = |all: &Collectives<'_>| all.prepared::<u64>(operation, count, true);
+            let call = |all: &Collectives<'_>, count| all.allreduce(&mut vec![1_u64; count], Sum);
+            let all = Collectives::new(world, &settings(Some(CALLS)))?;
+            let modelled = all.candidates::<u64>(operation, count, true)?[0].algorithm;
+            assert_eq!(by(&all)?, None);
+            for _ in 0..CALLS {
+                call(&all, count)?;
+                call(&all, 10)?;
+                assert_eq!(by(&all)?, Some(modelled));
+            }
+            let mut values = vec![1_u64; count];
+            all.allreduce(&mut values, Sum)?;
+            assert!(values.iter().all(|&value| value == 5), "the call that tries gives the sum");
+            let tried = by(&all)?.expect("it is prepared");
+            let took = |algorithm| time(world, &all, operation, count, Choice::Fixed(algorithm)).map(|(took, _)| took);
+            assert_ne!(tried, modelled, "the model is wrong");
+            assert!(took(tried)? < took(modelled)?);
+            assert_eq!(all.prepared::<u64>(operation, 10, true)?, Some(all.candidates::<u64>(operation, 10, true)?[0].algorithm));
+            for (all, kept) in [
+                (Collectives::new(world, &settings(None))?, modelled),
+                (Collectives::new(world, &settings(Some(CALLS)))?, Algorithm::Flat),
+            ] {
+                if kept == Algorithm::Flat {
+                    all.set(operation, 8 * count, kept)?;
+                }
+                (0..3 * CALLS).try_for_each(|_| call(&all, count))?;
+                assert_eq!(by(&all)?, Some(kept));
+            }
+            Ok(())
+        });
+    outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
 }
 
 /// With two networks of which something false is known beforehand, or one of which is missing, the judges are every algorithm by each two rails.

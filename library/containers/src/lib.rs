@@ -8,13 +8,14 @@
 //! | [`MapUpdates`], [`CountUpdates`] | changes of values and counts that the owners of the keys make |
 //! | [`GlobalVector`], [`GlobalDeque`] | growing sequences of values on one rank |
 //! | [`GlobalList`] | a list of values, each on a chosen rank |
+//! | [`Guarded`] | a vector, deque or list that several ranks change, one after another |
 //! | [`GlobalBytes`], [`ByteSource`] | a large byte array over several ranks; bytes to write, of this rank or any other |
 //! | [`WorkQueue`] | tasks that make tasks; ranks without any take those of others |
 //! | [`Sequence`], [`List`], [`PlacedMap`], [`PlacedMultiset`] | the same for bytes of any length, opened by an address on any rank |
 //!
 //! All operations except for updates at owners are one-sided: no rank serves another, and no lock covers a whole container. Maps, multisets and sets share one hash table;
 //! `hash_tables/table.rs` has the argument for its correctness. All ranks may change them at once; one rank at a time may change a vector, a deque or
-//! a list.
+//! a list, which [`Guarded`] arranges.
 //!
 //! Absent on purpose: transports, networks, clocks.
 
@@ -29,5 +30,5 @@ pub use hash_tables::{
     CountUpdates, Geometry, GlobalMap, GlobalMultiset, GlobalSet, MapUpdates, PlacedMap, PlacedMultiset, Position,
 };
 pub use memory::{ByteSource, GlobalBytes, GlobalHeap};
-pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, InsertAt, List, Sequence};
+pub use sequences::{Form, GlobalDeque, GlobalList, GlobalVector, Guarded, InsertAt, List, Sequence};
 pub use work_queue::{WorkCounters, WorkQueue, WorkSettings};

@@ -29,6 +29,9 @@ const FIRST: usize = 24;
 /// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
+/// Maximum number of tasks that are added between two looks at what others have taken.
+const LOOK_EVERY: u32 = 16;
+
 /// Initial pause of a rank that has found no task before it searches again. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
 /// Maximum pause between two searches.
@@ -98,6 +101,8 @@ pub struct WorkQueue<'w, T> {
     first: Cell<u32>,
     /// How many tasks were taken by others.
     taken_by_others: Cell<u64>,
+    /// Tasks that are added before this rank looks again at what others have taken.
+    until_look: Cell<u32>,
     /// What rank 0 does not know: tasks added less tasks done.
     untold: Cell<i64>,
     /// Whether the task that was taken out last is being worked at.
@@ -149,6 +154,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             own: RefCell::new(VecDeque::new()),
             first: Cell::new(0),
             taken_by_others: Cell::new(0),
+            until_look: Cell::new(0),
             untold: Cell::new(0),
             is_working: Cell::new(false),
             victim: Cell::new(world.rank().number()),
@@ -165,12 +171,9 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// `TooMany`: this rank has as many own tasks as the settings say, and others have not taken those that they may; the task is not added. A rank was lost, or the job is
     /// at fault.
     pub fn push(&self, task: T) -> Result<()> {
-        let chunk = self.settings.chunk;
-        if self.own.borrow().len() >= 2 * chunk {
-            self.share()?;
-            if self.own.borrow().len() >= self.settings.own {
-                return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
-            }
+        let length = self.own.borrow().len();
+        if length >= 2 * self.settings.chunk {
+            self.share_now_and_then(length)?;
         }
         self.own.borrow_mut().push_back(task);
         self.untold.set(self.untold.get() + 1);
@@ -214,6 +217,21 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// What passed here.
     pub fn counters(&self) -> WorkCounters {
         self.counters.get()
+    }
+
+    /// Lets others take the oldest tasks after some have been added, and whenever there is no room for own ones.
+    fn share_now_and_then(&self, length: usize) -> Result<()> {
+        let (until, is_full) = (self.until_look.get(), length >= self.settings.own);
+        if until > 0 && !is_full {
+            self.until_look.set(until - 1);
+            return Ok(());
+        }
+        self.until_look.set((self.settings.chunk as u32 / 4).min(LOOK_EVERY));
+        self.share()?;
+        if is_full && self.own.borrow().len() >= self.settings.own {
+            return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
+        }
+        Ok(())
     }
 
     /// Lets others take the oldest tasks, if there is room for a chunk and few are there.

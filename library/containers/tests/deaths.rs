@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use pelago_base::{Duration, Instant, Rank, Team};
-use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, GlobalMap, PlacedMap, PlacedMultiset};
+use pelago_base::{Duration, GlobalAddress, Instant, Rank, Team};
+use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, GlobalMap, Guarded, PlacedMap, PlacedMultiset};
 use pelago_rma::{Error, Failure, Fault, Result};
 use pelago_simulator::FaultInjection;
 use pelago_test_support::faulty::run_with_death_noting;
@@ -161,4 +161,35 @@ fn values_of_the_living_are_whole_after_many_were_set_in_vain() {
             play(Some(at + later));
         }
     }
+}
+
+/// Whoever waits for the change of a lost rank learns of the loss.
+#[test]
+fn who_waits_for_the_change_of_a_lost_rank_is_told() {
+    let (_, found) =
+        run_with_death_noting(USER, RANKS, FaultInjection::default(), (VICTIM, Some(Instant::ZERO + PAUSE)), |world, begin| {
+            world.on_peer_lost(|_| ());
+            let heap = GlobalHeap::new(world, 16 << 10)?;
+            let mut address = [0];
+            if world.rank() == OTHER {
+                address = [Guarded::new(&heap, OTHER, ())?.address().bits()];
+            }
+            world.broadcast(OTHER, &mut address)?;
+            let guarded = Guarded::open(&heap, GlobalAddress::from_bits(address[0]), ())?;
+            world.barrier()?;
+            begin();
+            if world.rank() == VICTIM {
+                // It dies meanwhile.
+                return guarded.change(|()| {
+                    world.compute(PAUSE + PAUSE);
+                    Ok(())
+                });
+            }
+            world.compute(Duration::from_microseconds(500));
+            let told = guarded.change(|()| Ok(()));
+            assert_eq!(told, Err(Failure::PeerLost(VICTIM).into()), "at rank {}", world.rank());
+            std::mem::forget(heap);
+            Ok(())
+        });
+    assert_eq!(found.len(), RANKS as usize);
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use common::{Chance, RANKS, operations};
 use pelago_base::{Event, GlobalAddress, Rank};
 use pelago_containers::{
-    ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, InsertAt, List, Sequence,
+    ByteSource, Form, GlobalBytes, GlobalDeque, GlobalHeap, GlobalList, GlobalVector, Guarded, InsertAt, List, Sequence,
 };
 use pelago_rma::{Error, GlobalPtr, World};
 use pelago_test_support::threads::{PLATFORMS, Passed, Platform, run, run_counted};
@@ -346,6 +346,64 @@ fn bytes_are_spread_over_ranks() {
             assert!(GlobalBytes::create(&heap, world.rank(), 0, 5).is_err());
             assert!(GlobalBytes::open(&heap, whole.parts().to_vec(), 1, BYTES as u64).is_err());
             whole.destroy().unwrap();
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// What all ranks change at once, one after another, has all of it once.
+#[test]
+fn guarded_containers_keep_the_changes_of_all_ranks() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            const VALUES: u64 = 40;
+            let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+            let (root, me) = (Rank::new(0), u64::from(world.rank()));
+            let mut addresses = [0; 4];
+            if world.rank() == root {
+                let vector = GlobalVector::<u64>::new(&heap, Rank::new(1), 1).unwrap();
+                let deque = GlobalDeque::<u64>::new(&heap, Rank::new(2), 1).unwrap();
+                let list = GlobalList::<u64>::new(&heap, Rank::new(3)).unwrap();
+                let guarded = Guarded::new(&heap, Rank::new(2), ()).unwrap();
+                addresses = [vector.address(), deque.address(), list.end(), guarded.address()].map(GlobalAddress::bits);
+            }
+            world.broadcast(root, &mut addresses).unwrap();
+            let [vector, deque, list, guard] = addresses.map(GlobalAddress::from_bits);
+            let all = (
+                GlobalVector::<u64>::open(&heap, vector).unwrap(),
+                GlobalDeque::<u64>::open(&heap, deque).unwrap(),
+                GlobalList::<u64>::open(&heap, list).unwrap(),
+            );
+            let all = Guarded::open(&heap, guard, all).unwrap();
+            for value in (0..VALUES).map(|number| number * u64::from(RANKS) + me) {
+                all.change(|(vector, deque, list)| {
+                    vector.push_back(value)?;
+                    // The deque keeps the last two.
+                    deque.push_back(value)?;
+                    if deque.len()? > 2 {
+                        deque.pop_front()?;
+                    }
+                    list.push_back(value, world.rank()).map(drop)
+                })
+                .unwrap();
+            }
+            let nested = all.change(|_| all.change(|_| Ok(())));
+            assert_eq!(nested, Err(Error::Invalid("this rank is changing the container already")));
+            world.barrier().unwrap();
+            let (values, last, listed) = all
+                .change(|(vector, deque, list)| Ok((vector.range(0, vector.len()?)?, deque.range(0, 2)?, list.bytes().len()?)))
+                .unwrap();
+            let (mut sorted, count) = (values.clone(), VALUES * u64::from(RANKS));
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..count), "on {platform:?}");
+            assert_eq!((last, listed), (values[count as usize - 2..].to_vec(), count));
+            world.barrier().unwrap();
+            if world.rank() == root {
+                let (vector, deque, list) = all.destroy().unwrap();
+                vector.destroy().unwrap();
+                deque.destroy().unwrap();
+                list.bytes().destroy().unwrap();
+            }
             world.barrier().unwrap();
         });
     }

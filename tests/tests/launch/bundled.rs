@@ -290,6 +290,12 @@ fn nas_programs_verify_for_every_number_of_ranks() {
             assert!(ended.output.trim_end().ends_with(" verified"), "{ended:?}");
         }
     }
+    // The other class whose run is short; `tools/peers/nas.sh` runs all.
+    for transport in ["shm", "udp"] {
+        let ended = run(&["run", "-n", "2", "--transport", transport, "is", "W"]);
+        ended.expect(0, "");
+        assert!(ended.output.trim_end().ends_with(" verified"), "{ended:?}");
+    }
 }
 
 /// Each finds what one rank finds, however many there are, and says so; and moves no more than whole pages would.

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use pelago_base::GlobalAddress;
+use pelago_rma::active::PREPARED;
 use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Result};
 
 use super::element_state::{BUSY, GONE, KIND_MASK, THERE, next_number};
@@ -49,6 +50,18 @@ impl OwnPart {
     pub(crate) fn forget(&self) -> Vec<GlobalAddress> {
         self.chunk.set((0, 0, 0));
         self.taken.take()
+    }
+
+    /// Reads the buckets of the keys of the next changes, and the elements there: the core waits for all of them at once, and the changes find them near.
+    #[inline]
+    pub(crate) fn prepare<'k>(&self, context: &Context, keys: impl Iterator<Item = &'k [u8]>) {
+        let (words, buckets) = (self.arena.words(context), own(context, self.buckets, self.count));
+        let mut heads = [0; PREPARED];
+        for (head, key) in heads.iter_mut().zip(keys) {
+            *head = buckets.load((place(hash(key), self.all) - self.first) as usize);
+        }
+        let tags = heads.iter().filter_map(|&head| self.arena.index(head)).map(|at| words.load(at + TAG));
+        core::hint::black_box(tags.fold(0, |one, other| one ^ other));
     }
 
     /// Adds to the count of a multiset's key.

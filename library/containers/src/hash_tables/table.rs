@@ -135,6 +135,13 @@ impl Everywhere<'_> {
         self.0.at(rank, bucket)
     }
 
+    /// The rank of a hash.
+    #[inline]
+    fn rank(&self, world: &World, hash: u64) -> Rank {
+        let buckets = self.0.len() as u64;
+        Rank::new((place(hash, buckets * u64::from(world.size())) / buckets) as u32)
+    }
+
     /// The rank and the bucket of a hash.
     pub(super) fn find(&self, world: &World, hash: u64) -> (Rank, GlobalPtr<u64>) {
         let buckets = self.0.len() as u64;
@@ -241,7 +248,7 @@ impl<'h, 'w> Table<'h, 'w> {
 
     /// The rank of a key.
     pub(crate) fn owner(&self, key: &[u8]) -> Rank {
-        self.buckets.find(self.world(), hash(key)).0
+        self.buckets.rank(self.world(), hash(key))
     }
 
     /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that others add meanwhile

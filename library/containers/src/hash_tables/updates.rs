@@ -19,6 +19,12 @@ struct Pair<K, V> {
     value: V,
 }
 
+impl<K: Pod, V: Pod> Pair<K, V> {
+    fn key_bytes(&self) -> &[u8] {
+        &self.as_bytes()[..size_of::<K>()]
+    }
+}
+
 /// Updates of the values of a [`GlobalMap`], made at the owners of their keys; made by [`GlobalMap::updates`].
 ///
 /// An update has no result, and takes effect some time before the next [`barrier`](Self::barrier). All operations of the map may be used meanwhile, by all
@@ -66,7 +72,11 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         let table = self.table();
         let (part, mut functions) = (table.own_part(), Functions::new());
         let (mut new, mut scratch) = (vec![0u64; size_of::<V>().div_ceil(8)], vec![0u64; size_of::<V>().div_ceil(8)]);
-        let function = functions.register_retried(move |call: &Call<'_>, Pair { key, value }: Pair<K, V>| {
+        let next_ones = Rc::clone(&part);
+        let prepare = move |call: &Call<'_>, pairs: &[Pair<K, V>]| {
+            next_ones.prepare(call.context(), pairs.iter().map(Pair::key_bytes));
+        };
+        let function = functions.register_prepared(prepare, move |call: &Call<'_>, Pair { key, value }: Pair<K, V>| {
             let write = |words: &mut [u64], value: V| words.as_mut_bytes()[..size_of::<V>()].copy_from_slice(value.as_bytes());
             write(&mut new, value);
             let combined = |words: &mut [u64]| {
@@ -101,12 +111,19 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
     pub fn updates(&self, settings: QueueSettings) -> Result<CountUpdates<'_, 'h, 'w, K>> {
         let table = self.table();
         let (part, mut functions) = (table.own_part(), Functions::new());
-        let other = Rc::clone(&part);
-        let one =
-            functions.register_retried(move |call: &Call<'_>, key: K| next(call, part.count(call.context(), key.as_bytes(), 1)));
-        let several = functions.register_retried(move |call: &Call<'_>, Pair { key, value }: Pair<K, u64>| {
-            next(call, other.count(call.context(), key.as_bytes(), value))
-        });
+        let [next_ones, next_pairs, other] = [(); 3].map(|()| Rc::clone(&part));
+        let one = functions.register_prepared(
+            move |call: &Call<'_>, keys: &[K]| next_ones.prepare(call.context(), keys.iter().map(K::as_bytes)),
+            move |call: &Call<'_>, key: K| next(call, part.count(call.context(), key.as_bytes(), 1)),
+        );
+        let several = functions.register_prepared(
+            move |call: &Call<'_>, pairs: &[Pair<K, u64>]| {
+                next_pairs.prepare(call.context(), pairs.iter().map(Pair::key_bytes));
+            },
+            move |call: &Call<'_>, Pair { key, value }: Pair<K, u64>| {
+                next(call, other.count(call.context(), key.as_bytes(), value))
+            },
+        );
         let messages = ActiveMessages::new(table.world(), functions, settings)?;
         Ok(CountUpdates { table, messages, one, several })
     }

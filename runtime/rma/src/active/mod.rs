@@ -28,7 +28,7 @@ use std::rc::Rc;
 use pelago_base::{Duration, Rank};
 use pelago_memory::Pod;
 
-pub use self::functions::{Call, Function, Functions, Next};
+pub use self::functions::{Call, Function, Functions, Next, PREPARED};
 pub use self::replies::Reply;
 
 use self::inbox::Inbox;

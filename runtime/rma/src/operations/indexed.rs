@@ -63,6 +63,26 @@ impl Context {
         Ok(())
     }
 
+    /// Copies the element at place `from_places[i]` counted from `from` on to the one at place `to_places[i]` counted from `to` on, for each `i`. The two may be of any
+    /// ranks; the values pass through this one. The handle is that of the writing; the elements have been read when the call returns.
+    ///
+    /// Cost: as [`get_indexed`](Self::get_indexed), which is waited for, and [`put_indexed`](Self::put_indexed).
+    ///
+    /// # Errors
+    /// The lists differ in length, or are longer than an indexed put may be; as the two.
+    pub fn copy_indexed<T: Pod>(
+        &self,
+        from: GlobalPtr<T>,
+        from_places: &[u64],
+        to: GlobalPtr<T>,
+        to_places: &[u64],
+    ) -> Result<Handle<'_>> {
+        check(from_places.len(), to_places.len())?;
+        let mut values = vec![T::new_zeroed(); from_places.len()];
+        self.get_indexed(from, from_places, &mut values)?;
+        self.put_indexed(to, to_places, &values)
+    }
+
     fn put_indexed_after<T: Pod>(&self, terms: Terms, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'_>> {
         check(places.len(), values.len())?;
         if places.len() > INDEXED_VALUES_MAX {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Duration, Event, Rank};
-use pelago_rma::active::{ActiveMessages, Call, Functions, Next, QueueSettings};
+use pelago_rma::active::{ActiveMessages, Call, Functions, Next, PREPARED, QueueSettings};
 use pelago_rma::{Error, World};
 
 use super::barriers::Random;
@@ -222,6 +222,35 @@ fn what_cannot_run_yet_runs_later_in_its_turn() {
         messages.barrier().unwrap();
         let from = world.rank().next(2).index();
         assert!(seen.borrow()[from].iter().copied().eq(0..30), "{:?} on {platform:?}", seen.borrow());
+    });
+}
+
+/// Arguments are shown before the function gets them, few at a time; of a function that cannot run yet, again.
+#[test]
+fn what_runs_next_is_shown_before() {
+    on_every_platform(&[2], |world, platform| {
+        const MESSAGES: u64 = 50;
+        let (shown, ran, is_late) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        let mut functions = Functions::new();
+        let (mine, done) = (shown.clone(), ran.clone());
+        let prepare = move |_: &Call<'_>, numbers: &[[u64; 2]]| {
+            assert!((1..=PREPARED).contains(&numbers.len()));
+            mine.borrow_mut().extend(numbers.iter().map(|&[number, _]| number));
+        };
+        let careful = functions.register_prepared(prepare, move |_: &Call<'_>, [number, other]: [u64; 2]| {
+            assert_eq!((number, other), (done.get(), !number));
+            assert!(shown.borrow().contains(&number), "on {platform:?}");
+            if number == 30 && !is_late.replace(true) {
+                shown.borrow_mut().clear();
+                return Next::Later;
+            }
+            done.set(number + 1);
+            Next::Done
+        });
+        let messages = ActiveMessages::new(world, functions, QueueSettings { batch_bytes: 1 << 10, ..SHORT }).unwrap();
+        (0..MESSAGES).for_each(|number| messages.send(world.rank().next(2), careful, [number, !number]).unwrap());
+        messages.barrier().unwrap();
+        assert_eq!(ran.get(), MESSAGES);
     });
 }
 

@@ -156,9 +156,39 @@ fn blocks_go_together_where_a_transport_takes_them() {
             world.copy_strided(there, apart, memory.at(world.rank(), 0), apart).unwrap().wait().unwrap();
             let after_copies = posted();
             assert_eq!([0, 1].map(|kind| after_copies[kind] - after[kind]), [shape; 2], "{platform:?}");
+            world.copy_indexed(there, &places, there, &places).unwrap().wait().unwrap();
+            let after_lists = posted();
+            assert_eq!([0, 1].map(|kind| after_lists[kind] - after_copies[kind]), [list; 2], "{platform:?}");
             world.barrier().unwrap();
         });
     }
+}
+
+/// Between any two ranks, this one among them or not.
+#[test]
+fn indexed_copies_go_from_places_to_places() {
+    on_every_platform(&[3], |world, _| {
+        const WORDS: u64 = 500;
+        let (from, to) = (world.alloc::<u64>(WORDS as usize).unwrap(), world.alloc::<u64>(3 * WORDS as usize).unwrap());
+        let me = u64::from(world.rank());
+        (0..WORDS).for_each(|index| from.local().store(index as usize, index + WORDS * me));
+        world.barrier().unwrap();
+        let places: Vec<u64> = (0..200).map(|index| index * 37 % WORDS).collect();
+        for ends in [[1, 2], [0, 1], [2, 0], [0, 0]] {
+            let [source, target] = ends.map(|distance| (0..distance).fold(world.rank(), |rank, _| rank.next(3)));
+            // Each rank writes to a part of its own.
+            let into: Vec<u64> = places.iter().map(|place| WORDS * me + (WORDS - 1 - place)).collect();
+            world.copy_indexed(from.at(source, 0), &places, to.at(target, 0), &into).unwrap().wait().unwrap();
+            let mut found = vec![0; into.len()];
+            world.get_indexed(to.at(target, 0), &into, &mut found).unwrap();
+            assert!(found.iter().zip(&places).all(|(&found, place)| found == place + WORDS * u64::from(source)));
+        }
+        assert!(matches!(
+            world.copy_indexed(from.at(world.rank(), 0), &[1], to.at(world.rank(), 0), &[]),
+            Err(Error::Invalid(_))
+        ));
+        world.barrier().unwrap();
+    });
 }
 
 #[test]

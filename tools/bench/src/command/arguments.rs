@@ -14,7 +14,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// Benchmarks, by name or by the name of an OSU benchmark (see --list) [default: all except crossing, collectives, tuning, copy and those of shared variables]
+    /// Benchmarks, by name or by the name of an OSU benchmark (see --list) [default: all except crossing, collectives, one_shot, tuning, copy and those of shared variables]
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// Number of ranks [default: 2; barrier: 2, 4, 8 and 16; launch: 2 and 16]
@@ -120,7 +120,7 @@ mod tests {
         let arguments = parse(&[]).unwrap();
         let named = BENCHMARKS.iter().filter(|benchmark| benchmark.jobs == Jobs::Named).count();
         assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - named, "all but those that are to be named");
-        assert_eq!(named, 9);
+        assert_eq!(named, 10);
         assert_eq!(arguments.settings.sizes(), BYTES_DEFAULT);
     }
 

@@ -211,6 +211,14 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         run: collectives::run,
     },
     Benchmark {
+        name: "one_shot",
+        summary: "collective operations by calls without a plan, 8 bytes, 64 KiB and 1 MiB",
+        ranks_min: 1,
+        ranks_min_apart: 1,
+        jobs: Jobs::Named,
+        run: collectives::one_shot,
+    },
+    Benchmark {
         name: "acquire",
         osu: &[],
         summary: "acquire and release of a shared variable without contention, released to its home or kept; raw: an uncontended mutex; UDP: round trip of a datagram",

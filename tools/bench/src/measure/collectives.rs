@@ -1,6 +1,7 @@
-//! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; one row for each operation and size.
+//! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; `one_shot`: the same by calls without a plan. One
+//! row for each operation and size.
 
-use pelago::collectives::{Choice, Collective, Collectives, Plan, Settings, Sum};
+use pelago::collectives::{Choice, Collective, Collectives, Settings, Sum};
 
 use crate::Row;
 use crate::comparison;
@@ -11,6 +12,12 @@ use crate::results::row::rounded;
 
 /// Bytes of a block, unless the command line names others.
 const BYTES: [u64; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20];
+
+/// The same, of operations without a plan.
+const BYTES_ONE_SHOT: [u64; 3] = [8, 64 << 10, 1 << 20];
+
+/// Calls without a plan before those that are measured: after them the library has chosen an algorithm by trial.
+const CALLS_BEFORE: usize = 20;
 
 /// How often a batch is measured.
 const REPETITIONS: usize = 9;
@@ -25,16 +32,61 @@ const SETTLE_NS: f64 = 3e8;
 const BATCH_MAX: u64 = 2000;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
+    every(stage, &BYTES, |all, operation, bytes| {
+        let mut plan = all.plan_of(operation, bytes as usize / 8, Sum, Choice::Trial)?;
+        // Not a row, and so for people.
+        if stage.is_sender() {
+            println!("{}", plan.explain().to_string().lines().next().unwrap_or_default());
+        }
+        measure(stage, all, operation, bytes, |input, output| plan.run(input, output))
+    })
+}
+
+pub(crate) fn one_shot(stage: &RankContext<'_>) -> Result<()> {
+    every(stage, &BYTES_ONE_SHOT, |all, operation, bytes| {
+        let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
+        let [mut input, mut output] = [operation.blocks_in(position, size), operation.blocks_out(position, size)]
+            .map(|blocks| vec![0_u64; blocks as usize * count]);
+        // As a program that calls it often finds it.
+        (0..CALLS_BEFORE).try_for_each(|_| once(all, operation, &mut input, &mut output))?;
+        measure(stage, all, operation, bytes, |input, output| once(all, operation, input, output))
+    })
+}
+
+/// Measures every operation with blocks of these sizes, unless the command line names others.
+fn every(
+    stage: &RankContext<'_>,
+    bytes: &[u64],
+    mut measure: impl FnMut(&Collectives<'_>, Collective, u64) -> Result<Row>,
+) -> Result<()> {
     settle(stage)?;
     let all = Collectives::new(stage.world, &Settings::default())?;
-    let sizes = if stage.settings.bytes.is_empty() { &BYTES[..] } else { &stage.settings.bytes };
+    let sizes = if stage.settings.bytes.is_empty() { bytes } else { &stage.settings.bytes };
     for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
         for &bytes in sizes {
-            let row = measure(stage, &all, operation, bytes)?;
+            let row = measure(&all, operation, bytes)?;
             stage.emit(&row)?;
         }
     }
     Ok(())
+}
+
+/// The operation by a call without a plan; those that work in place take the values of `output`, and a reduction of others those of `input`.
+fn once(all: &Collectives<'_>, operation: Collective, input: &mut [u64], output: &mut [u64]) -> pelago::Result<()> {
+    match operation {
+        Collective::Barrier => all.barrier(),
+        Collective::Broadcast { root } => all.broadcast(root, output),
+        Collective::Reduce { root } if all.position() == root => all.reduce(root, output, Sum),
+        Collective::Reduce { root } => all.reduce(root, input, Sum),
+        Collective::Allreduce => all.allreduce(output, Sum),
+        Collective::Allgather => all.allgather(input, output),
+        Collective::ReduceScatter => all.reduce_scatter(input, output, Sum),
+        Collective::Gather { root } => all.gather(root, input, output),
+        Collective::Scatter { root } => all.scatter(root, input, output),
+        Collective::Alltoall => all.alltoall(input, output),
+        Collective::Scan => all.scan(output, Sum),
+        Collective::ExclusiveScan => all.exclusive_scan(output, Sum),
+    }
 }
 
 /// Meets for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
@@ -49,24 +101,30 @@ fn settle(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-fn measure(stage: &RankContext<'_>, all: &Collectives<'_>, operation: Collective, bytes: u64) -> Result<Row> {
+/// Measures `act`, which does the operation with this input and output.
+fn measure(
+    stage: &RankContext<'_>,
+    all: &Collectives<'_>,
+    operation: Collective,
+    bytes: u64,
+    mut act: impl FnMut(&mut [u64], &mut [u64]) -> pelago::Result<()>,
+) -> Result<Row> {
     let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
-    let mut plan = all.plan_of(operation, count, Sum, Choice::Trial)?;
-    // Not a row, and so for people.
-    if stage.is_sender() {
-        println!("{}", plan.explain().to_string().lines().next().unwrap_or_default());
-    }
-    let input = vec![u64::from(position) + 1; operation.blocks_in(position, size) as usize * count];
+    let mut input = vec![u64::from(position) + 1; operation.blocks_in(position, size) as usize * count];
     let mut output = vec![u64::from(position) + 1; operation.blocks_out(position, size) as usize * count];
-    plan.run(&input, &mut output)?;
+    act(&mut input, &mut output)?;
     for (index, &value) in output.iter().enumerate() {
         check("a value of a collective operation", value, expected(operation, position, size, (index / count) as u32))?;
     }
-    let trial_ns = batch(stage, &mut plan, &input, &mut output, 1)?;
+    // What works in place, again and again, is to stay the same.
+    input.fill(0);
+    output.fill(0);
+    let mut act = || act(&mut input, &mut output).map_err(Error::from);
+    let trial_ns = batch(stage, 1, &mut act)?;
     let operations = ((BATCH_NS / trial_ns) as u64).clamp(1, BATCH_MAX);
     let mut times = [0.0; REPETITIONS];
     for taken in &mut times {
-        *taken = batch(stage, &mut plan, &input, &mut output, operations)? / operations as f64;
+        *taken = batch(stage, operations, &mut act)? / operations as f64;
     }
     let median = comparison::percentile(&mut times, 50);
     let row = Row { repetitions: Some(REPETITIONS as u64), ..stage.row(operation.name()).sized(bytes) };
@@ -74,15 +132,9 @@ fn measure(stage: &RankContext<'_>, all: &Collectives<'_>, operation: Collective
 }
 
 /// The time of some operations, one after another, on the slowest rank.
-fn batch(
-    stage: &RankContext<'_>,
-    plan: &mut Plan<'_, '_, u64>,
-    input: &[u64],
-    output: &mut [u64],
-    operations: u64,
-) -> Result<f64> {
+fn batch(stage: &RankContext<'_>, operations: u64, mut act: impl FnMut() -> Result<()>) -> Result<f64> {
     stage.world.barrier()?;
-    let nanoseconds = time(|| (0..operations).try_for_each(|_| plan.run(input, output).map_err(Error::from)))?;
+    let nanoseconds = time(|| (0..operations).try_for_each(|_| act()))?;
     let mut slowest = [nanoseconds];
     stage.world.allreduce(&mut slowest, f64::max)?;
     Ok(slowest[0])
