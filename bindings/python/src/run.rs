@@ -42,18 +42,11 @@ fn process(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fai
     let closing = Closing(&link);
     let returned = Python::attach(|py| call(py, function, &link));
     drop(closing);
-    match returned {
-        Ok(value) => {
-            end(rank);
-            drop(ManuallyDrop::into_inner(arenas));
-            Ok(value)
-        }
-        // What the rank has begun may wait for others, which the failure ends.
-        Err(raised) => {
-            forget(rank);
-            Err(Fail::Raised(raised))
-        }
+    end(rank, returned.is_ok());
+    if returned.is_ok() {
+        drop(ManuallyDrop::into_inner(arenas));
     }
+    returned.map_err(Fail::Raised)
 }
 
 fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fail> {
@@ -74,22 +67,17 @@ fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, F
     let thread = started.map_err(|_| Error::Unsupported("the system has no thread for another rank: simulate fewer"))?;
     link.serve(&rank);
     let returned = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-    match returned {
-        Ok(value) => {
-            end(rank);
-            drop(ManuallyDrop::into_inner(arenas));
-            Ok(value)
-        }
-        Err(raised) => {
-            forget(rank);
-            Err(Fail::Raised(raised))
-        }
+    end(rank, returned.is_ok());
+    if returned.is_ok() {
+        drop(ManuallyDrop::into_inner(arenas));
     }
+    returned.map_err(Fail::Raised)
 }
 
-/// Drops the objects of a rank, but not the senders of mailboxes: one that found no room would wait until its receiver has received, who may have ended.
-fn end(rank: Rank<'_, '_>) {
-    forget(rank.mailboxes);
+/// Drops the objects of a rank, but not those whose drop may wait for other ranks: senders of mailboxes that found no room; after a failure, which ends
+/// the others, everything that has begun.
+fn end(rank: Rank<'_, '_>, is_good: bool) {
+    if is_good { forget(rank.mailboxes) } else { forget(rank) }
 }
 
 /// Calls the function, and writes out what it has printed: a process that ends because of another rank writes nothing more.

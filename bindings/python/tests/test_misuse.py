@@ -193,3 +193,30 @@ def test_an_interrupt_of_the_launcher_ends_the_job(tmp_path):
         launcher.send_signal(signal.SIGINT)
         launcher.communicate(timeout=30)
     assert launcher.returncode == 130
+
+
+def test_a_signal_handler_may_raise_but_not_call(real):
+    program = """
+        import os, signal, threading
+        import numpy as np, pelago
+
+        def main(world):
+            word, refused = world.array(1, np.int64), []
+
+            def handler(number, frame):
+                try:
+                    world.progress()
+                except RuntimeError:
+                    refused.append(number)
+                raise InterruptedError("enough")
+
+            signal.signal(signal.SIGUSR1, handler)
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            try:
+                word.wait_until(0, "==", 1)
+            except InterruptedError:
+                print("good" if refused else "called")
+
+        pelago.run(main)
+    """
+    assert real.lines(program, ranks=1) == ["good"]

@@ -100,7 +100,7 @@ class SymmetricArray:
     ) -> _pelago.Handle:
         """Writes elements of `rank` from `index` on; behind the operation `after`, if one is given. `values` may be changed when the call returns."""
         data = elements(values, self._dtype)
-        return self._memory.put(rank, self._offset(index), _bytes(data), after)
+        return self._memory.put(rank, self._offset(index), as_bytes(data), after)
 
     def get(
         self, rank: int, index: int = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
@@ -116,7 +116,7 @@ class SymmetricArray:
             if count is not None and count != out.size:
                 raise ValueError(f"{count} elements into an array of {out.size}")
         if out.size:
-            self._memory.get(rank, self._offset(index), _bytes(out))
+            self._memory.get(rank, self._offset(index), as_bytes(out))
         return out
 
     def fetch(self, rank: int, index: int = 0) -> int:
@@ -198,6 +198,6 @@ class SymmetricArray:
         return f"SymmetricArray(shape={self._shape}, dtype={self._dtype})"
 
 
-def _bytes(array: npt.NDArray[Any]) -> memoryview | npt.NDArray[Any]:
+def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """The array as bytes, without a copy: types that the buffer protocol has no letter for are nothing but bytes too."""
     return array.reshape(-1).view(np.uint8)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import elements, plain
+from pelago._array import as_bytes, elements, plain
 
 
 class GlobalMap:
@@ -35,7 +35,7 @@ class GlobalMap:
     def find(self, keys: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """The values of keys, and which of them were found; others have zeros."""
         asked = np.atleast_1d(elements(keys, self._key))
-        values, found = self._map.find(_bytes(asked))
+        values, found = self._map.find(as_bytes(asked))
         return np.frombuffer(bytearray(values), self._value), np.frombuffer(bytearray(found), np.bool_)
 
     def __getitem__(self, key: Any) -> Any:
@@ -52,11 +52,11 @@ class GlobalMap:
 
     def remove(self, keys: npt.ArrayLike) -> int:
         """Takes keys out; how many were there."""
-        return self._map.remove(_bytes(np.atleast_1d(elements(keys, self._key))))
+        return self._map.remove(as_bytes(np.atleast_1d(elements(keys, self._key))))
 
     def owner(self, key: Any) -> int:
         """The rank that has a key."""
-        return self._map.owner(_bytes(np.atleast_1d(elements([key], self._key))))
+        return self._map.owner(as_bytes(np.atleast_1d(elements([key], self._key))))
 
     def local_items(self) -> Iterator[tuple[Any, Any]]:
         """The keys of this rank and their values, in no order. No rank may write meanwhile."""
@@ -67,8 +67,4 @@ class GlobalMap:
         asked, given = np.atleast_1d(elements(keys, self._key)), np.atleast_1d(elements(values, self._value))
         if asked.shape != given.shape:
             raise ValueError(f"{asked.size} keys and {given.size} values")
-        return self._map.store(_bytes(asked), _bytes(given), is_insertion)
-
-
-def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return array.reshape(-1).view(np.uint8)
+        return self._map.store(as_bytes(asked), as_bytes(given), is_insertion)

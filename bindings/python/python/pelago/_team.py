@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import plain
+from pelago._array import as_bytes, plain
 
 
 class Team:
@@ -39,7 +39,7 @@ class Team:
     def broadcast(self, values: npt.ArrayLike, root: int = 0) -> npt.NDArray[Any]:
         """The values of the member `root`, for all. Other members give an array of the same dtype and shape."""
         own = _copy(values)
-        self._team.blocks("broadcast", _bytes(own), _bytes(own), root)
+        self._team.blocks("broadcast", as_bytes(own), as_bytes(own), root)
         return own
 
     def allreduce(self, values: npt.ArrayLike, op: str = "sum") -> npt.NDArray[Any]:
@@ -62,7 +62,7 @@ class Team:
         """The values of all members, in a new first dimension."""
         own = _copy(values)
         into = np.empty((self.size, *own.shape), own.dtype)
-        self._team.blocks("allgather", _bytes(own), _bytes(into))
+        self._team.blocks("allgather", as_bytes(own), as_bytes(into))
         return into
 
     def alltoall(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -71,7 +71,7 @@ class Team:
         if own.ndim == 0 or own.shape[0] != self.size:
             raise ValueError(f"one block for each of {self.size} members, not an array of the shape {own.shape}")
         into = np.empty_like(own)
-        self._team.blocks("alltoall", _bytes(own), _bytes(into))
+        self._team.blocks("alltoall", as_bytes(own), as_bytes(into))
         return into
 
     def gather(self, values: npt.ArrayLike, root: int = 0) -> npt.NDArray[Any] | None:
@@ -79,7 +79,7 @@ class Team:
         own = _copy(values)
         is_root = self.position == root
         into = np.empty((self.size if is_root else 0, *own.shape), own.dtype)
-        self._team.blocks("gather", _bytes(own), _bytes(into), root)
+        self._team.blocks("gather", as_bytes(own), as_bytes(into), root)
         return into if is_root else None
 
     def scatter(self, values: npt.ArrayLike | None, out: npt.NDArray[Any], root: int = 0) -> npt.NDArray[Any]:
@@ -89,14 +89,14 @@ class Team:
         own = np.empty(0, out.dtype) if values is None else np.ascontiguousarray(values)
         if own.dtype != out.dtype:
             raise TypeError(f"values of {own.dtype} into an array of {out.dtype}")
-        self._team.blocks("scatter", _bytes(own), _bytes(out), root)
+        self._team.blocks("scatter", as_bytes(own), as_bytes(out), root)
         return out
 
     def _reduce(self, kind: str, values: npt.ArrayLike, op: str, root: int | None = None) -> npt.NDArray[Any]:
         own = _copy(values)
         if own.dtype.name not in _REDUCED or not own.dtype.isnative:
             raise TypeError(f"no reduction of {own.dtype}: {', '.join(_REDUCED)}")
-        self._team.reduce(kind, _bytes(own), own.dtype.name, op, root)
+        self._team.reduce(kind, as_bytes(own), own.dtype.name, op, root)
         return own
 
     def __repr__(self) -> str:
@@ -110,7 +110,3 @@ def _copy(values: npt.ArrayLike) -> npt.NDArray[Any]:
     own = np.array(values, order="C", copy=True)
     plain(own.dtype)
     return own
-
-
-def _bytes(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return array.reshape(-1).view(np.uint8)
