@@ -212,6 +212,7 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "one_shot",
+        osu: &[],
         summary: "collective operations by calls without a plan, 8 bytes, 64 KiB and 1 MiB",
         ranks_min: 1,
         ranks_min_apart: 1,

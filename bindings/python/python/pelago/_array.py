@@ -1,0 +1,203 @@
+"""Arrays that every rank has, at the same place of its memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pelago import _pelago
+
+
+def plain(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """The dtype, if its elements are nothing but bytes."""
+    found = np.dtype(dtype)
+    if found.hasobject or found.itemsize == 0:
+        raise TypeError(f"elements of {found} are no plain data: other ranks cannot use what they point to")
+    return found
+
+
+def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The values as a contiguous array of this dtype. Arrays are taken as they are, or refused; other values are converted if that loses nothing."""
+    if isinstance(values, np.ndarray):
+        if values.dtype != dtype:
+            raise TypeError(f"an array of {values.dtype} where {dtype} is needed: convert it (astype)")
+        if not values.flags.c_contiguous:
+            raise ValueError("the array is not C-contiguous: copy it (np.ascontiguousarray)")
+        return values
+    found = np.asarray(values)
+    if found.size and not np.can_cast(np.min_scalar_type(found), dtype, "same_kind"):
+        raise TypeError(f"values of {found.dtype} where {dtype} is needed")
+    converted = np.ascontiguousarray(found, dtype=dtype)
+    if dtype.kind in "iu" and not np.array_equal(converted, found):
+        raise OverflowError(f"a value does not fit {dtype}")
+    return converted
+
+
+def _count(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if any(length < 0 for length in lengths):
+        raise ValueError(f"an array has no negative lengths: {lengths}")
+    return tuple(int(length) for length in lengths), math.prod(int(length) for length in lengths)
+
+
+class SymmetricArray:
+    """An array of the same shape on every rank; made by :meth:`World.array`.
+
+    Operations name an element by the rank that has it and its flat index. A put from a NumPy array needs the array's dtype and contiguous memory.
+
+    Other ranks write the elements at any moment. What :attr:`local` shows of an element that is being written is the old value, the new one, or, of elements longer
+    than eight bytes and of several elements, a mixture: synchronize first (a barrier, :meth:`wait_until`). The array stays valid after the end of
+    :func:`pelago.run`, without operations.
+    """
+
+    def __init__(self, world: _pelago.World, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> None:
+        self._dtype = plain(dtype)
+        self._shape, self._size = _count(shape)
+        self._memory = world.alloc(self._size * self._dtype.itemsize)
+        self._world = world
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions, on each rank."""
+        return self._shape
+
+    @property
+    def size(self) -> int:
+        """Elements on each rank."""
+        return self._size
+
+    def __len__(self) -> int:
+        return self._shape[0] if self._shape else 1
+
+    @property
+    def local(self) -> npt.NDArray[Any]:
+        """This rank's own elements: a view, no copy."""
+        return np.frombuffer(self._memory, dtype=self._dtype, count=self._size).reshape(self._shape)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.local, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.local.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.local.__dlpack_device__()
+
+    def free(self) -> None:
+        """Gives the memory back, which is used again when all ranks have. Views must be gone. Without a call: when no object names the array."""
+        self._memory.free()
+
+    def put(
+        self, rank: int, values: npt.ArrayLike, index: int = 0, after: _pelago.Handle | None = None
+    ) -> _pelago.Handle:
+        """Writes elements of `rank` from `index` on; behind the operation `after`, if one is given. `values` may be changed when the call returns."""
+        data = elements(values, self._dtype)
+        return self._memory.put(rank, self._offset(index), as_bytes(data), after)
+
+    def get(
+        self, rank: int, index: int = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
+    ) -> npt.NDArray[Any]:
+        """Reads `count` elements of `rank` from `index` on, by default all that follow; into `out`, if it is given."""
+        if out is None:
+            out = np.empty(self._size - index if count is None else count, self._dtype)
+        else:
+            if out.dtype != self._dtype:
+                raise TypeError(f"an array of {out.dtype} where {self._dtype} is needed")
+            if not (out.flags.c_contiguous and out.flags.writeable):
+                raise ValueError("the array to read into must be C-contiguous and writable")
+            if count is not None and count != out.size:
+                raise ValueError(f"{count} elements into an array of {out.size}")
+        if out.size:
+            self._memory.get(rank, self._offset(index), as_bytes(out))
+        return out
+
+    def fetch(self, rank: int, index: int = 0) -> int:
+        """Reads a word as one."""
+        return self._atomic(rank, index, "fetch", 0)
+
+    def fetch_add(self, rank: int, index: int, value: int, after: _pelago.Handle | None = None) -> int:
+        """Adds to a word, modulo its width; returns what was there."""
+        return self._atomic(rank, index, "add", value, after=after)
+
+    def fetch_and(self, rank: int, index: int, value: int) -> int:
+        """Bitwise-ands into a word; returns what was there."""
+        return self._atomic(rank, index, "and", value)
+
+    def fetch_or(self, rank: int, index: int, value: int) -> int:
+        """Bitwise-ors into a word; returns what was there."""
+        return self._atomic(rank, index, "or", value)
+
+    def fetch_xor(self, rank: int, index: int, value: int) -> int:
+        """Bitwise-exclusive-ors into a word; returns what was there."""
+        return self._atomic(rank, index, "xor", value)
+
+    def swap(self, rank: int, index: int, value: int) -> int:
+        """Writes a word; returns what was there."""
+        return self._atomic(rank, index, "swap", value)
+
+    def compare_swap(self, rank: int, index: int, expected: int, new: int) -> int:
+        """Writes `new` to a word that equals `expected`; returns what was there."""
+        return self._atomic(rank, index, "compare_swap", new, expected)
+
+    def add(self, rank: int, index: int, value: int) -> _pelago.Handle:
+        """Adds to a word without waiting."""
+        return self._memory.apply((rank, self._offset(index), self._width()), "add", self._bits(value))
+
+    def set(self, rank: int, index: int, value: int) -> _pelago.Handle:
+        """Writes a word as one, without waiting."""
+        return self._memory.apply((rank, self._offset(index), self._width()), "set", self._bits(value))
+
+    def wait_until(self, index: int, comparison: str, value: int, timeout: float | None = None) -> int:
+        """Waits until the word of this rank at `index` compares with `value` (`"=="`, `"!="`, `"<"`, `"<="`, `">"`, `">="`); returns it.
+
+        Wakes by operations of the library; a plain store of another thread is noticed late. Raises TimeoutError after `timeout` seconds.
+        """
+        width, is_signed = self._width(), self._dtype.kind == "i"
+        place = (self._offset(index), width, is_signed)
+        found = self._memory.wait_until(place, comparison, self._bits(value), timeout)
+        return self._number(found)
+
+    def _atomic(
+        self, rank: int, index: int, operator: str, value: int, expected: int = 0, after: _pelago.Handle | None = None
+    ) -> int:
+        offset, width = self._offset(index), self._width()
+        bits = self._bits(value), self._bits(expected)
+        if after is not None:
+            after.wait()
+        return self._number(self._memory.atomic((rank, offset, width), operator, *bits))
+
+    def _offset(self, index: int) -> int:
+        if not 0 <= index <= self._size:
+            raise IndexError(f"element {index} of {self._size}")
+        return int(index) * self._dtype.itemsize
+
+    def _width(self) -> int:
+        if self._dtype.kind not in "iu" or self._dtype.itemsize not in (4, 8) or not self._dtype.isnative:
+            raise TypeError(f"atomics and waits need integers of 32 or 64 bits, not {self._dtype}")
+        return self._dtype.itemsize
+
+    def _bits(self, value: int) -> int:
+        limits = np.iinfo(self._dtype)
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(f"{value} does not fit {self._dtype}")
+        return int(value) & ((1 << 8 * self._dtype.itemsize) - 1)
+
+    def _number(self, bits: int) -> int:
+        top = 1 << (8 * self._dtype.itemsize - 1)
+        return bits - 2 * top if self._dtype.kind == "i" and bits >= top else bits
+
+    def __repr__(self) -> str:
+        return f"SymmetricArray(shape={self._shape}, dtype={self._dtype})"
+
+
+def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The array as bytes, without a copy: types that the buffer protocol has no letter for are nothing but bytes too."""
+    return array.reshape(-1).view(np.uint8)

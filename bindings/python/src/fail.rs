@@ -1,0 +1,73 @@
+//! Errors as Python exceptions.
+
+use pelago::{Error, Scope};
+use pyo3::exceptions::{PyBufferError, PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::{PyErr, create_exception};
+
+create_exception!(pelago, PelagoError, PyException, "An operation failed; the job goes on.");
+create_exception!(pelago, PeerLost, PelagoError, "An operation needs a rank that was lost or does not answer.");
+create_exception!(
+    pelago,
+    JobError,
+    PelagoError,
+    "The job is at fault: a rank was lost, all ranks wait for each other, or ranks disagree."
+);
+
+/// Why a call of the package has no result.
+#[derive(Debug)]
+pub(crate) enum Fail {
+    /// The library says why.
+    Library(Error),
+    /// A signal handler of the program raised an exception while the rank waited.
+    Raised(PyErr),
+    /// A rank, an element or an object that does not exist.
+    Index(String),
+    /// An argument that is impossible.
+    Value(String),
+    /// Memory that NumPy still uses.
+    InUse,
+    /// The object belongs to a job that has ended, or was freed.
+    Ended,
+    /// Another thread called.
+    ForeignThread,
+    /// A signal handler called while the rank waits in the library.
+    Reentered,
+}
+
+impl From<Error> for Fail {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<Fail> for PyErr {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Library(error @ Error::NoMemory { .. }) => PyMemoryError::new_err(error.to_string()),
+            Fail::Library(error @ Error::TimedOut { .. }) => PyTimeoutError::new_err(error.to_string()),
+            Fail::Library(
+                error @ (Error::Invalid(_)
+                | Error::TooLong { .. }
+                | Error::Team(_)
+                | Error::NotMember(_)
+                | Error::Address(_)
+                | Error::Pointer(_)
+                | Error::Shape(_)),
+            ) => PyValueError::new_err(error.to_string()),
+            Fail::Library(error) => match error.scope() {
+                Scope::Operation => PelagoError::new_err(error.to_string()),
+                Scope::Peer => PeerLost::new_err(error.to_string()),
+                Scope::Job => JobError::new_err(error.to_string()),
+            },
+            Fail::Raised(raised) => raised,
+            Fail::Index(why) => PyIndexError::new_err(why),
+            Fail::Value(why) => PyValueError::new_err(why),
+            Fail::InUse => PyBufferError::new_err("NumPy arrays of this memory exist: delete them before free()"),
+            Fail::Ended => PyRuntimeError::new_err("this object was freed, or the function given to pelago.run has returned"),
+            Fail::ForeignThread => {
+                PyRuntimeError::new_err("only the thread in which pelago.run called the function may use its objects")
+            }
+            Fail::Reentered => PyRuntimeError::new_err("a signal handler must not use pelago: the rank waits inside the library"),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Memory that all ranks reach, exported to NumPy; operations on it, and their handles.
+//!
+//! Invariant **X1**: the bytes of an exported memory stay mapped for as long as its [`Link`] lives, which every exported buffer keeps. Other ranks write them at any
+//! moment, as `docs/book/src/memory-model.md` says; no reference of Rust is made to them while Python may reach them.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pelago::{Context, Fetch, GlobalAddress, GlobalPtr, Ordered, Rank as Number, Word};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::buffer::Bytes;
+use crate::fail::Fail;
+use crate::link::{Link, check_rank};
+use crate::rank::{Garbage, Rank, duration};
+
+/// Bytes of this rank's memory, and of the same object on every other rank.
+#[pyclass(frozen, module = "pelago._pelago")]
+pub(crate) struct Memory {
+    link: Arc<Link>,
+    /// Among the symmetric memories of the rank; none for the cells of a grid.
+    number: Option<u64>,
+    /// What has the bytes, if it is another object.
+    _owner: Option<Py<PyAny>>,
+    start: usize,
+    bytes: usize,
+    exports: AtomicUsize,
+    is_freed: AtomicBool,
+}
+
+impl Memory {
+    /// The symmetric memory with this number.
+    pub(crate) fn symmetric(link: Arc<Link>, number: u64, start: usize, bytes: usize) -> Self {
+        let mut memory = Self::part(link, None, start, bytes);
+        memory.number = Some(number);
+        memory
+    }
+
+    /// Bytes that belong to `owner`, which no operation names.
+    pub(crate) fn part(link: Arc<Link>, owner: Option<Py<PyAny>>, start: usize, bytes: usize) -> Self {
+        let (exports, is_freed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { link, number: None, _owner: owner, start, bytes, exports, is_freed }
+    }
+
+    /// The number of the memory, if `bytes` bytes from `offset` on are a part of it at a rank of the job.
+    fn check(&self, rank: u32, offset: usize, bytes: usize) -> Result<u64, Fail> {
+        let number = self.number.ok_or_else(|| Fail::Value("the cells of a grid have no remote operations".into()))?;
+        if self.is_freed.load(Ordering::Acquire) {
+            return Err(Fail::Ended);
+        }
+        check_rank(&self.link, rank)?;
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.bytes);
+        end.map(|_| number).ok_or_else(|| {
+            Fail::Index(format!("{bytes} bytes from byte {offset} on reach past the array of {} bytes", self.bytes))
+        })
+    }
+
+    /// The number of the memory, if there is a word of `width` bytes at `offset`.
+    fn check_word(&self, rank: u32, offset: usize, width: usize) -> Result<u64, Fail> {
+        if !matches!(width, 4 | 8) || !offset.is_multiple_of(width) {
+            return Err(Fail::Value("atomics and waits need aligned elements of 4 or 8 bytes".into()));
+        }
+        self.check(rank, offset, width)
+    }
+}
+
+/// The address of a byte of the symmetric memory with this number.
+fn address(rank: &Rank<'_, '_>, number: u64, at: u32, offset: usize) -> Result<GlobalAddress, Fail> {
+    let start = rank.memories.with(number, |memory| Ok(memory.at(Number::new(at), 0).address()))?;
+    Ok(GlobalAddress::from_bits(start.bits() + offset as u64))
+}
+
+/// What an operation comes after.
+fn ordered<'w>(rank: &Rank<'_, 'w>, after: Option<u64>) -> Result<Option<Ordered<'w>>, Fail> {
+    let world: &'w Context = rank.world;
+    after.map(|after| rank.handles.with(after, |handle| Ok(world.after(handle)))).transpose()
+}
+
+/// Puts bytes: whole words at once, others by pointer where that is done when the call returns, else as a copy.
+fn put<'w>(rank: &Rank<'_, 'w>, to: GlobalAddress, data: &Bytes, after: Option<u64>) -> Result<pelago::Handle<'w>, Fail> {
+    fn typed<'w, T: pelago::Pod>(
+        rank: &Rank<'_, 'w>,
+        to: GlobalAddress,
+        data: &Bytes,
+        after: Option<u64>,
+    ) -> Result<pelago::Handle<'w>, Fail> {
+        let (to, values) = (GlobalPtr::<T>::from_address(to).map_err(pelago::Error::from)?, data.to_values::<T>());
+        let world: &'w Context = rank.world;
+        Ok(match ordered(rank, after)? {
+            Some(ordered) => ordered.put(to, &values)?,
+            None => world.put(to, &values)?,
+        })
+    }
+    match data.len() {
+        8 if to.bits().is_multiple_of(8) => typed::<u64>(rank, to, data, after),
+        4 if to.bits().is_multiple_of(4) => typed::<u32>(rank, to, data, after),
+        bytes => {
+            let world: &'w Context = rank.world;
+            let owner = world.reach().addresses().rank(to);
+            if after.is_some() || !world.maps(owner) {
+                return typed::<u8>(rank, to, data, after);
+            }
+            // SAFETY: a put to mapped memory is done when it returns; until then `data` keeps the bytes, and no reference to them is used.
+            Ok(unsafe { world.put_raw(to, data.pointer(), bytes) }?)
+        }
+    }
+}
+
+/// Performs an atomic that tells what was there.
+fn fetch<'w, T: Word>(
+    world: &'w Context,
+    at: GlobalPtr<T>,
+    operator: &str,
+    operand: T,
+    expected: T,
+) -> Result<Fetch<'w, T>, Fail> {
+    Ok(match operator {
+        "add" => world.fetch_add(at, operand),
+        "and" => world.fetch_and(at, operand),
+        "or" => world.fetch_or(at, operand),
+        "xor" => world.fetch_xor(at, operand),
+        "swap" => world.swap(at, operand),
+        "fetch" => world.fetch(at),
+        "compare_swap" => world.compare_swap(at, expected, operand),
+        _ => return Err(Fail::Value(format!("there is no atomic {operator:?}"))),
+    }?)
+}
+
+/// Performs an atomic that tells nothing.
+fn apply<'w, T: Word>(world: &'w Context, at: GlobalPtr<T>, operator: &str, operand: T) -> Result<pelago::Handle<'w>, Fail> {
+    Ok(match operator {
+        "add" => world.add(at, operand),
+        "and" => world.and(at, operand),
+        "or" => world.or(at, operand),
+        "xor" => world.xor(at, operand),
+        "set" => world.set(at, operand),
+        _ => return Err(Fail::Value(format!("there is no atomic {operator:?} without a result"))),
+    }?)
+}
+
+/// The number of a handle among those of its rank; none for what was done at once.
+fn keep<'w>(rank: &Rank<'_, 'w>, handle: pelago::Handle<'w>) -> Option<u64> {
+    (!handle.was_done_at_once()).then(|| rank.handles.insert(handle))
+}
+
+#[pymethods]
+impl Memory {
+    /// Bytes on each rank.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Gives the memory back; its bytes are used again when all ranks have.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(number) = self.number else { return Ok(()) };
+        if self.exports.load(Ordering::Acquire) > 0 {
+            return Err(Fail::InUse.into());
+        }
+        if !self.is_freed.swap(true, Ordering::AcqRel) {
+            self.link.call(py, |rank| {
+                rank.remove(Garbage::Memory(number));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    #[pyo3(signature = (rank, offset, data, after=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        rank: u32,
+        offset: usize,
+        data: &Bound<'_, PyAny>,
+        after: Option<PyRef<'_, Handle>>,
+    ) -> PyResult<Handle> {
+        let data = Bytes::of(data)?;
+        let number = self.check(rank, offset, data.len())?;
+        let after = after.and_then(|after| after.number);
+        let kept = self.link.call(py, |me| {
+            let handle = put(me, address(me, number, rank, offset)?, &data, after)?;
+            Ok(keep(me, handle))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    fn get(&self, py: Python<'_>, rank: u32, offset: usize, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let into = Bytes::writable(into)?;
+        let number = self.check(rank, offset, into.len())?;
+        self.link.call(py, |me| {
+            let from = address(me, number, rank, offset)?;
+            // SAFETY: `into` keeps the bytes until the operation has ended; after an interrupted wait for ever.
+            let handle = unsafe { me.world.get_raw(from, into.pointer(), into.len()) }?;
+            if let Err(fail) = me.wait(handle) {
+                if matches!(fail, Fail::Raised(_)) {
+                    std::mem::forget(into);
+                }
+                return Err(fail);
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn atomic(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64, expected: u64) -> PyResult<u64> {
+        let (rank, offset, width) = place;
+        fn with<T: Word>(me: &Rank<'_, '_>, at: GlobalAddress, operator: &str, words: [u64; 2]) -> Result<u64, Fail> {
+            let at = GlobalPtr::<T>::from_address(at).map_err(pelago::Error::from)?;
+            let fetched = fetch(me.world, at, operator, T::from_bits(words[0]), T::from_bits(words[1]))?;
+            me.wait(fetched.handle())?;
+            Ok(fetched.wait()?.to_bits())
+        }
+        let number = self.check_word(rank, offset, width)?;
+        Ok(self.link.call(py, |me| {
+            let at = address(me, number, rank, offset)?;
+            if width == 4 {
+                with::<u32>(me, at, operator, [operand, expected])
+            } else {
+                with::<u64>(me, at, operator, [operand, expected])
+            }
+        })?)
+    }
+
+    fn apply(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64) -> PyResult<Handle> {
+        let (rank, offset, width) = place;
+        let number = self.check_word(rank, offset, width)?;
+        let kept = self.link.call(py, |me| {
+            let at = address(me, number, rank, offset)?;
+            let handle = if width == 4 {
+                let at = GlobalPtr::from_address(at).map_err(pelago::Error::from)?;
+                apply(me.world, at, operator, operand as u32)?
+            } else {
+                apply(me.world, GlobalPtr::from_address(at).map_err(pelago::Error::from)?, operator, operand)?
+            };
+            Ok(keep(me, handle))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    /// Waits until this rank's own word compares with `value` as asked; returns it.
+    fn wait_until(
+        &self,
+        py: Python<'_>,
+        place: (usize, usize, bool),
+        comparison: &str,
+        value: u64,
+        timeout: Option<f64>,
+    ) -> PyResult<u64> {
+        let ((offset, width, is_signed), own) = (place, self.link.rank);
+        let number = self.check_word(own, offset, width)?;
+        let limit = duration(timeout)?;
+        let number_of = move |bits: u64| match (width, is_signed) {
+            (4, true) => i128::from(bits as u32 as i32),
+            (4, false) => i128::from(bits as u32),
+            (_, true) => i128::from(bits as i64),
+            (_, false) => i128::from(bits),
+        };
+        let holds: fn(i128, i128) -> bool = match comparison {
+            "==" => |is, value| is == value,
+            "!=" => |is, value| is != value,
+            "<" => |is, value| is < value,
+            "<=" => |is, value| is <= value,
+            ">" => |is, value| is > value,
+            ">=" => |is, value| is >= value,
+            _ => return Err(Fail::Value(format!("there is no comparison {comparison:?}")).into()),
+        };
+        Ok(self.link.call(py, move |me| {
+            let at = address(me, number, own, offset)?;
+            let gone = || pelago::Error::Invalid("the memory is not this rank's own");
+            let cells = me.world.reach().cells(at, width as u64).ok_or_else(gone)?;
+            let load = || match width {
+                4 => cells.elements::<u32>().map(|word| u64::from(word.load(0))),
+                _ => cells.elements::<u64>().map(|word| word.load(0)),
+            };
+            let losses = me.world.losses();
+            me.wait_for("a value", limit, || {
+                if me.world.losses() != losses {
+                    return Err(pelago::Error::Invalid("a rank was lost while this one waited for a value"));
+                }
+                let bits = load().ok_or_else(gone)?;
+                Ok(holds(number_of(bits), number_of(value)).then_some(bits))
+            })
+        })?)
+    }
+
+    /// # Safety
+    /// Called by the interpreter with a view to be filled.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let this = slf.get();
+        if this.is_freed.load(Ordering::Acquire) {
+            return Err(Fail::Ended.into());
+        }
+        let (start, bytes) = (std::ptr::with_exposed_provenance_mut(this.start), this.bytes as isize);
+        // SAFETY: X1; the view keeps the object, and so the link.
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, bytes, 0, flags) };
+        if filled != 0 {
+            return Err(PyErr::fetch(slf.py()));
+        }
+        this.exports.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// # Safety
+    /// Called by the interpreter with a view that was filled.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        self.exports.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let (Some(number), false) = (self.number, *self.is_freed.get_mut()) {
+            self.link.discard(Garbage::Memory(number));
+        }
+    }
+}
+
+/// An operation in flight.
+#[pyclass(frozen, module = "pelago._pelago")]
+pub(crate) struct Handle {
+    link: Arc<Link>,
+    number: Option<u64>,
+}
+
+#[pymethods]
+impl Handle {
+    /// Waits until the operation has taken effect.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(number) = self.number else { return Ok(()) };
+        Ok(self.link.call(py, |me| {
+            let handle = me.handles.with(number, |handle| Ok(*handle))?;
+            me.wait(handle)
+        })?)
+    }
+
+    /// Whether the operation has taken effect.
+    fn test(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(number) = self.number else { return Ok(true) };
+        Ok(self.link.call(py, |me| me.handles.with(number, |handle| Ok(handle.test()?)))?)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.link.discard(Garbage::Handle(number));
+        }
+    }
+}

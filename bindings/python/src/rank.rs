@@ -1,0 +1,215 @@
+//! The objects of a rank, by number, and its waits, which notice signals.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
+use std::time::{Duration as Pause, Instant};
+
+use pelago::collectives::{Collectives, Settings};
+use pelago::containers::GlobalHeap;
+use pelago::messaging::Mailbox;
+use pelago::{Duration, Error, Handle, Result, Symmetric, World};
+use pyo3::Python;
+
+use crate::fail::Fail;
+use crate::limits::OBJECTS_MAX;
+use crate::objects::{AnyGrid, AnyMap, Ends};
+
+/// How often a wait asks Python whether a signal came.
+const SIGNALS: Pause = Pause::from_millis(100);
+
+/// Bytes of the symmetric heap for the collective operations of a team, and for one of them.
+const TEAM_BYTES: (usize, usize) = (8 << 20, 1 << 20);
+
+/// What lives until the rank leaves the job, because other objects borrow from it.
+#[derive(Default)]
+pub(crate) struct Arenas<'w> {
+    pub(crate) teams: Arena<Collectives<'w>>,
+    pub(crate) mailboxes: Arena<Mailbox<'w>>,
+    pub(crate) heaps: Arena<GlobalHeap<'w>>,
+}
+
+/// A rank of the job, with what its program has made.
+pub(crate) struct Rank<'a, 'w> {
+    pub(crate) world: &'w World,
+    pub(crate) arenas: &'a Arenas<'w>,
+    /// Whether its waits answer signals: those of a simulation have the thread that simulates.
+    is_process: bool,
+    all: OnceCell<&'a Collectives<'w>>,
+    pub(crate) memories: Table<Symmetric<'w, u64>>,
+    pub(crate) handles: Table<Handle<'w>>,
+    pub(crate) teams: Table<&'a Collectives<'w>>,
+    pub(crate) mailboxes: Table<Ends<'a, 'w>>,
+    pub(crate) grids: Table<Box<dyn AnyGrid + 'w>>,
+    pub(crate) maps: Table<Box<dyn AnyMap + 'a>>,
+}
+
+/// An object that no Python object names any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Garbage {
+    Memory(u64),
+    Handle(u64),
+    Grid(u64),
+    Map(u64),
+}
+
+impl<'a, 'w> Rank<'a, 'w> {
+    pub(crate) fn new(world: &'w World, arenas: &'a Arenas<'w>, is_process: bool) -> Self {
+        Self {
+            world,
+            arenas,
+            is_process,
+            all: OnceCell::new(),
+            memories: Table::default(),
+            handles: Table::default(),
+            teams: Table::default(),
+            mailboxes: Table::default(),
+            grids: Table::default(),
+            maps: Table::default(),
+        }
+    }
+
+    /// Removes an object. What the library keeps until all ranks have removed theirs, it keeps.
+    pub(crate) fn remove(&self, garbage: Garbage) {
+        match garbage {
+            Garbage::Memory(number) => drop(self.memories.take(number)),
+            Garbage::Handle(number) => drop(self.handles.take(number)),
+            Garbage::Grid(number) => drop(self.grids.take(number)),
+            Garbage::Map(number) => drop(self.maps.take(number)),
+        }
+    }
+
+    /// The collective operations of a team, or of all ranks; made with the first one of all, which is collective.
+    pub(crate) fn team(&self, number: Option<u64>) -> Result<&'a Collectives<'w>, Fail> {
+        let Some(number) = number else {
+            if let Some(all) = self.all.get() {
+                return Ok(all);
+            }
+            let all = self.arenas.teams.keep(Collectives::new(self.world, &team_settings())?)?;
+            return Ok(self.all.get_or_init(|| all));
+        };
+        self.teams.with(number, |team| Ok(*team))
+    }
+
+    /// Waits until `ready` returns something, as [`Context::wait_for`](pelago::Context::wait_for). A wait without a limit counts towards a deadlock.
+    ///
+    /// # Errors
+    /// Those of `ready`; the limit has passed; the job is at fault; a signal handler raised an exception.
+    pub(crate) fn wait_for<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        mut ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T, Fail> {
+        let (mut raised, mut ask_at) = (None, Instant::now() + SIGNALS);
+        let found = self.world.wait_for(what, limit, || {
+            if let Some(found) = ready()? {
+                return Ok(Some(Some(found)));
+            }
+            if self.is_process && Instant::now() >= ask_at {
+                ask_at = Instant::now() + SIGNALS;
+                raised = Python::attach(|py| py.check_signals()).err();
+            }
+            Ok(raised.is_some().then_some(None))
+        })?;
+        match (found, raised) {
+            (Some(found), _) => Ok(found),
+            (None, Some(raised)) => Err(Fail::Raised(raised)),
+            (None, None) => Err(Fail::Ended),
+        }
+    }
+
+    /// Waits for an operation.
+    pub(crate) fn wait(&self, handle: Handle<'_>) -> Result<(), Fail> {
+        if handle.was_done_at_once() {
+            return Ok(());
+        }
+        self.wait_for("an operation", None, || Ok(handle.test()?.then_some(())))
+    }
+}
+
+/// A time limit in seconds.
+pub(crate) fn duration(seconds: Option<f64>) -> Result<Option<Duration>, Fail> {
+    let good = |seconds: &f64| (0.0..=1e6).contains(seconds);
+    match seconds {
+        None => Ok(None),
+        Some(seconds) if good(&seconds) => Ok(Some(Duration::from_seconds(seconds))),
+        Some(seconds) => Err(Fail::Value(format!("a time is from 0 to 1000000 seconds, not {seconds}"))),
+    }
+}
+
+/// The settings of the collective operations of a team.
+pub(crate) fn team_settings() -> Settings {
+    Settings { memory_bytes: TEAM_BYTES.0, plan_bytes: TEAM_BYTES.1, ..Settings::default() }
+}
+
+/// Objects by number; a number is never used again.
+pub(crate) struct Table<T> {
+    next: Cell<u64>,
+    objects: RefCell<BTreeMap<u64, T>>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { next: Cell::new(0), objects: RefCell::default() }
+    }
+}
+
+impl<T> Table<T> {
+    pub(crate) fn insert(&self, object: T) -> u64 {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        self.objects.borrow_mut().insert(number, object);
+        number
+    }
+
+    pub(crate) fn take(&self, number: u64) -> Option<T> {
+        self.objects.borrow_mut().remove(&number)
+    }
+
+    /// Does something with an object.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub(crate) fn with<R>(&self, number: u64, act: impl FnOnce(&mut T) -> Result<R, Fail>) -> Result<R, Fail> {
+        // Out of the table meanwhile: a call that waits may remove others.
+        let mut object = self.take(number).ok_or(Fail::Ended)?;
+        let result = act(&mut object);
+        self.objects.borrow_mut().insert(number, object);
+        result
+    }
+}
+
+/// Objects that stay where they are for as long as this does.
+pub(crate) struct Arena<T> {
+    first: OnceCell<Box<Node<T>>>,
+    count: Cell<usize>,
+}
+
+struct Node<T> {
+    value: T,
+    next: OnceCell<Box<Self>>,
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Self { first: OnceCell::new(), count: Cell::new(0) }
+    }
+}
+
+impl<T> Arena<T> {
+    /// Keeps an object.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn keep(&self, value: T) -> Result<&T> {
+        if self.count.get() == OBJECTS_MAX {
+            return Err(Error::TooMany { what: "teams, mailboxes or maps", limit: OBJECTS_MAX });
+        }
+        self.count.set(self.count.get() + 1);
+        let mut place = &self.first;
+        while let Some(node) = place.get() {
+            place = &node.next;
+        }
+        Ok(&place.get_or_init(|| Box::new(Node { value, next: OnceCell::new() })).value)
+    }
+}

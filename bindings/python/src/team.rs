@@ -1,0 +1,268 @@
+//! What the members of a team do together.
+//!
+//! Operations are started and then waited for, so that signals are noticed meanwhile.
+
+use std::ops::{BitAnd, BitOr, BitXor};
+use std::sync::Arc;
+
+use pelago::Pod;
+use pelago::collectives::{Collectives, Commutative, Started};
+use pyo3::prelude::*;
+
+use crate::buffer::Bytes;
+use crate::fail::Fail;
+use crate::link::Link;
+use crate::rank::Rank;
+
+/// Ranks in an order.
+#[pyclass(frozen, module = "pelago._pelago")]
+pub(crate) struct Team {
+    link: Arc<Link>,
+    /// Among the teams of the rank; none for all ranks.
+    number: Option<u64>,
+    position: u32,
+    /// The members; none for all ranks.
+    members: Option<Vec<u32>>,
+}
+
+impl Team {
+    pub(crate) fn all(link: Arc<Link>) -> Self {
+        let position = link.rank;
+        Self { link, number: None, position, members: None }
+    }
+
+    pub(crate) fn of(link: Arc<Link>, number: u64, position: u32, members: Vec<u32>) -> Self {
+        Self { link, number: Some(number), position, members: Some(members) }
+    }
+
+    fn size_of(&self) -> usize {
+        self.members.as_ref().map_or(self.link.size as usize, Vec::len)
+    }
+
+    fn check_root(&self, root: u32) -> Result<(), Fail> {
+        let size = self.size_of();
+        if (root as usize) < size { Ok(()) } else { Err(Fail::Index(format!("member {root} of a team of {size}"))) }
+    }
+}
+
+/// Waits for an operation that was started, and writes its values.
+fn finish<T: Pod>(rank: &Rank<'_, '_>, what: &'static str, mut started: Started<'_, '_, T>, into: &Bytes) -> Result<(), Fail> {
+    rank.wait_for(what, None, || Ok(started.test()?.then_some(())))?;
+    into.write(&started.wait()?);
+    Ok(())
+}
+
+/// Does something with the values of a buffer whose type has this name.
+macro_rules! with_type {
+    ($name:expr, |$type:ident| $act:expr) => {
+        match $name {
+            "int8" => {
+                type $type = i8;
+                $act
+            }
+            "uint8" => {
+                type $type = u8;
+                $act
+            }
+            "int16" => {
+                type $type = i16;
+                $act
+            }
+            "uint16" => {
+                type $type = u16;
+                $act
+            }
+            "int32" => {
+                type $type = i32;
+                $act
+            }
+            "uint32" => {
+                type $type = u32;
+                $act
+            }
+            "int64" => {
+                type $type = i64;
+                $act
+            }
+            "uint64" => {
+                type $type = u64;
+                $act
+            }
+            "float32" => {
+                type $type = f32;
+                $act
+            }
+            "float64" => {
+                type $type = f64;
+                $act
+            }
+            other => Err(Fail::Value(format!("no reduction of {other}"))),
+        }
+    };
+}
+
+/// What can be reduced.
+trait Reduced: Pod {
+    /// The operator of this name.
+    fn operator(name: &str) -> Option<fn(Self, Self) -> Self>;
+}
+
+/// Operators on bits, of integers.
+fn bits<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>>(name: &str) -> Option<fn(T, T) -> T> {
+    match name {
+        "and" => Some(|one, other| one & other),
+        "or" => Some(|one, other| one | other),
+        "xor" => Some(|one, other| one ^ other),
+        _ => None,
+    }
+}
+
+/// Other numbers have none.
+fn no_bits<T>(_: &str) -> Option<fn(T, T) -> T> {
+    None
+}
+
+macro_rules! reduced {
+    ($bits:ident, $sum:expr, $product:expr; $($type:ty)+) => {$(
+        impl Reduced for $type {
+            fn operator(name: &str) -> Option<fn(Self, Self) -> Self> {
+                let operator: fn(Self, Self) -> Self = match name {
+                    "sum" => $sum,
+                    "prod" => $product,
+                    "min" => |one, other| if other < one { other } else { one },
+                    "max" => |one, other| if other > one { other } else { one },
+                    _ => return $bits(name),
+                };
+                Some(operator)
+            }
+        }
+    )+};
+}
+
+reduced!(no_bits, |one, other| one + other, |one, other| one * other; f32 f64);
+reduced!(bits, |one, other| one.wrapping_add(other), |one, other| one.wrapping_mul(other); i8 u8 i16 u16 i32 u32 i64 u64);
+
+/// A reduction by name.
+fn reduce<T: Reduced>(
+    rank: &Rank<'_, '_>,
+    team: &Collectives<'_>,
+    kind: &str,
+    operator: &str,
+    root: Option<u32>,
+    values: &Bytes,
+) -> Result<(), Fail> {
+    let operator = T::operator(operator).ok_or_else(|| Fail::Value(format!("no operator {operator:?} of this type")))?;
+    let (operator, own) = (Commutative(operator), values.to_values::<T>());
+    match (kind, root) {
+        ("allreduce", _) => finish(rank, "a reduction", team.start_allreduce(own, operator)?, values),
+        ("scan", _) => finish(rank, "a scan", team.start_scan(own, operator)?, values),
+        ("exclusive_scan", _) => finish(rank, "a scan", team.start_exclusive_scan(own, operator)?, values),
+        ("reduce", Some(root)) => finish(rank, "a reduction", team.start_reduce(root, own, operator)?, values),
+        _ => Err(Fail::Value(format!("there is no reduction {kind:?}"))),
+    }
+}
+
+/// A movement of blocks by name.
+fn move_blocks<T: Pod>(
+    rank: &Rank<'_, '_>,
+    team: &Collectives<'_>,
+    kind: &str,
+    root: u32,
+    from: &Bytes,
+    into: &Bytes,
+) -> Result<(), Fail> {
+    let own = from.to_values::<T>();
+    let count = into.len() / size_of::<T>();
+    let started = match kind {
+        "broadcast" => team.start_broadcast(root, own)?,
+        "allgather" => team.start_allgather(own)?,
+        "alltoall" => team.start_alltoall(own)?,
+        "gather" => team.start_gather(root, own)?,
+        "scatter" => team.start_scatter(root, own, count)?,
+        _ => return Err(Fail::Value(format!("there is no collective operation {kind:?}"))),
+    };
+    finish(rank, "a collective operation", started, into)
+}
+
+#[pymethods]
+impl Team {
+    /// The position of this rank.
+    #[getter]
+    fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// How many members.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size_of()
+    }
+
+    /// The members, in their order.
+    #[getter]
+    fn ranks(&self) -> Vec<u32> {
+        self.members.clone().unwrap_or_else(|| (0..self.link.size).collect())
+    }
+
+    fn barrier(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(self.link.call(py, |me| {
+            me.world.quiet()?;
+            let mut started = me.team(self.number)?.start_barrier()?;
+            me.wait_for("a barrier", None, || Ok(started.test()?.then_some(())))
+        })?)
+    }
+
+    /// Combines values in place.
+    #[pyo3(signature = (kind, values, dtype, operator, root=None))]
+    fn reduce(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        values: &Bound<'_, PyAny>,
+        dtype: &str,
+        operator: &str,
+        root: Option<u32>,
+    ) -> PyResult<()> {
+        root.map_or(Ok(()), |root| self.check_root(root))?;
+        let values = Bytes::writable(values)?;
+        Ok(self.link.call(py, |me| {
+            let team = me.team(self.number)?;
+            with_type!(dtype, |T| reduce::<T>(me, team, kind, operator, root, &values))
+        })?)
+    }
+
+    /// Moves blocks of bytes; a broadcast from a buffer into itself.
+    #[pyo3(signature = (kind, source, into, root=0))]
+    fn blocks(&self, py: Python<'_>, kind: &str, source: &Bound<'_, PyAny>, into: &Bound<'_, PyAny>, root: u32) -> PyResult<()> {
+        self.check_root(root)?;
+        let (from, into) = (Bytes::of(source)?, Bytes::writable(into)?);
+        let (size, is_root) = (self.size_of(), root == self.position);
+        let fits = match kind {
+            "broadcast" => from.len() == into.len(),
+            "allgather" => Some(into.len()) == from.len().checked_mul(size),
+            "gather" => into.len() == if is_root { from.len() * size } else { 0 },
+            "scatter" => from.len() == if is_root { into.len() * size } else { 0 },
+            _ => from.len() == into.len() && from.len().is_multiple_of(size),
+        };
+        if !fits {
+            let (from, into) = (from.len(), into.len());
+            return Err(Fail::Value(format!("{kind} of {from} bytes into {into} among {size} members")).into());
+        }
+        // The blocks of all members are as long, so that all of them take the same way.
+        let block = if kind == "scatter" {
+            into.len()
+        } else if kind == "alltoall" {
+            from.len() / size
+        } else {
+            from.len()
+        };
+        Ok(self.link.call(py, |me| {
+            let team = me.team(self.number)?;
+            if block.is_multiple_of(8) {
+                move_blocks::<u64>(me, team, kind, root, &from, &into)
+            } else {
+                move_blocks::<u8>(me, team, kind, root, &from, &into)
+            }
+        })?)
+    }
+}

@@ -1,0 +1,222 @@
+"""What a program does wrong gives an exception, and what goes wrong ends the job with its reason."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import COMMAND
+
+MISUSE = """
+    import threading
+    import numpy as np, pelago
+
+    kept = []
+
+    def expect(error, act):
+        try:
+            act()
+        except error:
+            return
+        except BaseException as other:
+            raise AssertionError(f"{other!r} is no {error}")
+        raise AssertionError(f"no {error}")
+
+    def main(world):
+        array, words = world.array(4), world.array(4, np.int32)
+        box, grid = world.mailbox(0, slots=2, message_bytes=8), world.grid((16,))
+        expect(TypeError, lambda: array.put(0, np.zeros(2, np.float32)))
+        expect(TypeError, lambda: words.put(0, [0.5]))
+        expect(ValueError, lambda: array.put(0, np.zeros(8)[::2]))
+        expect(IndexError, lambda: array.put(0, np.zeros(5)))
+        expect(IndexError, lambda: array.put(0, [1.0], index=4))
+        expect(IndexError, lambda: array.put(0, [1.0], index=-1))
+        expect(IndexError, lambda: array.put(world.size, [1.0]))
+        expect(OverflowError, lambda: array.put(-1, [1.0]))
+        expect(IndexError, lambda: array.get(0, 3, 2))
+        expect(ValueError, lambda: array.get(0, out=np.broadcast_to(0.0, 4)))
+        expect(TypeError, lambda: array.get(0, out=np.zeros(4, np.int64)))
+        expect(TypeError, lambda: array.fetch_add(0, 0, 1))
+        expect(OverflowError, lambda: words.fetch_add(0, 0, 1 << 31))
+        expect(IndexError, lambda: words.fetch_add(0, 4, 1))
+        expect(ValueError, lambda: words.wait_until(0, "=", 0))
+        expect(ValueError, lambda: words.wait_until(0, "==", 1, timeout=-1.0))
+        expect(TypeError, lambda: world.array(3, object))
+        expect(ValueError, lambda: world.array(-1))
+        expect(MemoryError, lambda: world.array(1 << 50))
+        expect(IndexError, lambda: world.broadcast(np.zeros(2), root=world.size))
+        expect(ValueError, lambda: world.allreduce(np.zeros(2), "and"))
+        expect(TypeError, lambda: world.allreduce(np.zeros(2, np.complex128)))
+        expect(ValueError, lambda: world.alltoall(np.zeros(world.size + 1)))
+        expect(IndexError, lambda: world.team([world.size]))
+        expect(ValueError, lambda: world.team([0, 0]))
+        expect(ValueError, lambda: box.send(0, b"123456789"))
+        expect(IndexError, lambda: box.send(world.size, b""))
+        expect(ValueError, lambda: world.mailbox(slots=3))
+        if world.rank:
+            expect(ValueError, lambda: box.receive())
+        expect(ValueError, lambda: world.grid((16,), np.int8))
+        expect(ValueError, lambda: world.grid((2, 2, 2, 2)))
+        expect(ValueError, lambda: world.grid((16,), parts=[5]))
+        expect(IndexError, lambda: grid.with_halo(1))
+        expect(ValueError, grid.wait)
+        expect(ValueError, lambda: world.map("S33", "i8"))
+        view = array.local
+        expect(BufferError, array.free)
+        del view
+        array.free()
+        expect(RuntimeError, lambda: array.put(0, [1.0]))
+        expect(RuntimeError, lambda: array.local)
+        failed = []
+        def other():
+            try:
+                expect(RuntimeError, world.barrier)
+            except AssertionError as error:
+                failed.append(error)
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert not failed, failed
+        world.barrier()
+        words.local[:] = 7
+        kept.append((world, words, words.local))
+        print("good")
+
+    pelago.run(main)
+    world, words, view = kept[0]
+    assert (view == 7).all() and (words.local == 7).all()
+    expect(RuntimeError, world.barrier)
+    expect(RuntimeError, lambda: words.fetch_add(0, 0, 1))
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_misuse_gives_exceptions(job, ranks):
+    assert job.lines(MISUSE, ranks=ranks) == ["good"] * ranks
+
+
+def test_an_exception_ends_the_job_with_its_traceback(job):
+    program = """
+        import pelago
+
+        def fails_here(world):
+            raise ArithmeticError("the sum is wrong")
+
+        def main(world):
+            if world.rank == 1:
+                fails_here(world)
+            world.barrier()
+
+        pelago.run(main)
+    """
+    ended = job.start(program, ranks=3)
+    assert ended.returncode != 0
+    assert "ArithmeticError: the sum is wrong" in ended.stderr and "in fails_here" in ended.stderr, ended.stderr
+
+
+def test_a_deadlock_ends_the_job(job):
+    program = """
+        import numpy as np, pelago
+
+        def main(world):
+            world.array(1, np.int64).wait_until(0, "==", 1)
+
+        pelago.run(main)
+    """
+    ended = job.start(program, ranks=2)
+    assert ended.returncode not in (0, 4) or "--transport" in job.options, ended.stderr
+
+
+def test_other_threads_of_python_run_while_a_rank_waits(real):
+    program = """
+        import threading
+        import numpy as np, pelago
+
+        def main(world):
+            word = world.array(1, np.int64)
+            view, told = word.local, threading.Event()
+            if world.rank == 0:
+                # The thread runs only if the wait below has let go of the interpreter.
+                threading.Thread(target=told.set).start()
+                word.wait_until(0, "==", 1)
+                assert told.is_set()
+            else:
+                word.set(0, 0, 1)
+            world.barrier()
+            print("good")
+
+        pelago.run(main)
+    """
+    assert real.lines(program, ranks=2) == ["good"] * 2
+
+
+def test_an_interrupt_ends_a_wait(tmp_path):
+    program = """
+import numpy as np, pelago
+
+def main(world):
+    word = world.array(1, np.int64)
+    print("waits", flush=True)
+    try:
+        word.wait_until(0, "==", 1)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        raise
+
+pelago.run(main)
+"""
+    path = tmp_path / "waits.py"
+    path.write_text(program)
+    with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as rank:
+        assert rank.stdout.readline() == "waits\n"
+        rank.send_signal(signal.SIGINT)
+        output, error = rank.communicate(timeout=30)
+    assert output == "interrupted\n" and "KeyboardInterrupt" in error
+    assert rank.returncode in (130, -signal.SIGINT)
+
+
+def test_an_interrupt_of_the_launcher_ends_the_job(tmp_path):
+    path = tmp_path / "waits.py"
+    path.write_text(
+        "import pelago\n"
+        "def main(world):\n"
+        "    print('waits', flush=True)\n"
+        "    world.barrier() if world.rank else world.array(1, 'i8').wait_until(0, '==', 1)\n"
+        "pelago.run(main)\n"
+    )
+    line = [COMMAND, "run", "-n", "2", sys.executable, path]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
+        assert launcher.stdout.readline() == "waits\n"
+        time.sleep(0)
+        launcher.send_signal(signal.SIGINT)
+        launcher.communicate(timeout=30)
+    assert launcher.returncode == 130
+
+
+def test_a_signal_handler_may_raise_but_not_call(real):
+    program = """
+        import os, signal, threading
+        import numpy as np, pelago
+
+        def main(world):
+            word, refused = world.array(1, np.int64), []
+
+            def handler(number, frame):
+                try:
+                    world.progress()
+                except RuntimeError:
+                    refused.append(number)
+                raise InterruptedError("enough")
+
+            signal.signal(signal.SIGUSR1, handler)
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            try:
+                word.wait_until(0, "==", 1)
+            except InterruptedError:
+                print("good" if refused else "called")
+
+        pelago.run(main)
+    """
+    assert real.lines(program, ranks=1) == ["good"]
