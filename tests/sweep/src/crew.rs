@@ -248,6 +248,23 @@ impl<'w> Crew<'w> {
         }
     }
 
+    /// As `await_word`, for one of several words; returns which one and its value.
+    pub(crate) fn await_any_word(
+        &self,
+        indices: &[usize],
+        condition: impl Fn(usize, u64) -> bool,
+    ) -> Result<(usize, u64), Trouble> {
+        let base = self.base.get();
+        let places: Vec<_> = indices.iter().map(|index| base + index).collect();
+        loop {
+            let condition = |place: usize, value| condition(place - base, value);
+            match self.world.wait_until_any(None, self.words.local(), &places, condition) {
+                Err(Error::Fault(Fault::PeerLost(rank))) if self.is_stranger(rank) => {}
+                other => return Ok(other.map(|(place, value)| (place - base, value))?),
+            }
+        }
+    }
+
     /// Fails if the job is at fault: for loops that do not wait.
     pub(crate) fn look_for_fault(&self) -> Result<(), Trouble> {
         self.world.fault().map_or(Ok(()), |fault| Err(Error::from(fault).into()))

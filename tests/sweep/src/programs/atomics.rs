@@ -10,7 +10,7 @@ use crate::crew::Crew;
 use crate::random::Random;
 
 /// What happens to a word; each rank has so many of each kind as the parameters say.
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 const COUNTED: usize = 0;
 const SUMMED: usize = 1;
 const MIXED: usize = 2;
@@ -20,6 +20,9 @@ const FLOATING: usize = 3;
 const LEAST: usize = 4;
 /// A word is counted up behind a value that is put into the next one, and never at the wrong place.
 const SIGNALLED: usize = 5;
+
+/// A rank claims a word that nobody has, without being told whether it got it: one of those that did has it in the end.
+const CLAIMED: usize = 6;
 
 pub(super) struct Atomics {
     seed: u64,
@@ -76,7 +79,7 @@ impl Act for Atomics {
         let mut under_way = Vec::new();
         for _ in 0..self.steps {
             let (position, operand) = (random.below(crew.size().into()) as u32, random.draw());
-            let kind = *random.pick(&[COUNTED, COUNTED, SUMMED, MIXED, FLOATING, LEAST, SIGNALLED]);
+            let kind = *random.pick(&[COUNTED, COUNTED, SUMMED, MIXED, FLOATING, LEAST, SIGNALLED, CLAIMED]);
             let word = kind * self.words + random.below(self.words as u64) as usize;
             let (to, expected) = (crew.word(position, word), self.expected(position, word));
             match kind {
@@ -106,6 +109,10 @@ impl Act for Atomics {
                     let value = crew.byte(position, 8 * crew.position() as usize);
                     crew.world().put_signal(value, &crew.position().to_le_bytes(), to, Signal::Add(1))?.wait()?;
                 }
+                CLAIMED => {
+                    expected.set(expected.get() | claim(crew.position()));
+                    crew.world().compare_set(to, 0, u64::from(crew.position()) + 1)?;
+                }
                 _ => {
                     expected.set(expected.get() ^ operand);
                     crew.world().xor(to, operand)?;
@@ -120,8 +127,18 @@ impl Act for Atomics {
         crew.meet(None)?;
         for word in 0..KINDS * self.words {
             let (found, expected) = (crew.own_word(word), self.expected(crew.position(), word).get());
-            demand!(found == expected, "word {word} is {found:#x}, not {expected:#x}");
+            let is_right = match found {
+                0 => expected == 0,
+                owner if word / self.words == CLAIMED => expected & claim(owner as u32 - 1) != 0,
+                found => found == expected,
+            };
+            demand!(is_right, "word {word} is {found:#x}, not {expected:#x}");
         }
         Ok(())
     }
+}
+
+/// The bit of a rank that has claimed a word; ranks far apart share one.
+fn claim(position: u32) -> u64 {
+    1 << (position % u64::BITS)
 }
