@@ -81,7 +81,7 @@ pub use pelago_collectives as collectives;
 /// Containers in global memory: an allocator, maps, sets, vectors, deques and lists. Feature `containers`.
 #[cfg(feature = "containers")]
 pub use pelago_containers as containers;
-/// Memory, streams and kernels of GPUs: [`World::register_device`] makes such memory a segment. Feature `cuda`.
+/// Memory, streams and kernels of GPUs: [`World::register_device`](Context::register_device) makes such memory a segment. Feature `cuda`.
 #[cfg(feature = "cuda")]
 pub use pelago_cuda as cuda;
 /// Shared variables whose consistency the type system enforces. Feature `dsm`.

@@ -93,7 +93,8 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// Cost: the memory stays registered as long as the field exists; a table of the neighbours' places.
     ///
     /// # Errors
-    /// The memory is too small; the job has another number of ranks than the nodes; those of [`World::register_device`] and [`World::alloc`].
+    /// The memory is too small; the job has another number of ranks than the nodes; those of [`World::alloc`] and
+    /// [`World::register_device`](pelago_rma::Context::register_device).
     pub fn on_device(world: &'w World, array: &Array<D>, memory: Arc<dyn DeviceMemory>) -> Result<Self> {
         let nodes = array.template().nodes();
         if nodes.ranks() != world.size() {
