@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -152,14 +151,25 @@ def test_other_threads_of_python_run_while_a_rank_waits(real):
     assert real.lines(program, ranks=2) == ["good"] * 2
 
 
+def interruptible(line):
+    """A process that SIGINT interrupts, even if the tests run in the background of a shell, which has them ignore it."""
+    return subprocess.Popen(
+        line,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+
+
 def test_an_interrupt_ends_a_wait(tmp_path):
     program = """
 import numpy as np, pelago
 
 def main(world):
     word = world.array(1, np.int64)
-    print("waits", flush=True)
     try:
+        print("waits", flush=True)
         word.wait_until(0, "==", 1)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -169,7 +179,7 @@ pelago.run(main)
 """
     path = tmp_path / "waits.py"
     path.write_text(program)
-    with subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as rank:
+    with interruptible([sys.executable, path]) as rank:
         assert rank.stdout.readline() == "waits\n"
         rank.send_signal(signal.SIGINT)
         output, error = rank.communicate(timeout=30)
@@ -187,9 +197,8 @@ def test_an_interrupt_of_the_launcher_ends_the_job(tmp_path):
         "pelago.run(main)\n"
     )
     line = [COMMAND, "run", "-n", "2", sys.executable, path]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as launcher:
+    with interruptible(line) as launcher:
         assert launcher.stdout.readline() == "waits\n"
-        time.sleep(0)
         launcher.send_signal(signal.SIGINT)
         launcher.communicate(timeout=30)
     assert launcher.returncode == 130
