@@ -7,32 +7,8 @@ set -eu
 LONGEST=60
 pelago=$(realpath "$1") peer=$(realpath "$2") turns=${3:-5} losses=${4:-0 10 100 500 1000 3000}
 one=loss-$$-1 other=loss-$$-2 folder=$(mktemp -d)
-clean() {
-    ip netns delete "$one" 2>/dev/null || true
-    ip netns delete "$other" 2>/dev/null || true
-    rm -rf "$folder"
-}
-trap clean EXIT
-trap 'exit 1' INT TERM
-ip netns add "$one"
-ip netns add "$other"
-ip -n "$one" link add name net mtu 1500 type veth peer name net mtu 1500 netns "$other"
-for host in "$one" "$other"; do
-    ip -n "$host" address add "10.78.0.${host##*-}/24" dev net
-    ip -n "$host" link set dev lo up
-    # One packet for each datagram or segment, as between machines.
-    ip -n "$host" link set dev net up gso_max_segs 1
-done
-# The wire takes a moment before it carries anything.
-sleep 2
-lose() {
-    for host in "$one" "$other"; do
-        ip netns exec "$host" nft flush ruleset
-        [ "$1" = 0 ] && continue
-        ip netns exec "$host" nft "add table inet loss; add chain inet loss input { type filter hook input priority 0; }"
-        ip netns exec "$host" nft "add rule inet loss input numgen random mod 10000 < $1 counter drop"
-    done
-}
+subnet=10.78.0
+. "$(dirname "$0")/../../tools/peers/two-hosts.sh"
 # Open MPI tells hosts apart by their names, which namespaces of the network do not have of their own.
 cat >"$folder/shell" <<'SHELL'
 #!/bin/sh

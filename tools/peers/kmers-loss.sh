@@ -5,32 +5,8 @@
 set -eu
 turns=${1:-5} pelago=$(realpath "${2:-target/release/pelago}") reads=${3:-2000000} losses=${4:-0 100 1000}
 one=kmers-$$-1 other=kmers-$$-2 work=$(mktemp -d)
-clean() {
-    ip netns delete "$one" 2>/dev/null || true
-    ip netns delete "$other" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap clean EXIT
-trap 'exit 1' INT TERM
-ip netns add "$one"
-ip netns add "$other"
-ip -n "$one" link add name net mtu 1500 type veth peer name net mtu 1500 netns "$other"
-for host in "$one" "$other"; do
-    ip -n "$host" address add "10.79.0.${host##*-}/24" dev net
-    ip -n "$host" link set dev lo up
-    # One packet for each datagram or segment, as between machines.
-    ip -n "$host" link set dev net up gso_max_segs 1
-done
-# The wire takes a moment before it carries anything.
-sleep 2
-lose() {
-    for host in "$one" "$other"; do
-        ip netns exec "$host" nft flush ruleset
-        [ "$1" = 0 ] && continue
-        ip netns exec "$host" nft "add table inet loss; add chain inet loss input { type filter hook input priority 0; }"
-        ip netns exec "$host" nft "add rule inet loss input numgen random mod 10000 < $1 counter drop"
-    done
-}
+folder=$work subnet=10.79.0
+. "$(dirname "$0")/two-hosts.sh"
 "$pelago" run -n 1 kmers "$work/reads" --generate "$reads" --expect 300000 >/dev/null
 for turn in $(seq "$turns"); do
     for loss in $losses; do

@@ -55,47 +55,15 @@ fn finish<T: Pod>(rank: &Rank<'_, '_>, what: &'static str, mut started: Started<
 /// Does something with the values of a buffer whose type has this name.
 macro_rules! with_type {
     ($name:expr, |$type:ident| $act:expr) => {
+        with_type!(@of $name, $type, $act; "int8" i8, "uint8" u8, "int16" i16, "uint16" u16, "int32" i32, "uint32" u32,
+            "int64" i64, "uint64" u64, "float32" f32, "float64" f64)
+    };
+    (@of $name:expr, $type:ident, $act:expr; $($text:literal $known:ty),+) => {
         match $name {
-            "int8" => {
-                type $type = i8;
+            $($text => {
+                type $type = $known;
                 $act
-            }
-            "uint8" => {
-                type $type = u8;
-                $act
-            }
-            "int16" => {
-                type $type = i16;
-                $act
-            }
-            "uint16" => {
-                type $type = u16;
-                $act
-            }
-            "int32" => {
-                type $type = i32;
-                $act
-            }
-            "uint32" => {
-                type $type = u32;
-                $act
-            }
-            "int64" => {
-                type $type = i64;
-                $act
-            }
-            "uint64" => {
-                type $type = u64;
-                $act
-            }
-            "float32" => {
-                type $type = f32;
-                $act
-            }
-            "float64" => {
-                type $type = f64;
-                $act
-            }
+            })+
             other => Err(Fail::Value(format!("no reduction of {other}"))),
         }
     };
