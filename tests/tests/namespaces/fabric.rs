@@ -104,7 +104,7 @@ fn ranks_that_the_fabric_does_not_connect_reach_each_other_by_datagrams() {
 
 #[test]
 fn ranks_meet_over_a_network_that_loses_datagrams() {
-    let Some(network) = Network::ordinary(2).filter(|network| is_installed() && network.lose(10)) else { return };
+    let Some(network) = Network::ordinary(2).filter(|network| is_installed() && network.lose_one_of(10)) else { return };
     himeno(&network, 2, &TCP, "S");
     assert!(network.counted() > 0, "nothing was lost");
 }

@@ -156,6 +156,13 @@ impl Network {
         (0..self.hosts().len()).all(|host| self.filter(host, &rule))
     }
 
+    /// From now on, every host loses one of so many datagrams that come, and the first: few datagrams suffice for a loss, which chance does not
+    /// promise; `false` where none can be lost.
+    pub(crate) fn lose_one_of(&self, number: u32) -> bool {
+        let rule = format!("numgen inc mod {number} < 1 counter drop");
+        (0..self.hosts().len()).all(|host| self.filter(host, &rule))
+    }
+
     /// From now on, what every host sends is late; `false` where nothing can be.
     pub(crate) fn be_late(&self) -> bool {
         for (host, way) in self.hosts().iter().zip(LATE.iter().cycle()) {
