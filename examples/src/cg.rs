@@ -109,6 +109,8 @@ struct Solver<'a> {
     q: Vec<f64>,
     /// The vector that is multiplied, of all ranks. A rank puts its next part after a sum to which all contribute when they have used the last.
     whole: Symmetric<'a, f64>,
+    /// A copy of it: elements of memory that others write are loaded one by one.
+    factors: Vec<f64>,
     /// Parts that have come, and those that this rank has waited for.
     arrived: Symmetric<'a, u64>,
     awaited: u64,
@@ -121,7 +123,8 @@ impl<'a> Solver<'a> {
         let [z, r, p, q] = [(); 4].map(|()| vec![0.0; rows.len()]);
         let (x, matrix) = (vec![1.0; rows.len()], matrix(problem, &rows));
         let (whole, arrived) = (world.alloc(problem.rows)?, world.alloc(1)?);
-        Ok(Self { world, all, rows, matrix, x, z, r, p, q, whole, arrived, awaited: 0, residual: f64::INFINITY })
+        let factors = vec![0.0; problem.rows];
+        Ok(Self { world, all, rows, matrix, x, z, r, p, q, whole, factors, arrived, awaited: 0, residual: f64::INFINITY })
     }
 
     /// An outer iteration: solves A·z = x, puts the normed z to x, and returns x·z.
@@ -161,15 +164,15 @@ impl<'a> Solver<'a> {
                 world.put_signal(self.whole.at(to, self.rows.start), own, arrived, Signal::Add(1))?;
             }
         }
-        let whole = self.whole.local();
-        whole.write(self.rows.start, own);
         self.awaited += u64::from(size) - 1;
         world.wait_until(self.arrived.local(), 0, |arrived| arrived >= self.awaited)?;
-        let Matrix { ends, columns, values } = &self.matrix;
+        self.whole.local().read(0, &mut self.factors);
+        self.factors[self.rows.clone()].copy_from_slice(own);
+        let (Matrix { ends, columns, values }, factors) = (&self.matrix, &self.factors);
         let mut start = 0;
         for (q, &end) in self.q.iter_mut().zip(ends) {
             let row = columns[start..end].iter().zip(&values[start..end]);
-            *q = row.map(|(&column, value)| value * whole.load(column as usize)).sum();
+            *q = row.map(|(&column, value)| value * factors[column as usize]).sum();
             start = end;
         }
         self.world.compute(Duration::from_picoseconds(values.len() as u64 * PICOSECONDS_PER_ELEMENT));

@@ -10,7 +10,7 @@ use clap::Parser;
 use pelago::collectives::{Collectives, Settings, Sum};
 use pelago::{Duration, Error, Rank, Symmetric, World};
 
-use crate::nas::{Class, Random, report, share};
+use crate::nas::{Class, Random, each, report, share};
 use crate::usage::{Stop, exit, parse};
 
 /// Rankings of a run.
@@ -186,9 +186,9 @@ impl<'a> Sorter<'a> {
         self.below = self.buckets[..mine.start].iter().sum();
         self.counts.clear();
         self.counts.resize(mine.len() << shift, 0);
-        let (owned, sent, counts, first) = (self.owned.local(), self.sent.local(), &mut self.counts, self.first);
-        (0..self.brought).for_each(|place| counts[owned.load(place) as usize - first] += 1);
-        self.kept.clone().for_each(|place| counts[sent.load(place) as usize - first] += 1);
+        let mut count = |key: u32| self.counts[key as usize - self.first] += 1;
+        each(self.owned.local(), 0..self.brought, &mut count);
+        each(self.sent.local(), self.kept.clone(), &mut count);
         self.world
             .compute(Duration::from_picoseconds((self.keys.len() + self.brought + self.kept.len()) as u64 * PICOSECONDS_PER_KEY));
         // Now the number of keys below a key is the sum of the counts before it.

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use pelago::messaging::{Mailbox, Settings};
 use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
@@ -15,7 +16,7 @@ struct Arguments {
     /// Operation, measured until its completion at the target
     #[arg(long, value_enum, default_value_t = Operation::Put)]
     operation: Operation,
-    /// Bytes of a put or get; fetch-add has 8
+    /// Bytes of a put, get or message; fetch-add has 8
     #[arg(long, value_name = "B", default_value_t = 8, allow_negative_numbers = true, value_parser = at_least_one)]
     bytes: u32,
     /// Number of measured operations; a tenth as many unmeasured ones precede them
@@ -28,6 +29,8 @@ enum Operation {
     Put,
     Get,
     FetchAdd,
+    /// A message by a mailbox, and the answer of the target by another
+    Message,
 }
 
 /// Runs one rank, as the arguments say.
@@ -52,6 +55,10 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
 }
 
 fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    if arguments.operation == Operation::Message {
+        let (mut times, wrong) = exchange(world, arguments)?;
+        return conclude(world, arguments, &mut times, wrong);
+    }
     let (block, counter) = (world.alloc::<u8>(arguments.bytes as usize)?, world.alloc::<u64>(1)?);
     let (origin, target) = (Rank::new(0), Rank::new(world.size() - 1));
     let warm_up = u64::from(arguments.repeat.div_ceil(10));
@@ -69,7 +76,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
             let is_right = match arguments.operation {
                 Operation::Put => world.put(block.at(target, 0), &bytes)?.wait().map(|()| true)?,
                 Operation::Get => world.get_into(block.at(target, 0), &mut bytes).map(|()| true)?,
-                Operation::FetchAdd => world.fetch_add(counter.at(target, 0), 1)?.wait()? == number - 1,
+                _ => world.fetch_add(counter.at(target, 0), 1)?.wait()? == number - 1,
             };
             if number > warm_up {
                 times.push((world.now() - start).as_picoseconds());
@@ -82,10 +89,47 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         block.local().read(0, &mut bytes);
         wrong += u64::from(!holds(world, &bytes, last as u8));
     }
+    conclude(world, arguments, &mut times, wrong)
+}
+
+/// Sends messages to the last rank, which sends each back; the times from sending one to its return, and how many were wrong.
+fn exchange(world: &World, arguments: &Arguments) -> pelago::Result<(Vec<u64>, u64)> {
+    let (origin, target) = (Rank::new(0), Rank::new(world.size() - 1));
+    let mailbox = Mailbox::on_every_rank(world, Settings::new(16, arguments.bytes as usize))?;
+    let warm_up = u64::from(arguments.repeat.div_ceil(10));
+    let (mut times, mut wrong, mut bytes) = (Vec::new(), 0, vec![0; arguments.bytes as usize]);
+    world.barrier()?;
+    if world.rank() == origin || world.rank() == target {
+        let other = if world.rank() == origin { target } else { origin };
+        let (mut sender, mut receiver) = (mailbox.sender(other)?, mailbox.receiver()?);
+        for number in 1..=warm_up + u64::from(arguments.repeat) {
+            let start = world.now();
+            if world.rank() == origin {
+                bytes.fill(number as u8);
+                sender.send(&bytes)?;
+            }
+            let came = receiver.receive()?;
+            came.bytes().read(0, &mut bytes);
+            wrong += u64::from(came.from() != other || !holds(world, &bytes, number as u8));
+            came.release()?;
+            if world.rank() == target {
+                sender.send(&bytes)?;
+            } else if number > warm_up {
+                times.push((world.now() - start).as_picoseconds());
+            }
+        }
+        sender.flush()?;
+    }
+    world.barrier()?;
+    Ok((times, wrong))
+}
+
+/// Rank 0 tells the times, unless something was wrong on any rank.
+fn conclude(world: &World, arguments: &Arguments, times: &mut [u64], wrong: u64) -> pelago::Result<ExitCode> {
     let mut all = [wrong];
     world.allreduce(&mut all, |one, other| one + other)?;
-    if world.rank() == origin {
-        report(arguments, world.size(), &mut times, all[0]);
+    if world.rank().number() == 0 {
+        report(arguments, world.size(), times, all[0]);
     }
     Ok(if all == [0] { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -87,13 +87,8 @@ impl Found {
         [mix(arguments.seed), 0]
     }
 
-    /// Counts a node, and calls `child` with each of its children.
-    fn count<E>(
-        &mut self,
-        arguments: &Arguments,
-        [hash, depth]: Node,
-        mut child: impl FnMut(Node) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Counts a node, and returns its children.
+    fn count(&mut self, arguments: &Arguments, [hash, depth]: Node) -> impl ExactSizeIterator<Item = Node> + use<> {
         let is_inner = ((u128::from(hash) * 1_000_000) >> 64) < u128::from(arguments.millionths);
         let children = match depth {
             0 => arguments.root,
@@ -103,7 +98,7 @@ impl Found {
         self.nodes += 1;
         self.leaves += u64::from(children == 0);
         self.depth = self.depth.max(depth);
-        (1..=u64::from(children)).try_for_each(|number| child([mix(hash.wrapping_add(number.wrapping_mul(STEP))), depth + 1]))
+        (0..children).map(move |number| [mix(hash.wrapping_add((u64::from(number) + 1).wrapping_mul(STEP))), depth + 1])
     }
 }
 
@@ -119,7 +114,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     }
     let mut found = Found::default();
     while let Some(node) = queue.next()? {
-        found.count(arguments, node, |child| queue.push(child))?;
+        queue.push_all(found.count(arguments, node))?;
         world.compute(NODE_TIME);
         if found.nodes.is_multiple_of(NODES_PER_PROGRESS) {
             world.progress();
@@ -160,10 +155,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
 fn alone(arguments: &Arguments) -> Found {
     let (mut found, mut stack) = (Found::default(), vec![Found::root(arguments)]);
     while let Some(node) = stack.pop() {
-        let Ok(()) = found.count(arguments, node, |child| {
-            stack.push(child);
-            Ok::<_, core::convert::Infallible>(())
-        });
+        stack.extend(found.count(arguments, node));
     }
     found
 }

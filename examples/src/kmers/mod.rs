@@ -42,6 +42,9 @@ struct Arguments {
     /// Expected number of different k-mers; a larger number is counted correctly, but more slowly
     #[arg(long, value_name = "W", default_value_t = 1 << 22, allow_negative_numbers = true, value_parser = at_least_one)]
     expect: u32,
+    /// Bytes of a batch of k-mers for another rank, of which each rank keeps 32 for those that come
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 10, value_parser = clap::value_parser!(u32).range(64..=1 << 20))]
+    batch_bytes: u32,
     /// Rank 0 also counts serially, and compares
     #[arg(long)]
     verify: bool,
@@ -119,7 +122,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let heap = GlobalHeap::quiet(world, world.reach().addresses().segment_bytes() / 2)?;
     let buckets = (arguments.expect / world.size()).max(1) as usize / 2 + 1;
     let counts = GlobalMultiset::<u64>::new(&heap, buckets)?;
-    let counting = counts.updates(QueueSettings::default())?;
+    let counting = counts.updates(QueueSettings { batch_bytes: arguments.batch_bytes as usize, ..QueueSettings::default() })?;
     let mut failure = Ok(());
     if problem.is_none() {
         let counted = count(world, arguments, is_first, |kmer| {

@@ -136,7 +136,14 @@ impl AtomicOperator {
     /// How many operators there are: their numbers are smaller.
     pub const COUNT: u32 = 14;
 
+    /// Whether the operator is performed by comparing and swapping until no other atomic comes between, because no instruction performs it.
+    #[inline]
+    pub const fn is_repeated(self) -> bool {
+        matches!(self, Self::MaxSigned | Self::MinSigned | Self::AddFloat | Self::MaxFloat | Self::MinFloat)
+    }
+
     /// The word that an atomic of width `width` leaves where it found `old`.
+    #[inline(always)]
     pub const fn apply(self, width: Width, old: u64, operand: u64) -> u64 {
         let new = match self {
             Self::Load => old,

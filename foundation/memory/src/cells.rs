@@ -185,6 +185,24 @@ pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOpera
     }
 }
 
+/// Performs an operator as [`atomic`] does, where the caller expects `expected` to be there; returns what the operator left if it was, else nothing. Without a fetched
+/// word the caller's next operation on it depends on no load behind an atomic instruction.
+///
+/// # Safety
+/// As of [`atomic`].
+#[inline(always)]
+pub(crate) unsafe fn update(at: NonNull<u8>, width: Width, operator: AtomicOperator, operand: u64, expected: u64) -> Option<u64> {
+    let left = operator.apply(width, expected, operand);
+    let swap = AtomicOperator::CompareSwap { expected };
+    // SAFETY: the caller's promise.
+    if unsafe { atomic(at, width, swap, left) } == width.truncate(expected) {
+        return Some(left);
+    }
+    // SAFETY: as above.
+    unsafe { atomic(at, width, operator, operand) };
+    None
+}
+
 impl fmt::Debug for Cells<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Cells({:p}, {} bytes)", self.pointer, self.bytes)
@@ -293,7 +311,9 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// The range reaches past the end.
     #[inline]
     pub fn range(self, range: Range<usize>) -> Self {
-        assert!(range.start <= range.end && range.end <= self.length, "elements {range:?} of {}", self.length);
+        if range.start > range.end || range.end > self.length {
+            range_past_the_end(range.start, range.end, self.length);
+        }
         // SAFETY: M1, inside the length.
         Self { pointer: unsafe { self.pointer.add(range.start) }, length: range.end - range.start, memory: PhantomData }
     }
@@ -327,10 +347,26 @@ impl<'a, T: Pod> CellSlice<'a, T> {
 
     #[inline(always)]
     fn element(self, index: usize) -> NonNull<u8> {
-        assert!(index < self.length, "element {index} of {}", self.length);
+        if index >= self.length {
+            past_the_end(index, self.length);
+        }
         // SAFETY: M1, inside the length.
         unsafe { self.pointer.add(index).cast() }
     }
+}
+
+/// A function of numbers: a message that is made in place borrows them, so that a loop writes its index to the stack in every round.
+#[cold]
+#[inline(never)]
+fn past_the_end(index: usize, length: usize) -> ! {
+    panic!("element {index} of {length}");
+}
+
+/// As [`past_the_end`].
+#[cold]
+#[inline(never)]
+fn range_past_the_end(start: usize, end: usize, length: usize) -> ! {
+    panic!("elements {start}..{end} of {length}");
 }
 
 impl<T: Word> CellSlice<'_, T> {
@@ -392,6 +428,22 @@ mod tests {
                 let word = Cells::from_mut(&mut memory).part(0, width.bytes()).unwrap();
                 assert_eq!(word.atomic(width, operator, 0x1_0000_0006), Some(12));
                 assert_eq!(memory, [operator.apply(width, 12, 0x1_0000_0006), 99], "{operator:?} {width:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_update_is_done_once_whatever_was_expected() {
+        use AtomicOperator::*;
+        for operator in [AddFloat, MaxFloat, MinFloat, MaxSigned, MinSigned, Add] {
+            for (width, operand) in [(Width::Four, 1.5f32.to_bits().into()), (Width::Eight, 1.5f64.to_bits())] {
+                for expected in [12, 13, 0x1_0000_000C] {
+                    let mut memory = [12u64, 99];
+                    // SAFETY: the word is this function's.
+                    let left = unsafe { update(NonNull::from(&mut memory[0]).cast(), width, operator, operand, expected) };
+                    assert_eq!(memory, [operator.apply(width, 12, operand), 99], "{operator:?} {width:?}");
+                    assert_eq!(left, (width.truncate(expected) == 12).then_some(memory[0]), "{operator:?} {width:?} {expected}");
+                }
             }
         }
     }

@@ -89,6 +89,14 @@ pub struct Place<'a, T> {
     reach: PhantomData<&'a Reach>,
 }
 
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
 impl Reach {
     /// The ranks of `layout` in `mapping`.
     ///
@@ -347,6 +355,18 @@ impl<T: Word> Place<'_, T> {
         let found = unsafe { cells::atomic(self.start(), T::WIDTH, operator, operand.to_bits()) };
         self.ring();
         T::from_bits(found)
+    }
+
+    /// Performs an atomic on the object, which is expected to be `expected`, and rings its rank's doorbell. Returns what is left there if it was; if not, the atomic is
+    /// performed all the same, and nothing is returned.
+    ///
+    /// For operators that no instruction performs: a right expectation saves a load whose word comes only after the atomic before it.
+    #[inline(always)]
+    pub fn update(self, operator: AtomicOperator, operand: T, expected: T) -> Option<T> {
+        // SAFETY: M7.
+        let left = unsafe { cells::update(self.start(), T::WIDTH, operator, operand.to_bits(), expected.to_bits()) };
+        self.ring();
+        left.map(T::from_bits)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use pelago_base::{Rank, Team};
-use pelago_rma::{Background, Context};
+use pelago_rma::{Advance, Background, Context};
 
 use crate::counted::exchange::Exchange;
 use crate::counted::streams::Streams;
@@ -87,11 +87,15 @@ impl Member {
 }
 
 impl Background for Member {
-    fn advance(&self, context: &Context) -> Option<bool> {
+    fn advance(&self, context: &Context) -> Advance {
         let moved = self.advance_started(context);
         let some = self.started.try_borrow().map_or(true, |started| !started.is_empty());
         let goes_on = some || moved;
         self.is_known.set(goes_on);
-        goes_on.then_some(moved)
+        match (goes_on, moved) {
+            (false, _) => Advance::Done,
+            (true, false) => Advance::Nothing,
+            (true, true) => Advance::Moved,
+        }
     }
 }

@@ -5,10 +5,11 @@
 //! task is one rank's. A thief reads the tasks that it has taken and then says so; until then their places are not used again.
 //!
 //! *The end:* rank 0 counts tasks that are not done. A rank counts for itself what it adds and what it has done. It tells rank 0 before others may take a task
-//! that rank 0 has not counted, and when it has nothing left. So the count is 0 only when no rank has a task.
+//! that rank 0 has not counted, and when it has nothing left. So the count is 0 only when no rank has a task that others may know of. A rank whose first tasks nobody
+//! knows of yet has not been out of tasks; rank 0 also counts the ranks that have, once each, and the end is when all ranks have and no task is open.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::ops::Range;
 
 use pelago_base::{Duration, Rank};
 use pelago_rma::{Error, Pod, Result, Symmetric, World};
@@ -20,8 +21,11 @@ const SHARED: usize = 0;
 /// How many tasks thieves have taken and read.
 const READ: usize = 8;
 
-/// How many tasks of the job are not done; used at rank 0.
+/// How many tasks of the job are not done, and above them how often a rank has been out of tasks for the first time of a search; used at rank 0.
 const OPEN: usize = 16;
+
+/// One rank that is out of tasks, in the word of open tasks: their number stays below half of it.
+const ARRIVED: u64 = 1 << 40;
 
 /// Words before the ring: those that different ranks write lie in cache lines of their own.
 const FIRST: usize = 24;
@@ -44,7 +48,7 @@ pub struct WorkSettings {
     pub own: usize,
     /// Tasks that a rank holds for others, at most; a power of two up to 1,048,576.
     pub shared: usize,
-    /// Tasks that are handed to others together, and that a thief takes at most.
+    /// Tasks that a thief takes at most. A rank hands half of its own to others whenever fewer than so many are left there.
     pub chunk: usize,
 }
 
@@ -96,21 +100,60 @@ pub struct WorkQueue<'w, T> {
     world: &'w World,
     settings: WorkSettings,
     memory: Symmetric<'w, u64>,
-    own: RefCell<VecDeque<T>>,
+    own: RefCell<Stack<T>>,
+    /// Words of tasks on their way between own memory and a ring; the memory is used again.
+    words: RefCell<Vec<u64>>,
     /// The number of the first shared task when this rank looked last: what is before it is taken.
     first: Cell<u32>,
     /// How many tasks were taken by others.
     taken_by_others: Cell<u64>,
     /// Tasks that are added before this rank looks again at what others have taken.
     until_look: Cell<u32>,
-    /// What rank 0 does not know: tasks added less tasks done.
-    untold: Cell<i64>,
+    /// Own tasks, with the one that is worked at, when rank 0 knew of all; changed when tasks go to the ring or come from other ranks. What rank 0 does not know is the
+    /// difference to the present number.
+    told: Cell<i64>,
+    /// The search that goes on, from 1, and whether this rank has been out of tasks in it.
+    search: Cell<(u64, bool)>,
     /// Whether the task that was taken out last is being worked at.
     is_working: Cell<bool>,
     /// The rank that is looked at next.
     victim: Cell<u32>,
-    counters: Cell<WorkCounters>,
+    taken: Cell<u64>,
+    stolen: Cell<u64>,
+    misses: Cell<u64>,
     losses: usize,
+}
+
+/// A rank's own tasks, the newest last.
+struct Stack<T> {
+    tasks: Vec<T>,
+    /// Where the oldest one lies; those before it are other ranks'.
+    start: usize,
+}
+
+impl<T> Stack<T> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.tasks.len() - self.start
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        if self.tasks.len() > self.start { self.tasks.pop() } else { None }
+    }
+
+    fn oldest(&self, count: usize) -> &[T] {
+        &self.tasks[self.start..self.start + count]
+    }
+
+    /// Moves the others to the front when half of the memory lies before them, so that a task is moved once on average.
+    fn remove_oldest(&mut self, count: usize) {
+        self.start += count;
+        if 2 * self.start >= self.tasks.len() {
+            self.tasks.drain(..self.start);
+            self.start = 0;
+        }
+    }
 }
 
 /// The shared tasks of a rank, as its word says.
@@ -151,32 +194,57 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             world,
             settings,
             memory: world.alloc(FIRST + shared * words_of::<T>())?,
-            own: RefCell::new(VecDeque::new()),
+            own: RefCell::new(Stack { tasks: Vec::new(), start: 0 }),
+            words: RefCell::default(),
             first: Cell::new(0),
             taken_by_others: Cell::new(0),
             until_look: Cell::new(0),
-            untold: Cell::new(0),
+            told: Cell::new(0),
+            search: Cell::new((1, false)),
             is_working: Cell::new(false),
             victim: Cell::new(world.rank().number()),
-            counters: Cell::default(),
+            taken: Cell::new(0),
+            stolen: Cell::new(0),
+            misses: Cell::new(0),
             losses: world.losses(),
         })
     }
 
     /// Adds a task.
     ///
-    /// Cost: no message; for each chunk of tasks that others may take, an atomic at rank 0.
+    /// Cost: no message; where others have taken tasks, an atomic at rank 0 for up to half of the own tasks. Nothing is allocated once there were as many tasks.
     ///
     /// # Errors
     /// `TooMany`: this rank has as many own tasks as the settings say, and others have not taken those that they may; the task is not added. A rank was lost, or the job is
     /// at fault.
+    #[inline]
     pub fn push(&self, task: T) -> Result<()> {
-        let length = self.own.borrow().len();
-        if length >= 2 * self.settings.chunk {
-            self.share_now_and_then(length)?;
+        self.push_all([task])
+    }
+
+    /// Adds tasks; making them does not use the queue.
+    ///
+    /// Cost: as [`push`](Self::push), once for all of them.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push); no task is added.
+    #[inline]
+    pub fn push_all(&self, tasks: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>) -> Result<()> {
+        let tasks = tasks.into_iter();
+        let count = tasks.len();
+        if count == 0 {
+            return Ok(());
         }
-        self.own.borrow_mut().push_back(task);
-        self.untold.set(self.untold.get() + 1);
+        let mut own = self.own.borrow_mut();
+        let until = self.until_look.get() as usize;
+        if until < count || own.len() + count > self.settings.own {
+            drop(own);
+            self.look_and_share(count)?;
+            own = self.own.borrow_mut();
+        } else {
+            self.until_look.set((until - count) as u32);
+        }
+        own.tasks.extend(tasks);
         Ok(())
     }
 
@@ -187,23 +255,33 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     ///
     /// # Errors
     /// A rank was lost, or the job is at fault.
+    #[inline]
     pub fn next(&self) -> Result<Option<T>> {
-        if self.is_working.replace(false) {
-            self.untold.set(self.untold.get() - 1);
+        match self.pop() {
+            None => self.next_of_others(),
+            task => Ok(task),
         }
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let task = self.own.borrow_mut().pop()?;
+        self.is_working.set(true);
+        self.taken.set(self.taken.get() + 1);
+        Some(task)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_of_others(&self) -> Result<Option<T>> {
+        self.is_working.set(false);
         let mut pause = PAUSE_MIN;
         loop {
-            let own = self.own.borrow_mut().pop_back();
-            if let Some(task) = own {
-                self.is_working.set(true);
-                self.note(|counters| counters.taken += 1);
-                return Ok(Some(task));
-            }
-            if self.take_back()? || self.steal()? {
-                continue;
+            if self.take_back() || self.steal()? {
+                return Ok(self.pop());
             }
             self.nothing_lost()?;
-            if self.tell()? == 0 {
+            if self.is_over()? {
                 return Ok(None);
             }
             match self.world.wait_for("tasks of other ranks", Some(pause), || Ok(None::<()>)) {
@@ -216,70 +294,84 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
 
     /// What passed here.
     pub fn counters(&self) -> WorkCounters {
-        self.counters.get()
+        WorkCounters { taken: self.taken.get(), stolen: self.stolen.get(), misses: self.misses.get() }
     }
 
-    /// Lets others take the oldest tasks after some have been added, and whenever there is no room for own ones.
-    fn share_now_and_then(&self, length: usize) -> Result<()> {
-        let (until, is_full) = (self.until_look.get(), length >= self.settings.own);
-        if until > 0 && !is_full {
-            self.until_look.set(until - 1);
-            return Ok(());
-        }
+    /// Lets others take tasks, and says whether there is room for `count` more.
+    #[cold]
+    #[inline(never)]
+    fn look_and_share(&self, count: usize) -> Result<()> {
         self.until_look.set((self.settings.chunk as u32 / 4).min(LOOK_EVERY));
-        self.share()?;
-        if is_full && self.own.borrow().len() >= self.settings.own {
+        if self.own.borrow().len() >= 2 * self.settings.chunk {
+            self.share()?;
+        }
+        if self.own.borrow().len() + count > self.settings.own {
             return Err(Error::TooMany { what: "tasks of a rank", limit: self.settings.own });
         }
         Ok(())
     }
 
-    /// Lets others take the oldest tasks, if there is room for a chunk and few are there.
+    /// Lets others take the older half of the tasks, if fewer than a chunk are there and there is room for a chunk.
     fn share(&self) -> Result<()> {
         let (words, chunk) = (self.memory.local(), self.settings.chunk);
         // Read first: what was read was taken before.
         let read = words.load(READ);
         let shared = self.look();
         let unread = self.taken_by_others.get() - read;
-        if shared.count as usize >= chunk || shared.count as usize + unread as usize + chunk > self.settings.shared {
+        let room = self.settings.shared.saturating_sub(shared.count as usize + unread as usize);
+        if shared.count as usize >= chunk || room < chunk {
             return Ok(());
         }
         // Nobody may find the count at rank 0 too low.
-        if self.untold.get() > 0 {
-            self.tell()?;
+        if self.untold() > 0 {
+            self.tell(0)?;
         }
         // Only this rank adds, so that what is behind the shared tasks is free whatever others take meanwhile.
-        let end = shared.first.wrapping_add(shared.count);
-        for (step, task) in (0..).zip(self.own.borrow_mut().drain(..chunk)) {
-            let at = self.place(end.wrapping_add(step));
-            let mut words_of_task = words.range(at..at + words_of::<T>()).to_vec();
-            words_of_task.as_mut_bytes()[..size_of::<T>()].copy_from_slice(task.as_bytes());
-            words.write(at, &words_of_task);
+        let (end, mut own, mut staged) =
+            (shared.first.wrapping_add(shared.count), self.own.borrow_mut(), self.words.borrow_mut());
+        let count = (own.len() / 2).min(room);
+        staged.clear();
+        staged.resize(count * words_of::<T>(), 0);
+        for (task, words) in own.oldest(count).iter().zip(staged.chunks_exact_mut(words_of::<T>())) {
+            words.as_mut_bytes()[..size_of::<T>()].copy_from_slice(task.as_bytes());
         }
-        words.fetch_add(SHARED, chunk as u64);
+        own.remove_oldest(count);
+        self.told.set(self.told.get() - count as i64);
+        let [(start, one), (again, other)] = self.ring_ranges(end, count);
+        words.write(start, &staged[one]);
+        words.write(again, &staged[other]);
+        words.fetch_add(SHARED, count as u64);
         Ok(())
     }
 
     /// Takes tasks back that no other rank has taken; whether there were any.
-    fn take_back(&self) -> Result<bool> {
+    fn take_back(&self) -> bool {
         let words = self.memory.local();
         loop {
             let shared = self.look();
             let count = shared.count.min(self.settings.chunk as u32);
             if count == 0 {
-                return Ok(false);
+                return false;
             }
             let rest = Shared { count: shared.count - count, ..shared };
             if words.compare_swap(SHARED, shared.word(), rest.word()) == shared.word() {
-                let from = shared.first.wrapping_add(rest.count);
-                let mut task = vec![0; words_of::<T>()];
-                for step in 0..count {
-                    words.read(self.place(from.wrapping_add(step)), &mut task);
-                    self.own.borrow_mut().push_back(read(&task));
-                }
-                return Ok(true);
+                let mut staged = self.words.borrow_mut();
+                staged.clear();
+                staged.resize(count as usize * words_of::<T>(), 0);
+                let [(start, one), (again, other)] = self.ring_ranges(shared.first.wrapping_add(rest.count), count as usize);
+                words.read(start, &mut staged[one]);
+                words.read(again, &mut staged[other]);
+                self.came(&staged);
+                return true;
             }
         }
+    }
+
+    /// Where `count` tasks from `number` on lie in the ring, which may end among them: twice a first word, and the words of the tasks that are there.
+    fn ring_ranges(&self, number: u32, count: usize) -> [(usize, Range<usize>); 2] {
+        let (start, all) = (self.place(number), count * words_of::<T>());
+        let before_end = (self.memory.len() - start).min(all);
+        [(start, 0..before_end), (FIRST, before_end..all)]
     }
 
     /// Looks at the other ranks, one after the other, and takes half of the tasks of the first that has some, up to a chunk; whether there were any.
@@ -296,7 +388,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
                 self.victim.set((victim + size - 1) % size);
                 return Ok(true);
             }
-            self.note(|counters| counters.misses += 1);
+            self.misses.set(self.misses.get() + 1);
         }
         Ok(false)
     }
@@ -316,18 +408,17 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
                 word = found;
                 continue;
             }
-            let mut tasks = vec![0; count as usize * words_of::<T>()];
-            let start = self.place(shared.first);
-            // The ring may end among them.
-            let before_end = (self.memory.len() - start).min(tasks.len());
-            let (one, other) = tasks.split_at_mut(before_end);
-            world.get_into(self.memory.at(victim, start), one)?;
+            let mut staged = self.words.borrow_mut();
+            staged.clear();
+            staged.resize(count as usize * words_of::<T>(), 0);
+            let [(start, one), (again, other)] = self.ring_ranges(shared.first, count as usize);
+            world.get_into(self.memory.at(victim, start), &mut staged[one])?;
             if !other.is_empty() {
-                world.get_into(self.memory.at(victim, FIRST), other)?;
+                world.get_into(self.memory.at(victim, again), &mut staged[other])?;
             }
             world.add(self.memory.at(victim, READ), u64::from(count))?;
-            self.own.borrow_mut().extend(tasks.chunks_exact(words_of::<T>()).map(read::<T>));
-            self.note(|counters| counters.stolen += u64::from(count));
+            self.came(&staged);
+            self.stolen.set(self.stolen.get() + u64::from(count));
             return Ok(true);
         }
     }
@@ -340,11 +431,36 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         shared
     }
 
-    /// Tells rank 0 what it does not know, and returns how many tasks are not done.
-    fn tell(&self) -> Result<i64> {
-        let untold = self.untold.replace(0);
-        let before = self.world.fetch_add(self.memory.at(Rank::new(0), OPEN), untold.cast_unsigned())?.wait()?;
-        Ok(before.cast_signed() + untold)
+    /// Whether no rank has a task, for a rank that has none.
+    fn is_over(&self) -> Result<bool> {
+        let (search, was_out) = self.search.replace((self.search.get().0, true));
+        let all = search.wrapping_mul(u64::from(self.world.size())).wrapping_mul(ARRIVED);
+        let is_over = self.tell(if was_out { 0 } else { ARRIVED })? == all;
+        if is_over {
+            self.search.set((search + 1, false));
+        }
+        Ok(is_over)
+    }
+
+    /// Tells rank 0 what it does not know and `more`, and returns the word of open tasks.
+    fn tell(&self, more: u64) -> Result<u64> {
+        let untold = self.untold();
+        self.told.set(self.told.get() + untold);
+        let told = untold.cast_unsigned().wrapping_add(more);
+        let before = self.world.fetch_add(self.memory.at(Rank::new(0), OPEN), told)?.wait()?;
+        Ok(before.wrapping_add(told))
+    }
+
+    /// Tasks added less tasks done that rank 0 does not know of.
+    fn untold(&self) -> i64 {
+        self.own.borrow().len() as i64 + i64::from(self.is_working.get()) - self.told.get()
+    }
+
+    /// Tasks have come that were told of before.
+    fn came(&self, words: &[u64]) {
+        let tasks = words.chunks_exact(words_of::<T>());
+        self.told.set(self.told.get() + tasks.len() as i64);
+        self.own.borrow_mut().tasks.extend(tasks.map(read::<T>));
     }
 
     fn nothing_lost(&self) -> Result<()> {
@@ -357,12 +473,6 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// Where a task lies, by its number.
     fn place(&self, number: u32) -> usize {
         FIRST + (number as usize & (self.settings.shared - 1)) * words_of::<T>()
-    }
-
-    fn note(&self, note: impl FnOnce(&mut WorkCounters)) {
-        let mut counters = self.counters.get();
-        note(&mut counters);
-        self.counters.set(counters);
     }
 }
 

@@ -3,7 +3,7 @@
 #[allow(dead_code)]
 mod common;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use common::{Chance, RANKS};
 use pelago_base::{Event, Rank};
@@ -55,8 +55,12 @@ fn a_map_does_for_many_keys_what_a_map_does_for_each() {
                         model.extend(pairs.iter().copied());
                         assert_eq!(map.set_all(&pairs), Ok(model.len() - before), "{at}");
                     }
-                    2 => {
+                    2 if round % 2 == 0 => {
                         keys.iter().take(40).for_each(|key| assert_eq!(map.remove(key), Ok(model.remove(key).is_some()), "{at}"))
+                    }
+                    2 => {
+                        let removed = keys.iter().filter(|&key| model.remove(key).is_some()).count();
+                        assert_eq!(map.remove_all(&keys), Ok(removed), "{at}");
                     }
                     _ => {
                         let expected: Vec<_> = keys.iter().map(|key| model.get(key).copied()).collect();
@@ -82,6 +86,59 @@ fn a_map_does_for_many_keys_what_a_map_does_for_each() {
             assert_eq!(map.find_all(&model.into_keys().collect::<Vec<_>>()).unwrap().into_iter().flatten().count(), 0);
             assert_eq!(map.insert_all(&[(u64::from(world.rank()), value(1))]), Ok(1));
             world.barrier().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_set_does_for_many_keys_what_a_set_does_for_each() {
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 20).unwrap();
+            let set = GlobalSet::<u64>::new(&heap, 60).unwrap();
+            let (mut chance, mut model) = (Chance::of(world, 8), HashSet::new());
+            for round in 0..rounds(platform) {
+                let keys = keys(&mut chance, world.rank());
+                let at = format!("{platform:?}, round {round}");
+                match chance.below(4) {
+                    0 => {
+                        let added = keys.iter().filter(|&&key| model.insert(key)).count();
+                        assert_eq!(set.insert_all(&keys), Ok(added), "{at}");
+                    }
+                    1 => {
+                        let removed = keys.iter().filter(|&key| model.remove(key)).count();
+                        assert_eq!(set.remove_all(&keys), Ok(removed), "{at}");
+                    }
+                    2 => keys.iter().take(20).for_each(|key| assert_eq!(set.insert(key), Ok(model.insert(*key)), "{at}")),
+                    _ => {
+                        let expected: Vec<_> = keys.iter().map(|key| model.contains(key)).collect();
+                        assert_eq!(set.contains_all(&keys), Ok(expected), "{at}");
+                    }
+                }
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// Each of many keys is added by one rank and taken out by one, though all ranks try at the same time.
+#[test]
+fn keys_that_all_ranks_add_and_take_out_at_once_change_once() {
+    const KEYS: u64 = 200;
+    for platform in PLATFORMS {
+        run(platform, RANKS, |world| {
+            let heap = GlobalHeap::new(world, 1 << 19).unwrap();
+            let (set, map) = (GlobalSet::<u64>::new(&heap, 30).unwrap(), GlobalMap::<u64, Value>::new(&heap, 30).unwrap());
+            let keys: Vec<u64> = (0..KEYS).collect();
+            let pairs: Vec<_> = keys.iter().map(|&key| (key, value(key))).collect();
+            for round in 0..3 {
+                let mut changed = [set.insert_all(&keys), map.insert_all(&pairs)].map(|count| count.unwrap() as u64);
+                world.allreduce(&mut changed, |one, other| one + other).unwrap();
+                assert_eq!(changed, [KEYS; 2], "{platform:?}, round {round}");
+                let mut changed = [set.remove_all(&keys), map.remove_all(&keys)].map(|count| count.unwrap() as u64);
+                world.allreduce(&mut changed, |one, other| one + other).unwrap();
+                assert_eq!(changed, [KEYS; 2], "{platform:?}, round {round}");
+            }
         });
     }
 }
@@ -189,6 +246,18 @@ fn each_key_takes_the_operations_of_its_own_steps_and_no_others() {
             assert_eq!(counts.count_all(&keys), Ok(vec![2; COUNT as usize]));
             let [atomics, gets, puts] = spent();
             assert!(atomics == COUNT && puts == 0 && (COUNT..COUNT + 30).contains(&gets), "{atomics}, {gets}, {puts}");
+        }
+        world.barrier().unwrap();
+        let set = GlobalSet::<u64>::new(&heap, 1 << 14).unwrap();
+        world.barrier().unwrap();
+        if world.rank() == Rank::new(0) {
+            let keys: Vec<_> = (0..).filter(|key| set.owner(key) != world.rank()).take(100).collect();
+            let posted = || passed.lock().unwrap().of(Event::AtomicPosted);
+            assert_eq!((set.insert_all(&keys), set.insert_all(&keys)), (Ok(100), Ok(0)));
+            let before = posted();
+            assert_eq!(set.remove_all(&keys), Ok(100));
+            // Of each key the head of its bucket, and its count.
+            assert_eq!(posted() - before, 200);
         }
         world.barrier().unwrap();
     });

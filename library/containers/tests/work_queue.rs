@@ -61,6 +61,30 @@ fn places_are_used_again_when_they_were_read() {
     );
 }
 
+/// Ranks that ask for tasks before the first one is there do not take the search for ended.
+#[test]
+fn ranks_that_come_early_wait_for_the_first_task() {
+    let worked = std::cell::RefCell::new(Vec::new());
+    run_late(
+        3,
+        |_| false,
+        |world| {
+            let queue = WorkQueue::new(world, SHORT)?;
+            for round in 0..3 {
+                world.barrier()?;
+                if u64::from(world.rank().number()) == round {
+                    world.compute(Duration::from_milliseconds(1));
+                }
+                let mine = work(world, &queue, round)?;
+                worked.borrow_mut().push(mine);
+            }
+            Ok(())
+        },
+    );
+    let worked = worked.into_inner();
+    assert!(worked.len() == 9 && worked.iter().all(|&mine| mine > 10), "{worked:?}");
+}
+
 #[test]
 fn tasks_travel_to_those_who_have_none() {
     let worked = std::cell::RefCell::new(Vec::new());

@@ -19,6 +19,10 @@ pub(crate) trait Free {
     fn free(&mut self, share: u32) -> Result<()>;
 }
 
+/// Maximum length in bytes of an encoded message that is decoded from the stack.
+#[cfg(feature = "serde")]
+const DECODED_IN_PLACE: usize = 1024;
+
 /// A message in its slot. Dropping the guard frees the slot.
 pub struct MessageGuard<'r> {
     receiver: &'r mut dyn Free,
@@ -82,6 +86,29 @@ impl<'r> MessageGuard<'r> {
         let mut value = T::new_zeroed();
         self.bytes.read(0, value.as_mut_bytes());
         Ok(value)
+    }
+
+    /// The value of any type with serde that the message consists of, as [`send_encoded`](crate::MailSender::send_encoded) sends it.
+    ///
+    /// Cost: one copy; an allocation for more than 1,024 bytes, and those of the value.
+    ///
+    /// # Errors
+    /// The message is not one encoded value of this type.
+    #[cfg(feature = "serde")]
+    pub fn decode<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        let (mut short, mut long) = ([0; DECODED_IN_PLACE], Vec::new());
+        let copy = match short.get_mut(..self.len()) {
+            Some(copy) => copy,
+            None => {
+                long.resize(self.len(), 0);
+                &mut long[..]
+            }
+        };
+        self.bytes.read(0, copy);
+        match postcard::take_from_bytes(copy) {
+            Ok((value, [])) => Ok(value),
+            _ => Err(Error::Invalid("the message is not one encoded value of this type")),
+        }
     }
 
     /// Frees the slot, as dropping the guard does, and returns errors.

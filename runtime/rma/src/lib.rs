@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`World`] | the job, seen from one rank: collective allocation, barrier, broadcast, allreduce |
 //! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`ContextFactory`] makes more for other threads |
-//! | [`Background`] | operations of other layers that go on while a rank waits |
+//! | [`Background`], [`Advance`] | operations of other layers that go on while a rank waits |
 //! | [`Rails`] | the networks by which a rank reaches others |
 //! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
 //! | [`PendingGet`], [`Signal`] | a get that is waited for later; a put that signals its arrival |
@@ -35,7 +35,7 @@ mod shared;
 mod team;
 
 pub use context::Context;
-pub use context::background::Background;
+pub use context::background::{Advance, Background};
 pub use context::chain::{Chain, Ordered};
 pub use context::handle::{Fetch, Handle};
 pub use context::rails::Rails;

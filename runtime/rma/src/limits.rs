@@ -58,6 +58,6 @@ const _: () = {
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
 };
 
-/// Maximum number of libraries, or teams of one library, with operations in the background. A waiting rank calls each at every poll of the
+/// Maximum number of libraries, teams of one library, or sets of active messages with something to do in the background. A waiting rank calls each at every poll of the
 /// transport.
 pub const BACKGROUND_MAX: usize = 256;

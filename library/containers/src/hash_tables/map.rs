@@ -287,6 +287,39 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(false), |element| self.table.take_out(&element))
     }
 
+    /// Takes each key out; returns how many were there. Each removal takes effect at one moment of the call.
+    ///
+    /// Cost: for up to 128 keys three round trips, and one more for each other key before one in its bucket. Keys whose values are written meanwhile: as
+    /// [`remove`](Self::remove).
+    ///
+    /// # Errors
+    /// As [`find`](Self::find); some keys may be taken out then.
+    pub fn remove_all(&self, keys: &[K]) -> Result<usize> {
+        let (world, mut count) = (self.table.world(), 0);
+        for keys in keys.chunks(BULK_MAX) {
+            let (mut found, mut again) = (Vec::new(), Vec::new());
+            self.table.search_all(keys.iter().map(IntoBytes::as_bytes), 0, None, |index, element, _| {
+                match element {
+                    Some(element) if element.state & KIND_MASK == THERE => found.push((index, element)),
+                    Some(element) if element.state & KIND_MASK == BUSY => again.push(index),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            let begin = |(_, element): &(usize, Element)| {
+                world.compare_swap(element.state_at(), element.state, element.state & !KIND_MASK | GONE)
+            };
+            let begun = world.batch(|| found.iter().map(begin).collect::<Result<Vec<_>>>())?;
+            for ((index, element), begun) in found.into_iter().zip(begun) {
+                if begun.wait()? == element.state { count += 1 } else { again.push(index) }
+            }
+            for index in again {
+                count += usize::from(self.remove(&keys[index])?);
+            }
+        }
+        Ok(count)
+    }
+
     /// Calls `f` with every key of this rank and its value, in no order. No other rank may write values meanwhile.
     ///
     /// Cost: no message. Keys that others add meanwhile may be missed.

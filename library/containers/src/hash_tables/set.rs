@@ -3,7 +3,10 @@
 use pelago_base::Rank;
 use pelago_rma::{Pod, Result};
 
-use super::table::Table;
+use zerocopy::IntoBytes;
+
+use super::bulk::BULK_MAX;
+use super::table::{Element, Table};
 use crate::{GlobalHeap, GlobalMultiset};
 
 /// A set of keys, spread over all ranks. All ranks may use it at once; every operation is linearizable.
@@ -35,6 +38,56 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
     /// As [`GlobalMultiset::insert`].
     pub fn insert(&self, key: &K) -> Result<bool> {
         self.counts.table().find_or_add_once(key.as_bytes())
+    }
+
+    /// Adds each key; returns how many were not there.
+    ///
+    /// Cost: for up to 128 new keys three round trips, and one more for each other key before one in its bucket. A key that was removed before: as
+    /// [`insert`](Self::insert).
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert); some keys may be added then.
+    pub fn insert_all(&self, keys: &[K]) -> Result<usize> {
+        let mut count = 0;
+        for keys in keys.chunks(BULK_MAX) {
+            let mut again = Vec::new();
+            let bytes = keys.iter().map(IntoBytes::as_bytes);
+            self.counts.table().search_all(bytes, 0, Some(&mut |_, _| 1), |index, element, _| {
+                match element {
+                    Some(element) if element.is_new => count += 1,
+                    Some(element) if element.state == 0 => again.push(index),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            for index in again {
+                count += usize::from(self.insert(&keys[index])?);
+            }
+        }
+        Ok(count)
+    }
+
+    /// Takes each key out; returns how many were there.
+    ///
+    /// Cost: for up to 128 keys three round trips, and one more for each other key before one in its bucket.
+    ///
+    /// # Errors
+    /// As [`GlobalMultiset::count`]; some keys may be taken out then.
+    pub fn remove_all(&self, keys: &[K]) -> Result<usize> {
+        let (table, mut count) = (self.counts.table(), 0);
+        for keys in keys.chunks(BULK_MAX) {
+            let mut found = Vec::new();
+            table.search_all(keys.iter().map(IntoBytes::as_bytes), 0, None, |_, element, _| {
+                found.extend(element.filter(|element| element.state > 0));
+                Ok(())
+            })?;
+            let swap = |element: &Element| table.world().swap(element.state_at(), 0);
+            let swapped = table.world().batch(|| found.iter().map(swap).collect::<Result<Vec<_>>>())?;
+            for before in swapped {
+                count += usize::from(before.wait()? > 0);
+            }
+        }
+        Ok(count)
     }
 
     /// Whether each of `keys` is there. Cost: as [`GlobalMultiset::count_all`].

@@ -10,6 +10,17 @@ use crate::credit::Ticket;
 use crate::limits::BATCH_MAX;
 use crate::message_guard::Sent;
 
+/// Bytes that are appended to a buffer, which stays its owner's also if encoding fails.
+#[cfg(feature = "serde")]
+struct Appended<'b>(&'b mut Vec<u8>);
+
+#[cfg(feature = "serde")]
+impl Extend<u8> for Appended<'_> {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
+        self.0.extend(bytes);
+    }
+}
+
 /// The sending end of a mailbox; made by [`Mailbox::sender`].
 ///
 /// Dropping it gives up an unused ticket, which may wait. A rank that panics does not wait: the receiver skips its ticket when the rank is lost.
@@ -75,6 +86,34 @@ impl<'m, 'w> MailSender<'m, 'w> {
     /// As [`send`](Self::send).
     pub fn send_values<T: Pod>(&mut self, values: &[T]) -> Result<()> {
         self.send(values.as_bytes())
+    }
+
+    /// Sends a value of any type with serde, in the format of postcard; [`MessageGuard::decode`](crate::MessageGuard::decode) reads it.
+    ///
+    /// Cost: one copy of what the value becomes; else as [`send`](Self::send). Nothing is allocated if a message as long was sent so before.
+    ///
+    /// # Errors
+    /// The value cannot be encoded, as a sequence of unknown length; as [`send`](Self::send).
+    ///
+    /// ```
+    /// # use pelago_messaging::{MailReceiver, MailSender};
+    /// # use pelago_rma::Result;
+    /// # fn example(sender: &mut MailSender<'_, '_>, receiver: &mut MailReceiver<'_, '_>) -> Result<()> {
+    /// sender.send_encoded(&("rows", vec![3u32, 70_000]))?;
+    /// let (what, rows): (String, Vec<u32>) = receiver.receive()?.decode()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "serde")]
+    pub fn send_encoded<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
+        let mut message = std::mem::take(&mut self.pieces);
+        message.clear();
+        let sent = match postcard::to_extend(value, Appended(&mut message)) {
+            Ok(_) => self.send(&message),
+            Err(_) => Err(Error::Invalid("postcard does not encode this value")),
+        };
+        self.pieces = message;
+        sent
     }
 
     /// Sends a message if a slot is free. Does not wait for the receiver. While other senders wait for slots, repeated calls may find none.

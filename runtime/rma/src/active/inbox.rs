@@ -8,9 +8,8 @@ use super::functions::{Call, Entry, Functions};
 use super::layout::{GRANTED, Layout, SLOT_HEADER_WORDS};
 use super::outbox::{COUNT_BITS, LENGTH_BITS};
 use super::replies;
-use crate::context::services::Service;
 use crate::memory::segment::{known, own};
-use crate::{Context, Error};
+use crate::{Advance, Background, Context, Error};
 
 /// The queue of this rank, as its receiver sees it.
 pub(super) struct Inbox {
@@ -76,8 +75,8 @@ impl Inbox {
     }
 }
 
-impl Service for Inbox {
-    fn serve(&self, context: &Context) -> bool {
+impl Background for Inbox {
+    fn advance(&self, context: &Context) -> Advance {
         let words = own::<u64>(context, SegmentId::SYMMETRIC, self.offset, self.layout.words());
         let before = self.run.get();
         // As many batches as there are slots: then the caller looks whether what it waits for has come.
@@ -102,11 +101,14 @@ impl Service for Inbox {
             self.next.set(ticket + 1);
             words.store(GRANTED, ticket + 1);
         }
-        self.run.get() > before
-    }
-
-    fn is_stuck(&self) -> bool {
-        !self.batch.borrow().is_empty()
+        if self.run.get() > before {
+            Advance::Moved
+        } else if self.batch.borrow().is_empty() {
+            Advance::Nothing
+        } else {
+            // A function has put its message off.
+            Advance::Blocked
+        }
     }
 }
 

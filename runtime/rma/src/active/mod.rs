@@ -36,7 +36,7 @@ use self::layout::Layout;
 use self::outbox::Outbox;
 use self::replies::Replies;
 use crate::limits::{ACTIVE_BATCH_BYTES_MAX, ACTIVE_CALLS_MAX, ACTIVE_SLOTS_MAX};
-use crate::{Error, Result, Symmetric, World};
+use crate::{Background, Error, Result, Symmetric, World};
 
 /// Sizes of the queues of active messages, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl<'w> ActiveMessages<'w> {
     /// Cost: an allreduce and an allocation.
     ///
     /// # Errors
-    /// The settings are impossible, or differ between ranks; functions differ; as [`World::alloc`].
+    /// The settings are impossible, or differ between ranks; functions differ; too many have something to do in the background; as [`World::alloc`].
     pub fn new(world: &'w World, functions: Functions, settings: QueueSettings) -> Result<Self> {
         settings.check()?;
         let layout = Layout::new(&settings);
@@ -158,7 +158,8 @@ impl<'w> ActiveMessages<'w> {
         let memory = world.alloc(layout.words())?;
         let offset = world.reach().addresses().offset(memory.at(world.rank(), 0).address());
         let inbox = Rc::new(Inbox::new(layout, offset, functions));
-        world.add_service(&inbox);
+        let background: Rc<dyn Background> = inbox.clone();
+        world.go_on_with(&background)?;
         Ok(Self {
             world,
             settings,

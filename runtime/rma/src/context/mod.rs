@@ -9,9 +9,8 @@
 //! | `rails` | networks |
 //! | `time` | clocks, and what only a simulation knows |
 //! | `threads` | other threads of the rank |
-//! | `background` | operations of other layers that go on while this rank waits |
+//! | `background` | what goes on while this rank waits: operations of other layers, active messages |
 //! | `survival` | ranks that failed |
-//! | `services` | what progress does for other ranks: active messages |
 //! | `../operations` | put, get, copy, atomics, messages |
 //! | `../memory` | allocation and registration |
 
@@ -20,7 +19,6 @@ pub(crate) mod chain;
 pub(crate) mod handle;
 mod ordering;
 pub(crate) mod rails;
-pub(crate) mod services;
 mod survival;
 pub(crate) mod threads;
 mod time;
@@ -35,7 +33,6 @@ use pelago_memory::Reach;
 use pelago_platform::{Activity, Fault};
 
 use self::background::Backgrounds;
-use self::services::Services;
 use self::survival::Losses;
 use self::wait::{Pace, Whom};
 use crate::Result;
@@ -68,9 +65,10 @@ pub struct Context {
     losses: Losses,
     pub(crate) reach: Reach,
     pub(crate) spare: RefCell<Spare>,
-    /// Made with the first service.
-    services: OnceCell<Box<Services>>,
-    background: Backgrounds,
+    /// Made with the first of them.
+    background: OnceCell<Box<Backgrounds>>,
+    /// The place of the last accumulation on mapped memory, and the number that it left there.
+    pub(crate) left: Cell<(u64, u64)>,
 }
 
 impl Context {
@@ -83,8 +81,8 @@ impl Context {
             busy: Cell::new(false),
             losses: Losses::default(),
             spare: RefCell::default(),
-            services: OnceCell::new(),
-            background: Backgrounds::default(),
+            background: OnceCell::new(),
+            left: Cell::default(),
             engine: Box::new(RefCell::new(Engine::new(port))),
         }
     }
@@ -147,13 +145,10 @@ impl Context {
             self.note_losses();
         }
         let mut engine = self.engine.borrow_mut();
-        let mut moved = engine.progress(&self.shared);
+        let moved = engine.progress(&self.shared);
         self.busy.set(!engine.is_idle() || engine.has_failures());
         drop(engine);
-        if self.has_background() {
-            moved |= self.advance_background();
-        }
-        if self.has_services() { self.serve() | moved } else { moved }
+        if self.has_background() { self.advance_background() | moved } else { moved }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -53,8 +53,14 @@ impl Context {
         issue()
     }
 
-    fn set_batching(&self, batches: bool) {
-        self.engine.borrow_mut().batch(&self.shared, batches);
+    /// Begins or ends a batch whose operations no closure issues. Operations wait for others to the same rank at most until this context waits or makes
+    /// progress, until their datagram is full, or until the batch ends.
+    ///
+    /// Cost: the end is a call of the transport, unless all ranks are mapped.
+    pub fn set_batching(&self, batches: bool) {
+        if !self.shared.is_all_mapped() {
+            self.engine.borrow_mut().batch(&self.shared, batches);
+        }
     }
 
     /// Orders operations per target and rail: those issued before take effect there before those issued after. One by
@@ -155,18 +161,24 @@ impl Context {
     }
 }
 
-/// What is issued may wait for company until this is dropped.
-struct Batch<'c>(&'c Context);
+/// What is issued may wait for company until this is dropped, or longer, if it did before.
+struct Batch<'c> {
+    context: &'c Context,
+    is_inner: bool,
+}
 
 impl<'c> Batch<'c> {
     fn new(context: &'c Context) -> Self {
+        let is_inner = context.engine.borrow().is_batching();
         context.set_batching(true);
-        Self(context)
+        Self { context, is_inner }
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.0.set_batching(false);
+        if !self.is_inner {
+            self.context.set_batching(false);
+        }
     }
 }

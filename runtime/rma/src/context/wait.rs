@@ -208,9 +208,8 @@ impl Context {
                         false
                     }
                 };
-                // What has yet to be posted may follow any completion; who serves others, or has more to do, is woken by what they write.
-                let is_simple = !self.has_services() && !self.has_background();
-                let on = if is_simple && self.engine().borrow().is_all_begun() { on } else { For::Anything };
+                // What has yet to be posted may follow any completion; what goes on in the background may follow anything that is written.
+                let on = if !self.has_background() && self.engine().borrow().is_all_begun() { on } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.

@@ -341,6 +341,7 @@ pub(crate) fn offset_of<T>(index: usize, length: usize) -> u64 {
 }
 
 /// The pointer to an address of the library's own choice.
+#[inline(always)]
 pub(crate) fn known<T: Pod>(address: GlobalAddress) -> GlobalPtr<T> {
     GlobalPtr::from_address(address).expect("allocations are aligned")
 }

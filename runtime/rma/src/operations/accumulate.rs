@@ -10,6 +10,9 @@ use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 /// Accumulations of one batch: a part of the operations that may be in flight.
 const TOGETHER: usize = 256;
 
+/// Numbers of mapped memory that are loaded before the first of them is accumulated.
+const AHEAD: usize = 8;
+
 /// What an accumulation leaves where it found a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accumulation {
@@ -75,8 +78,9 @@ impl Context {
     /// A sum of floating-point numbers depends on the order in which ranks add, as far as it is rounded. A minimum or maximum of a number and NaN is the number; a sum
     /// that is NaN is `NAN`.
     ///
-    /// Cost: mapped target: one atomic instruction, for signed and floating-point numbers a load and a compare-and-swap, which are repeated if others come between. Other
-    /// targets: one operation of the transport.
+    /// Cost: mapped target: one atomic instruction; for minima and maxima of signed numbers and for floating-point numbers a load and a compare-and-swap, which are repeated
+    /// if others come between. An accumulation at the place of the last one expects the number that the last one left, and does not load. Other targets: one operation of
+    /// the transport.
     ///
     /// # Errors
     /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
@@ -93,12 +97,24 @@ impl Context {
     /// Source: `MPI_Accumulate` of MPI 4.1, with one number.
     #[inline(always)]
     pub fn accumulate<T: Number>(&self, at: GlobalPtr<T>, accumulation: Accumulation, value: T) -> Result<Handle<'_>> {
-        self.apply(known::<T::Bits>(at.address()), T::operator(accumulation), value.into_bits())
+        let (at, operator, operand) = (known::<T::Bits>(at.address()), T::operator(accumulation), value.into_bits());
+        if operator.is_repeated()
+            && let Some(place) = self.reach.place(at)
+        {
+            let ((last, left), address) = (self.left.get(), at.address().bits());
+            let expected = if last == address { T::Bits::from_bits(left) } else { place.load() };
+            let left = place.update(operator, operand, expected);
+            // An expectation that was wrong is likely wrong again: the place is one of several ranks.
+            self.left.set(left.map_or((0, 0), |left| (address, left.to_bits())));
+            return Ok(Handle::done());
+        }
+        self.apply(at, operator, operand)
     }
 
     /// As [`accumulate`](Self::accumulate), for each of `values` and the number at its place from `at` on. Each is changed at one moment, all of them at no common one.
     ///
-    /// Cost: as many times as much; other targets: issued in [batches](Self::batch), so that one message carries several.
+    /// Cost: as many times as much; mapped targets: numbers that no instruction accumulates are loaded ahead, eight at a time. Other targets: issued in
+    /// [batches](Self::batch), so that one message carries several.
     ///
     /// # Errors
     /// As [`accumulate`](Self::accumulate).
@@ -127,14 +143,37 @@ impl Context {
         &self,
         at: GlobalPtr<T>,
         accumulation: Accumulation,
-        mut all: impl ExactSizeIterator<Item = (u64, T)>,
+        mut all: impl ExactSizeIterator<Item = (u64, T)> + Clone,
     ) -> Result<()> {
+        if T::operator(accumulation).is_repeated() {
+            self.accumulate_mapped(at, accumulation, &mut all);
+        }
         while all.len() > 0 {
             let mut some = all.by_ref().take(TOGETHER);
             let mut some = || some.try_for_each(|(place, value)| self.accumulate(at.add(place), accumulation, value).map(drop));
             if self.reach.place(at).is_some() { some() } else { self.batch(some) }?;
         }
         Ok(())
+    }
+
+    /// Accumulates as long as places are mapped. Loads several numbers before the first is changed, because a load behind an atomic instruction waits for it; a number that
+    /// changes in between is accumulated all the same.
+    fn accumulate_mapped<T: Number>(
+        &self,
+        at: GlobalPtr<T>,
+        accumulation: Accumulation,
+        all: &mut (impl ExactSizeIterator<Item = (u64, T)> + Clone),
+    ) {
+        while all.len() > 0 {
+            let mut loaded = [None; AHEAD];
+            for (loaded, (place, _)) in loaded.iter_mut().zip(all.clone()) {
+                let Some(place) = self.reach.place(known::<T::Bits>(at.add(place).address())) else { return };
+                *loaded = Some((place, place.load()));
+            }
+            for ((place, expected), (_, value)) in loaded.into_iter().flatten().zip(all.by_ref()) {
+                place.update(T::operator(accumulation), value.into_bits(), expected);
+            }
+        }
     }
 }
 

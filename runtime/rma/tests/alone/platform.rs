@@ -236,6 +236,21 @@ fn what_is_issued_together_is_held_until_all_is_issued() {
 }
 
 #[test]
+fn a_batch_without_a_closure_lasts_longer_than_those_inside() {
+    let (world, script) = job();
+    world.set_batching(true);
+    let put = world.put(word(1), &[1]).unwrap();
+    let signal = world.put_signal(word(1), &[1], word(1), pelago_rma::Signal::Set(2)).unwrap();
+    assert_eq!(said_inside(&script), [More, More, More]);
+    world.set_batching(false);
+    assert_eq!(said_inside(&script), [Flush]);
+    let last = world.put(word(1), &[3]).unwrap();
+    assert_eq!(said_inside(&script), []);
+    (0..4).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.wait_all(&[put, signal, last]), Ok(()));
+}
+
+#[test]
 fn an_operation_that_has_to_wait_is_counted() {
     let (world, script) = job();
     let first = world.put(word(1), &[1]).unwrap();

@@ -774,3 +774,30 @@ fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
         all(world, 5_u64, |number| number as u64 + 2, [sum, 2, count + 1].map(|value| value as u64), &what);
     });
 }
+
+/// What changes a number between two accumulations counts: a put, and earlier values of the same call.
+#[test]
+fn accumulations_go_on_from_what_is_there() {
+    use pelago_rma::Accumulation::Sum;
+    on_every_platform(&[2], |world, platform| {
+        let numbers = world.alloc::<f64>(4).unwrap();
+        world.barrier().unwrap();
+        if world.rank() == Rank::new(0) {
+            let at = |place| numbers.at(Rank::new(1), place);
+            for round in 1..=3 {
+                world.accumulate(at(0), Sum, 0.5).unwrap().wait().unwrap();
+                world.accumulate(at(1), Sum, 2.0).unwrap().wait().unwrap();
+                world.accumulate(at(1), Sum, 2.0).unwrap().wait().unwrap();
+                world.put(at(1), &[f64::from(10 * round)]).unwrap().wait().unwrap();
+                world.accumulate(at(1), Sum, 1.0).unwrap().wait().unwrap();
+                assert_eq!(world.get(at(1)), Ok(f64::from(10 * round + 1)), "{platform:?}");
+            }
+            world.accumulate_indexed(at(0), &[1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1], Sum, &[1.0; 11]).unwrap();
+            world.quiet().unwrap();
+            let mut found = [0.0; 4];
+            world.get_into(at(0), &mut found).unwrap();
+            assert_eq!(found, [1.5, 40.0, 2.0, 0.0], "{platform:?}");
+        }
+        world.barrier().unwrap();
+    });
+}

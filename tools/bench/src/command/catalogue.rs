@@ -3,7 +3,8 @@
 use crate::Transport;
 use crate::error::Result;
 use crate::measure::{
-    atomics, barrier, collectives, computing, copies, crossing, faces, halo, memory, rate, shared, transfer, tuning, visible,
+    atomics, barrier, collectives, computing, copies, crossing, faces, halo, indexed, memory, rate, shared, transfer, tuning,
+    visible,
 };
 use crate::rank::context::RankContext;
 
@@ -105,11 +106,20 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "accumulate",
         osu: &["osu_acc_latency", "osu_get_acc_latency"],
-        summary: "accumulate (sum) of an f64; raw: add of a u64 by the library",
+        summary: "accumulate (sum) of an f64, and of 1,024 in one call; raw: add of a u64 by the library",
         ranks_min: 1,
         ranks_min_apart: 2,
         jobs: Jobs::Shared,
         run: atomics::accumulate,
+    },
+    Benchmark {
+        name: "indexed",
+        osu: &[],
+        summary: "get of 2,000 numbers at places of their own; raw: get of as many that lie together, by the library",
+        ranks_min: 1,
+        ranks_min_apart: 2,
+        jobs: Jobs::Shared,
+        run: indexed::run,
     },
     Benchmark {
         name: "visible",

@@ -11,7 +11,7 @@ use super::transfer::ROUND_TRIP;
 use crate::baseline::Baseline;
 use crate::baseline::mapped_memory::Raw;
 use crate::baseline::udp_sockets::Line;
-use crate::comparison::{Comparison, Side};
+use crate::comparison::{self, Comparison, Side};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
@@ -27,28 +27,45 @@ pub(crate) fn compare_swap(stage: &RankContext<'_>) -> Result<()> {
     measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
 }
 
-/// Adds 1 to a number with a floating point, by turns with additions to an integer, each waited for.
+/// Adds 1 to numbers with a floating point, by turns with additions to integers: to one number, each waited for; and to many in one call, where the integers are added
+/// one by one and waited for at the end.
 pub(crate) fn accumulate(stage: &RankContext<'_>) -> Result<()> {
-    let (memory, numbers) = (stage.world.alloc::<u64>(8)?, stage.world.alloc::<f64>(8)?);
+    let (memory, numbers) = (stage.world.alloc::<u64>(MANY)?, stage.world.alloc::<f64>(MANY)?);
     if stage.is_idle() {
         return Ok(());
     }
     let (integer, float) = (memory.at(stage.receiver(), 0), numbers.at(stage.receiver(), 0));
-    let count = stage.calibrate(1, |count| accumulate_each(stage.world, float, count))?;
-    let mut added = 0;
-    numbers.local().store(0, 0.0);
-    stage.meet()?;
-    let comparison = Comparison::run(REPETITIONS, |side| {
-        let nanoseconds = match side {
-            Side::Library => stage.send(|| accumulate_each(stage.world, float, count))?,
-            Side::Raw => stage.send(|| integer_each(stage.world, integer, count))?,
-        };
-        added += count * u64::from(matches!(side, Side::Library));
-        stage.receive(|| check("the sum", numbers.local().load(0) as u64, added))?;
-        Ok(nanoseconds / count as f64)
-    })?;
-    stage.emit(&stage.row("accumulate_f64").timed(&comparison, "integer add").sized(8))
+    type Act = fn(&World, GlobalPtr<f64>, GlobalPtr<u64>, u64) -> Result<()>;
+    let one: [Act; 2] = [
+        |world, float, _, count| accumulate_each(world, float, count),
+        |world, _, integer, count| integer_each(world, integer, count),
+    ];
+    let many: [Act; 2] = [
+        |world, float, _, count| accumulate_many(world, float, count),
+        |world, _, integer, count| integer_many(world, integer, count),
+    ];
+    for (name, places, [library, raw]) in [("accumulate_f64", 1, one), ("accumulate_all_f64", MANY as u64, many)] {
+        let count = stage.calibrate(places, |count| library(stage.world, float, integer, count))?;
+        let mut added = 0;
+        numbers.local().clear();
+        stage.meet()?;
+        let comparison = Comparison::run(REPETITIONS, |side| {
+            let is_library = matches!(side, comparison::Side::Library);
+            let act = if is_library { library } else { raw };
+            let nanoseconds = stage.send(|| act(stage.world, float, integer, count))?;
+            added += count / places * u64::from(is_library);
+            stage.receive(|| {
+                (0..places as usize).try_for_each(|place| check("the sum", numbers.local().load(place) as u64, added))
+            })?;
+            Ok(nanoseconds / count as f64)
+        })?;
+        stage.emit(&stage.row(name).timed(&comparison, "integer add").sized(8))?;
+    }
+    Ok(())
 }
+
+/// Numbers that are accumulated together.
+const MANY: usize = 1024;
 
 #[inline(never)]
 fn accumulate_each(world: &World, at: GlobalPtr<f64>, count: u64) -> Result<()> {
@@ -58,6 +75,23 @@ fn accumulate_each(world: &World, at: GlobalPtr<f64>, count: u64) -> Result<()> 
 #[inline(never)]
 fn integer_each(world: &World, at: GlobalPtr<u64>, count: u64) -> Result<()> {
     (0..count).try_for_each(|_| Ok(world.add(at, 1)?.wait()?))
+}
+
+#[inline(never)]
+fn accumulate_many(world: &World, at: GlobalPtr<f64>, count: u64) -> Result<()> {
+    let values = [1.0; MANY];
+    (0..count / MANY as u64).try_for_each(|_| {
+        world.accumulate_all(at, Accumulation::Sum, &values)?;
+        Ok(world.quiet()?)
+    })
+}
+
+#[inline(never)]
+fn integer_many(world: &World, at: GlobalPtr<u64>, count: u64) -> Result<()> {
+    (0..count / MANY as u64).try_for_each(|_| {
+        (0..MANY as u64).try_for_each(|place| world.add(at.add(place), 1).map(drop))?;
+        Ok(world.quiet()?)
+    })
 }
 
 /// A way to count a word up. Each that does so returns how far the word was from what it should have been.

@@ -8,6 +8,7 @@ pub(crate) mod copies;
 pub(crate) mod crossing;
 pub(crate) mod faces;
 pub(crate) mod halo;
+pub(crate) mod indexed;
 mod live;
 pub(crate) mod memory;
 pub(crate) mod rate;

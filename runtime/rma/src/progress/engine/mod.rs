@@ -223,6 +223,11 @@ impl Engine {
         }
     }
 
+    /// Whether what is posted may wait for what is posted next.
+    pub(crate) fn is_batching(&self) -> bool {
+        self.batches
+    }
+
     /// Orders what was posted before what will be.
     pub(crate) fn fence(&mut self) {
         self.peers.iter_mut().for_each(|peer| peer.is_fenced = true);
