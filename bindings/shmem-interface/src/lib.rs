@@ -1,5 +1,5 @@
-//! OpenSHMEM 1.6 as one table of types and routines, and what is generated from it: `bindings/shmem/include/shmem.h` and the files of
-//! `bindings/shmem/src/ffi/exports`. The test of this crate compares the committed files with the table.
+//! OpenSHMEM 1.6 as one table of types and routines, and what is generated from it: `bindings/shmem/include/shmem.h`, the files of
+//! `bindings/shmem/src/ffi/exports`, and a list for a test program. The test of this crate compares the committed files with the table.
 //!
 //! | module | holds |
 //! |---|---|
@@ -7,11 +7,13 @@
 //! | [`routines`] | the families of routines, and each routine with its exact signature |
 //! | [`header`] | `shmem.h`: prototypes, C11 generics, C++ overloads |
 //! | [`exports`] | the Rust files |
+//! | [`checks`] | a list of reductions for a test program |
 //!
 //! Absent on purpose: what routines do.
 
 #![forbid(unsafe_code)]
 
+pub mod checks;
 pub mod exports;
 pub mod header;
 pub mod routines;
@@ -21,5 +23,6 @@ pub mod types;
 pub fn files() -> Vec<(String, String)> {
     let mut files = vec![("bindings/shmem/include/shmem.h".to_owned(), header::header())];
     files.extend(exports::files());
+    files.push(checks::reductions());
     files
 }

@@ -1,7 +1,7 @@
-/* Heat equation on a square plate, divided into rows of blocks by teams of rows and columns; borders travel by puts with a signal. Verified against the
- * same steps without division.
+/* Heat equation on a plate, of which each PE has some rows; borders travel by puts with a signal. Verified against the same steps without division, which each PE
+ * does for the rows that its own depend on.
  *
- *   heat [POINTS OF EACH SIDE] [STEPS] */
+ *   heat [ROWS] [STEPS] [COLUMNS] */
 #include <math.h>
 #include <shmem.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@ static void step(const double *from, double *to, long rows, long columns) {
 
 int main(int count, char **arguments) {
     long points = count > 1 ? atol(arguments[1]) : 64, steps = count > 2 ? atol(arguments[2]) : 20;
+    long columns = count > 3 ? atol(arguments[3]) : points;
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
     /* Inner rows of this PE; all have room for the most. */
@@ -30,41 +31,44 @@ int main(int count, char **arguments) {
     long rows = first > inner ? 0 : first + most - 1 > inner ? inner - first + 1 : most;
     double *plates[2];
     for (int i = 0; i < 2; i++) {
-        plates[i] = shmem_calloc((size_t)((most + 2) * points), sizeof(double));
+        plates[i] = shmem_calloc((size_t)((most + 2) * columns), sizeof(double));
         for (long row = 0; row <= rows + 1; row++)
-            for (long column = 0; column < points; column++)
-                plates[i][row * points + column] = initial(first - 1 + row, column);
+            for (long column = 0; column < columns; column++)
+                plates[i][row * columns + column] = initial(first - 1 + row, column);
     }
     shmem_barrier_all();
     int above = rows > 0 && me > 0, below = rows > 0 && first + rows <= inner;
     for (long t = 1; t <= steps; t++) {
         const double *from = plates[(t + 1) % 2];
         double *to = plates[t % 2];
-        step(from, to, rows, points);
+        step(from, to, rows, columns);
         /* Rows of step t for the neighbours, who have read those of step t - 2 when they sent those of t - 1. */
         if (above)
-            shmem_double_put_signal(to + (most + 1) * points, to + points, (size_t)points, signals + 1, (uint64_t)t, SHMEM_SIGNAL_SET, me - 1);
+            shmem_double_put_signal(to + (most + 1) * columns, to + columns, (size_t)columns, signals + 1, (uint64_t)t, SHMEM_SIGNAL_SET, me - 1);
         if (below)
-            shmem_double_put_signal(to, to + rows * points, (size_t)points, signals, (uint64_t)t, SHMEM_SIGNAL_SET, me + 1);
+            shmem_double_put_signal(to, to + rows * columns, (size_t)columns, signals, (uint64_t)t, SHMEM_SIGNAL_SET, me + 1);
         if (above)
             shmem_signal_wait_until(signals, SHMEM_CMP_GE, (uint64_t)t);
         if (below)
             shmem_signal_wait_until(signals + 1, SHMEM_CMP_GE, (uint64_t)t);
     }
+    /* After t steps, all rows are right but t at each end, where these are not the plate's. */
+    long low = first - 1 - steps > 0 ? first - 1 - steps : 0, high = first + rows + steps < points - 1 ? first + rows + steps : points - 1;
     double *whole[2];
     for (int i = 0; i < 2; i++) {
-        whole[i] = malloc((size_t)(points * points) * sizeof(double));
-        for (long k = 0; k < points * points; k++)
-            whole[i][k] = initial(k / points, k % points);
+        whole[i] = malloc((size_t)((high - low + 1) * columns) * sizeof(double));
+        for (long row = low; row <= high; row++)
+            for (long column = 0; column < columns; column++)
+                whole[i][(row - low) * columns + column] = initial(row, column);
     }
-    for (long t = 1; t <= steps; t++)
-        step(whole[(t + 1) % 2], whole[t % 2], inner, points);
+    for (long t = 1; t <= steps && rows > 0; t++)
+        step(whole[(t + 1) % 2], whole[t % 2], high - low - 1, columns);
     for (long row = 1; row <= rows; row++)
-        for (long column = 0; column < points; column++)
-            error = fmax(error, fabs(plates[steps % 2][row * points + column] - whole[steps % 2][(first - 1 + row) * points + column]));
+        for (long column = 0; column < columns; column++)
+            error = fmax(error, fabs(plates[steps % 2][row * columns + column] - whole[steps % 2][(first - 1 + row - low) * columns + column]));
     shmem_double_max_reduce(SHMEM_TEAM_WORLD, &all_error, &error, 1);
     if (me == 0)
-        printf("%d PEs, %ld x %ld points, %ld steps, error %g\n", n, points, points, steps, all_error);
+        printf("%d PEs, %ld x %ld points, %ld steps, error %g\n", n, points, columns, steps, all_error);
     shmem_finalize();
     return all_error != 0;
 }

@@ -93,8 +93,11 @@ pub(crate) struct Team {
     /// Synchronizations and data operations so far.
     pub(crate) syncs: AtomicU64,
     pub(crate) operations: AtomicU64,
-    /// Arrivals that operations have counted so far.
+    pub(crate) short_reductions: AtomicU64,
+    /// Arrivals that operations have counted so far; parts and results of long reductions.
     pub(crate) arrivals: AtomicU64,
+    pub(crate) parts: AtomicU64,
+    pub(crate) results: AtomicU64,
     /// Operations of one team that two threads call are a mistake of the program that must not corrupt the library.
     pub(crate) turn: Mutex<()>,
 }
@@ -353,7 +356,6 @@ impl Library {
         let slot = self.contexts[index].get()?;
         slot.team.store(team as u32, Ordering::Relaxed);
         slot.options.store(options, Ordering::Relaxed);
-        slot.session.store(false, Ordering::Relaxed);
         slot.is_used.store(true, Ordering::Release);
         Some(index + 1)
     }
@@ -451,8 +453,11 @@ impl ContextSlot {
         self.monitor.with(|state| ranks.map(Rank::new).try_for_each(|rank| state.context.flush(rank)))
     }
 
-    /// Ends the use of the context.
+    /// Ends the use of the context, and its session.
     pub(crate) fn release(&self) {
+        if self.session.swap(false, Ordering::Relaxed) {
+            self.monitor.with(|state| state.context.set_batching(false));
+        }
         self.is_used.store(false, Ordering::Release);
     }
 }
@@ -460,8 +465,9 @@ impl ContextSlot {
 impl Team {
     fn none() -> Self {
         let [start, size, me, contexts] = [const { AtomicU32::new(0) }; 4];
-        let [syncs, operations, arrivals] = [const { AtomicU64::new(0) }; 3];
-        Self { start, stride: AtomicI64::new(1), size, me, contexts, syncs, operations, arrivals, turn: Mutex::new(()) }
+        let [syncs, operations, short_reductions, arrivals, parts, results] = [const { AtomicU64::new(0) }; 6];
+        let (stride, turn) = (AtomicI64::new(1), Mutex::new(()));
+        Self { start, stride, size, me, contexts, syncs, operations, short_reductions, arrivals, parts, results, turn }
     }
 
     /// The team has these members from now on, with this PE at position `me`.
@@ -470,7 +476,7 @@ impl Team {
         self.stride.store(members.stride, Ordering::Relaxed);
         self.me.store(me, Ordering::Relaxed);
         self.contexts.store(contexts, Ordering::Relaxed);
-        for counter in [&self.syncs, &self.operations, &self.arrivals] {
+        for counter in [&self.syncs, &self.operations, &self.short_reductions, &self.arrivals, &self.parts, &self.results] {
             counter.store(0, Ordering::Relaxed);
         }
         self.size.store(members.size, Ordering::Release);

@@ -12,6 +12,9 @@ pub(crate) const TEAM_ROUNDS: usize = 20;
 /// Data that a member sends another by a landing buffer of a team at once.
 pub(crate) const LANDING_BYTES: usize = 4096;
 
+/// Data of a short reduction that a member sends another as one parcel: with the flag behind it, two cache lines.
+pub(crate) const PARCEL_DATA_BYTES: usize = 120;
+
 /// Members up to which every member sends a short reduction to every other one.
 pub(crate) const DIRECT_MEMBERS_MAX: u32 = 16;
 

@@ -8,7 +8,8 @@
 //! | [`traffic`] | `traffic` | open-loop traffic on a simulated network, without ranks |
 //! | [`counting`] | – | an allocator that counts, which a test program installs |
 //! | [`moments`] | – | random moments, for tests that kill processes |
-//! | [`c`] | – | C programs, compiled, linked with `libacp` and run |
+//! | [`c`] | – | C programs, compiled and linked with `libacp` |
+//! | [`shmem`] | – | C programs, compiled and linked with `libsma` |
 //!
 //! Absent on purpose: assertions on the subject of a test.
 
@@ -17,6 +18,7 @@ pub mod counting;
 #[cfg(feature = "simulated")]
 pub mod faulty;
 pub mod moments;
+pub mod shmem;
 #[cfg(feature = "simulated")]
 pub mod simulated;
 #[cfg(feature = "threads")]

@@ -9,3 +9,4 @@ mod kills;
 mod lost;
 mod network;
 mod same_result;
+mod shmem;

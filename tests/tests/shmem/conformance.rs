@@ -1,18 +1,30 @@
 //! Programs that check what they do, one for each group of routines, by every transport.
 
-use crate::build::{SIMULATED, TRANSPORTS, program, run};
+use std::process::Command;
+
+use pelago_test_support::shmem::GROUPS;
+
+use crate::build::{SIMULATED, TRANSPORTS, command, command_with, program, run};
+
+/// Serial products of signed integers wrap around, as those of the library do.
+const WRAPS: &[&str] = &["-fwrapv"];
 
 /// Runs a program that prints one line on each PE when all was as it should be.
 fn conforms_as(group: &str, flags: &[&str], name: &str, transports: &[&str], sizes: &[u32]) {
     let built = program(&format!("{group}.c"), flags, name);
     for transport in transports {
         for &ranks in sizes {
-            let ended = run(ranks, transport, &built, &[&ranks.to_string()]);
+            let ended = run(ranks, transport, &built, &[&ranks.to_string(), objects(transport)]);
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.success() && said.is_empty(), "{name}, {ranks} PEs, {transport}: {said}");
             assert_eq!(ended.stdout, b"good\n".repeat(ranks as usize), "{name}, {ranks} PEs, {transport}");
         }
     }
+}
+
+/// How many objects `allocations` has: each takes some barriers, which cost a simulation thousands of events.
+fn objects(transport: &str) -> &'static str {
+    if transport == SIMULATED { "100" } else { "1000" }
 }
 
 fn conforms(group: &str) {
@@ -22,6 +34,11 @@ fn conforms(group: &str) {
 #[test]
 fn the_library_begins_and_ends_and_allocates() {
     conforms("setup");
+}
+
+#[test]
+fn a_thousand_objects_are_allocated_and_change_their_size() {
+    conforms("allocations");
 }
 
 #[test]
@@ -50,10 +67,23 @@ fn teams_split_and_have_contexts() {
 }
 
 #[test]
+fn teams_of_teams_work_at_every_level() {
+    conforms("nested");
+    conforms_as("nested", &[], "nested-many", &[SIMULATED], &[33]);
+}
+
+#[test]
 fn collective_operations_give_the_serial_result() {
     conforms("collectives");
     // Up and down a tree.
-    conforms_as("collectives", &[], "collectives-many", &[SIMULATED], &[33]);
+    conforms_as("collectives", &[], "collectives-many", &[SIMULATED], &[16, 33]);
+}
+
+#[test]
+fn every_reduction_of_every_type_gives_the_serial_result() {
+    conforms_as("reductions", WRAPS, "reductions", &TRANSPORTS, &[1, 2, 3, 4, 7]);
+    // Up and down a tree.
+    conforms_as("reductions", WRAPS, "reductions-many", &[SIMULATED], &[17]);
 }
 
 #[test]
@@ -66,9 +96,66 @@ fn threads_work_side_by_side() {
     conforms("threads");
 }
 
+/// In a session with `SHMEM_CTX_SESSION_BATCH`, three operations at a time leave in one datagram; otherwise the first one leaves at once.
+#[test]
+fn sessions_aggregate_operations() {
+    conforms("sessions");
+    let built = program("sessions.c", &[], "sessions-batch");
+    for transport in TRANSPORTS {
+        let ended = run(3, transport, &built, &["3", "batch"]);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{transport}: {said}");
+    }
+    let datagrams = |mode| {
+        let mut command = command(2, "udp", &built, &["2", mode, "100"]);
+        let ended = command.env("PELAGO_STATISTICS", "1").output().expect("the command under test");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        let counts = said.lines().find_map(|line| line.strip_prefix("rank 0: ")).unwrap_or_else(|| panic!("{said}"));
+        let count = counts.split(", ").find_map(|count| count.strip_prefix("datagrams_sent ")?.parse::<u32>().ok());
+        count.unwrap_or_else(|| panic!("{said}"))
+    };
+    let (alone, batched) = (datagrams("alone"), datagrams("batch"));
+    assert!(batched < 160 && alone > 180, "100 times three operations: {alone} datagrams, {batched} in a session");
+}
+
 /// Variables of an executable that is not position-independent are symmetric as well.
 #[test]
 fn executables_at_fixed_addresses_have_symmetric_variables() {
     conforms_as("transfers", &["-no-pie", "-fno-pie"], "transfers-fixed", &TRANSPORTS, &[1, 3]);
     conforms_as("waits", &["-no-pie", "-fno-pie"], "waits-fixed", &TRANSPORTS, &[2]);
+}
+
+/// What every group does where `start` and its options say.
+fn all_conform(how: &str, sizes: &[u32], start: &str, options: &[&str]) {
+    for group in GROUPS {
+        let built = program(&format!("{group}.c"), WRAPS, &format!("{group}-{how}"));
+        for &ranks in sizes {
+            let ended = command_with(ranks, start, options, &built, &[&ranks.to_string(), "100"])
+                .output()
+                .expect("the command under test");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && said.is_empty(), "{group}, {ranks} PEs, {how}: {said}");
+            assert_eq!(ended.stdout, b"good\n".repeat(ranks as usize), "{group}, {ranks} PEs, {how}");
+        }
+    }
+}
+
+#[test]
+fn all_groups_conform_on_simulated_networks_that_lose_and_delay() {
+    let machine = ["--machine", "rx200-qdr", "--quiet", "--protocol", "--seed", "7", "--faults"];
+    all_conform("faults", &[1, 2, 3, 4, 7], "sim", &[&machine[..], &["loss=0.02,duplicate=0.02,delay=0.1:50us"]].concat());
+}
+
+#[test]
+fn all_groups_conform_over_libfabric() {
+    let shown = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).arg("info").output().expect("the command under test");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    if let Some(line) =
+        shown.lines().find(|line| line.starts_with("transport ofi") && line.contains("libfabric cannot be opened"))
+    {
+        return eprintln!("skipped: {line}");
+    }
+    let fabric = ["--transport", "ofi", "--fabric", "tcp;ofi_rxm", "--time-limit", "60"];
+    // A start takes a second.
+    all_conform("fabric", &[3], "run", &fabric);
 }

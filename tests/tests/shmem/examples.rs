@@ -29,9 +29,9 @@ fn examples_verify_their_results() {
     }
 }
 
-/// Installs what a build leaves, a second time over what is there; returns where.
-fn install() -> PathBuf {
-    let folder = folder().join("installed");
+/// Installs what a build leaves to a folder of this name, a second time over what is there; returns where.
+pub(crate) fn install(name: &str) -> PathBuf {
+    let folder = folder().join(name);
     let _ = std::fs::remove_dir_all(&folder);
     let built = folder.join("built");
     std::fs::create_dir_all(&built).expect("a folder");
@@ -50,7 +50,7 @@ fn install() -> PathBuf {
 
 #[test]
 fn what_is_installed_compiles_and_runs_programs() {
-    let prefix = install();
+    let prefix = install("installed");
     let tool = |name: &str| {
         let mut command = Command::new(prefix.join("bin").join(name));
         command.env_remove("LD_LIBRARY_PATH").env_remove("PELAGO").env_remove("SHMEM_LIB");

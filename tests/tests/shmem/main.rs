@@ -4,4 +4,5 @@ mod build;
 mod conformance;
 mod examples;
 mod interface;
+mod python;
 mod wrong;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{FLAGS, Run, SECOND_FLAGS, cells, rounds};
+use super::{ARRIVALS, FLAGS, Run, SECOND_FLAGS, cells, rounds};
 use crate::refusal::refuse;
 use crate::transfer::{self, Strided};
 
@@ -100,7 +100,7 @@ pub(crate) fn collect(routine: &'static str, team: usize, (dest, source): (usize
     run.check("dest", dest, before + bytes);
     copy(dest + before, source, bytes);
     for to in run.others() {
-        run.send_counted(to, global(&run, dest + before, bytes, to), cells(source, bytes));
+        run.send_counted(to, global(&run, dest + before, bytes, to), cells(source, bytes), ARRIVALS);
     }
     run.wait_for_arrivals(u64::from(run.size() - 1));
     run.sync();
@@ -115,7 +115,7 @@ pub(crate) fn alltoall(routine: &'static str, team: usize, (dest, source): (usiz
     copy(dest + me * block, source + me * block, block);
     for to in run.others() {
         let from = cells(source + to as usize * block, block);
-        run.send_counted(to, global(&run, dest + me * block, block, to), from);
+        run.send_counted(to, global(&run, dest + me * block, block, to), from, ARRIVALS);
     }
     run.wait_for_arrivals(u64::from(size - 1));
     run.sync();

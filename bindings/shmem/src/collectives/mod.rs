@@ -8,8 +8,14 @@
 //! | `teams` | splits: new teams agree on a slot |
 //! | `active_sets` | the deprecated operations of active sets, by the program's `pSync` |
 //!
-//! Each team has a slot of memory at every PE: lines of a word for synchronizations and flags, and landing buffers. Every operation that moves data ends with a
-//! synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them.
+//! Each team has a slot of memory at every PE: lines of a word for synchronizations and flags, landing buffers, and parcels of short reductions. Every operation
+//! that moves data ends with a synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them. Two reductions
+//! have memory of their own instead, and no synchronization at their end:
+//!
+//! - Short reductions use two sets of parcels in turn. A member that sends for reduction e + 2 has left e + 1, so every member had begun e + 1, and had read the
+//!   parcels of e.
+//! - Long reductions count parts and results in a line each. A member sends results of e + 1 after it has the parts of all members, who have left e; it sends parts
+//!   of e + 1, or writes landing buffers for another operation, after it has the results of all members of e, who had read their landing buffers by then.
 //!
 //! Synchronizations use two lines of each round in turn: a member that writes a line of synchronization e + 2 has left e + 1, to which all members have
 //! come after every line of e for them had arrived. So no plain put to a line overtakes an earlier one (`docs/ordering.md`).
@@ -21,7 +27,7 @@ pub(crate) mod teams;
 
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use pelago::{GlobalAddress, GlobalPtr};
 use pelago_base::AtomicOperator;
@@ -29,26 +35,36 @@ use pelago_memory::Cells;
 
 pub(crate) use crate::addresses::cells;
 use crate::library::{DEFAULT, Library, Members, Team, library};
-use crate::limits::{LANDING_BYTES, TEAM_ROUNDS, WAIT_LOOKS};
+use crate::limits::{DIRECT_MEMBERS_MAX, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS, WAIT_LOOKS};
 use crate::refusal::refuse;
 use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_signal, write_mapped};
 
 const LINE_BYTES: usize = 64;
 
 /// Where the lines of a slot lie, by number: two for each round of a synchronization, a flag and a second flag for each round, the count of
-/// arrivals, and the flag of a result.
+/// arrivals, the flag of a result, and the counts of parts and results of long reductions.
 const SYNCS: usize = 0;
 pub(crate) const FLAGS: usize = SYNCS + 2 * TEAM_ROUNDS;
 pub(crate) const SECOND_FLAGS: usize = FLAGS + TEAM_ROUNDS;
 pub(crate) const ARRIVALS: usize = SECOND_FLAGS + TEAM_ROUNDS;
 pub(crate) const RESULT: usize = ARRIVALS + 1;
-const LINES: usize = RESULT + 1;
+pub(crate) const PARTS: usize = RESULT + 1;
+pub(crate) const RESULTS: usize = PARTS + 1;
+const LINES: usize = RESULTS + 1;
 
 /// Then the landing buffers: one for each round, and one for a result.
 const LANDINGS: usize = (LINES * LINE_BYTES).next_multiple_of(4096);
 
+/// Then two sets of parcels, one from each member. A parcel ends with its flag; its data lie before the flag, so that little data shares the flag's cache line.
+const PARCELS: usize = LANDINGS + ALL_LANDINGS_BYTES;
+const PARCEL_BYTES: usize = PARCEL_DATA_BYTES + size_of::<u64>();
+const PARCEL_SETS: usize = 2;
+
 /// Bytes of a team's slot.
-pub(crate) const TEAM_BYTES: usize = LANDINGS + (TEAM_ROUNDS + 1) * LANDING_BYTES;
+pub(crate) const TEAM_BYTES: usize = PARCELS + (PARCEL_SETS * DIRECT_MEMBERS_MAX as usize * PARCEL_BYTES).next_multiple_of(4096);
+
+/// Bytes of all landing buffers, which lie side by side.
+pub(crate) const ALL_LANDINGS_BYTES: usize = (TEAM_ROUNDS + 1) * LANDING_BYTES;
 
 /// The landing buffer of results.
 pub(crate) const RESULT_LANDING: usize = TEAM_ROUNDS;
@@ -102,9 +118,12 @@ impl Run<'_> {
 
     /// The number of a new data operation.
     pub(crate) fn number(&self) -> u64 {
-        let number = self.team.operations.load(Ordering::Relaxed) + 1;
-        self.team.operations.store(number, Ordering::Relaxed);
-        number
+        advance(&self.team.operations, 1)
+    }
+
+    /// The number of a new short reduction.
+    pub(crate) fn short_number(&self) -> u64 {
+        advance(&self.team.short_reductions, 1)
     }
 
     /// The address at a member of a place of the team's slot.
@@ -115,7 +134,12 @@ impl Run<'_> {
 
     /// The address at a member of a landing buffer.
     pub(crate) fn landing(&self, position: u32, number: usize) -> GlobalAddress {
-        self.place(position, LANDINGS + number * LANDING_BYTES)
+        self.landing_at(position, number * LANDING_BYTES)
+    }
+
+    /// The address at a member of a place in its landing buffers.
+    pub(crate) fn landing_at(&self, position: u32, offset: usize) -> GlobalAddress {
+        self.place(position, LANDINGS + offset)
     }
 
     /// Where a landing buffer of this member lies.
@@ -123,28 +147,30 @@ impl Run<'_> {
         (self.library.scratch().start + self.index * TEAM_BYTES + LANDINGS + number * LANDING_BYTES) as *const u8
     }
 
-    fn line(&self, position: u32, line: usize) -> GlobalPtr<u64> {
-        GlobalPtr::from_address(self.place(position, line * LINE_BYTES)).expect("lines are aligned")
+    /// A word of the team's slot at a member, by its offset.
+    fn word(&self, position: u32, offset: usize) -> GlobalPtr<u64> {
+        GlobalPtr::from_address(self.place(position, offset)).expect("words are aligned")
     }
 
-    /// The word of a line of this member.
-    fn load(&self, line: usize) -> u64 {
-        let word = self.library.reach.place(self.line(self.me, line)).expect("a PE reaches its own memory").load();
+    fn load(&self, offset: usize) -> u64 {
+        let word = self.library.reach.place(self.word(self.me, offset)).expect("a PE reaches its own memory").load();
         fence(Ordering::Acquire);
         word
     }
 
-    /// Zeroes the lines of this member.
+    /// Zeroes the lines and the flags of parcels of this member.
     pub(crate) fn clear(&self) {
-        for line in 0..LINES {
-            self.library.reach.place(self.line(self.me, line)).expect("a PE reaches its own memory").store(0);
+        let parcels =
+            (0..PARCEL_SETS * DIRECT_MEMBERS_MAX as usize).map(|parcel| PARCELS + parcel * PARCEL_BYTES + PARCEL_DATA_BYTES);
+        for offset in (0..LINES).map(|line| line * LINE_BYTES).chain(parcels) {
+            self.library.reach.place(self.word(self.me, offset)).expect("a PE reaches its own memory").store(0);
         }
     }
 
-    /// Writes the word of a line of a member.
-    fn tell(&self, position: u32, line: usize, word: u64) {
+    /// Writes a word of a member.
+    fn tell(&self, position: u32, offset: usize, word: u64) {
         fence(Ordering::Release);
-        let at = self.line(position, line);
+        let at = self.word(position, offset);
         match self.library.reach.place(at) {
             Some(place) => place.store(word),
             None => {
@@ -156,8 +182,12 @@ impl Run<'_> {
 
     /// Counts an arrival at a member.
     pub(crate) fn count(&self, position: u32) {
+        self.count_at(position, ARRIVALS * LINE_BYTES);
+    }
+
+    fn count_at(&self, position: u32, offset: usize) {
         fence(Ordering::Release);
-        let at = self.line(position, ARRIVALS);
+        let at = self.word(position, offset);
         match self.library.reach.place(at) {
             Some(place) => drop(place.atomic(AtomicOperator::Add, 1)),
             None => {
@@ -169,44 +199,81 @@ impl Run<'_> {
 
     /// Puts bytes to a member, and then writes the word of a line there.
     pub(crate) fn send(&self, position: u32, to: GlobalAddress, from: Cells<'static>, line: usize, word: u64) {
-        self.send_as(position, to, from, line, SignalWord { address: std::ptr::null_mut(), value: word, operation: SIGNAL_SET });
+        self.send_as(position, to, from, line * LINE_BYTES, set(word));
     }
 
-    /// Puts bytes to a member, and then counts an arrival there.
-    pub(crate) fn send_counted(&self, position: u32, to: GlobalAddress, from: Cells<'static>) {
-        self.send_as(position, to, from, ARRIVALS, SignalWord { address: std::ptr::null_mut(), value: 1, operation: SIGNAL_ADD });
+    /// Puts bytes to a member, and then counts an arrival in a line there.
+    pub(crate) fn send_counted(&self, position: u32, to: GlobalAddress, from: Cells<'static>, line: usize) {
+        let one = SignalWord { address: std::ptr::null_mut(), value: 1, operation: SIGNAL_ADD };
+        self.send_as(position, to, from, line * LINE_BYTES, one);
     }
 
-    fn send_as(&self, position: u32, to: GlobalAddress, from: Cells<'static>, line: usize, word: SignalWord) {
+    fn send_as(&self, position: u32, to: GlobalAddress, from: Cells<'static>, offset: usize, word: SignalWord) {
         let is_set = word.operation == SIGNAL_SET;
         if from.bytes() == 0 || write_mapped(self.library, to, self.rank(position), from) {
-            return if is_set { self.tell(position, line, word.value) } else { self.count(position) };
+            return if is_set { self.tell(position, offset, word.value) } else { self.count_at(position, offset) };
         }
-        let at = self.line(position, line);
+        let at = self.word(position, offset);
         let sent = put_with_signal(self.library, self.routine, DEFAULT, to, from, at, word);
         self.library.or_end(self.routine, sent);
     }
 
+    /// Where the flag of the parcel from a member lies in a slot.
+    fn parcel_flag(&self, from: u32, number: u64) -> usize {
+        let set = number as usize % PARCEL_SETS;
+        PARCELS + (set * DIRECT_MEMBERS_MAX as usize + from as usize) * PARCEL_BYTES + PARCEL_DATA_BYTES
+    }
+
+    /// Sends a member the parcel of a short reduction.
+    pub(crate) fn send_parcel(&self, position: u32, from: Cells<'static>, number: u64) {
+        let flag = self.parcel_flag(self.me, number);
+        self.send_as(position, self.place(position, flag - from.bytes()), from, flag, set(number));
+    }
+
+    /// Waits for the parcel of a member; where its `bytes` bytes lie.
+    pub(crate) fn parcel(&self, from: u32, number: u64, bytes: usize) -> usize {
+        let flag = self.parcel_flag(from, number);
+        self.wait_at(flag, number);
+        self.library.scratch().start + self.index * TEAM_BYTES + flag - bytes
+    }
+
     /// Waits until the word of a line of this member is at least `word`.
     pub(crate) fn wait(&self, line: usize, word: u64) {
+        self.wait_at(line * LINE_BYTES, word);
+    }
+
+    fn wait_at(&self, offset: usize, word: u64) {
         if !self.library.is_simulated {
             for _ in 0..WAIT_LOOKS {
-                if self.load(line) >= word {
+                if self.load(offset) >= word {
                     return;
                 }
                 std::hint::spin_loop();
             }
         }
         let monitor = &self.library.default_context().monitor;
-        let waited = monitor.wait("a collective operation", |_| Ok((self.load(line) >= word).then_some(())));
+        let waited = monitor.wait("a collective operation", |_| Ok((self.load(offset) >= word).then_some(())));
         self.library.or_end(self.routine, waited);
     }
 
     /// Waits for so many arrivals more.
     pub(crate) fn wait_for_arrivals(&self, count: u64) {
-        let expected = self.team.arrivals.load(Ordering::Relaxed) + count;
-        self.team.arrivals.store(expected, Ordering::Relaxed);
-        self.wait(ARRIVALS, expected);
+        self.wait(ARRIVALS, advance(&self.team.arrivals, count));
+    }
+
+    /// Waits for so many parts of long reductions more.
+    pub(crate) fn wait_for_parts(&self, count: u64) {
+        self.wait(PARTS, advance(&self.team.parts, count));
+    }
+
+    /// Waits for so many results of long reductions more.
+    pub(crate) fn wait_for_results(&self, count: u64) {
+        self.wait(RESULTS, advance(&self.team.results, count));
+    }
+
+    /// Whether loads and stores reach the memory of all members: on one host, so for all members or for none.
+    pub(crate) fn is_mapped(&self) -> bool {
+        (0..self.size()).all(|position| self.library.reach.cells(self.landing(position, 0), 1).is_some())
     }
 
     /// Returns when every member has called it.
@@ -219,11 +286,10 @@ impl Run<'_> {
             let met = self.library.default_context().monitor.with(|state| state.job.map_or(Ok(()), |job| job.barrier()));
             return self.library.or_end(self.routine, met);
         }
-        let number = self.team.syncs.load(Ordering::Relaxed) + 1;
-        self.team.syncs.store(number, Ordering::Relaxed);
+        let number = advance(&self.team.syncs, 1);
         for round in 0..rounds(size) {
             let line = SYNCS + (number % 2) as usize * TEAM_ROUNDS + round as usize;
-            self.tell((self.me + (1 << round)) % size, line, number);
+            self.tell((self.me + (1 << round)) % size, line * LINE_BYTES, number);
             self.wait(line, number);
         }
     }
@@ -247,6 +313,18 @@ impl Run<'_> {
             refuse(self.routine, &format_args!("the arguments {arguments:?} of this PE differ from those of other members"));
         }
     }
+}
+
+/// Adds to a counter that one thread uses at a time; the sum.
+fn advance(counter: &AtomicU64, count: u64) -> u64 {
+    let sum = counter.load(Ordering::Relaxed) + count;
+    counter.store(sum, Ordering::Relaxed);
+    sum
+}
+
+/// A signal that sets its word.
+fn set(word: u64) -> SignalWord {
+    SignalWord { address: std::ptr::null_mut(), value: word, operation: SIGNAL_SET }
 }
 
 /// Rounds in which a number that doubles from 1 reaches `size`.

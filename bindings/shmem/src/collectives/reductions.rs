@@ -2,17 +2,22 @@
 //!
 //! | members, bytes | reduction |
 //! |---|---|
-//! | at most 16, at most 4 KiB | every member sends its values to every other; each combines them in the order of members |
-//! | at most 128, more | every member reads its part of the values from all others, combines it in the order of members and writes it to all |
+//! | at most 16, at most 120 B | every member sends its values to every other, as a parcel; each combines them in the order of members |
+//! | at most 16, at most 4 KiB | the same by landing buffers, and a synchronization |
+//! | at most 128, more, on one host | every member reads its part of the values from all others, combines it in the order of members and writes it to all |
+//! | at most 128, more, on a network | the same, but every member sends the parts of others to their landing buffers, if they fit there |
 //! | more members | up and down a binomial tree, 4 KiB at a time |
 //!
 //! Scans double their reach in each round (Hillis and Steele, 1986), 4 KiB at a time.
 
+use std::ops::Range;
+
+use pelago::GlobalAddress;
 use pelago::zerocopy::IntoBytes;
 
-use super::{FLAGS, RESULT, RESULT_LANDING, Run, cells, rounds};
+use super::{ALL_LANDINGS_BYTES, ARRIVALS, FLAGS, PARTS, RESULT, RESULT_LANDING, RESULTS, Run, cells, rounds};
 use crate::addresses;
-use crate::limits::{DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, LANDING_BYTES, TEAM_ROUNDS};
+use crate::limits::{DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS};
 use crate::refusal::refuse;
 use crate::values::{Combine, Value};
 
@@ -58,8 +63,13 @@ pub(crate) fn reduce<T: Value>(routine: &'static str, team: usize, (dest, source
     run.check("dest", dest, bytes);
     run.check("source", source, bytes);
     let size = run.size();
+    if is_short(&run, bytes) {
+        return reduce_shortly::<T>(&run, dest, source, count, how);
+    }
     if size > 1 && size <= DIVIDED_MEMBERS_MAX && bytes > LANDING_BYTES {
-        return reduce_divided::<T>(&run, dest, source, count, how);
+        let others_bytes = (size as usize - 1) * part_bytes_max::<T>(&run, count);
+        let reduce = if others_bytes <= ALL_LANDINGS_BYTES && !run.is_mapped() { reduce_sent::<T> } else { reduce_divided::<T> };
+        return reduce(&run, dest, source, count, how);
     }
     let length = if size == 1 { count.max(1) } else { LANDING_BYTES / size_of::<T>() };
     let mut start = 0;
@@ -78,6 +88,10 @@ pub(crate) fn reduce_private<T: Value>(run: &Run<'_>, values: &mut [T], how: Com
         return;
     }
     debug_assert!(size_of_val(values) <= LANDING_BYTES, "callers send pieces");
+    if is_short(run, size_of_val(values)) {
+        let place = values.as_mut_ptr() as usize;
+        return reduce_shortly::<T>(run, place, place, values.len(), how);
+    }
     if run.size() <= DIRECT_MEMBERS_MAX {
         reduce_directly(run, values, how)
     } else {
@@ -86,9 +100,36 @@ pub(crate) fn reduce_private<T: Value>(run: &Run<'_>, values: &mut [T], how: Com
     run.sync();
 }
 
+/// Whether every member sends its values to every other as a parcel.
+fn is_short(run: &Run<'_>, bytes: usize) -> bool {
+    (2..=DIRECT_MEMBERS_MAX).contains(&run.size()) && bytes <= PARCEL_DATA_BYTES
+}
+
+/// Combines values that fit a parcel; without a synchronization, because the next short reduction has other parcels.
+fn reduce_shortly<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
+    let (number, bytes) = (run.short_number(), count * size_of::<T>());
+    for to in run.others() {
+        run.send_parcel(to, cells(source, bytes), number);
+    }
+    let mut places = [source; DIRECT_MEMBERS_MAX as usize];
+    for from in run.others() {
+        places[from as usize] = run.parcel(from, number, bytes);
+    }
+    for offset in (0..count).map(|index| index * size_of::<T>()) {
+        let mut combined: Option<T> = None;
+        for place in &places[..run.size() as usize] {
+            let mut one = T::new_zeroed();
+            read(place + offset, std::slice::from_mut(&mut one));
+            combined = Some(combined.map_or(one, |combined| combined.combine(one, how)));
+        }
+        // `dest` may be `source`: this element is not read again.
+        write(dest + offset, combined.as_slice());
+    }
+}
+
 fn reduce_directly<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
     for to in run.others() {
-        run.send_counted(to, run.landing(to, run.me as usize), bytes_of(values));
+        run.send_counted(to, run.landing(to, run.me as usize), bytes_of(values), ARRIVALS);
     }
     run.wait_for_arrivals(u64::from(run.size() - 1));
     let mut combined = vec![T::new_zeroed(); values.len()];
@@ -131,40 +172,81 @@ fn reduce_by_tree<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
     }
 }
 
-/// Every member combines its part of the values of all members.
+/// The values that a member combines in a long reduction.
+fn part(run: &Run<'_>, count: usize, position: u32) -> Range<usize> {
+    let (position, size) = (position as usize, run.size() as usize);
+    count * position / size..count * (position + 1) / size
+}
+
+fn part_bytes_max<T: Value>(run: &Run<'_>, count: usize) -> usize {
+    count.div_ceil(run.size() as usize) * size_of::<T>()
+}
+
+/// Every member sends the parts of the others to them, and combines its own part of the values of all members.
+fn reduce_sent<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
+    // A member has a place in its landing buffers for each of the others.
+    let place = |from: u32, at: u32| (from - u32::from(from > at)) as usize * part_bytes_max::<T>(run, count);
+    for to in run.others() {
+        let part = part(run, count, to);
+        let from = cells(source + part.start * size_of::<T>(), part.len() * size_of::<T>());
+        run.send_counted(to, run.landing_at(to, place(run.me, to)), from, PARTS);
+    }
+    run.wait_for_parts(u64::from(run.size() - 1));
+    let mine = part(run, count, run.me);
+    let mut combined = vec![T::new_zeroed(); mine.len()];
+    let mut other = combined.clone();
+    for position in 0..run.size() {
+        let own = source + mine.start * size_of::<T>();
+        let from = if position == run.me { own } else { run.own_landing(0) as usize + place(position, run.me) };
+        if position == 0 {
+            read(from, &mut combined);
+        } else {
+            read(from, &mut other);
+            combine_after(&mut combined, &other, how);
+        }
+    }
+    send_result(run, dest, mine.start, &combined);
+    run.wait_for_results(u64::from(run.size() - 1));
+}
+
+/// Writes a part of the result to all members. The others have called, since they have sent their values, or synchronized.
+fn send_result<T: Value>(run: &Run<'_>, dest: usize, start: usize, combined: &[T]) {
+    let dest = dest + start * size_of::<T>();
+    write(dest, combined);
+    for to in run.others() {
+        let at = match combined {
+            [] => GlobalAddress::NULL,
+            _ => run.library.global(run.routine, "dest", dest, size_of_val(combined), run.rank(to)),
+        };
+        run.send_counted(to, at, bytes_of(combined), RESULTS);
+    }
+}
+
+/// Every member combines its part of the values of all members, which it reads.
 fn reduce_divided<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
     let (size, library) = (run.size() as usize, run.library);
-    let part = |position: usize| count * position / size..count * (position + 1) / size;
-    let mine = part(run.me as usize);
+    let mine = part(run, count, run.me);
     run.sync();
     let (from, length) = (source + mine.start * size_of::<T>(), mine.len());
     let mut all = vec![T::new_zeroed(); length * size];
-    if length > 0 {
-        let got = library.default_context().issue(|context| {
-            for (position, values) in all.chunks_exact_mut(length).enumerate() {
-                let at = library.global(run.routine, "source", from, length * size_of::<T>(), run.rank(position as u32));
-                let into = cells(values.as_mut_ptr() as usize, size_of_val(values));
-                match library.reach.cells(at, into.bytes() as u64) {
-                    Some(cells) => into.copy_from(cells),
-                    None => addresses::get_later(context, at, into)?,
-                }
+    let got = library.default_context().issue(|context| {
+        for (position, values) in all.chunks_exact_mut(length.max(1)).enumerate() {
+            let at = library.global(run.routine, "source", from, length * size_of::<T>(), run.rank(position as u32));
+            let into = cells(values.as_mut_ptr() as usize, size_of_val(values));
+            match library.reach.cells(at, into.bytes() as u64) {
+                Some(cells) => into.copy_from(cells),
+                None => addresses::get_later(context, at, into)?,
             }
-            context.quiet()
-        });
-        library.or_end(run.routine, got);
-        let (combined, others) = all.split_at_mut(length);
-        others.chunks_exact(length).for_each(|other| combine_after(combined, other, how));
-        // Nobody else reads this part of any source, so that it may be written where it was read.
-        write(dest + mine.start * size_of::<T>(), combined);
-        for to in run.others() {
-            let at =
-                library.global(run.routine, "dest", dest + mine.start * size_of::<T>(), length * size_of::<T>(), run.rank(to));
-            run.send_counted(to, at, bytes_of(combined));
         }
-    }
-    let others = (0..size).filter(|&position| position != run.me as usize && !part(position).is_empty()).count();
-    run.wait_for_arrivals(others as u64);
-    run.sync();
+        context.quiet()
+    });
+    library.or_end(run.routine, got);
+    let (combined, others) = all.split_at_mut(length);
+    others.chunks_exact(length.max(1)).for_each(|other| combine_after(combined, other, how));
+    // Nobody else reads this part of any source, so that it may be written where it was read. A member that has sent its part has read all sources, so the program
+    // may change this member's source without a synchronization at the end.
+    send_result(run, dest, mine.start, combined);
+    run.wait_for_results(u64::from(run.size() - 1));
 }
 
 /// Combines the values of all members up to this one, or of those before it: of none, zero.

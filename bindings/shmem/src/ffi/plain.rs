@@ -23,6 +23,9 @@ pub struct TeamConfig {
     num_contexts: c_int,
 }
 
+/// The option of a session whose operations may wait for others to the same PE: `SHMEM_CTX_SESSION_BATCH`.
+const SESSION_BATCH: c_long = 1;
+
 /// What a session's configuration says.
 #[repr(C)]
 pub struct SessionConfig {
@@ -267,18 +270,30 @@ export! { fn shmem_ctx_get_team(ctx: usize, team: *mut usize) -> c_int {
     if found.is_some() { 0 } else { -1 }
 }}
 
-export! { fn shmem_ctx_session_start(ctx: usize, _options: c_long, _config: *const SessionConfig, _config_mask: c_long) {
+export! { fn shmem_ctx_session_start(ctx: usize, options: c_long, _config: *const SessionConfig, _config_mask: c_long) {
     let routine = "shmem_ctx_session_start";
-    if ctx != INVALID && library(routine).context(routine, ctx).session.swap(true, Ordering::Relaxed) {
+    if ctx == INVALID {
+        return;
+    }
+    let context = library(routine).context(routine, ctx);
+    if context.session.swap(true, Ordering::Relaxed) {
         refuse(routine, &"the context has a session already");
+    }
+    if options & SESSION_BATCH != 0 {
+        context.monitor.with(|state| state.context.set_batching(true));
     }
 }}
 
 export! { fn shmem_ctx_session_stop(ctx: usize) {
     let routine = "shmem_ctx_session_stop";
-    if ctx != INVALID && !library(routine).context(routine, ctx).session.swap(false, Ordering::Relaxed) {
+    if ctx == INVALID {
+        return;
+    }
+    let context = library(routine).context(routine, ctx);
+    if !context.session.swap(false, Ordering::Relaxed) {
         refuse(routine, &"the context has no session");
     }
+    context.monitor.with(|state| state.context.set_batching(false));
 }}
 
 export! { fn shmem_fence() {

@@ -58,6 +58,7 @@ int main(int count, char **arguments) {
     /* Real numbers. */
     shmem_atomic_set(&real, 0.5 + me, right);
     shmem_atomic_set(&small, 0.25f * (float)me, right);
+    shmem_quiet();
     CHECK(shmem_atomic_fetch(&real, right) == 0.5 + me);
     CHECK(shmem_atomic_swap(&small, 8.0f, right) == 0.25f * (float)me);
     shmem_barrier_all();
@@ -102,6 +103,8 @@ int main(int count, char **arguments) {
     CHECK(shmem_int_fadd(&word, 3, right) == right && shmem_int_finc(&word, right) == right + 3);
     shmem_int_add(&word, 1, right);
     shmem_int_inc(&word, right);
+    /* Without this, the fetch could overtake them. */
+    shmem_quiet();
     CHECK(shmem_int_fetch(&word, right) == right + 6 && shmem_int_cswap(&word, right + 6, 1, right) == right + 6);
     CHECK(shmem_int_swap(&word, 2, right) == 1);
     shmem_int_set(&word, 4, right);
