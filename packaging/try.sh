@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tries what `cargo xtask release` has made in a clean Debian: as root, packaging/try.sh [crates] [readme]
+# Tries what `cargo xtask release` has made in a clean Debian: as root, packaging/try.sh [crates] [readme] [gate]
 #
 # The root is made by debootstrap, with nothing but the packages that a line below names. `crates` also builds a program against the packed crates;
-# `readme` runs the two commands of README.md, the second of which takes half an hour. Both use the Rust of this machine.
+# `readme` runs the first command of README.md, and `gate` the second one, which takes half an hour. They use the Rust of this machine.
 set -eu
 here=$(dirname "$(readlink -f "$0")")/..
 packages=${CARGO_TARGET_DIR:-$here/target}/packages
@@ -10,7 +10,7 @@ ls "$packages"/*.deb >/dev/null || { echo "try.sh: $packages has no package: car
 [ "$(id -u)" = 0 ] || { echo "try.sh: debootstrap and chroot need root" >&2; exit 2; }
 root=$(mktemp -d)
 clean_up() {
-    for mount in proc dev rust cargo source; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
+    for mount in proc dev rust cargo; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
     # A mount that is left must not be emptied.
     rm -rf --one-file-system "$root"
 }
@@ -47,11 +47,38 @@ inside sh -c 'test -s /usr/share/bash-completion/completions/pelago && test -s /
 cp "$here/examples/hello-acp.c" "$root/root/"
 last sh -c 'cd /root && acpcc hello-acp.c -o hello && acprun -np 3 ./hello'
 last sh -c 'cd /root && pelago sim -n 3 --machine rx200-qdr ./hello'
-cp "$here"/bindings/shmem/examples/heat.c "$root/root/"
-last sh -c 'cd /root && oshcc heat.c -o heat -lm && oshrun -np 2 ./heat'
+cp "$here"/bindings/shmem/examples/*.c "$root/root/"
+# OpenSHMEM: each example as the ranks of a job, over UDP and simulated.
+for example in gups heat matrix sort tree; do
+    last sh -c "cd /root && oshcc -O2 $example.c -o $example -lm && oshrun -np 2 ./$example"
+    last sh -c "cd /root && pelago run -n 2 --transport udp ./$example"
+    last sh -c "cd /root && pelago sim -n 4 --machine fat-tree-ndr ./$example"
+done
+inside man --where oshcc oshrun
+last sh -c 'cd /root && gcc heat.c -o with-pkg-config $(pkg-config --cflags --libs sma) -lm && ldd with-pkg-config | grep libsma'
+# The archive, with memory of the heap alone.
+cat >"$root/root/archive.c" <<'PROGRAM'
+#include <shmem.h>
+#include <stdio.h>
+int main(void) {
+    shmem_init();
+    long *count = shmem_calloc(1, sizeof(long));
+    shmem_atomic_inc(count, 0);
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0)
+        printf("%ld of %d PEs\n", *count, shmem_n_pes());
+    shmem_finalize();
+}
+PROGRAM
+last sh -c 'cd /root && gcc archive.c -o archive /usr/lib/libsma.a -lpthread -ldl -lm && pelago run -n 3 ./archive | grep "3 of 3"'
 inside sh -c 'cd /root && gcc hello-acp.c -o with-pkg-config $(pkg-config --cflags --libs acp) && ldd with-pkg-config | grep libacp'
 inside apt-get remove -y -qq pelago >/dev/null 2>&1 || exit 1
-inside sh -c '! command -v pelago'
+inside sh -c '! command -v pelago && ! command -v oshcc && ! test -e /usr/include/shmem.h'
+echo "== tarball, gnu: programs compiled at its place"
+tar -C "$root/opt" -xf "$packages"/pelago-*-x86_64-linux-gnu.tar.gz
+prefix=/opt/$(basename "$packages"/pelago-*-x86_64-linux-gnu.tar.gz .tar.gz)
+last sh -c "cd /root && $prefix/bin/oshcc heat.c -o heat -lm && $prefix/bin/oshrun -np 2 ./heat"
+last sh -c "cd /root && $prefix/bin/acpcc hello-acp.c -o hello && $prefix/bin/acprun -np 3 ./hello"
 
 if command -v buildah >/dev/null; then
     echo "== container image"
@@ -65,13 +92,17 @@ fi
 
 # The toolchain and the crates of this machine, in the clean root.
 with_rust() {
-    mkdir -p "$root/rust" "$root/cargo" "$root/source"
+    mkdir -p "$root/rust" "$root/cargo"
     mount --bind "${RUSTUP_HOME:-$HOME/.rustup}" "$root/rust"
     mount --bind "${CARGO_HOME:-$HOME/.cargo}" "$root/cargo"
-    mount --bind "$here" "$root/source"
 }
 rust() { inside RUSTUP_HOME=/rust CARGO_HOME=/cargo PATH=/cargo/bin:/usr/bin:/bin:/usr/sbin:/sbin CARGO_TARGET_DIR=/root/target "$@"; }
-case " $* " in *" crates "* | *" readme "*) with_rust ;; esac
+case " $* " in *" crates "* | *" readme "* | *" gate "*) with_rust ;; esac
+sources() {
+    [ ! -d "$root/root/pelago" ] || return 0
+    mkdir "$root/root/pelago"
+    (cd "$here" && git ls-files -z | xargs -0 cp --no-dereference --parents -t "$root/root/pelago")
+}
 
 case " $* " in *" crates "*)
     echo "== a program on packed crates"
@@ -95,8 +126,15 @@ case " $* " in *" crates "*)
 esac
 
 case " $* " in *" readme "*)
-    echo "== the two commands of README.md"
-    rust sh -c 'cp -r /source /root/pelago && rm -rf /root/pelago/target && cd /root/pelago && cargo run --release -- run -n 4 himeno S --iterations 103'
+    echo "== the first command of README.md"
+    sources
+    rust sh -c 'cd /root/pelago && cargo run --quiet --release -- run -n 4 himeno S --iterations 103'
+    ;;
+esac
+
+case " $* " in *" gate "*)
+    echo "== the second command of README.md"
+    sources
     rust sh -c 'cd /root/pelago && cargo xtask ci' | tail -20
     ;;
 esac

@@ -352,6 +352,47 @@ fn completions_and_manual_pages_cover_every_command() {
     assert!(std::fs::read_to_string(directory.join("pelago-run.1")).unwrap().contains("failure"));
 }
 
+/// Each shell that is installed loads its completions and completes a command and an option by them.
+#[test]
+fn completions_load_in_their_shells() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("completions");
+    std::fs::create_dir_all(&folder).unwrap();
+    let complete_in_bash = |words: &str, last: &str| {
+        format!(
+            "COMP_WORDS=(pelago {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _pelago pelago {last} pelago; echo \"${{COMPREPLY[@]}}\"; "
+        )
+    };
+    let bash = "source ./pelago.bash; complete -p pelago; ".to_owned()
+        + &complete_in_bash("doct", "doct")
+        + &complete_in_bash("run --failure-lim", "--failure-lim");
+    // zsh completes only what a person types; that it has the function, and that this is read without an error, is what a script can see.
+    let zsh = "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; echo $_comps[pelago]; autoload +X _pelago && whence -w _pelago; grep -o -- --failure-limit _pelago; \
+               grep -o doctor: _pelago";
+    let fish = "source pelago.fish; complete -C 'pelago doct'; complete -C 'pelago run --failure-lim'";
+    for (shell, file, arguments, script, expected) in [
+        (
+            "bash",
+            "pelago.bash",
+            &["--norc", "--noprofile", "-c"][..],
+            bash.as_str(),
+            &["-F _pelago", "doctor", "--failure-limit"][..],
+        ),
+        ("zsh", "_pelago", &["-f", "-c"], zsh, &["_pelago: function", "doctor:", "--failure-limit"]),
+        ("fish", "pelago.fish", &["--no-config", "-c"], fish, &["doctor\t", "--failure-limit\t"]),
+    ] {
+        let written = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(["completions", shell]).output().unwrap();
+        std::fs::write(folder.join(file), written.stdout).unwrap();
+        let Ok(output) = Command::new(shell).args(arguments).arg(script).current_dir(&folder).env("HOME", &folder).output()
+        else {
+            println!("not tested: {shell} is not installed");
+            continue;
+        };
+        let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && error.is_empty(), "{shell}: {said}{error}");
+        expected.iter().for_each(|word| assert!(said.contains(word), "{shell}: {word:?} is not in {said}"));
+    }
+}
+
 /// Every variable that programs read is on the page of environment variables.
 #[test]
 fn environment_variables_are_listed() {

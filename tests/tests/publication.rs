@@ -99,3 +99,50 @@ fn documents_of_a_release_are_there() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.contains(&format!("| Rust | {rust} or later |")), "README.md states the minimum Rust version, {rust}");
 }
+
+/// A stand-in for Spack, which reads the recipe, runs its `install`, and prints what it declares and calls.
+const SPACK: &str = r#"
+import sys, types
+
+package = types.ModuleType("spack.package")
+def declares(name):
+    return lambda *words, **more: print(name, *words, *(f"{key}={value}" for key, value in more.items()))
+for name in ["license", "version", "variant", "depends_on"]:
+    setattr(package, name, declares(name))
+package.which = lambda name, required=False: declares(f"call {name}")
+package.Executable = lambda path: declares(f"call {path}")
+class Prefix(str):
+    def __getattr__(self, name):
+        return Prefix(f"{self}/{name}")
+class Package:
+    pass
+package.Package = Package
+sys.modules["spack"], sys.modules["spack.package"] = types.ModuleType("spack"), package
+package.__all__ = ["license", "version", "variant", "depends_on", "which", "Executable", "Package"]
+names = {}
+exec(compile(open(sys.argv[1]).read(), sys.argv[1], "exec"), names)
+assert names["Pelago"].__doc__ and names["Pelago"].homepage
+names["Pelago"]().install(None, Prefix("/prefix"))
+"#;
+
+/// Spack is not in the registries of Rust, Python and Debian, so a stand-in reads the recipe: it is Python, and names crates, files and versions that are there.
+#[test]
+fn the_recipe_of_spack_names_what_is_there() {
+    let recipe = root().join("packaging/spack/packages/pelago/package.py");
+    let Ok(output) = Command::new("python3").args(["-c", SPACK]).arg(recipe).output() else {
+        return eprintln!("not tested: python3 is not installed");
+    };
+    let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{error}");
+    let packages = metadata(&["--no-deps"]);
+    let rust = packages[0]["rust_version"].as_str().unwrap();
+    assert!(said.contains(&format!("depends_on rust@{rust}: type=build")), "the minimum Rust version is {rust}: {said}");
+    let built: Vec<_> = said.split_whitespace().filter_map(|word| word.strip_prefix("--package=")).collect();
+    assert!(built.contains(&"pelago-cli") && built.contains(&"pelago-shmem") && built.contains(&"pelago-acp"), "{said}");
+    for name in built {
+        assert!(packages.iter().any(|package| package["name"] == name), "no crate {name}");
+    }
+    let scripts: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("call sh ")?.split(' ').next()).collect();
+    assert!(scripts.len() == 2 && scripts.iter().all(|script| root().join(script).is_file()), "{said}");
+    assert!(said.contains("call /prefix/bin/pelago man /prefix/share/man/man1"), "{said}");
+}

@@ -180,6 +180,8 @@ fn operations_are_timed_one_by_one() {
         ("udp", "get", "100000"),
         ("shm", "get", "1"),
         ("udp", "fetch-add", "8"),
+        ("shm", "message", "8"),
+        ("udp", "message", "5000"),
     ] {
         let program = ["latency", "--operation", operation, "--bytes", bytes, "--repeat", "50"];
         let ended = run(&[&["run", "-n", "3", "--transport", transport][..], &program].concat());

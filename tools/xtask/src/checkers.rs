@@ -34,7 +34,7 @@ const THREADS: &[&[&str]] = &[
 ];
 
 /// Features that programs may choose, none of which is to need another that it does not name; all of them together are what else is checked.
-const FEATURES: &[&str] = &["", "launch", "launch,udp", "simulation", "collectives,containers,dsm,halo,messaging"];
+const FEATURES: &[&str] = &["", "launch", "launch,udp", "simulation", "collectives,containers,dsm,halo,messaging", "serde"];
 
 /// That the library builds without warnings with some of its features alone.
 pub(crate) fn features() -> Verdict {

@@ -1,12 +1,13 @@
 //! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; `cargo xtask sweep`, `cargo xtask mutants` and
-//! `cargo xtask kills`, which take longer; `cargo xtask publish --dry-run`, which packages the published crates; and `cargo xtask release`, which
-//! builds tarballs and a Debian package.
+//! `cargo xtask kills`, which take longer; `cargo xtask publish --dry-run`, which packages the published crates; `cargo xtask semver`, which compares
+//! their interfaces with those of an earlier revision; and `cargo xtask release`, which builds tarballs and a Debian package.
 #![forbid(unsafe_code)]
 
 mod checkers;
 mod mutants;
 mod publish;
 mod release;
+mod semver;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader};
@@ -151,6 +152,9 @@ fn main() -> ExitCode {
     if chosen == "publish" {
         return publish::run(std::env::args().skip(2));
     }
+    if chosen == "semver" {
+        return semver::run(std::env::args().skip(2));
+    }
     if chosen == "release" {
         return release::run(std::env::args().skip(2));
     }
@@ -175,7 +179,7 @@ fn main() -> ExitCode {
     if checks.is_empty() {
         eprintln!(
             "cargo xtask sweep [--seeds N | --seed S] tests faults; cargo xtask mutants tests the tests; cargo xtask kills kills ranks and \
-             launchers two hundred times; cargo xtask publish --dry-run packages all crates; cargo xtask release builds tarballs and a Debian package; cargo \
+             launchers two hundred times; cargo xtask publish --dry-run packages all crates; cargo xtask semver [REVISION] compares their interfaces with an earlier one; cargo xtask release builds tarballs and a Debian package; cargo \
              xtask ci runs everything; cargo xtask NAME one of:"
         );
         CHECKS.iter().for_each(|check| eprintln!("    {:?}", check.name));

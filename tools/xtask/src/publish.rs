@@ -1,6 +1,7 @@
 //! `cargo xtask publish --dry-run`: packages every published crate, in the order of their dependencies, and builds each from its package.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use serde::Deserialize;
@@ -17,6 +18,19 @@ struct Package {
     /// The registries that it may go to: all by default, none if the list is empty.
     publish: Option<Vec<String>>,
     dependencies: Vec<Dependency>,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    crate_types: Vec<String>,
+}
+
+impl Package {
+    fn is_published(&self) -> bool {
+        self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+    }
 }
 
 #[derive(Deserialize)]
@@ -25,6 +39,16 @@ struct Dependency {
     /// `*` for a path without a version: cargo leaves such a development dependency out of a package.
     req: String,
     kind: Option<String>,
+}
+
+/// The names and manifests of published crates that other Rust crates can use.
+pub(crate) fn published_libraries() -> Result<Vec<(String, PathBuf)>, String> {
+    let is_library = |package: &Package| {
+        let mut types = package.targets.iter().flat_map(|target| &target.crate_types);
+        types.any(|name| name == "lib" || name == "rlib")
+    };
+    let packages = metadata()?.packages.into_iter().filter(|package| package.is_published() && is_library(package));
+    Ok(packages.map(|package| (package.name, package.manifest_path)).collect())
 }
 
 /// Packages all crates; arguments after `--dry-run` go to `cargo publish`, such as `--no-verify` or `--allow-dirty`.
@@ -69,9 +93,8 @@ fn metadata() -> Result<Metadata, String> {
 /// The published crates, each after those that it depends on, otherwise by name.
 fn order(packages: &[Package]) -> Result<Vec<&str>, String> {
     let all: BTreeMap<&str, &Package> = packages.iter().map(|package| (&*package.name, package)).collect();
-    let is_published = |package: &Package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
     let mut left: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for package in packages.iter().filter(|package| is_published(package)) {
+    for package in packages.iter().filter(|package| package.is_published()) {
         let mut needs = BTreeSet::new();
         for dependency in &package.dependencies {
             let Some(needed) = all.get(&*dependency.name) else { continue };
@@ -79,7 +102,7 @@ fn order(packages: &[Package]) -> Result<Vec<&str>, String> {
             if is_left_out {
                 continue;
             }
-            if !is_published(needed) {
+            if !needed.is_published() {
                 return Err(format!("{} depends on {}, which is not published", package.name, needed.name));
             }
             if dependency.req == "*" {
@@ -110,7 +133,14 @@ mod tests {
             kind: kind.map(String::from),
         };
         let dependencies = needs.iter().map(dependency).collect();
-        Package { name: name.into(), version: "0.1.0".into(), publish, dependencies }
+        Package {
+            name: name.into(),
+            version: "0.1.0".into(),
+            publish,
+            dependencies,
+            manifest_path: PathBuf::new(),
+            targets: vec![],
+        }
     }
 
     #[test]
@@ -141,6 +171,46 @@ mod tests {
         let order = order(&metadata.packages).unwrap();
         let at = |name| order.iter().position(|other| *other == name).unwrap_or_else(|| panic!("{name}: {order:?}"));
         assert!(at("pelago-base") < at("pelago-rma") && at("pelago-rma") < at("pelago") && at("pelago") < at("pelago-cli"));
-        assert!(!order.contains(&"pelago-tests") && !order.contains(&"xtask"));
+        // A new crate is published, or has a reason here not to be.
+        let unpublished = [
+            "pelago-fuzz",            // tests
+            "pelago-python",          // goes to the registry of Python
+            "pelago-shmem-interface", // generates committed files
+            "pelago-sweep",           // tests
+            "pelago-test-support",    // tests
+            "pelago-tests",           // tests
+            "xtask",                  // the steps of continuous integration
+        ];
+        for package in &metadata.packages {
+            let name = &*package.name;
+            assert_eq!(
+                order.contains(&name),
+                !unpublished.contains(&name),
+                "{name}: publish it, or add it to the list with the reason"
+            );
+        }
+        assert_eq!(order.len() + unpublished.len(), metadata.packages.len());
+    }
+
+    /// Each crate that a published one needs is found missing if it is not published itself.
+    #[test]
+    fn no_crate_of_this_workspace_can_be_left_out() {
+        let needed: BTreeSet<String> = {
+            let metadata = metadata().unwrap();
+            let published = metadata.packages.iter().filter(|package| package.is_published());
+            let dependencies = published.flat_map(|package| &package.dependencies).filter(|dependency| dependency.kind.is_none());
+            let names: BTreeSet<&str> = metadata.packages.iter().map(|package| &*package.name).collect();
+            dependencies
+                .filter(|dependency| names.contains(&*dependency.name))
+                .map(|dependency| dependency.name.clone())
+                .collect()
+        };
+        assert!(needed.len() > 20, "the dependencies were found: {needed:?}");
+        for name in needed {
+            let mut packages = metadata().unwrap().packages;
+            packages.iter_mut().filter(|package| package.name == name).for_each(|package| package.publish = Some(vec![]));
+            let why = order(&packages).unwrap_err();
+            assert!(why.contains(&format!("depends on {name}, which is not published")), "{name}: {why}");
+        }
     }
 }
