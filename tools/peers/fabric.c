@@ -1,6 +1,7 @@
 /* What libfabric itself takes where Pelago's transport over it is measured: put, get and fetch_add by an endpoint of type RDM, from one process to another
  * that drives its own progress. Blocks are treated as `pelago bench` treats them: before each transfer their owner writes them anew, and their receiver reads all
- * of what came. Each line is one result, as pelago's JSON. Usage: fabric PROVIDER */
+ * of what came. Each line is one result, as pelago's JSON. With "wait", completions can also be waited for by a descriptor, which the provider then signals:
+ * what a process needs that sleeps. Usage: fabric PROVIDER [wait] */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -30,6 +31,7 @@ static struct fid_ep *endpoint;
 static struct fid_mr *region;
 static char *memory;
 static fi_addr_t peer;
+static enum fi_wait_obj waiting = FI_WAIT_NONE;
 
 static void check(const char *what, long code) {
     if (code) { fprintf(stderr, "fabric: %s: %s\n", what, fi_strerror((int)-code)); exit(1); }
@@ -44,7 +46,7 @@ static void open_all(const char *provider) {
     hints->fabric_attr->prov_name = strdup(provider);
     check("fi_getinfo", fi_getinfo(FI_VERSION(1, 11), NULL, NULL, 0, hints, &info));
     struct fid_fabric *fabric; struct fid_domain *domain; struct fid_av *addresses;
-    struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT, .size = 512 };
+    struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_CONTEXT, .size = 512, .wait_obj = waiting };
     struct fi_av_attr av = { .type = FI_AV_TABLE };
     check("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
     check("fi_domain", fi_domain(fabric, info, &domain, NULL));
@@ -137,11 +139,13 @@ static void measure(const char *name, long (*post)(size_t), size_t bytes) {
         if (bytes == MEBIBYTE) { if (post == put) ask_target(2); else read_all(); }
     }
     qsort(times, REPETITIONS, sizeof *times, ascending);
-    printf("{\"name\":\"%s\",\"ranks\":2,\"bytes\":%zu,\"transport\":\"raw\",\"median_ns\":%.1f}\n", name, bytes, times[REPETITIONS / 2]);
+    printf("{\"name\":\"%s\",\"ranks\":2,\"bytes\":%zu,\"transport\":\"%s\",\"median_ns\":%.1f}\n", name, bytes, waiting == FI_WAIT_FD ? "raw_wait" : "raw",
+           times[REPETITIONS / 2]);
 }
 
 int main(int count, char **arguments) {
     const char *provider = count > 1 ? arguments[1] : "tcp;ofi_rxm";
+    if (count > 2 && strcmp(arguments[2], "wait") == 0) waiting = FI_WAIT_FD;
     target = mmap(NULL, sizeof *target, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t child = fork();
     if (child == 0) {
