@@ -1,6 +1,6 @@
 //! The memory that conversations reach.
 
-use pelago_base::{AtomicOperator, GlobalAddress, Shape, Width};
+use pelago_base::{AtomicOperator, Block, GlobalAddress, Shape, Width};
 
 /// The memory of a rank: what it has registered, which peers may reach, and the local memory of its operations. A byte array in tests,
 /// mapped memory in production.
@@ -56,6 +56,46 @@ pub trait Memory {
     fn write_row(&mut self, to: GlobalAddress, row: Shape, bytes: &[u8]) -> Result<(), Denied> {
         let mut blocks = row.offsets().zip(bytes.chunks(row.block as usize));
         blocks.try_for_each(|(offset, block)| self.write(further(to, offset), block))
+    }
+
+    /// Reads blocks of any length, whose offsets count from `from`, one after another, until `into` is full. They lie inside `extent` bytes.
+    ///
+    /// # Errors
+    /// Some cannot be reached.
+    fn read_blocks(
+        &self,
+        from: GlobalAddress,
+        _extent: u64,
+        blocks: impl Iterator<Item = Block>,
+        into: &mut [u8],
+    ) -> Result<(), Denied> {
+        let mut rest = into;
+        for block in blocks {
+            let (part, others) = rest.split_at_mut(block.bytes as usize);
+            self.read(further(from, block.offset), part)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes` to such blocks, whose offsets count from `to`. Their extent was checked.
+    ///
+    /// # Errors
+    /// Some cannot be reached; those before may have been written.
+    fn write_blocks(
+        &mut self,
+        to: GlobalAddress,
+        _extent: u64,
+        blocks: impl Iterator<Item = Block>,
+        bytes: &[u8],
+    ) -> Result<(), Denied> {
+        let mut rest = bytes;
+        for block in blocks {
+            let (part, others) = rest.split_at(block.bytes as usize);
+            self.write(further(to, block.offset), part)?;
+            rest = others;
+        }
+        Ok(())
     }
 
     /// As [`read_row`](Self::read_row), from byte `offset` of local memory on.

@@ -9,7 +9,7 @@ use pelago_base::{Block, Blocks, GlobalAddress, Shape, ShapeError};
 
 use crate::memory::{Denied, Memory, further};
 use crate::peer::waiting::Ask;
-use crate::wire::blocks::{Writer, block_bytes, number_bytes, shape_bytes};
+use crate::wire::blocks::{LIST_EXTENT_MAX, NO_BLOCK, Writer, block_bytes, number_bytes, shape_bytes};
 use crate::wire::{BlockList, LIST_HEAD_BYTES_MAX, PIECE_BYTES, get_list, put_list, put_shape};
 
 /// Bytes of the head of a piece of a put to a shape besides the shape and the place of the piece.
@@ -55,10 +55,13 @@ impl Pattern {
     /// The blocks that begin at `start`, and where the lowest of them begins.
     ///
     /// # Errors
-    /// They have more bytes, or reach further, than numbers of 64 bits.
+    /// They have more bytes than a number of 64 bits, or reach further than [`LIST_EXTENT_MAX`].
     pub(crate) fn new(start: GlobalAddress, blocks: Blocks<'_>) -> Result<(GlobalAddress, Self), ShapeError> {
         blocks.bytes()?;
         let envelope = blocks.envelope()?;
+        if envelope.end - envelope.start > LIST_EXTENT_MAX {
+            return Err(ShapeError::Overflow);
+        }
         let pattern = match blocks {
             Blocks::Shape(shape) => Self::Shape(shape.canonical()),
             Blocks::List(list) => {
@@ -90,9 +93,14 @@ impl Pattern {
 
     /// Reads some of the bytes of registered memory that begin at `start`.
     pub(crate) fn read<M: Memory>(&self, memory: &M, start: GlobalAddress, from: u64, into: &mut [u8]) -> Result<(), Denied> {
+        let range = from..from + into.len() as u64;
+        let shape = match self {
+            Self::Shape(shape) => shape,
+            Self::List(list) => return memory.read_blocks(start, list.extent, list.parts(range), into),
+        };
         let mut rest = into;
-        for (offset, row) in self.rows(from..from + rest.len() as u64) {
-            let (part, others) = std::mem::take(&mut rest).split_at_mut(row_bytes(&row));
+        for (offset, row) in shape.rows(range) {
+            let (part, others) = rest.split_at_mut(row_bytes(&row));
             memory.read_row(further(start, offset), row, part)?;
             rest = others;
         }
@@ -141,18 +149,20 @@ impl List {
 
     /// How many bytes from `next` on fit into a piece of `room` bytes, and the bytes of its head.
     fn fit(&self, next: u64, room: usize) -> (usize, u64) {
-        let (mut head, mut bytes, mut previous) = (LIST_HEAD_BYTES_MAX, 0_u64, 0);
+        let (mut head, mut bytes, mut previous) = (LIST_HEAD_BYTES_MAX, 0_u64, NO_BLOCK);
         let end = self.blocks.last().map_or(0, |&(_, end)| end);
         for part in self.parts(next..end) {
             let left = room.saturating_sub(head + bytes as usize);
             let whole = block_bytes(part, previous);
-            if left < whole + 1 {
+            // A block that is cut states its length, which takes no more room than that of the whole.
+            let cut = if part.bytes == previous.bytes { whole + number_bytes(part.bytes) } else { whole };
+            let taken = if left < whole + part.bytes as usize { left.saturating_sub(cut) as u64 } else { part.bytes };
+            if taken == 0 {
                 break;
             }
-            // A shorter block takes no more room for its length.
-            let taken = part.bytes.min((left - whole) as u64);
-            head += block_bytes(Block { bytes: taken, ..part }, previous);
-            (bytes, previous) = (bytes + taken, part.offset + taken);
+            let block = Block { bytes: taken, ..part };
+            head += block_bytes(block, previous);
+            (bytes, previous) = (bytes + taken, block);
             if taken < part.bytes {
                 break;
             }
@@ -162,10 +172,10 @@ impl List {
 
     /// Bytes of the head of a put's piece.
     fn put_head_bytes(&self, range: Range<u64>) -> usize {
-        let (mut bytes, mut previous, mut count) = (9 + number_bytes(self.extent), 0, 0);
+        let (mut bytes, mut previous, mut count) = (9 + number_bytes(self.extent), NO_BLOCK, 0);
         for part in self.parts(range) {
             bytes += block_bytes(part, previous);
-            (previous, count) = (part.offset + part.bytes, count + 1);
+            (previous, count) = (part, count + 1);
         }
         bytes + number_bytes(count)
     }
@@ -218,13 +228,13 @@ impl GetBlocks {
     /// others are left to be asked for.
     pub(crate) fn ask(&mut self, room: usize) -> Option<(Ask, bool)> {
         let (list, next) = self.asked.as_mut()?;
-        let (first, mut head, mut previous) = (*next, LIST_HEAD_BYTES_MAX, 0);
+        let (first, mut head, mut previous) = (*next, LIST_HEAD_BYTES_MAX, NO_BLOCK);
         for &(block, _) in &list.blocks[first..] {
             let bytes = block_bytes(block, previous);
             if head + bytes > room {
                 break;
             }
-            (head, previous, *next) = (head + bytes, block.offset + block.bytes, *next + 1);
+            (head, previous, *next) = (head + bytes, block, *next + 1);
         }
         let count = *next - first;
         let offset = list.blocks[..first].last().map_or(0, |&(_, end)| end);
@@ -267,20 +277,14 @@ pub(crate) fn write_shape<M: Memory>(
 /// Writes to the blocks of a list; nothing unless all of its extent may be written.
 pub(crate) fn write_list<M: Memory>(memory: &mut M, to: GlobalAddress, list: BlockList<'_>, bytes: &[u8]) -> Result<(), Denied> {
     memory.check(to, list.extent)?;
-    let mut rest = bytes;
-    for block in list.blocks() {
-        let (part, others) = rest.split_at(block.bytes as usize);
-        memory.write(further(to, block.offset), part)?;
-        rest = others;
-    }
-    Ok(())
+    memory.write_blocks(to, list.extent, list.blocks(), bytes)
 }
 
 fn write_blocks(writer: &mut Writer<'_>, blocks: impl Iterator<Item = Block>) {
-    let mut previous = 0;
+    let mut previous = NO_BLOCK;
     for block in blocks {
         writer.block(block, previous);
-        previous = block.offset + block.bytes;
+        previous = block;
     }
 }
 

@@ -32,7 +32,18 @@ impl<'a> Writer<'a> {
         self.at += bytes.len();
     }
 
+    #[inline]
     pub(crate) fn number(&mut self, mut number: u64) {
+        let length = number_bytes(number);
+        if length <= 8
+            && let Some(room) = self.into[self.at..].first_chunk_mut()
+        {
+            // What is past the number is overwritten by what follows it.
+            let more = CONTINUES & !(u64::MAX << (8 * (length - 1)));
+            *room = (spread(number) | more).to_le_bytes();
+            self.at += length;
+            return;
+        }
         while number >= 128 {
             self.bytes(&[number as u8 | 128]);
             number >>= 7;
@@ -50,11 +61,34 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A block, of which the one before ends at `previous`.
-    pub(crate) fn block(&mut self, block: Block, previous: u64) {
-        self.number(zigzag(block.offset.wrapping_sub(previous)));
-        self.number(block.bytes);
+    /// A block behind another one: how far it is from the end of that, and its length unless that is equal.
+    #[inline]
+    pub(crate) fn block(&mut self, block: Block, previous: Block) {
+        self.number(distance(block, previous) << 1 | u64::from(block.bytes != previous.bytes));
+        if block.bytes != previous.bytes {
+            self.number(block.bytes);
+        }
     }
+}
+
+/// Maximum extent of a list in bytes, so that a distance leaves a bit of its number free.
+pub(crate) const LIST_EXTENT_MAX: u64 = 1 << 61;
+
+/// The bit of each byte that says that another one follows.
+const CONTINUES: u64 = 0x8080_8080_8080_8080;
+
+/// A number of up to 56 bits, seven in each byte.
+const fn spread(number: u64) -> u64 {
+    let halves = number & 0xFFF_FFFF | (number & 0xFF_FFFF_F000_0000) << 4;
+    let quarters = halves & 0x3FFF_0000_3FFF | (halves & 0xFFF_C000_0FFF_C000) << 2;
+    quarters & 0x7F_007F_007F_007F | (quarters & 0x3F80_3F80_3F80_3F80) << 1
+}
+
+/// The inverse of [`spread`].
+const fn joined(word: u64) -> u64 {
+    let quarters = word & 0x7F_007F_007F_007F | (word & 0x7F00_7F00_7F00_7F00) >> 1;
+    let halves = quarters & 0x3FFF_0000_3FFF | (quarters & 0x3FFF_0000_3FFF_0000) >> 2;
+    halves & 0xFFF_FFFF | (halves & 0xFFF_FFFF_0000_0000) >> 4
 }
 
 /// Bytes that a number takes.
@@ -65,9 +99,19 @@ pub(crate) const fn number_bytes(number: u64) -> usize {
     }
 }
 
-/// Bytes that a block takes, of which the one before ends at `previous`.
-pub(crate) const fn block_bytes(block: Block, previous: u64) -> usize {
-    number_bytes(zigzag(block.offset.wrapping_sub(previous))) + number_bytes(block.bytes)
+/// What the first block of a list comes behind.
+pub(crate) const NO_BLOCK: Block = Block { offset: 0, bytes: 0 };
+
+/// Bytes that a block takes behind another one.
+pub(crate) const fn block_bytes(block: Block, previous: Block) -> usize {
+    let length = if block.bytes == previous.bytes { 0 } else { number_bytes(block.bytes) };
+    number_bytes(distance(block, previous) << 1) + length
+}
+
+/// How far a block is from the end of another one, as a number that is small if they are close. Both lie inside an extent of at most [`LIST_EXTENT_MAX`].
+const fn distance(block: Block, previous: Block) -> u64 {
+    let distance = block.offset.wrapping_sub(previous.offset + previous.bytes);
+    distance << 1 ^ (distance as i64 >> 63) as u64
 }
 
 /// Bytes that a shape takes.
@@ -79,7 +123,16 @@ pub(crate) fn shape_bytes(shape: &Shape) -> usize {
 }
 
 /// A number as the writer writes it; `None` if it is cut or has more than 64 bits.
+#[inline]
 pub(crate) fn number(reader: &mut Reader<'_>) -> Option<u64> {
+    if let Some(head) = reader.0.first_chunk() {
+        let word = u64::from_le_bytes(*head);
+        let length = ((!word & CONTINUES).trailing_zeros() as usize + 1) / 8;
+        if length <= 8 && word & CONTINUES != CONTINUES {
+            reader.0 = &reader.0[length..];
+            return Some(joined(word & !CONTINUES & u64::MAX >> (64 - 8 * length)));
+        }
+    }
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = reader.u8()?;
@@ -121,11 +174,14 @@ impl<'a> BlockList<'a> {
     pub(crate) fn parse(reader: &mut Reader<'a>) -> Option<Self> {
         let (extent, count) = (number(reader)?, number(reader)?);
         let all = reader.0;
-        let (mut previous, mut bytes) = (0, 0_u64);
+        let (mut previous, mut bytes) = (NO_BLOCK, 0_u64);
+        if extent > LIST_EXTENT_MAX {
+            return None;
+        }
         for _ in 0..count {
-            let block = parse_block(reader, previous)?;
-            previous = block.offset.checked_add(block.bytes).filter(|&end| end <= extent)?;
-            bytes = bytes.checked_add(block.bytes)?;
+            previous = parse_block(reader, previous)?;
+            previous.offset.checked_add(previous.bytes).filter(|&end| end <= extent)?;
+            bytes = bytes.checked_add(previous.bytes)?;
         }
         Some(Self { count, encoded: &all[..all.len() - reader.0.len()], extent, bytes })
     }
@@ -137,24 +193,20 @@ impl<'a> BlockList<'a> {
 
     /// The blocks, in order.
     pub(crate) fn blocks(self) -> impl Iterator<Item = Block> + use<'a> {
-        let (mut reader, mut previous) = (Reader(self.encoded), 0);
+        let (mut reader, mut previous) = (Reader(self.encoded), NO_BLOCK);
         (0..self.count).map_while(move |_| {
-            let block = parse_block(&mut reader, previous)?;
-            previous = block.offset + block.bytes;
-            Some(block)
+            previous = parse_block(&mut reader, previous)?;
+            Some(previous)
         })
     }
 }
 
-fn parse_block(reader: &mut Reader<'_>, previous: u64) -> Option<Block> {
-    let distance = number(reader)?;
-    let offset = previous.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
-    Some(Block { offset, bytes: number(reader)? })
-}
-
-/// A distance of either sign as a number that is small if the distance is.
-const fn zigzag(distance: u64) -> u64 {
-    distance << 1 ^ (distance as i64 >> 63) as u64
+#[inline]
+fn parse_block(reader: &mut Reader<'_>, previous: Block) -> Option<Block> {
+    let first = number(reader)?;
+    let distance = first >> 2 ^ (first >> 1 & 1).wrapping_neg();
+    let bytes = if first & 1 == 0 { previous.bytes } else { number(reader)? };
+    Some(Block { offset: (previous.offset + previous.bytes).wrapping_add(distance), bytes })
 }
 
 #[cfg(test)]
@@ -173,10 +225,10 @@ mod tests {
         written(|writer| {
             writer.number(extent);
             writer.number(blocks.len() as u64);
-            let mut previous = 0;
+            let mut previous = NO_BLOCK;
             for &block in blocks {
                 writer.block(block, previous);
-                previous = block.offset + block.bytes;
+                previous = block;
             }
         })
     }
@@ -222,14 +274,12 @@ mod tests {
         let parsed = BlockList::parse(&mut reader).unwrap();
         assert_eq!((parsed.count(), parsed.bytes, parsed.extent, reader.0.len()), (6, 28, 100, 0));
         assert_eq!(parsed.blocks().collect::<Vec<_>>(), blocks);
-        let lengths: usize = blocks
-            .iter()
-            .scan(0, |previous, &block| Some(block_bytes(block, std::mem::replace(previous, block.offset + block.bytes))))
-            .sum();
+        let lengths: usize =
+            blocks.iter().scan(NO_BLOCK, |previous, &block| Some(block_bytes(block, std::mem::replace(previous, block)))).sum();
         assert_eq!(bytes.len(), 2 + lengths);
         (0..bytes.len()).for_each(|length| assert_eq!(BlockList::parse(&mut Reader(&bytes[..length])), None));
         assert_eq!(BlockList::parse(&mut Reader(&list(99, &blocks))), None, "a block reaches past the end");
-        let below = written(|writer| [8, 1, 1, 1].into_iter().for_each(|value| writer.number(value)));
+        let below = written(|writer| [8, 1, 3, 1].into_iter().for_each(|value| writer.number(value)));
         assert_eq!(BlockList::parse(&mut Reader(&below)), None, "a block begins before the start");
         let many = written(|writer| [u64::MAX, u64::MAX].into_iter().for_each(|value| writer.number(value)));
         assert_eq!(BlockList::parse(&mut Reader(&many)), None, "what is counted is not there");

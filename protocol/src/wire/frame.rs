@@ -5,7 +5,7 @@ use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Reader;
-use super::blocks::{self, BlockList, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
+use super::blocks::{self, BlockList, NO_BLOCK, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
 use crate::Denied;
 
 /// Bytes of a piece besides what it carries.
@@ -258,10 +258,10 @@ fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
 }
 
 fn append_blocks(to: &mut Vec<u8>, list: BlockList<'_>) {
-    let mut previous = 0;
+    let mut previous = NO_BLOCK;
     for block in list.blocks() {
         append(to, |writer| writer.block(block, previous));
-        previous = block.offset + block.bytes;
+        previous = block;
     }
 }
 
@@ -369,7 +369,7 @@ mod tests {
             Frame::GetShape { operation, from: at, shape },
             Frame::GetShape { operation, from: to, shape: Shape::contiguous(3) },
         ]);
-        let list = BlockList::parse(&mut Reader(&[100, 3, 0, 4, 4, 2, 7, 1])).unwrap();
+        let list = BlockList::parse(&mut Reader(&[100, 3, 1, 4, 8, 2, 13])).unwrap();
         sent.push(Frame::GetList { operation, from: at, offset: 1 << 40, list });
         for last in [
             Frame::PutShape { to, shape, offset: 1 << 20, bytes: b"piece" },

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{HEADER_BYTES, Reader, WORDS_MAX};
 
 /// Bumped with every change of what travels.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 const RANK_BITS: u32 = RANKS_MAX.ilog2();
 const INCARNATION_BITS: u32 = 24;

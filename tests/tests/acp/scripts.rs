@@ -188,8 +188,8 @@ fn programs_with_the_archive_in_them_are_simulated() {
 
 /// Of the library that users install; that of these tests has less optimization.
 #[test]
-fn the_stripped_library_has_at_most_four_megabytes() {
-    const BYTES_MAX: u64 = 4_000_000;
+fn the_stripped_library_has_at_most_four_and_a_half_megabytes() {
+    const BYTES_MAX: u64 = 4_500_000;
     let release = libraries().join("../../release/libacp.so");
     if !release.exists() {
         return eprintln!("not tested: there is no {}", release.display());

@@ -50,6 +50,8 @@ fn interpreter(prefix: &Path) -> Result<PathBuf, String> {
     );
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-binary", "shmem4py"]);
+    // A package that was built before names the library of another prefix.
+    pip.arg("--no-cache-dir");
     // Its version 1.0.0 was written for NumPy 1.
     pip.args(["shmem4py==1.0.0", "numpy<2"]).env("PATH", path.expect("a path")).env_remove("LD_LIBRARY_PATH");
     pip.env("CFLAGS", format!("-O0 -DPySHMEM_HAVE_SHMEM_CTX_INVALID{flags}"));

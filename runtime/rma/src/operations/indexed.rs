@@ -17,7 +17,7 @@ impl Context {
     /// All places lie in one heap or registered region, as those of a slice do.
     ///
     /// Cost: mapped target: a copy of each value. Other targets: the values are copied once more. Where the transport takes lists of blocks, one operation
-    /// for up to [`blocks_max`](pelago_platform::Capabilities::blocks_max) of them: over UDP four bytes or so for each place besides the
+    /// for up to [`blocks_max`](pelago_platform::Capabilities::blocks_max) of them: over UDP three bytes or so for each place besides the
     /// values, in as few datagrams as hold them. Elsewhere one operation for each value. As [`put_strided`](Self::put_strided), of which
     /// this is the irregular form; MPI has it as indexed datatypes, SHMEM as `ibput`.
     ///

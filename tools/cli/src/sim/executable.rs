@@ -20,6 +20,9 @@ use crate::Refused;
 /// `NAME@ADDRESS` of variables, separated by commas, with addresses in base 16 as in the file.
 pub(crate) const ARCHIVE_VARIABLE: &str = "PELAGO_SIM_ARCHIVE";
 
+/// What `bindings/acp/install` names a local symbol that it adds to each part of the archive.
+const WEAKENED: &str = "iacp_weakened";
+
 /// What can be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -161,9 +164,9 @@ fn archive(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> Option<String> 
     let of_library: Vec<_> = named.filter(|(name, _)| name.starts_with("acp_") || name.starts_with("iacp_")).collect();
     of_library.iter().any(|(name, _)| *name == "acp_init").then_some(())?;
     // What is installed has internal symbols that give way to those of the program, which stay as they are.
-    let is_installed = of_library.iter().any(|(_, symbol)| symbol.st_bind() == STB_WEAK);
+    let is_weakened = of_library.iter().any(|(name, _)| *name == WEAKENED);
     let part = |(name, symbol): &(&str, &_)| {
-        let is_own = is_installed && name.starts_with("iacp_") && Sym::st_bind(*symbol) != STB_WEAK;
+        let is_own = is_weakened && name.starts_with("iacp_") && Sym::st_bind(*symbol) != STB_WEAK;
         let at = Sym::st_value(*symbol, LittleEndian);
         match Sym::st_type(*symbol) {
             STT_FUNC if !is_own => Some(format!("{name}={at:x}")),

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, Shape, Width};
+use pelago_base::{AddressLayout, AtomicOperator, Block, GlobalAddress, Rank, Shape, Width};
 use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions, copy_strided, write_strided};
 use pelago_platform::RegisterError;
 use pelago_protocol::{Denied, Memory};
@@ -122,6 +122,47 @@ impl Memory for RankMemory {
                     device.part(offset, row.block).expect(INSIDE).write(block).map_err(failed)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn read_blocks(
+        &self,
+        from: GlobalAddress,
+        extent: u64,
+        blocks: impl Iterator<Item = Block>,
+        into: &mut [u8],
+    ) -> Result<(), Denied> {
+        let source = self.find(from, extent, true)?;
+        let mut rest = into;
+        for Block { offset, bytes } in blocks {
+            let (part, others) = rest.split_at_mut(bytes as usize);
+            match &source {
+                Region::Host(cells) => cells.part(offset, bytes).expect(INSIDE).read(part),
+                device => device.part(offset, bytes).expect(INSIDE).read(part).map_err(failed)?,
+            }
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn write_blocks(
+        &mut self,
+        to: GlobalAddress,
+        extent: u64,
+        blocks: impl Iterator<Item = Block>,
+        bytes: &[u8],
+    ) -> Result<(), Denied> {
+        let target = self.find(to, extent, false)?;
+        self.touched = true;
+        let mut rest = bytes;
+        for Block { offset, bytes } in blocks {
+            let (part, others) = rest.split_at(bytes as usize);
+            match &target {
+                Region::Host(cells) => cells.part(offset, bytes).expect(INSIDE).write(part),
+                device => device.part(offset, bytes).expect(INSIDE).write(part).map_err(failed)?,
+            }
+            rest = others;
         }
         Ok(())
     }
