@@ -369,7 +369,7 @@ mod tests {
             Frame::GetShape { operation, from: at, shape },
             Frame::GetShape { operation, from: to, shape: Shape::contiguous(3) },
         ]);
-        let list = BlockList::parse(&mut Reader(&[100, 3, 1, 4, 8, 2, 13])).unwrap();
+        let list = BlockList::parse(&mut Reader(&[100, 3, 1, 2, 8, 3, 3])).unwrap();
         sent.push(Frame::GetList { operation, from: at, offset: 1 << 40, list });
         for last in [
             Frame::PutShape { to, shape, offset: 1 << 20, bytes: b"piece" },
