@@ -119,13 +119,13 @@ impl Pattern {
 }
 
 impl List {
-    fn new(blocks: impl Iterator<Item = Block>, extent: u64) -> Self {
-        let mut end = 0;
-        let blocks = blocks.filter(|block| block.bytes > 0).map(|block| {
+    fn new(blocks: impl ExactSizeIterator<Item = Block>, extent: u64) -> Self {
+        let (mut kept, mut end) = (Vec::with_capacity(blocks.len()), 0);
+        for block in blocks.filter(|block| block.bytes > 0) {
             end += block.bytes;
-            (block, end)
-        });
-        Self { blocks: blocks.collect(), extent }
+            kept.push((block, end));
+        }
+        Self { blocks: kept.into(), extent }
     }
 
     /// The first block that ends past a byte.
@@ -182,7 +182,7 @@ impl List {
 
     fn write_put(&self, writer: &mut Writer<'_>, to: GlobalAddress, range: Range<u64>) {
         put_list(writer, to, self.extent, self.parts(range.clone()).count() as u64);
-        write_blocks(writer, self.parts(range));
+        writer.blocks(self.parts(range));
     }
 }
 
@@ -250,7 +250,7 @@ impl GetBlocks {
         let offset = list.blocks[..first].last().map_or(0, |&(_, end)| end);
         let writer = &mut Writer::new(into);
         get_list(writer, (operation, offset), from, list.extent, count as u64);
-        write_blocks(writer, list.blocks[first..first + count].iter().map(|&(block, _)| block));
+        writer.blocks(list.blocks[first..first + count].iter().map(|&(block, _)| block));
     }
 }
 
@@ -278,14 +278,6 @@ pub(crate) fn write_shape<M: Memory>(
 pub(crate) fn write_list<M: Memory>(memory: &mut M, to: GlobalAddress, list: BlockList<'_>, bytes: &[u8]) -> Result<(), Denied> {
     memory.check(to, list.extent)?;
     memory.write_blocks(to, list.extent, list.blocks(), bytes)
-}
-
-fn write_blocks(writer: &mut Writer<'_>, blocks: impl Iterator<Item = Block>) {
-    let mut previous = NO_BLOCK;
-    for block in blocks {
-        writer.block(block, previous);
-        previous = block;
-    }
 }
 
 /// Bytes of a row, which were counted before.

@@ -32,7 +32,7 @@ impl<'a> Writer<'a> {
         self.at += bytes.len();
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number(&mut self, mut number: u64) {
         let length = number_bytes(number);
         if length <= 8
@@ -61,9 +61,18 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Blocks, one after another.
+    pub(crate) fn blocks(&mut self, blocks: impl Iterator<Item = Block>) {
+        let mut previous = NO_BLOCK;
+        for block in blocks {
+            self.block(block, previous);
+            previous = block;
+        }
+    }
+
     /// A block behind another one: how far it is from the end of that, and its length unless that is equal.
     #[inline]
-    pub(crate) fn block(&mut self, block: Block, previous: Block) {
+    fn block(&mut self, block: Block, previous: Block) {
         self.number(distance(block, previous) << 1 | u64::from(block.bytes != previous.bytes));
         if block.bytes != previous.bytes {
             self.number(block.bytes);
@@ -123,7 +132,7 @@ pub(crate) fn shape_bytes(shape: &Shape) -> usize {
 }
 
 /// A number as the writer writes it; `None` if it is cut or has more than 64 bits.
-#[inline]
+#[inline(always)]
 pub(crate) fn number(reader: &mut Reader<'_>) -> Option<u64> {
     if let Some(head) = reader.0.first_chunk() {
         let word = u64::from_le_bytes(*head);
@@ -191,12 +200,17 @@ impl<'a> BlockList<'a> {
         self.count
     }
 
+    /// The blocks as they came.
+    pub(crate) fn encoded(self) -> &'a [u8] {
+        self.encoded
+    }
+
     /// The blocks, in order.
-    pub(crate) fn blocks(self) -> impl Iterator<Item = Block> + use<'a> {
+    pub(crate) fn blocks(self) -> impl ExactSizeIterator<Item = Block> + use<'a> {
         let (mut reader, mut previous) = (Reader(self.encoded), NO_BLOCK);
-        (0..self.count).map_while(move |_| {
-            previous = parse_block(&mut reader, previous)?;
-            Some(previous)
+        (0..self.count as usize).map(move |_| {
+            previous = parse_block(&mut reader, previous).expect("they were parsed before");
+            previous
         })
     }
 }
@@ -225,11 +239,7 @@ mod tests {
         written(|writer| {
             writer.number(extent);
             writer.number(blocks.len() as u64);
-            let mut previous = NO_BLOCK;
-            for &block in blocks {
-                writer.block(block, previous);
-                previous = block;
-            }
+            writer.blocks(blocks.iter().copied());
         })
     }
 

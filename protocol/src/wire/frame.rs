@@ -5,7 +5,7 @@ use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::Reader;
-use super::blocks::{self, BlockList, NO_BLOCK, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
+use super::blocks::{self, BlockList, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
 use crate::Denied;
 
 /// Bytes of a piece besides what it carries.
@@ -205,12 +205,12 @@ impl<'a> Frame<'a> {
             }),
             Self::PutList { to: at, list, bytes } => {
                 append(to, |writer| put_list(writer, at, list.extent, list.count()));
-                append_blocks(to, list);
+                to.extend_from_slice(list.encoded());
                 to.extend_from_slice(bytes);
             }
             Self::GetList { operation, from, offset, list } => {
                 append(to, |writer| get_list(writer, (operation, offset), from, list.extent, list.count()));
-                append_blocks(to, list);
+                to.extend_from_slice(list.encoded());
             }
         }
     }
@@ -255,14 +255,6 @@ fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     write(&mut writer);
     let written = writer.written();
     to.extend_from_slice(&room[..written]);
-}
-
-fn append_blocks(to: &mut Vec<u8>, list: BlockList<'_>) {
-    let mut previous = NO_BLOCK;
-    for block in list.blocks() {
-        append(to, |writer| writer.block(block, previous));
-        previous = block;
-    }
 }
 
 /// The head of a piece of a put.
