@@ -90,13 +90,14 @@ else
     echo "== container image: skipped, buildah is missing"
 fi
 
-# The toolchain and the crates of this machine, in the clean root.
+# The toolchain, the crates and the certificates of this machine, in the clean root, which has none of them.
 with_rust() {
-    mkdir -p "$root/rust" "$root/cargo"
+    mkdir -p "$root/rust" "$root/cargo" "$root/etc/ssl/certs"
+    cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$root/etc/ssl/certs/ca-certificates.crt"
     mount --bind "${RUSTUP_HOME:-$HOME/.rustup}" "$root/rust"
     mount --bind "${CARGO_HOME:-$HOME/.cargo}" "$root/cargo"
 }
-rust() { inside RUSTUP_HOME=/rust CARGO_HOME=/cargo PATH=/cargo/bin:/usr/bin:/bin:/usr/sbin:/sbin CARGO_TARGET_DIR=/root/target "$@"; }
+rust() { inside RUSTUP_HOME=/rust CARGO_HOME=/cargo CARGO_HTTP_CAINFO=/etc/ssl/certs/ca-certificates.crt PATH=/cargo/bin:/usr/bin:/bin:/usr/sbin:/sbin CARGO_TARGET_DIR=/root/target "$@"; }
 case " $* " in *" crates "* | *" readme "* | *" gate "*) with_rust ;; esac
 sources() {
     [ ! -d "$root/root/pelago" ] || return 0
