@@ -79,23 +79,24 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         Kind::Host => Err(None),
         _ => own_device(world, arguments.ordinal).map_err(Some),
     };
-    let mut lacking = [u32::from(device.is_err())];
-    world.allreduce(&mut lacking, |one, other| one + other)?;
-    let device = match device {
-        Ok(device) if lacking[0] == 0 => Some(device),
-        Err(Some(why)) if matches!(arguments.device, Kind::Cuda | Kind::Managed) => {
-            let _ = writeln!(std::io::stderr(), "gpu: rank {}: {why}; give --device host for memory of the host", world.rank());
-            return Ok(ExitCode::FAILURE);
-        }
-        _ if matches!(arguments.device, Kind::Cuda | Kind::Managed) => return Ok(ExitCode::FAILURE),
-        Err(Some(why)) => {
-            if world.rank().number() == 0 {
-                let _ = writeln!(std::io::stderr(), "gpu: memory of the host is used: {why}");
-            }
-            None
-        }
-        _ => None,
-    };
+    let mut first_without = [if device.is_ok() { u32::MAX } else { world.rank().number() }];
+    world.allreduce(&mut first_without, |one, other| one.min(other))?;
+    let speaks = first_without == [world.rank().number()];
+    let is_required = matches!(arguments.device, Kind::Cuda | Kind::Managed);
+    if let Err(Some(why)) = device.as_ref().map_err(Option::as_ref)
+        && speaks
+    {
+        let _ = match is_required {
+            true => writeln!(std::io::stderr(), "gpu: rank {}: {why}; give --device host for memory of the host", world.rank()),
+            false => writeln!(std::io::stderr(), "gpu: memory of the host is used: rank {}: {why}", world.rank()),
+        };
+    }
+    let device = device.ok().filter(|_| first_without == [u32::MAX]);
+    if device.is_none() && is_required {
+        // The launcher ends the job at the first rank that fails, and that should have spoken.
+        world.barrier()?;
+        return Ok(ExitCode::FAILURE);
+    }
     match (&device, arguments.bench) {
         (Some(device), true) => times::measure(world, device, &arguments.largest),
         (None, true) => {

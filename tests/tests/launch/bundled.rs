@@ -5,7 +5,7 @@ use rustix::process::{Signal, kill_process};
 use crate::{Ended, end, pelago, run, shared_memory_names, wait_until_gone};
 
 /// What `himeno S --iterations 3` must find, whoever computes it.
-const HASH: &str = "79dc8598e66ba7bc";
+pub(crate) const HASH: &str = "79dc8598e66ba7bc";
 const GOSA: f64 = 3.296794e-3;
 
 #[test]
@@ -430,7 +430,7 @@ fn expect_particles(ranks: u32, options: &[&str], arguments: &[&str], tally: &st
 }
 
 #[track_caller]
-fn expect_field(ended: &Ended, hash: &str) {
+pub(crate) fn expect_field(ended: &Ended, hash: &str) {
     assert_eq!(field(ended, "hash"), hash, "{}", ended.output);
     let gosa: f64 = field(ended, "gosa").parse().unwrap();
     assert!((gosa - GOSA).abs() <= 1e-6 * GOSA, "{}", ended.output);

@@ -10,6 +10,7 @@ mod ends;
 mod fabric;
 mod fields;
 mod foreign;
+mod gpu;
 mod hosts;
 mod killed;
 mod kills;

@@ -1,0 +1,100 @@
+//! Programs on memory of GPUs, over the mock driver of `pelago-cuda`: results are those of the host, and one line says what a driver refuses.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use pelago_cuda::LIBRARY_VARIABLE;
+use pelago_cuda::mock::MockDriver;
+
+use crate::bundled::{HASH, expect_field};
+use crate::{Ended, end, pelago, wait_until_gone};
+
+/// Settings of the mock driver.
+const MOCK_VARIABLE: &str = "PELAGO_MOCK_CUDA";
+
+const GPU: [&str; 5] = ["gpu", "--words", "2000", "--rounds", "5"];
+
+fn driver() -> &'static Path {
+    static DRIVER: OnceLock<PathBuf> = OnceLock::new();
+    DRIVER.get_or_init(|| MockDriver::build(Path::new(env!("CARGO_TARGET_TMPDIR")), "launched-cuda", &[]))
+}
+
+/// A job whose ranks find this library as the driver.
+fn job_with(library: &str, words: &str, ranks: u32, transport: &str, program: &[&str]) -> Ended {
+    let ranks = ranks.to_string();
+    let (mut command, mark) = pelago(&[&["run", "-n", &ranks, "--transport", transport][..], program].concat());
+    command.env(LIBRARY_VARIABLE, library).env(MOCK_VARIABLE, words);
+    let ended = end(command);
+    wait_until_gone(&mark);
+    ended
+}
+
+fn job(words: &str, ranks: u32, transport: &str, program: &[&str]) -> Ended {
+    job_with(driver().to_str().expect("a path of letters"), words, ranks, transport, program)
+}
+
+/// The hash that `gpu` prints, of memory of this name.
+#[track_caller]
+fn hash(ended: &Ended, memory: &str) -> String {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let (before, hash) = ended.output.trim_end().rsplit_once(" hash ").expect("a hash");
+    assert!(before.ends_with(&format!("memory {memory:?}")), "{ended:?}");
+    hash.into()
+}
+
+#[test]
+fn operations_on_devices_have_the_results_of_the_host() {
+    for ranks in [1, 2, 4, 8] {
+        let expected = hash(&job("", ranks, "shm", &[&GPU[..], &["--device", "host"]].concat()), "host");
+        for transport in ["shm", "udp"] {
+            for (kind, words) in
+                [("cuda", "devices=3"), ("managed", "devices=3"), ("cuda", "devices=2,ipc-refused"), ("auto", "devices=1")]
+            {
+                let ended = job(words, ranks, transport, &[&GPU[..], &["--device", kind]].concat());
+                assert_eq!(hash(&ended, "mock device 0"), expected, "{ranks} ranks, {transport}, {kind}, {words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn himeno_on_devices_is_bitwise_that_of_the_host() {
+    for ranks in [1, 2, 4, 8] {
+        for transport in ["shm", "udp"] {
+            expect_field(&job("devices=3", ranks, transport, &["himeno", "S", "--iterations", "3", "--device", "cuda"]), HASH);
+        }
+    }
+}
+
+#[test]
+fn what_the_driver_lacks_is_one_line() {
+    let library = driver().to_str().expect("a path of letters");
+    for (library, words, why) in [
+        ("libno-such-driver.so.1", "", "no CUDA driver: libno-such-driver.so.1: "),
+        (library, "no-device", "the CUDA driver finds no device: "),
+        (library, "stub", "no CUDA driver: the library is the stub of a toolkit"),
+        (library, "old-version", "the CUDA driver has version 10.2, and 11.0 is needed: "),
+    ] {
+        for kind in ["cuda", "managed"] {
+            let ended = job_with(library, words, 4, "shm", &[&GPU[..], &["--device", kind]].concat());
+            let lines: Vec<_> = ended.error.lines().collect();
+            let [said, launcher] = lines[..] else { panic!("{words}: {ended:?}") };
+            assert!(ended.code == Some(1) && launcher.ends_with("failed with exit code 1; the job was ended"), "{ended:?}");
+            assert!(
+                said.starts_with(&format!("gpu: rank 0: {why}")) && said.ends_with("give --device host for memory of the host"),
+                "{said}"
+            );
+        }
+        let ended = job_with(library, words, 4, "shm", &GPU);
+        assert!(ended.error.starts_with(&format!("gpu: memory of the host is used: rank 0: {why}")), "{ended:?}");
+        assert_eq!(ended.error.lines().count(), 1, "{ended:?}");
+        hash(&ended, "host");
+    }
+}
+
+#[test]
+fn a_device_without_room_ends_the_job() {
+    let ended = job("out-of-memory", 2, "shm", &[&GPU[..], &["--device", "cuda"]].concat());
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.error.contains("has no 16000 bytes left") && ended.error.contains("the job was ended"), "{ended:?}");
+}
