@@ -13,7 +13,8 @@ impl Context {
     /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from the one to the other.
     ///
     /// Without waiting and without a further copy: for large transfers that overlap with computing, allocate both ends globally. The values
-    /// that are found at `from` until it is done may be the ones that go.
+    /// that are found at `from` until it is done may be the ones that go. The two ranges may overlap only where
+    /// both are mapped: a transport may copy them in parts, in any order.
     ///
     /// Cost: both ends mapped: one copy, done when the call returns. Else one operation of the transport.
     ///
