@@ -373,15 +373,6 @@ impl<M: Memory> Conversations<M> {
         copied || self.active.iter().any(read_by)
     }
 
-    /// Bytes that have left and may still be read by their receiver, if that is one peer, which reads datagrams in their order.
-    /// What was repeated counts as often as it left. Cost: a look at each active peer.
-    pub fn stream_bytes(&self) -> Option<u64> {
-        let bytes = |index: &u32| self.peers[*index as usize].active.as_ref().map_or(0, |active| active.sender.unread_bytes);
-        let mut streams = self.active.iter().map(bytes).filter(|&bytes| bytes > 0);
-        let stream = streams.next().unwrap_or(0);
-        streams.next().is_none().then_some(stream)
-    }
-
     /// How often what happened.
     pub fn counters(&self) -> &Counters {
         &self.counters

@@ -56,11 +56,6 @@ pub(crate) struct Sender {
     latest_arrived: u64,
     bytes_in_flight: u64,
     datagrams_in_flight: u64,
-    /// Bytes of all transmissions, modulo 2^32.
-    sent_bytes: u32,
-    /// Bytes that left after the latest transmission that the peer has echoed, repetitions among them: if the peer takes datagrams in
-    /// their order, it has read all others.
-    pub(crate) unread_bytes: u64,
     queued_bytes: usize,
     /// Answers that the peer owes, or will owe.
     pub(crate) awaited: u32,
@@ -90,8 +85,6 @@ struct Transmission {
     /// As its header calls it, which counts those to all peers.
     number: u64,
     at: Instant,
-    /// Bytes of all transmissions up to this one, modulo 2^32.
-    sent_bytes: u32,
     /// Whether the peer answers it at once, and has not yet.
     prompt: bool,
     /// Whether it was sent because no answer had come.
@@ -174,8 +167,6 @@ impl Sender {
             transmissions: 0,
             latest_arrived: 0,
             bytes_in_flight: 0,
-            sent_bytes: 0,
-            unread_bytes: 0,
             datagrams_in_flight: 0,
             queued_bytes: 0,
             awaited: 0,
@@ -393,8 +384,6 @@ impl Sender {
         self.probes = self.probes.saturating_sub(1);
         let count = self.transmissions;
         self.waiting_since = now;
-        self.sent_bytes = self.sent_bytes.wrapping_add(bytes as u32);
-        self.unread_bytes += bytes as u64;
         let Some(sent) = self.sent_mut(sequence) else { return };
         let before = (sent.state == State::OnItsWay && sent.tries > 0).then_some((sent.bytes, sent.prompt));
         (sent.state, sent.prompt, sent.transmission, sent.bytes) = (State::OnItsWay, prompt, count, bytes as u32);
@@ -405,8 +394,7 @@ impl Sender {
         self.bytes_in_flight += bytes as u64;
         self.datagrams_in_flight += 1;
         self.prompt_in_flight += u64::from(prompt);
-        let sent_bytes = self.sent_bytes;
-        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, sent_bytes, prompt, asks });
+        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt, asks });
         // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
     }

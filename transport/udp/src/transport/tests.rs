@@ -197,26 +197,6 @@ fn datagrams_are_no_longer_than_pays() {
     assert!(datagrams >= bytes.len() / UDP_DATAGRAM_BYTES_MAX, "{datagrams} datagrams");
 }
 
-/// Whether the kernel is lent pages of what the first rank puts again and again to the second.
-fn lends(mut two: Two) -> bool {
-    let (to, from) = (two.connect(), Cells::from_mut(vec![1u64; (1 << 20) / 8].leak()));
-    (0..40).any(|_| {
-        let now = two.now();
-        two.ends[0].post(now, to, Operation::Put { from, to: heap(1) }, Flags::NONE, Token(1)).unwrap();
-        let lends = two.ends[0].shared.lock().has_lent();
-        assert_eq!(two.complete(&[0, 1]).result, Ok(0));
-        lends
-    })
-}
-
-#[test]
-fn only_what_is_in_clear_is_lent() {
-    assert!(!lends(Two::with([bind(), bind()], true)), "what is encrypted in its place lay there in clear before");
-    if !lends(Two::new([bind(), bind()])) {
-        eprintln!("not tested: the kernel takes no pages for a socket");
-    }
-}
-
 #[test]
 fn no_more_is_on_its_way_than_the_socket_of_the_receiver_holds() {
     let sockets = [bind(), bind()];
