@@ -254,12 +254,10 @@ impl<M: Memory> Conversations<M> {
             return false;
         }
         let peer = &mut self.peers[to.0 as usize];
-        let (datagram_bytes, frame) = (peer.datagram_bytes(), Frame::Write { to: at, bytes });
-        let Some(active) = &mut peer.active else { return false };
-        if !active.queued || !active.sender.may_join(&frame, datagram_bytes) {
-            return false;
-        }
-        self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
+        let datagram_bytes = peer.datagram_bytes();
+        let Some(active) = peer.active.as_mut().filter(|active| active.queued) else { return false };
+        let Some(added) = active.sender.join(at, bytes, token, datagram_bytes) else { return false };
+        self.kept_bytes += added;
         self.under_way += 1;
         true
     }

@@ -227,14 +227,17 @@ impl Sender {
         bytes
     }
 
-    /// Whether a short write that is queued now leaves with a datagram that waits for company: something is on its way, whose answer sends what
-    /// waits, and nothing else is to be done first.
-    pub(crate) fn may_join(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+    /// Queues a short write if it leaves with a datagram that waits for company: something is on its way, whose answer sends what waits, and
+    /// nothing else is to be done first. Returns how many bytes it takes.
+    #[inline]
+    pub(crate) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
         let is_held = !self.in_flight.is_empty() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
-        is_held
-            && self.epoch.transfers.is_empty()
-            && self.epoch.may_go_along(frame, datagram_bytes)
-            && self.queued_bytes < QUEUED_BYTES_MAX
+        if !is_held || !self.epoch.transfers.is_empty() || self.queued_bytes >= QUEUED_BYTES_MAX {
+            return None;
+        }
+        let added = self.epoch.join(to, bytes, token, datagram_bytes)?;
+        self.queued_bytes += added;
+        Some(added)
     }
 
     /// The peer owes an answer to what was requested last; it may read memory later than the request arrives.
