@@ -62,7 +62,7 @@ pub(crate) struct Draft {
 }
 
 /// Bytes of a datagram of frames alone, where datagrams may be longer: its target executes them while more are submitted.
-const FRAMES_DATAGRAM_BYTES_MAX: usize = 16 << 10;
+const FRAMES_DATAGRAM_BYTES_MAX: usize = 6 << 10;
 
 impl Draft {
     fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
