@@ -254,12 +254,10 @@ impl<M: Memory> Conversations<M> {
             return false;
         }
         let peer = &mut self.peers[to.0 as usize];
-        let (datagram_bytes, frame) = (peer.datagram_bytes(), Frame::Write { to: at, bytes });
-        let Some(active) = &mut peer.active else { return false };
-        if !active.queued || !active.sender.may_join(&frame, datagram_bytes) {
-            return false;
-        }
-        self.kept_bytes += active.sender.request(&frame, Some(token), datagram_bytes, &mut self.spare);
+        let datagram_bytes = peer.datagram_bytes();
+        let Some(active) = peer.active.as_mut().filter(|active| active.queued) else { return false };
+        let Some(added) = active.sender.join(at, bytes, token, datagram_bytes) else { return false };
+        self.kept_bytes += added;
         self.under_way += 1;
         true
     }
@@ -371,15 +369,6 @@ impl<M: Memory> Conversations<M> {
         };
         let copied = self.operations.puts().any(|put| matches!(put.from, Source::Segment(from) if is_there(from)));
         copied || self.active.iter().any(read_by)
-    }
-
-    /// Bytes that have left and may still be read by their receiver, if that is one peer, which reads datagrams in their order.
-    /// What was repeated counts as often as it left. Cost: a look at each active peer.
-    pub fn stream_bytes(&self) -> Option<u64> {
-        let bytes = |index: &u32| self.peers[*index as usize].active.as_ref().map_or(0, |active| active.sender.unread_bytes);
-        let mut streams = self.active.iter().map(bytes).filter(|&bytes| bytes > 0);
-        let stream = streams.next().unwrap_or(0);
-        streams.next().is_none().then_some(stream)
     }
 
     /// How often what happened.

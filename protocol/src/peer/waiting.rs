@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pelago_base::GlobalAddress;
 
-use crate::wire::{Frame, GET_SHAPE_BYTES_MAX, OVERHEAD_BYTES, PIECE_BYTES};
+use crate::wire::{Frame, GET_SHAPE_BYTES_MAX, OVERHEAD_BYTES, PIECE_BYTES, append_write};
 
 /// What is to be sent between two fences.
 #[derive(Default)]
@@ -24,6 +24,18 @@ impl Epoch {
     /// Whether a request has room in the only draft.
     pub(super) fn may_go_along(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
         self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
+    }
+
+    /// Appends a write to the only draft, if it has room there; returns how many bytes it took.
+    #[inline]
+    pub(super) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
+        let added = Frame::WRITE_BYTES + bytes.len();
+        let is_only = self.drafts.len() == 1;
+        let draft = self.drafts.front_mut().filter(|draft| is_only && draft.has_room_for(added, datagram_bytes))?;
+        append_write(&mut draft.frames, to, bytes);
+        draft.writes.push(token);
+        draft.prompt = true;
+        Some(added)
     }
 
     /// Appends a frame to the last draft or a new one; returns how many bytes it took.
@@ -50,11 +62,17 @@ pub(crate) struct Draft {
 }
 
 /// Bytes of a datagram of frames alone, where datagrams may be longer: its target executes them while more are submitted.
-const FRAMES_DATAGRAM_BYTES_MAX: usize = 16 << 10;
+const FRAMES_DATAGRAM_BYTES_MAX: usize = 6 << 10;
 
 impl Draft {
     fn has_room(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
-        self.frames.len() + frame_bytes_max(frame) + OVERHEAD_BYTES <= datagram_bytes.min(FRAMES_DATAGRAM_BYTES_MAX)
+        self.has_room_for(frame_bytes_max(frame), datagram_bytes)
+    }
+
+    /// Whether so many bytes of frames have room.
+    #[inline]
+    fn has_room_for(&self, bytes: usize, datagram_bytes: usize) -> bool {
+        self.frames.len() + bytes + OVERHEAD_BYTES <= datagram_bytes.min(FRAMES_DATAGRAM_BYTES_MAX)
     }
 }
 

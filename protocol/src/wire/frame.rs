@@ -144,12 +144,7 @@ impl<'a> Frame<'a> {
     /// Appends the frame; pieces and data are written in place instead.
     pub(crate) fn append(&self, to: &mut Vec<u8>) {
         match *self {
-            Self::Write { to: at, bytes } => {
-                to.push(WRITE);
-                to.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
-                to.extend_from_slice(&at.bits().to_le_bytes());
-                to.extend_from_slice(bytes);
-            }
+            Self::Write { to: at, bytes } => append_write(to, at, bytes),
             Self::Get { operation, from, bytes } => numbers(to, GET, operation, &[from.bits(), bytes]),
             Self::Atomic { operation, at, width, operator, operand } => {
                 let (code, expected) = operator.code();
@@ -249,6 +244,22 @@ pub(crate) fn get_list(writer: &mut Writer<'_>, (operation, offset): (u32, u64),
 }
 
 /// Appends what `write` writes, which is a head.
+/// Appends a [`Frame::Write`]; one of a word at once.
+#[inline]
+pub(crate) fn append_write(to: &mut Vec<u8>, at: GlobalAddress, bytes: &[u8]) {
+    let mut frame = [0; Frame::WRITE_BYTES + 8];
+    frame[0] = WRITE;
+    frame[1..3].copy_from_slice(&(bytes.len() as u16).to_le_bytes());
+    frame[3..Frame::WRITE_BYTES].copy_from_slice(&at.bits().to_le_bytes());
+    if let Ok(word) = <&[u8; 8]>::try_from(bytes) {
+        frame[Frame::WRITE_BYTES..].copy_from_slice(word);
+        to.extend_from_slice(&frame);
+    } else {
+        to.extend_from_slice(&frame[..Frame::WRITE_BYTES]);
+        to.extend_from_slice(bytes);
+    }
+}
+
 fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     let mut room = [0; 13 + NUMBER_BYTES_MAX + SHAPE_BYTES_MAX];
     let mut writer = Writer::new(&mut room);

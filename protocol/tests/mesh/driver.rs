@@ -1,6 +1,6 @@
 //! What the driver of an endpoint asks it: whether and what to send, and which memory is still being read.
 
-use pelago_base::{Duration, Event, Rank};
+use pelago_base::{Duration, Rank};
 use pelago_protocol::{Injection, PeerIndex, Request, Transmit};
 
 use crate::memory::at;
@@ -100,47 +100,6 @@ fn an_acknowledgement_is_taken_along_by_what_is_sent_meanwhile() {
     network.arrive();
     network.pump(0);
     assert_eq!(network.ended.get(&(0, 1)), Some(&Ok(0)));
-}
-
-#[test]
-fn bytes_on_their_way_are_a_stream_if_all_go_to_one_peer() {
-    let (mut network, _) = acquainted();
-    let bytes = |network: &Network| network.endpoints[0].stream_bytes();
-    assert_eq!(bytes(&network), Some(0));
-    let mut sent = 0;
-    for token in 1..3 {
-        write(&mut network, 0, 1, 100, token);
-        sent += next(&mut network, 0, true).unwrap().bytes as u64;
-        assert_eq!(bytes(&network), Some(sent));
-    }
-    write(&mut network, 0, 2, 100, 3);
-    assert_eq!(bytes(&network), Some(sent), "it has not left yet");
-    network.pump(0);
-    assert_eq!(bytes(&network), None);
-    network.wait(0, 3).unwrap();
-    while !network.ended.contains_key(&(0, 1)) || !network.ended.contains_key(&(0, 2)) {
-        assert!(network.step());
-    }
-    assert_eq!(bytes(&network), Some(0));
-}
-
-#[test]
-fn what_was_repeated_counts_as_often_as_it_left_until_it_was_read() {
-    let (mut network, _) = acquainted();
-    network.fate = Box::new(|departure| Some(Duration::from_milliseconds(u64::from(departure.from == 0))));
-    write(&mut network, 0, 1, 100, 1);
-    network.pump(0);
-    let bytes = |network: &Network| network.endpoints[0].stream_bytes().unwrap();
-    let (once, mut most) = (bytes(&network), 0);
-    while !network.ended.contains_key(&(0, 1)) {
-        assert!(network.step());
-        most = bytes(&network).max(most);
-    }
-    let times = network.count(0, Event::DatagramRepeated) + 1;
-    assert!(times > 2, "the answer is late");
-    assert_eq!((most, bytes(&network)), (times * once, (times - 1) * once), "the peer has answered the first");
-    network.quiet();
-    assert_eq!(bytes(&network), 0);
 }
 
 #[test]

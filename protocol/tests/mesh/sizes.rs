@@ -20,7 +20,8 @@ fn small_writes_share_datagrams() {
     network.pump(0);
     network.wait(0, 4000).unwrap();
     let datagrams = network.endpoints[0].counters().of(Event::DatagramSent) - before;
-    assert!(datagrams <= 4000 * 19 / 8_700 + 1, "{datagrams}");
+    // A full one leaves before the next is submitted, though none of them has been acknowledged.
+    assert!((4000 * 19 / 6_144..=4000 * 19 / 5_900 + 1).contains(&datagrams), "{datagrams}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use pelago_kit::datagrams::{self, RankConversations, RankMemory};
 use pelago_platform::{Clock, Flags, Operation, PostError, Token};
 use pelago_protocol::{Config, Event, INJECT_SIZE, Injection, Liveness, PeerIndex, Transmit};
 
-use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_LENT_BYTES_MAX};
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE};
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
@@ -79,8 +79,6 @@ pub(crate) struct Driver {
     clock: Arc<dyn Clock>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// Whether the kernel may read what is sent when it is delivered: only what is in clear, as the place is used again.
-    lends: bool,
     /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
@@ -98,7 +96,6 @@ impl Driver {
     pub(crate) fn new(socket: Socket, config: Config, clock: Arc<dyn Clock>, find: Find, watcher: Box<dyn Watcher>) -> Self {
         Self {
             socket,
-            lends: !config.encrypt,
             memory: RankMemory::new(config.layout, config.me),
             conversations: RankConversations::new(config),
             clock,
@@ -271,26 +268,16 @@ impl Driver {
         if self.outgoing.is_empty() { self.conversations.poll_timeout() } else { Some(self.retry) }
     }
 
-    /// Whether the kernel may still read something that was sent.
-    #[cfg(test)]
-    pub(crate) fn has_lent(&self) -> bool {
-        self.outgoing.has_lent()
-    }
-
     /// Sends what is to be sent; returns whether anything left.
     fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
         let (mut any, mut at) = (false, now);
-        if self.outgoing.has_lent() && self.conversations.stream_bytes() == Some(0) {
-            self.outgoing.take_back();
-        }
         loop {
             let more = self.fill(at, load);
             if self.outgoing.is_empty() {
                 return any;
             }
             let outside = if let Load::Injected(injection) = load { injection.source() } else { &[] };
-            let lend = self.may_lend();
-            let sent = self.socket.send_around(&mut self.outgoing, outside, lend);
+            let sent = self.socket.send_around(&mut self.outgoing, outside);
             any |= sent.sent + sent.dropped > 0;
             if sent.left > 0 {
                 self.put_off(at, any);
@@ -341,12 +328,6 @@ impl Driver {
         true
     }
 
-    /// Whether the kernel may read the batch when it is delivered, as nothing else comes to its place until then. One peer takes datagrams in
-    /// their order, so that what is older than what has arrived was read.
-    fn may_lend(&self) -> bool {
-        self.lends && self.outgoing.is_large() && has_place(self.conversations.stream_bytes())
-    }
-
     pub(crate) fn handle_events(&mut self, now: Instant) {
         while let Some(event) = self.conversations.poll_event() {
             match event {
@@ -366,11 +347,6 @@ impl Driver {
         self.peers.resize(self.peers.len().max(index + 1), None);
         self.peers[index] = address;
     }
-}
-
-/// Whether nothing else comes to the place of what is on its way before it was read: `stream_bytes`, all to one peer.
-fn has_place(stream_bytes: Option<u64>) -> bool {
-    stream_bytes.is_some_and(|bytes| bytes <= UDP_LENT_BYTES_MAX as u64)
 }
 
 #[cfg(test)]

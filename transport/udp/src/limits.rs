@@ -15,15 +15,6 @@ pub const UDP_OUTGOING_BYTES: usize = 64 * 1024;
 /// Size in bytes of the buffer of a send batch.
 pub const UDP_BATCH_BYTES: usize = 2 * UDP_OUTGOING_BYTES;
 
-/// Size in bytes of the ring of buffers that the kernel reads without a copy until delivery: sufficient for the bytes in flight to one peer.
-pub const UDP_LENT_BYTES: usize = 2 << 20;
-
-/// Maximum number of lent bytes in flight. The rest of the ring holds partial pages, the batch in assembly and the unused end of the ring.
-pub const UDP_LENT_BYTES_MAX: usize = UDP_LENT_BYTES / 4 * 3;
-
-/// Minimum size in bytes of a message whose pages are lent: below it a copy costs less than lending the pages.
-pub const UDP_LENT_MESSAGE_BYTES_MIN: usize = 32 * 1024;
-
 /// Maximum size in bytes of a captured put over UDP: the limit of a context. The first datagrams leave while the rest is captured.
 pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
 
@@ -56,6 +47,5 @@ const _: () = {
         UDP_PAYLOAD_BYTES_MAX + UDP_OUTGOING_BYTES <= UDP_BATCH_BYTES,
         "a batch that is not full has room for every datagram"
     );
-    assert!(UDP_LENT_BYTES_MAX / 8 * 9 + 2 * UDP_BATCH_BYTES <= UDP_LENT_BYTES, "whole pages of each message are lent");
     assert!(UDP_RUN_BYTES_MAX <= UDP_PAYLOAD_BYTES_MAX && UDP_RUN_BYTES_MAX <= u16::MAX as usize, "a run is a message");
 };

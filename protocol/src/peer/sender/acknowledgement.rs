@@ -14,8 +14,7 @@ impl Sender {
     /// whether that one asked again, and has brought what no earlier one had.
     pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<(Duration, bool)> {
         let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
-        let Transmission { count, sequence, at, sent_bytes, asks, .. } = self.by_transmission[index];
-        self.unread_bytes = self.unread_bytes.min(u64::from(self.sent_bytes.wrapping_sub(sent_bytes)));
+        let Transmission { count, sequence, at, asks, .. } = self.by_transmission[index];
         let was_needed = asks && self.is_on_its_way(count, sequence);
         std::mem::take(&mut self.by_transmission[index].prompt).then(|| (now.since(at), was_needed))
     }

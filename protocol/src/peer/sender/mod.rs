@@ -56,11 +56,6 @@ pub(crate) struct Sender {
     latest_arrived: u64,
     bytes_in_flight: u64,
     datagrams_in_flight: u64,
-    /// Bytes of all transmissions, modulo 2^32.
-    sent_bytes: u32,
-    /// Bytes that left after the latest transmission that the peer has echoed, repetitions among them: if the peer takes datagrams in
-    /// their order, it has read all others.
-    pub(crate) unread_bytes: u64,
     queued_bytes: usize,
     /// Answers that the peer owes, or will owe.
     pub(crate) awaited: u32,
@@ -90,8 +85,6 @@ struct Transmission {
     /// As its header calls it, which counts those to all peers.
     number: u64,
     at: Instant,
-    /// Bytes of all transmissions up to this one, modulo 2^32.
-    sent_bytes: u32,
     /// Whether the peer answers it at once, and has not yet.
     prompt: bool,
     /// Whether it was sent because no answer had come.
@@ -174,8 +167,6 @@ impl Sender {
             transmissions: 0,
             latest_arrived: 0,
             bytes_in_flight: 0,
-            sent_bytes: 0,
-            unread_bytes: 0,
             datagrams_in_flight: 0,
             queued_bytes: 0,
             awaited: 0,
@@ -236,14 +227,17 @@ impl Sender {
         bytes
     }
 
-    /// Whether a short write that is queued now leaves with a datagram that waits for company: something is on its way, whose answer sends what
-    /// waits, and nothing else is to be done first.
-    pub(crate) fn may_join(&self, frame: &Frame<'_>, datagram_bytes: usize) -> bool {
+    /// Queues a short write if it leaves with a datagram that waits for company: something is on its way, whose answer sends what waits, and
+    /// nothing else is to be done first. Returns how many bytes it takes.
+    #[inline]
+    pub(crate) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
         let is_held = !self.in_flight.is_empty() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
-        is_held
-            && self.epoch.transfers.is_empty()
-            && self.epoch.may_go_along(frame, datagram_bytes)
-            && self.queued_bytes < QUEUED_BYTES_MAX
+        if !is_held || !self.epoch.transfers.is_empty() || self.queued_bytes >= QUEUED_BYTES_MAX {
+            return None;
+        }
+        let added = self.epoch.join(to, bytes, token, datagram_bytes)?;
+        self.queued_bytes += added;
+        Some(added)
     }
 
     /// The peer owes an answer to what was requested last; it may read memory later than the request arrives.
@@ -393,8 +387,6 @@ impl Sender {
         self.probes = self.probes.saturating_sub(1);
         let count = self.transmissions;
         self.waiting_since = now;
-        self.sent_bytes = self.sent_bytes.wrapping_add(bytes as u32);
-        self.unread_bytes += bytes as u64;
         let Some(sent) = self.sent_mut(sequence) else { return };
         let before = (sent.state == State::OnItsWay && sent.tries > 0).then_some((sent.bytes, sent.prompt));
         (sent.state, sent.prompt, sent.transmission, sent.bytes) = (State::OnItsWay, prompt, count, bytes as u32);
@@ -405,8 +397,7 @@ impl Sender {
         self.bytes_in_flight += bytes as u64;
         self.datagrams_in_flight += 1;
         self.prompt_in_flight += u64::from(prompt);
-        let sent_bytes = self.sent_bytes;
-        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, sent_bytes, prompt, asks });
+        self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt, asks });
         // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
     }

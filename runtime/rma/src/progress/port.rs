@@ -62,8 +62,23 @@ impl Port {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post(
+        &mut self,
+        now: Instant,
+        to: Endpoint,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(), PostError> {
+        match self {
+            Self::Own(transport) => transport.post(now, to, operation, flags, token),
+            _ => self.post_shared(now, to, operation, flags, token),
+        }
+    }
+
+    #[inline(never)]
+    fn post_shared(
         &mut self,
         now: Instant,
         to: Endpoint,

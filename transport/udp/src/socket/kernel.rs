@@ -6,20 +6,17 @@
 //!   from then until the kernel has answered; mutably, if the kernel writes there.
 //! - **K2** Outside that function the pointers in a header are neither followed nor handed out.
 //! - **K3** All bytes zero are a valid value of the C structures here.
-//! - **K4** Pages that are lent are only read, as another process would read them. What is written there meanwhile may reach the peer,
-//!   who finds that the tag is wrong: so there are only datagrams in clear, and memory of their own to assemble them in.
-//! - **K5** That pages are left out of core dumps changes nothing of what is read or written there.
+//! - **K4** That pages are left out of core dumps changes nothing of what is read or written there.
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::{mem, ptr};
 
 use libc::{c_int, iovec, mmsghdr};
 use pelago_protocol::Gap;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
 
 use super::control::{self, CUT_BYTES};
 use super::name::Name;
@@ -29,7 +26,7 @@ pub(crate) fn keep_from_dumps<T>(value: &T) {
     let page_bytes = rustix::param::page_size();
     let start = ptr::from_ref(value).addr() / page_bytes * page_bytes;
     let end = (ptr::from_ref(value).addr() + mem::size_of_val(value)).next_multiple_of(page_bytes);
-    // SAFETY: K5.
+    // SAFETY: K4.
     unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTDUMP) };
 }
 
@@ -166,27 +163,6 @@ impl Arrivals {
         let filled = answer(unsafe { libc::recvmmsg(socket, first, count as _, flags, ptr::null_mut()) })?;
         lengths.extend(self.headers[..filled].iter().map(|header| header.msg_len as usize));
         Ok(())
-    }
-}
-
-/// A pipe by which a socket gets the pages of a message instead of a copy of it.
-pub(super) struct Passage {
-    entry: OwnedFd,
-    exit: OwnedFd,
-}
-
-impl Passage {
-    pub(super) fn open() -> Result<Self, Errno> {
-        let (exit, entry) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        Ok(Self { entry, exit })
-    }
-
-    /// Sends `bytes` as one message to whom the socket is connected to, and returns how many it took. The kernel reads them when they are
-    /// delivered. Unless it took all of them, the passage holds remains and is of no use any more.
-    pub(super) fn send(&self, socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
-        // SAFETY: the pipe is entered, so that the bytes are only read; K4.
-        let entered = unsafe { vmsplice(&self.entry, &[IoSliceRaw::from_slice(bytes)], SpliceFlags::NONBLOCK) }?;
-        splice(&self.exit, None, socket, None, entered, SpliceFlags::NONBLOCK)
     }
 }
 

@@ -4,11 +4,7 @@
 //! Nothing is received by a lane: whoever is sent to answers to where it was told to answer, not to where something came from.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, OwnedFd};
-
-use rustix::io::Errno;
-
-use super::kernel::set_option;
+use std::os::fd::OwnedFd;
 
 /// Addresses that may have a socket of their own: one for each of the neighbours of a grid in three dimensions, at best.
 const LANES: usize = 8;
@@ -28,14 +24,8 @@ pub(super) struct Lanes([Lane; LANES]);
 struct Lane {
     to: Option<SocketAddr>,
     votes: u32,
-    socket: Option<Connected>,
-}
-
-/// A socket that is connected to one address.
-pub(super) struct Connected {
-    pub(super) socket: OwnedFd,
-    /// The length of the datagrams that it cuts messages into which do not say so themselves; 0: none.
-    cuts_into: u16,
+    /// Connected to it.
+    socket: Option<OwnedFd>,
 }
 
 impl Lanes {
@@ -45,7 +35,7 @@ impl Lanes {
         to: SocketAddr,
         count: u32,
         connect: impl FnOnce(SocketAddr) -> Option<OwnedFd>,
-    ) -> Option<&mut Connected> {
+    ) -> Option<&OwnedFd> {
         let lane = &mut self.0[place(to)];
         if lane.to != Some(to) {
             lane.votes = lane.votes.saturating_sub(count);
@@ -56,20 +46,9 @@ impl Lanes {
         }
         lane.votes = (lane.votes + count).min(COUNT_MAX);
         if lane.votes >= WORTHWHILE && lane.socket.is_none() {
-            lane.socket = connect(to).map(|socket| Connected { socket, cuts_into: 0 });
+            lane.socket = connect(to);
         }
-        lane.socket.as_mut()
-    }
-}
-
-impl Connected {
-    /// Has the kernel cut messages that do not say so themselves; into datagrams of this length, or not at all if it is 0.
-    pub(super) fn cut_into(&mut self, bytes: u16) -> Result<(), Errno> {
-        if self.cuts_into != bytes {
-            set_option(self.socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, bytes.into())?;
-            self.cuts_into = bytes;
-        }
-        Ok(())
+        lane.socket.as_ref()
     }
 }
 

@@ -97,20 +97,17 @@ impl Socket {
     /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
     /// way. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
-        self.pass(batch, &[], false)
+        self.send_around(batch, &[])
     }
 
-    /// As [`send`](Self::send) of a batch of which bytes lie `outside`, with `lend` as [`lend`](Self::lend). What is left has been copied
-    /// when the call returns, so that nothing outside is needed any more.
-    pub(crate) fn send_around(&self, batch: &mut Outgoing, outside: &[u8], lend: bool) -> Sent {
-        self.pass(batch, outside, lend)
-    }
-
-    /// As [`send`](Self::send), but the kernel may read large messages to whom most is sent when they are delivered. Until then nothing
-    /// else takes their place, as long as no more than `UDP_LENT_BYTES_MAX` bytes are on their way, all of them to one address.
-    #[cfg(test)]
-    pub(crate) fn lend(&self, batch: &mut Outgoing) -> Sent {
-        self.pass(batch, &[], true)
+    /// As [`send`](Self::send) of a batch of which bytes lie `outside`. What is left has been copied when the call returns, so that nothing
+    /// outside is needed any more.
+    pub(crate) fn send_around(&self, batch: &mut Outgoing, outside: &[u8]) -> Sent {
+        #[cfg(test)]
+        if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
+            return batch.keep(outside);
+        }
+        batch.send(outside, self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max)
     }
 
     /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
@@ -139,14 +136,6 @@ impl Socket {
             #[cfg(test)]
             is_full: false.into(),
         })
-    }
-
-    fn pass(&self, batch: &mut Outgoing, outside: &[u8], lend: bool) -> Sent {
-        #[cfg(test)]
-        if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
-            return batch.keep(outside);
-        }
-        batch.send(outside, self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max, lend)
     }
 
     /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.
@@ -285,43 +274,6 @@ mod tests {
         let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
         let lengths = [[1000; 9].as_slice(), &[10]].concat();
         assert_eq!(exchange(&sender, &receiver, &lengths), [9010]);
-    }
-
-    #[test]
-    fn what_is_lent_arrives_whole() {
-        let [sender, receiver] = [(); 2].map(|()| Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap());
-        let (mut outgoing, mut incoming) = (Outgoing::new(), Incoming::new());
-        let push = |outgoing: &mut Outgoing, bytes: usize, content: u8| {
-            outgoing.room(bytes).unwrap()[..bytes].fill(content);
-            outgoing.commit(receiver.local_address(), bytes);
-        };
-        // So many that the address gets a socket of its own.
-        for _ in 0..20 {
-            (0..100).for_each(|_| push(&mut outgoing, 1, 0));
-            assert_eq!(sender.lend(&mut outgoing).sent, 100);
-            while receiver.receive(&mut incoming) > 0 {}
-        }
-        assert!(!outgoing.has_lent(), "small messages are copied");
-        for round in 0..100 {
-            (0..3).for_each(|_| push(&mut outgoing, 16_001, round));
-            push(&mut outgoing, 7, round);
-            assert_eq!(sender.lend(&mut outgoing), Sent { sent: 4, dropped: 0, left: 0 });
-            let mut arrived = 0;
-            while arrived < 48_010 {
-                assert_eq!(
-                    poll(&mut [PollFd::new(&receiver.descriptor(), PollFlags::IN)], Some(&PATIENCE.try_into().unwrap())),
-                    Ok(1)
-                );
-                receiver.receive(&mut incoming);
-                for message in incoming.messages() {
-                    assert!(message.iter().all(|&byte| byte == round));
-                    arrived += message.len();
-                }
-            }
-        }
-        if !outgoing.has_lent() {
-            eprintln!("not tested: the kernel takes no pages for a socket");
-        }
     }
 
     #[test]

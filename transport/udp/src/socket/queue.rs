@@ -16,12 +16,9 @@ use rustix::io::Errno;
 use super::kernel::Message;
 use super::name::{Name, canonical};
 use crate::limits::{
-    UDP_BATCH_BYTES, UDP_LENT_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
+    UDP_BATCH_BYTES, UDP_OUTGOING_BYTES, UDP_OUTGOING_DATAGRAMS_MAX, UDP_PAYLOAD_BYTES_MAX, UDP_RUN_BYTES_MAX,
     UDP_RUN_DATAGRAMS_MAX,
 };
-
-/// Bytes of a page, or of several: what is lent is lent by the page.
-const PAGE_BYTES: usize = 4096;
 
 /// What became of the datagrams of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,17 +35,12 @@ pub struct Sent {
 pub(super) trait Kernel {
     /// Takes the first messages, as many as there is room for, and returns their number; an error is about the very first.
     fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno>;
-
-    /// Whether it reads some of what it has taken later.
-    fn has_lent(&self) -> bool;
 }
 
 /// Datagrams in their order.
 pub(super) struct Queue {
-    /// A batch, and before and after it others that the kernel may still read.
     bytes: Box<[u8]>,
-    /// Where the batch begins, and where its first datagram does: at the same place except while sending.
-    origin: usize,
+    /// Where the first one begins: 0 except while sending.
     start: usize,
     /// Where the last one ends.
     end: usize,
@@ -61,47 +53,25 @@ pub(super) struct Queue {
     gaps_sent: usize,
     /// How many bytes are missing.
     missing: usize,
-    /// Whether the kernel may still read what was sent.
-    has_lent: bool,
 }
 
 impl Queue {
     pub(super) fn new() -> Self {
-        let bytes: Box<[u8]> = vec![0; UDP_LENT_BYTES].into();
-        let origin = whole_pages(&bytes, 0);
-        let runs = VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
-        let gaps = Vec::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX);
-        let (gaps_sent, missing) = (0, 0);
         Self {
-            bytes,
-            origin,
-            start: origin,
-            end: origin,
+            bytes: vec![0; UDP_BATCH_BYTES].into(),
+            start: 0,
+            end: 0,
             datagrams: 0,
             last_bytes: 0,
-            runs,
-            gaps,
-            gaps_sent,
-            missing,
-            has_lent: false,
-        }
-    }
-
-    /// Whether the kernel may still read what was sent.
-    pub(super) fn has_lent(&self) -> bool {
-        self.has_lent
-    }
-
-    /// The kernel has read what was sent: the next batch is assembled where the first was, which is likely to lie in a cache.
-    pub(super) fn take_back(&mut self) {
-        self.has_lent = false;
-        if self.datagrams == 0 {
-            let origin = whole_pages(&self.bytes, 0);
-            (self.origin, self.start, self.end) = (origin, origin, origin);
+            runs: VecDeque::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX),
+            gaps: Vec::with_capacity(UDP_OUTGOING_DATAGRAMS_MAX),
+            gaps_sent: 0,
+            missing: 0,
         }
     }
 
     /// How many bytes of the buffer wait to be sent.
+    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.end - self.start
     }
@@ -124,17 +94,16 @@ impl Queue {
     /// Everything has left, none of it with a gap.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
-        self.datagrams = 0;
-        (self.start, self.end) = (self.origin, self.origin);
+        (self.datagrams, self.end) = (0, 0);
     }
 
     pub(super) fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         assert!(bytes <= UDP_PAYLOAD_BYTES_MAX, "a datagram of {bytes} bytes: at most {UDP_PAYLOAD_BYTES_MAX}");
-        let filled = self.end - self.origin + self.missing;
+        let filled = self.end + self.missing;
         if self.datagrams == UDP_OUTGOING_DATAGRAMS_MAX || self.datagrams > 0 && filled + self.last_bytes > UDP_OUTGOING_BYTES {
             return None;
         }
-        self.bytes[self.end..self.origin + UDP_BATCH_BYTES - self.missing].get_mut(..bytes)
+        self.bytes[self.end..UDP_BATCH_BYTES - self.missing].get_mut(..bytes)
     }
 
     /// A datagram of `bytes` bytes, those of the gap among them. The room for these stays free, should they have to be copied.
@@ -175,7 +144,7 @@ impl Queue {
                 Err(_) => outcome.dropped += self.take_message(limit),
             }
         }
-        self.make_room(kernel.has_lent());
+        self.make_room();
         self.fill_gaps(outside);
         outcome.left = self.datagrams;
         outcome
@@ -223,19 +192,12 @@ impl Queue {
         datagrams
     }
 
-    /// Moves what is left to the front of the batch. If what was sent is read later, the next batch is assembled behind it.
-    fn make_room(&mut self, lent: bool) {
-        if lent {
-            self.has_lent = true;
-            self.origin = whole_pages(&self.bytes, self.start);
-            if self.bytes.len() - self.origin < UDP_BATCH_BYTES {
-                self.origin = whole_pages(&self.bytes, 0);
-            }
-        }
-        self.bytes.copy_within(self.start..self.end, self.origin);
+    /// Moves what is left to the front of the buffer.
+    fn make_room(&mut self) {
+        self.bytes.copy_within(self.start..self.end, 0);
         self.gaps.drain(..std::mem::take(&mut self.gaps_sent));
-        self.gaps.iter_mut().for_each(|gap| gap.at = gap.at - self.start + self.origin);
-        (self.start, self.end) = (self.origin, self.origin + self.end - self.start);
+        self.gaps.iter_mut().for_each(|gap| gap.at -= self.start);
+        (self.start, self.end) = (0, self.end - self.start);
     }
 
     /// As if the kernel had no room.
@@ -315,20 +277,9 @@ impl Run {
     }
 }
 
-/// The first place from `from` on where a page begins.
-fn whole_pages(bytes: &[u8], from: usize) -> usize {
-    from + bytes[from..].as_ptr().align_offset(PAGE_BYTES)
-}
-
-/// Whether a page begins where they begin.
-pub(super) fn begins_page(bytes: &[u8]) -> bool {
-    bytes.as_ptr().addr().is_multiple_of(PAGE_BYTES)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::{UDP_LENT_BYTES_MAX, UDP_LENT_MESSAGE_BYTES_MIN};
     use proptest::prelude::*;
 
     /// A kernel that does as it is told, call by call, and then takes everything.
@@ -339,8 +290,6 @@ mod tests {
         taken: Vec<(Vec<u8>, Vec<u8>, Option<u16>)>,
         /// The messages of each call.
         offered: Vec<usize>,
-        /// Whether it reads later what it takes.
-        lends: bool,
     }
 
     impl Script {
@@ -372,10 +321,6 @@ mod tests {
             let count = self.answers.pop_front().unwrap_or(Ok(usize::MAX))?.min(messages.len());
             self.taken.extend(messages.into_iter().take(count));
             Ok(count)
-        }
-
-        fn has_lent(&self) -> bool {
-            self.lends
         }
     }
 
@@ -540,25 +485,6 @@ mod tests {
         queue.send(&unlimited(), &mut script);
         let contents: Vec<_> = script.datagrams().into_iter().map(|(_, bytes)| bytes).collect();
         assert_eq!(contents, (0..content).map(|content| vec![content; 2000]).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn what_is_lent_stays_as_it_is() {
-        let (mut queue, mut script) = (Queue::new(), Script { lends: true, ..Script::default() });
-        let mut lent: Vec<(usize, u8)> = Vec::new();
-        // Each leaves as much of its last page as can be.
-        let length = UDP_LENT_MESSAGE_BYTES_MIN + 1;
-        for content in 0..(2 * UDP_LENT_BYTES_MAX / length) as u8 {
-            lent.push((queue.start, content));
-            push(&mut queue, 1, length, content);
-            queue.send(&unlimited(), &mut script);
-            let held = lent.iter().rev().take(UDP_LENT_BYTES_MAX / length);
-            assert!(held.into_iter().all(|&(start, content)| queue.bytes[start..][..length].iter().all(|&byte| byte == content)));
-        }
-        assert!(lent[1..].iter().any(|&(start, _)| start == lent[0].0), "the memory is used again");
-        assert!(queue.has_lent() && queue.start != lent[0].0);
-        queue.take_back();
-        assert!(!queue.has_lent() && queue.start == lent[0].0);
     }
 
     fn answer() -> impl Strategy<Value = Result<usize, Errno>> {

@@ -274,23 +274,24 @@ impl Engine {
         if bytes.len() > self.inject_size || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
         }
+        // Made anew where it is needed: to copy what was just written word by word takes a core as long as all else here.
         let operation =
-            if by_size { Operation::Sized(Transfer::Put { to, bytes: size }) } else { Operation::Write { to, bytes } };
+            || if by_size { Operation::Sized(Transfer::Put { to, bytes: size }) } else { Operation::Write { to, bytes } };
         let after = self.still(terms.after)?;
-        let (peer, endpoint) = match self.connect(shared, to, terms.rail) {
-            Ok(found) => found,
-            Err(error) if after == After::Nothing => return Err(error),
-            Err(_) => return Ok(None),
+        let (peer, endpoint) = match self.connected(shared, to, terms.rail) {
+            Some(found) => found,
+            None => match self.connect(shared, to, terms.rail) {
+                Ok(found) => found,
+                Err(error) if after == After::Nothing => return Err(error),
+                Err(_) => return Ok(None),
+            },
         };
         let written = if after == After::Nothing {
-            self.write(shared, peer, endpoint, operation)? || {
-                self.progress(shared);
-                self.write(shared, peer, endpoint, operation)?
-            }
+            self.write(shared, peer, endpoint, operation())? || self.write_again(shared, peer, endpoint, operation())?
         } else {
             self.may_follow(after, peer) && {
                 self.peers.get_mut(peer).is_fenced = true;
-                self.write(shared, peer, endpoint, operation)?
+                self.write(shared, peer, endpoint, operation())?
             }
         };
         if !written {

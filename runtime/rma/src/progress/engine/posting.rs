@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// Offers a short write to the transport, under the number that comes next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write(
         &mut self,
         shared: &Shared,
@@ -161,8 +161,21 @@ impl Engine {
         self.offer(shared, peer, endpoint, operation, token).map_err(Error::Refused)
     }
 
+    /// The same after progress, which may have made room.
+    #[cold]
+    pub(super) fn write_again(
+        &mut self,
+        shared: &Shared,
+        peer: PeerNumber,
+        endpoint: Endpoint,
+        operation: Operation<'_>,
+    ) -> Result<bool> {
+        self.progress(shared);
+        self.write(shared, peer, endpoint, operation)
+    }
+
     /// Offers an operation to the transport; `false` if it has no room now, or had none since it last made progress.
-    #[inline]
+    #[inline(always)]
     fn offer(
         &mut self,
         shared: &Shared,
@@ -274,8 +287,24 @@ impl Engine {
         self.peers.get(record.peers[0]).route.rail()
     }
 
+    /// The owner of an address, if it has been posted to by the best rail before. As [`connect`](Self::connect), without an error to carry.
+    #[inline(always)]
+    pub(super) fn connected(
+        &mut self,
+        shared: &Shared,
+        address: GlobalAddress,
+        rail: Option<Rail>,
+    ) -> Option<(PeerNumber, Endpoint)> {
+        let rank = shared.reach.addresses().rank(address);
+        if rail.is_some() || rank.number() >= shared.size {
+            return None;
+        }
+        let peer = self.peers.number(Route::new(rank, None));
+        Some((peer, self.peers.get(peer).endpoint()?))
+    }
+
     /// The owner of an address, ready to be posted to.
-    #[inline]
+    #[cold]
     pub(super) fn connect(
         &mut self,
         shared: &Shared,
