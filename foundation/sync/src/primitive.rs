@@ -13,16 +13,6 @@ pub use loom::{
     hint::spin_loop,
     sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
-#[cfg(loom)]
-pub(crate) use loom::{
-    sync::{Mutex, MutexGuard},
-    thread::yield_now,
-};
-#[cfg(not(loom))]
-pub(crate) use std::{
-    sync::{Mutex, MutexGuard},
-    thread::yield_now,
-};
 
 /// Sleeps while `word` is `expected`, until a wake-up or for `timeout`; returns whether the time ran out.
 ///

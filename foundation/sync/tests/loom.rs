@@ -1,4 +1,4 @@
-//! All interleavings, within loom's bounds, of doorbell, ring, gate, watch, version and biased lock.
+//! All interleavings, within loom's bounds, of doorbell, ring, gate, watch and version.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-sync --release --test loom`. A lost wake-up shows as loom's deadlock.
 #![cfg(loom)]
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use loom::{model::Builder, sync::Arc, thread};
 use pelago_sync::primitive::{AtomicU32, AtomicU64, Ordering, futex_wake_all};
-use pelago_sync::{BiasedLock, Doorbell, Full, Gate, Ring, Version, Watch};
+use pelago_sync::{Doorbell, Full, Gate, Ring, Version, Watch};
 
 /// Explores all interleavings of two threads, and those of three with at most `PREEMPTIONS` preemptions: seconds in total.
 ///
@@ -299,69 +299,6 @@ fn version_tells_what_is_of_one_moment() {
             assert!(!version.is_still(read) || seen == [read / 2; 2], "version {read}, but {seen:?}");
         }
         owner.join().unwrap();
-    });
-}
-
-/// Adds one by a read and a write, so that two at once would lose what one added.
-fn add(count: &AtomicU64) {
-    let before = count.load(Ordering::Relaxed);
-    count.store(before + 1, Ordering::Relaxed);
-}
-
-/// What is done with the lock is seen by the next that holds it, whoever shares the lock or claims it, and when.
-#[test]
-fn biased_lock_admits_one_at_a_time() {
-    for [first_claims, first_shares, other_shares] in
-        [[false; 3], [false, true, false], [false, false, true], [true, false, true]]
-    {
-        explore(2, move || {
-            let (mut owner, lock) = BiasedLock::new(AtomicU64::new(0));
-            let other = thread::spawn({
-                let lock = lock.clone();
-                move || {
-                    let mut held = lock.lock();
-                    add(&held);
-                    if other_shares {
-                        held.share();
-                    }
-                }
-            });
-            for _ in 0..2 {
-                let mut held = owner.lock();
-                add(&held);
-                if first_shares {
-                    held.share();
-                }
-                if first_claims {
-                    held.claim();
-                }
-            }
-            other.join().unwrap();
-            assert_eq!(owner.lock().load(Ordering::Relaxed), 3);
-        });
-    }
-}
-
-#[test]
-fn biased_lock_admits_one_of_three_threads() {
-    explore(3, || {
-        let (mut owner, lock) = BiasedLock::new(AtomicU64::new(0));
-        let tries = thread::spawn({
-            let lock = lock.clone();
-            move || lock.try_lock().map_or(0, |held| (add(&held), 1).1)
-        });
-        let waits = thread::spawn({
-            let lock = lock.clone();
-            move || add(&lock.lock())
-        });
-        for _ in 0..2 {
-            let mut held = owner.lock();
-            add(&held);
-            held.claim();
-        }
-        waits.join().unwrap();
-        let tried = tries.join().unwrap();
-        assert_eq!(owner.lock().load(Ordering::Relaxed), 3 + tried);
     });
 }
 

@@ -5,16 +5,14 @@
 //! it drives: a progress thread that hears its alarm knows that the rank has gone on to compute, and listens again. A rank that falls asleep has it
 //! listen at once. None of that wakes the progress thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use pelago_base::{Duration, Instant};
 use pelago_platform::Clock;
-use pelago_sync::{BiasedLock, Others, Owned, Owner};
 
 use crate::driver::Driver;
-use crate::socket::keep_from_dumps;
 use crate::wait_set::WaitSet;
 
 /// Minimum time after the last poll of a rank after which its progress thread takes over. A wake-up costs a rank that shares its core a
@@ -44,9 +42,8 @@ pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 /// - **A2** While the progress thread does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
 /// - **A3** The socket is in the wait set only while `until` says that the progress thread listens: otherwise datagrams would wake it again and again
 ///   without its reading them.
-/// - **A4** The lock is biased to the rank while the progress thread does not listen, once the rank has looked or posted; while it listens, the lock is shared.
 pub(crate) struct Shared {
-    driver: Arc<BiasedLock<Driver>>,
+    driver: Mutex<Driver>,
     wake: Wake,
     /// Whether the rank sleeps and will not look before it is woken.
     sleeping: AtomicBool,
@@ -56,36 +53,30 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// With the rank's side of the lock.
-    pub(crate) fn new(driver: Driver, wake: Wake) -> (Owner<Driver>, Self) {
+    pub(crate) fn new(driver: Driver, wake: Wake) -> Self {
         let (sleeping, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (owner, driver) = BiasedLock::new(driver);
-        (owner, Self { driver, wake, sleeping, until: AtomicU64::new(EXCUSED), stop })
+        Self { driver: Mutex::new(driver), wake, sleeping, until: AtomicU64::new(EXCUSED), stop }
     }
 
-    /// For any thread but the rank's. A panic of one thread leaves the driver between two steps, all of which are consistent.
-    pub(crate) fn lock(&self) -> Others<'_, Driver> {
-        self.driver.lock()
-    }
-
-    /// The bytes that hold keys.
-    pub(crate) fn keep_from_dumps(&self) {
-        keep_from_dumps(&*self.driver);
+    /// A panic of one thread leaves the driver between two steps, all of which are consistent.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Driver> {
+        self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For the progress thread, whose alarm has rung or not: none while the rank drives.
-    fn lock_unless_excused(&self, rung: bool, wait_set: &WaitSet) -> Option<Others<'_, Driver>> {
+    fn lock_unless_excused(&self, rung: bool, wait_set: &WaitSet) -> Option<MutexGuard<'_, Driver>> {
         let is_excused = || self.until.load(Ordering::Relaxed) == EXCUSED;
         let driver = match self.driver.try_lock() {
-            Some(driver) => driver,
-            None if is_excused() => {
+            Ok(driver) => driver,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if is_excused() => {
                 // A progress thread whose alarm has not rung listened when it was woken; the rank has set the alarm since.
                 if rung {
                     wait_set.set_alarm(Some(ABSENCE_MIN));
                 }
                 return None;
             }
-            None => self.lock(),
+            Err(TryLockError::WouldBlock) => self.lock(),
         };
         // Neither does it take over from a rank that has begun to drive while it waited for the lock.
         (rung || !is_excused()).then_some(driver)
@@ -139,13 +130,12 @@ impl ProgressThread {
 
     /// The rank looks; returns whether the progress thread is excused. One look is not to drive: it would cost more than it spares.
     #[inline]
-    pub(crate) fn excuse(&mut self, locked: &mut Owned<'_, Driver>, now: Instant) -> bool {
+    pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) -> bool {
         let listens = self.listens();
-        let excused = !listens && now < self.put_off || self.excuse_longer(now, listens);
-        if excused {
-            locked.claim();
+        if !listens && now < self.put_off {
+            return true;
         }
-        excused
+        self.excuse_longer(now, listens)
     }
 
     #[cold]
@@ -162,9 +152,8 @@ impl ProgressThread {
     }
 
     /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the progress thread takes over between.
-    pub(crate) fn excuse_for(&mut self, locked: &mut Owned<'_, Driver>, now: Instant, busy: Duration) {
+    pub(crate) fn excuse_for(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
         let listens = self.listens();
-        locked.claim();
         if listens || now + busy >= self.rings {
             self.absence = if listens { ABSENCE_MIN } else { self.absence };
             self.put_alarm_off(now, busy + ABSENCE_MIN, listens);
@@ -187,11 +176,11 @@ impl ProgressThread {
     }
 
     /// The rank is about to sleep.
-    pub(crate) fn attend(&self, locked: &mut Owned<'_, Driver>) {
-        locked.share();
+    pub(crate) fn attend(&self) {
+        let driver = self.shared.lock();
         self.shared.sleeping.store(true, Ordering::Relaxed);
         if self.shared.until.load(Ordering::Relaxed) == EXCUSED {
-            self.shared.listen(locked, &self.wait_set, self.clock.now());
+            self.shared.listen(&driver, &self.wait_set, self.clock.now());
         }
     }
 
@@ -255,7 +244,6 @@ impl Attendance<'_> {
             // A rank that computes needs its core; one that was woken looks by itself.
             let is_last = looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed);
             if is_last {
-                driver.share();
                 self.shared.listen(&driver, self.wait_set, self.clock.now());
             }
             drop(driver);

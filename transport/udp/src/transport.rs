@@ -1,6 +1,5 @@
 //! Ranks that reach each other over UDP, as a transport.
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,12 +11,12 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 use pelago_protocol::{Config, Key, LIST_BLOCKS_MAX, PeerIndex};
-use pelago_sync::Owner;
 
 use crate::Socket;
 use crate::driver::{Driver, Watcher};
 use crate::limits::UDP_INJECT_SIZE;
 use crate::progress_thread::{ProgressThread, Shared};
+use crate::socket::keep_from_dumps;
 
 /// What the transport of a rank is made from.
 pub struct Setup {
@@ -63,8 +62,6 @@ pub struct Udp {
     /// First: it ends before what it shares.
     pub(crate) progress_thread: Option<ProgressThread>,
     pub(crate) shared: Arc<Shared>,
-    /// The rank's side of the lock. Borrowed for no longer than a call.
-    pub(crate) owner: RefCell<Owner<Driver>>,
     capabilities: Capabilities,
     address: SocketAddr,
     connected: u32,
@@ -83,14 +80,13 @@ impl Udp {
         let incarnation = std::process::id();
         let config = Config { me, incarnation, layout, key: Key(key), encrypt, failure_limit, receive_window_bytes };
         let driver = Driver::new(socket, config, clock.clone(), find, watcher);
-        let (owner, shared) = Shared::new(driver, wake);
-        let (owner, shared) = (RefCell::new(owner), Arc::new(shared));
+        let shared = Arc::new(Shared::new(driver, wake));
         // The key of the job is in there.
-        shared.keep_from_dumps();
+        keep_from_dumps(&*shared);
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone(), clock)).transpose()?;
         let protection = if encrypt { Protection::Encrypted } else { Protection::Authenticated };
         let capabilities = Capabilities { protection, ..CAPABILITIES };
-        Ok(Self { progress_thread, shared, owner, capabilities, address, connected: 0 })
+        Ok(Self { progress_thread, shared, capabilities, address, connected: 0 })
     }
 
     /// What passed over the network, and what of it was refused: a question that may be asked at any time, also when the transport has
@@ -121,7 +117,7 @@ impl Transport for Udp {
         if to.0 >= self.connected {
             return Err(PostError::Unknown(to));
         }
-        let mut driver = self.owner.get_mut().lock();
+        let mut driver = self.shared.lock();
         if driver.join(PeerIndex(to.0), &operation, flags, token) {
             return Ok(());
         }
@@ -141,7 +137,7 @@ impl Transport for Udp {
     }
 
     fn flush(&mut self, now: Instant) {
-        let mut driver = self.owner.get_mut().lock();
+        let mut driver = self.shared.lock();
         driver.release(now);
         if let Some(progress_thread) = &mut self.progress_thread {
             progress_thread.remind(&driver, now);
@@ -149,7 +145,7 @@ impl Transport for Udp {
     }
 
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
-        let mut driver = self.owner.get_mut().lock();
+        let mut driver = self.shared.lock();
         let excused = self.progress_thread.as_mut().is_some_and(|progress_thread| progress_thread.excuse(&mut driver, now));
         // A progress thread that listens would not know that acknowledgements wait.
         let moved = driver.drive(now, excused);
@@ -167,12 +163,12 @@ impl Transport for Udp {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.owner.borrow_mut().lock().next_deadline()
+        self.shared.lock().next_deadline()
     }
 
     fn before_sleep(&mut self) {
         if let Some(progress_thread) = &self.progress_thread {
-            progress_thread.attend(&mut self.owner.get_mut().lock());
+            progress_thread.attend();
         }
     }
 
@@ -196,13 +192,13 @@ impl Network for Udp {
         }
         let text = std::str::from_utf8(&address.0).ok();
         let parsed = text.and_then(|text| text.parse().ok()).ok_or_else(|| ConnectError::Address(address.clone()))?;
-        let PeerIndex(index) = self.owner.get_mut().lock().connect(peer, parsed);
+        let PeerIndex(index) = self.shared.lock().connect(peer, parsed);
         self.connected = self.connected.max(index + 1);
         Ok(Endpoint(index))
     }
 
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
-        let mut driver = self.owner.get_mut().lock();
+        let mut driver = self.shared.lock();
         driver.conversations.peer_failed(now, peer);
         driver.handle_events(now);
         drop(driver);
@@ -212,11 +208,11 @@ impl Network for Udp {
 
 impl Registry for Udp {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.owner.get_mut().lock().memory.register(start, memory)
+        self.shared.lock().memory.register(start, memory)
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.owner.get_mut().lock().deregister(start)
+        self.shared.lock().deregister(start)
     }
 }
 

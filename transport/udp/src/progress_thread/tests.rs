@@ -102,8 +102,9 @@ impl Two {
 
     /// The first rank drives, and its alarm rings after everything here.
     fn excuse(&mut self) {
+        let shared = self.me.shared.clone();
         let progress_thread = self.me.progress_thread.as_mut().unwrap();
-        progress_thread.excuse_for(&mut self.me.owner.get_mut().lock(), self.clock.now(), FAR);
+        progress_thread.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
     }
 
     /// Whether the kernel has no room for what the first rank sends.
@@ -172,11 +173,11 @@ fn a_rank_that_drives_has_its_progress_thread_left_alone() {
 fn a_rank_that_drives_puts_the_alarm_off_ever_less_often() {
     const LOOKS: u64 = 5000;
     let mut two = Two::new(true);
-    let begun = two.clock.now();
+    let (shared, begun) = (two.me.shared.clone(), two.clock.now());
     let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let (mut times, mut rings) = (0, Instant::ZERO);
     for look in 0..LOOKS {
-        progress_thread.excuse(&mut two.me.owner.get_mut().lock(), begun + Duration::from_microseconds(10 * look));
+        progress_thread.excuse(&mut shared.lock(), begun + Duration::from_microseconds(10 * look));
         times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
     }
     assert!((20..LOOKS / 50).contains(&times), "{times} for {LOOKS} looks");
@@ -261,12 +262,12 @@ fn a_rank_that_posts_and_does_not_look_is_served() {
 fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
     const POSTS: u64 = 1000;
     let mut two = Two::new(true);
-    let begun = two.clock.now();
+    let (shared, begun) = (two.me.shared.clone(), two.clock.now());
     let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let (mut times, mut rings) = (0, Instant::ZERO);
     for post in 0..POSTS {
         let now = begun + Duration::from_microseconds(30 * post);
-        progress_thread.excuse_for(&mut two.me.owner.get_mut().lock(), now, Duration::from_microseconds(2));
+        progress_thread.excuse_for(&mut shared.lock(), now, Duration::from_microseconds(2));
         assert!(progress_thread.rings > now + Duration::from_microseconds(2));
         times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
     }
@@ -276,9 +277,9 @@ fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
 #[test]
 fn the_alarm_of_a_long_write_is_not_left_far_away() {
     let mut two = Two::new(true);
-    let now = two.clock.now();
+    let (shared, now) = (two.me.shared.clone(), two.clock.now());
     let progress_thread = two.me.progress_thread.as_mut().unwrap();
-    let mut driver = two.me.owner.get_mut().lock();
+    let mut driver = shared.lock();
     progress_thread.excuse_for(&mut driver, now, FAR);
     assert!(progress_thread.rings >= now + FAR);
     progress_thread.remind(&driver, now);
@@ -291,35 +292,14 @@ fn the_alarm_of_a_long_write_is_not_left_far_away() {
 fn a_progress_thread_that_hears_its_alarm_does_not_wait_for_a_rank_that_drives() {
     let mut two = Two::new(true);
     two.excuse();
-    let mut owner = two.me.owner.borrow_mut();
-    let driver = owner.lock();
+    let shared = two.me.shared.clone();
+    let driver = shared.lock();
     let before = two.sleeps();
     two.me.progress_thread.as_ref().unwrap().wait_set.set_alarm(Some(Duration::ZERO));
     two.until("it goes to sleep again and again", || two.sleeps() > before + 2);
     assert!(!two.listens());
     drop(driver);
     two.until("it takes over", || two.listens());
-}
-
-/// While the rank drives, the lock is its own; while the progress thread listens, it is nobody's: neither a datagram nor a look takes a bias away.
-#[test]
-fn the_lock_belongs_to_the_rank_while_it_drives() {
-    let mut two = Two::new(true);
-    let is_biased = |two: &mut Two| two.me.owner.get_mut().lock().is_biased();
-    assert!(!is_biased(&mut two), "the progress thread listens");
-    for _ in 0..3 {
-        two.excuse();
-        two.drive();
-        assert!(is_biased(&mut two));
-        two.me.counters()();
-        assert!(is_biased(&mut two), "a question does not share it");
-        two.me.before_sleep();
-        assert!(!is_biased(&mut two));
-        two.excuse();
-        two.me.progress_thread.as_ref().unwrap().wait_set.set_alarm(Some(Duration::ZERO));
-        two.until("it takes over", || two.listens());
-        assert!(!is_biased(&mut two));
-    }
 }
 
 #[test]
