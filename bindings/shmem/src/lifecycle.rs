@@ -220,6 +220,16 @@ pub(crate) fn finalize(routine: &'static str) {
     library.depth.store(0, Ordering::Release);
 }
 
+/// Ends the job: with status 0 for all PEs in good order, otherwise as the exit of this PE with an error does.
+pub(crate) fn exit_all(routine: &'static str, status: c_int) -> ! {
+    let library = crate::library::library(routine);
+    // What a system makes of an exit code.
+    if status & 0xff == 0 {
+        library.default_context().monitor.with(|state| state.job.into_iter().for_each(Job::end_for_all));
+    }
+    exit::immediately(status)
+}
+
 /// Leaves the job when the process ends with an exit code; the exit code to end with instead, if something is wrong. A program that returns from `main` or
 /// calls `exit` without an error has finalized.
 pub(crate) fn leave(code: i32) -> Option<i32> {
