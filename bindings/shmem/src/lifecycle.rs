@@ -14,9 +14,9 @@ use pelago::{Error, GlobalAddress, Job, Rank, Result, Scope, SegmentId, Symmetri
 use pelago_c_support::{exit, simulated};
 use pelago_memory::Heap;
 
-use crate::collectives::{self, TEAM_BYTES};
+use crate::collectives::{self, SCRATCH_BYTES};
 use crate::library::{Area, Library, Parts, SHARED, process};
-use crate::limits::{STATIC_AREAS_MAX, TEAMS_MAX};
+use crate::limits::STATIC_AREAS_MAX;
 use crate::refusal::{self, end, refuse};
 use crate::statics;
 
@@ -84,7 +84,7 @@ fn join(routine: &'static str) -> Result<Parts> {
     }
     let limit = job.reach().addresses().segment_bytes();
     let ranges = statics::ranges();
-    let (scratch, kept) = allocate(job, (TEAMS_MAX * TEAM_BYTES) as u64)?;
+    let (scratch, kept) = allocate(job, SCRATCH_BYTES as u64)?;
     std::mem::forget(kept);
     let statics = if is_simulated { register_statics(job, routine, &ranges)? } else { move_statics(job, routine, &ranges)? };
     let heap_bytes = wanted.unwrap_or((limit / HEAP_SHARE).saturating_sub(HEAP_ALIGNMENT as u64) / PAGE_BYTES * PAGE_BYTES);
