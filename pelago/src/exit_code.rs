@@ -6,6 +6,7 @@ use pelago_platform::Fault;
 pub(crate) fn exit_code(fault: Fault) -> i32 {
     match fault {
         Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
+        Fault::Ended => 0,
         _ => 1,
     }
 }

@@ -62,6 +62,17 @@ impl Job {
         left
     }
 
+    /// Ends the job for all ranks, without an error, for a process that exits with code 0 directly afterwards. Waits of the other ranks end with
+    /// [`Fault::Ended`](crate::Fault::Ended), and [`exit_code`](Self::exit_code) is 0 there; launchers end ranks that do not exit.
+    /// Ranks on other hosts learn it from the `pelago` launcher. Not collective.
+    pub fn end_for_all(&self) {
+        match &self.kind {
+            Kind::Process(joined) => joined.wait.end_job(),
+            #[cfg(feature = "simulation")]
+            Kind::Simulated(_) => processes::end_for_all(),
+        }
+    }
+
     /// With which exit code this process has to end without another word, because the job is at fault and its launcher tells why in one line,
     /// or this call has.
     pub fn exit_code(&self) -> Option<i32> {

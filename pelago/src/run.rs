@@ -75,6 +75,7 @@ fn leave_if_watched(fault: Fault) {
 /// tells here what is wrong with the job.
 pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
     match watched() {
+        Watched::Not if fault == Fault::Ended => {}
         Watched::Not => return None,
         Watched::ByLauncher => {}
         Watched::ByRanks(rank) => tell_fault(rank, fault),

@@ -169,4 +169,7 @@ pub enum Fault {
     /// Every rank waits for another.
     #[error("deadlock: every rank of the job waits and nothing is under way")]
     Deadlock,
+    /// A rank has ended the job, which is no error: every process of the job exits with code 0.
+    #[error("a rank ended the job")]
+    Ended,
 }

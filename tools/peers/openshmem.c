@@ -87,6 +87,9 @@ int main(int count, char **arguments) {
         MEASURE("put+quiet_64K", kind, few / 20 + 1, 0, (shmem_putmem(words, local, 65536, 1), shmem_quiet()));
         MEASURE("get_64K", kind, few / 20 + 1, 0, shmem_getmem(local, words, 65536, 1));
         MEASURE("fetch_add", kind, few, 0, got += shmem_long_atomic_fetch_add(&words[64], 1, 1));
+        /* What an atomic instruction costs by itself: on the same word where loads and stores reach it, else on one of this PE. */
+        long *plain = shmem_ptr(&words[64], 1) ? shmem_ptr(&words[64], 1) : &words[64];
+        MEASURE("plain_atomic", kind, few, 0, got += __atomic_fetch_add(plain, 1, __ATOMIC_SEQ_CST));
         shmem_barrier_all();
         for (int i = 0; me == 1 && i < WORDS; i++) checked += words[i];
         checked += got;

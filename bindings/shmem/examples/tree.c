@@ -1,5 +1,5 @@
-/* Unbalanced tree search: the children of a node follow from its number. PEs without work steal half of another's stack, under its lock. Verified by the
- * number of nodes, which PE 0 counts alone if the tree is small.
+/* Unbalanced tree search: the children of a node follow from its number. PEs without work steal half of another's stack, under its lock: a word of that PE,
+ * because a lock of OpenSHMEM is one for all PEs. Verified by the number of nodes, which PE 0 counts alone if the tree is small.
  *
  *   tree [DEPTH] */
 #include <shmem.h>
@@ -14,7 +14,7 @@ typedef struct {
 } node;
 
 static node stack[ROOM];
-static long lock, height, working, counted, all_counted;
+static long lock, height, working, done, counted, all_counted;
 
 static unsigned long mixed(unsigned long z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ul;
@@ -38,12 +38,22 @@ static long count_alone(node of) {
     return nodes;
 }
 
+static void acquire(int pe) {
+    while (shmem_long_atomic_compare_swap(&lock, 0, 1, pe) != 0)
+        ;
+}
+
+static void release(int pe) {
+    shmem_quiet();
+    shmem_long_atomic_set(&lock, 0, pe);
+}
+
 static void visit(int me) {
     for (;;) {
-        shmem_set_lock(&lock);
+        acquire(me);
         long top = shmem_long_atomic_fetch(&height, me);
         if (top == 0) {
-            shmem_clear_lock(&lock);
+            release(me);
             return;
         }
         node next = stack[top - 1];
@@ -53,9 +63,15 @@ static void visit(int me) {
             stack[top - 1 + i] = child(next, i);
         shmem_long_atomic_set(&height, top - 1 + more, me);
         counted++;
-        shmem_quiet();
-        shmem_clear_lock(&lock);
+        release(me);
     }
+}
+
+/* Counts a PE out that has no work. The last one tells all: nobody asks PE 0 again and again, which would serve thousands of idle PEs one by one. */
+static void stop_working(int n) {
+    if (shmem_long_atomic_fetch_add(&working, -1, 0) == 1)
+        for (int pe = 0; pe < n; pe++)
+            shmem_long_atomic_set(&done, 1, pe);
 }
 
 int main(int count, char **arguments) {
@@ -72,15 +88,15 @@ int main(int count, char **arguments) {
     unsigned long state = 1 + (unsigned long)me;
     for (;;) {
         visit(me);
-        /* Without work: the job is done when nobody has any. */
-        shmem_long_atomic_add(&working, -1, 0);
+        /* Without work: the job is done when nobody has any. A thief counts before it takes, so that nobody takes from the last one unnoticed. */
+        stop_working(n);
         int found = 0;
-        while (!found && shmem_long_atomic_fetch(&working, 0) > 0) {
+        while (!found && !shmem_long_atomic_fetch(&done, me)) {
             int victim = (int)((state = mixed(state + 1)) % (unsigned long)n);
             if (victim == me || shmem_long_atomic_fetch(&height, victim) < 2)
                 continue;
             shmem_long_atomic_inc(&working, 0);
-            shmem_set_lock(&lock);
+            acquire(victim);
             long theirs = shmem_long_atomic_fetch(&height, victim), taken = theirs / 2;
             if (taken > 0) {
                 shmem_getmem(stack, stack, (size_t)taken * sizeof(node), victim);
@@ -90,13 +106,12 @@ int main(int count, char **arguments) {
                 shmem_quiet();
                 shmem_long_atomic_set(&height, theirs - taken, victim);
                 shmem_long_atomic_set(&height, taken, me);
-                shmem_quiet();
                 free(rest);
                 found = 1;
             }
-            shmem_clear_lock(&lock);
+            release(victim);
             if (!found)
-                shmem_long_atomic_add(&working, -1, 0);
+                stop_working(n);
         }
         if (!found)
             break;

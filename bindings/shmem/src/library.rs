@@ -94,6 +94,7 @@ pub(crate) struct Team {
     pub(crate) syncs: AtomicU64,
     pub(crate) operations: AtomicU64,
     pub(crate) short_reductions: AtomicU64,
+    pub(crate) exchanges: AtomicU64,
     /// Arrivals that operations have counted so far; parts and results of long reductions.
     pub(crate) arrivals: AtomicU64,
     pub(crate) parts: AtomicU64,
@@ -465,9 +466,9 @@ impl ContextSlot {
 impl Team {
     fn none() -> Self {
         let [start, size, me, contexts] = [const { AtomicU32::new(0) }; 4];
-        let [syncs, operations, short_reductions, arrivals, parts, results] = [const { AtomicU64::new(0) }; 6];
+        let [syncs, operations, short_reductions, exchanges, arrivals, parts, results] = [const { AtomicU64::new(0) }; 7];
         let (stride, turn) = (AtomicI64::new(1), Mutex::new(()));
-        Self { start, stride, size, me, contexts, syncs, operations, short_reductions, arrivals, parts, results, turn }
+        Self { start, stride, size, me, contexts, syncs, operations, short_reductions, exchanges, arrivals, parts, results, turn }
     }
 
     /// The team has these members from now on, with this PE at position `me`.
@@ -476,7 +477,9 @@ impl Team {
         self.stride.store(members.stride, Ordering::Relaxed);
         self.me.store(me, Ordering::Relaxed);
         self.contexts.store(contexts, Ordering::Relaxed);
-        for counter in [&self.syncs, &self.operations, &self.short_reductions, &self.arrivals, &self.parts, &self.results] {
+        for counter in
+            [&self.syncs, &self.operations, &self.short_reductions, &self.exchanges, &self.arrivals, &self.parts, &self.results]
+        {
             counter.store(0, Ordering::Relaxed);
         }
         self.size.store(members.size, Ordering::Release);

@@ -14,9 +14,9 @@ use pelago::{Error, GlobalAddress, Job, Rank, Result, Scope, SegmentId, Symmetri
 use pelago_c_support::{exit, simulated};
 use pelago_memory::Heap;
 
-use crate::collectives::{self, TEAM_BYTES};
+use crate::collectives::{self, SCRATCH_BYTES};
 use crate::library::{Area, Library, Parts, SHARED, process};
-use crate::limits::{STATIC_AREAS_MAX, TEAMS_MAX};
+use crate::limits::STATIC_AREAS_MAX;
 use crate::refusal::{self, end, refuse};
 use crate::statics;
 
@@ -84,7 +84,7 @@ fn join(routine: &'static str) -> Result<Parts> {
     }
     let limit = job.reach().addresses().segment_bytes();
     let ranges = statics::ranges();
-    let (scratch, kept) = allocate(job, (TEAMS_MAX * TEAM_BYTES) as u64)?;
+    let (scratch, kept) = allocate(job, SCRATCH_BYTES as u64)?;
     std::mem::forget(kept);
     let statics = if is_simulated { register_statics(job, routine, &ranges)? } else { move_statics(job, routine, &ranges)? };
     let heap_bytes = wanted.unwrap_or((limit / HEAP_SHARE).saturating_sub(HEAP_ALIGNMENT as u64) / PAGE_BYTES * PAGE_BYTES);
@@ -218,6 +218,16 @@ pub(crate) fn finalize(routine: &'static str) {
     }
     *library.heap.lock().unwrap_or_else(PoisonError::into_inner) = Heap::new(library.heap_area().bytes as u64);
     library.depth.store(0, Ordering::Release);
+}
+
+/// Ends the job: with status 0 for all PEs in good order, otherwise as the exit of this PE with an error does.
+pub(crate) fn exit_all(routine: &'static str, status: c_int) -> ! {
+    let library = crate::library::library(routine);
+    // What a system makes of an exit code.
+    if status & 0xff == 0 {
+        library.default_context().monitor.with(|state| state.job.into_iter().for_each(Job::end_for_all));
+    }
+    exit::immediately(status)
 }
 
 /// Leaves the job when the process ends with an exit code; the exit code to end with instead, if something is wrong. A program that returns from `main` or

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pelago::{Error, Scope};
+use pelago::{Error, Fault, Scope};
 use pelago_c_support::simulated::PerRank;
 use pelago_c_support::{binding, exit};
 
@@ -43,7 +43,9 @@ pub(crate) fn refuse(routine: &str, why: &dyn fmt::Display) -> ! {
 #[cold]
 #[inline(never)]
 pub(crate) fn end(routine: &str, error: &Error, code: Option<i32>) -> ! {
-    if let Some(code) = code {
+    // Another PE has ended the job in good order.
+    let ended = matches!(error, Error::Fault(Fault::Ended));
+    if let Some(code) = code.or(ended.then_some(0)) {
         exit::immediately(code);
     }
     write_line(routine, &format_args!("{error}; the job is ended"));

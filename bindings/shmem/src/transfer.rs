@@ -345,6 +345,25 @@ pub(crate) fn put_with_signal(
         .issue(|context| context.put_signal(GlobalPtr::<u8>::from_address(to)?, bytes, at, change).map(drop))
 }
 
+/// One message with data and a word that is put after them, to a rank whose memory is not mapped. The word is changed by nothing but such puts.
+pub(crate) fn put_with_flag(
+    library: &Library,
+    routine: &str,
+    to: GlobalAddress,
+    from: Cells<'static>,
+    at: GlobalPtr<u64>,
+    word: u64,
+) -> pelago::Result<()> {
+    // SAFETY: B3, as in `put_with_signal`.
+    let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
+    library.context(routine, DEFAULT).issue(|context| {
+        context.batch(|| {
+            let put = context.put(GlobalPtr::<u8>::from_address(to)?, bytes)?;
+            context.after(&put).put(at, &[word]).map(drop)
+        })
+    })
+}
+
 /// Changes the word of a signal.
 fn signal(routine: &str, library: &Library, context: usize, at: GlobalPtr<u64>, word: SignalWord) {
     if let Some(place) = library.reach.place(at) {

@@ -44,6 +44,8 @@ enum Verdict {
     Silent(Rank),
     /// Without joining the job, which others have joined.
     Left(Rank),
+    /// By a rank, for all ranks, without an error.
+    Ended,
 }
 
 /// A rank.
@@ -104,6 +106,9 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
         if let Some(code) = simulated::loss(&outcome) {
             return Ok(code);
         }
+        if matches!(verdict, Verdict::Ended) {
+            return Ok(verdict.exit_code());
+        }
         eprintln!("pelago: {verdict}; the job was ended");
         return Ok(verdict.exit_code());
     }
@@ -126,6 +131,13 @@ pub fn end(end: End) -> ! {
     job.note(end);
     drop(job);
     simulated::end_process()
+}
+
+/// Ends the job for all ranks, without an error. The rank that is running ends next.
+pub(crate) fn end_for_all() {
+    if let Some(job) = job() {
+        job.judge(Verdict::Ended);
+    }
 }
 
 /// The rank that is running, of [`simulate`].
@@ -291,6 +303,7 @@ impl simulated::Processes for Running<'_> {
 impl Verdict {
     fn exit_code(&self) -> i32 {
         match self {
+            Self::Ended => 0,
             Self::Failed(..) | Self::Left(_) => 1,
             Self::Killed(..) | Self::Silent(_) => 3,
         }
@@ -306,6 +319,7 @@ impl fmt::Display for Verdict {
                 signal_hook::low_level::signal_name(*signal).map_or(Ok(()), |name| write!(f, " ({name})"))
             }
             Self::Silent(rank) => write!(f, "rank {rank} ended with exit code 0 in the middle of the job"),
+            Self::Ended => write!(f, "a rank ended the job"),
             Self::Left(rank) => write!(f, "rank {rank} ended without joining the job, which other ranks joined"),
         }
     }

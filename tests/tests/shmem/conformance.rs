@@ -1,5 +1,6 @@
 //! Programs that check what they do, one for each group of routines, by every transport.
 
+use std::path::Path;
 use std::process::Command;
 
 use pelago_test_support::shmem::GROUPS;
@@ -96,6 +97,35 @@ fn threads_work_side_by_side() {
     conforms("threads");
 }
 
+/// What a PE has counted in the reductions of a program.
+fn counted(program: &Path, values: u32, reductions: u32) -> impl Fn(&str) -> u32 {
+    let mut command = command(2, "udp", program, &[&values.to_string(), &reductions.to_string()]);
+    let ended = command.env("PELAGO_STATISTICS", "1").output().expect("the command under test");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.success() && ended.stdout == b"good\ngood\n", "{values} values: {said}");
+    let counts = said.lines().find_map(|line| line.strip_prefix("rank 0: ")).unwrap_or_else(|| panic!("{said}")).to_owned();
+    move |name| {
+        let count = counts.split(", ").find_map(|count| count.strip_prefix(name)?.trim().parse().ok());
+        count.unwrap_or(0)
+    }
+}
+
+/// A reduction of two PEs on a network takes one message of each to the other, of each piece of long ones: two puts, and no atomic, which would need an answer.
+#[test]
+fn reductions_of_two_take_one_message_each_way() {
+    const REDUCTIONS: u32 = 200;
+    let built = program("messages.c", &[], "messages");
+    for (values, pieces) in [(1, 1), (15, 1), (16, 1), (4096, 1), (4097, 2), (8192, 2)] {
+        let [none, all] = [0, REDUCTIONS].map(|reductions| counted(&built, values, reductions));
+        let more = |name| all(name) - none(name);
+        assert_eq!((more("puts_posted"), more("atomics_posted")), (2 * pieces * REDUCTIONS, 0), "{values} values");
+        // Pieces of 32 KiB and their flags may need a datagram each.
+        let sent = all("datagrams_sent") - all("datagrams_repeated");
+        let most = if values < 100 { REDUCTIONS * 3 / 2 } else { REDUCTIONS * (2 * pieces + 1) };
+        assert!(sent < most + 100, "{values} values: {sent} datagrams");
+    }
+}
+
 /// In a session with `SHMEM_CTX_SESSION_BATCH`, three operations at a time leave in one datagram; otherwise the first one leaves at once.
 #[test]
 fn sessions_aggregate_operations() {
@@ -126,8 +156,8 @@ fn executables_at_fixed_addresses_have_symmetric_variables() {
 }
 
 /// What every group does where `start` and its options say.
-fn all_conform(how: &str, sizes: &[u32], start: &str, options: &[&str]) {
-    for group in GROUPS {
+fn all_conform(groups: &[&str], how: &str, sizes: &[u32], start: &str, options: &[&str]) {
+    for group in groups {
         let built = program(&format!("{group}.c"), WRAPS, &format!("{group}-{how}"));
         for &ranks in sizes {
             let ended = command_with(ranks, start, options, &built, &[&ranks.to_string(), "100"])
@@ -143,7 +173,13 @@ fn all_conform(how: &str, sizes: &[u32], start: &str, options: &[&str]) {
 #[test]
 fn all_groups_conform_on_simulated_networks_that_lose_and_delay() {
     let machine = ["--machine", "rx200-qdr", "--quiet", "--protocol", "--seed", "7", "--faults"];
-    all_conform("faults", &[1, 2, 3, 4, 7], "sim", &[&machine[..], &["loss=0.02,duplicate=0.02,delay=0.1:50us"]].concat());
+    all_conform(
+        &GROUPS,
+        "faults",
+        &[1, 2, 3, 4, 7],
+        "sim",
+        &[&machine[..], &["loss=0.02,duplicate=0.02,delay=0.1:50us"]].concat(),
+    );
 }
 
 #[test]
@@ -156,6 +192,11 @@ fn all_groups_conform_over_libfabric() {
         return eprintln!("skipped: {line}");
     }
     let fabric = ["--transport", "ofi", "--fabric", "tcp;ofi_rxm", "--time-limit", "60"];
-    // A start takes a second.
-    all_conform("fabric", &[3], "run", &fabric);
+    let sizes = [1, 2, 3, 4, 7];
+    if std::env::var_os("PELAGO_TEST_ALL_SIZES").is_some() {
+        return all_conform(&GROUPS, "fabric", &sizes, "run", &fabric);
+    }
+    // A start takes a second: all groups with one number of PEs, and one group with all numbers.
+    all_conform(&GROUPS, "fabric", &[3], "run", &fabric);
+    all_conform(&["transfers"], "fabric", &sizes, "run", &fabric);
 }

@@ -1,6 +1,6 @@
 //! Misuse: one line with routine, PE and argument, then the job ends.
 
-use crate::build::{TRANSPORTS, command, program, run};
+use crate::build::{SIMULATED, TRANSPORTS, command, program, run};
 
 #[test]
 fn wrong_calls_end_the_job_with_one_line() {
@@ -54,6 +54,24 @@ fn one_pe_ends_all_of_them() {
             ended.status.code() == Some(1) && said.contains("rank 2") && said.contains("failed with exit code 7"),
             "{transport}: {said}"
         );
+    }
+}
+
+/// With status 0 every PE ends without an error: what waiting PEs have written to their standard output arrives, too.
+#[test]
+fn one_pe_ends_all_of_them_in_good_order() {
+    let built = program("bad.c", &[], "bad-end");
+    for transport in TRANSPORTS {
+        // A simulated PE that computes for ever and calls nothing cannot be ended.
+        for ranks in if transport == SIMULATED { [1, 3] } else { [3, 4] } {
+            let ended = run(ranks, transport, &built, &["end"]);
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.code() == Some(0) && said.is_empty(), "{ranks} PEs, {transport}: {:?} {said}", ended.status);
+            let written = String::from_utf8_lossy(&ended.stdout).matches("written").count();
+            // A simulation ends at once.
+            let least = if transport == SIMULATED { 1 } else { 3 };
+            assert!(written >= least, "{ranks} PEs, {transport}: {written}");
+        }
     }
 }
 

@@ -9,12 +9,13 @@
 //! | `active_sets` | the deprecated operations of active sets, by the program's `pSync` |
 //!
 //! Each team has a slot of memory at every PE: lines of a word for synchronizations and flags, landing buffers, and parcels of short reductions. Every operation
-//! that moves data ends with a synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them. Two reductions
-//! have memory of their own instead, and no synchronization at their end:
+//! that moves data ends with a synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them. Three kinds of
+//! reductions have memory of their own instead, and no synchronization at their end:
 //!
 //! - Short reductions use two sets of parcels in turn. A member that sends for reduction e + 2 has left e + 1, so every member had begun e + 1, and had read the
 //!   parcels of e.
-//! - Long reductions count parts and results in a line each. A member sends results of e + 1 after it has the parts of all members, who have left e; it sends parts
+//! - Whole exchanges between two PEs use two sets of pieces in turn, for the same reason.
+//! - Long reductions have lines for parts and results of their own. A member sends results of e + 1 after it has the parts of all members, who have left e; it sends parts
 //!   of e + 1, or writes landing buffers for another operation, after it has the results of all members of e, who had read their landing buffers by then.
 //!
 //! Synchronizations use two lines of each round in turn: a member that writes a line of synchronization e + 2 has left e + 1, to which all members have
@@ -35,22 +36,28 @@ use pelago_memory::Cells;
 
 pub(crate) use crate::addresses::cells;
 use crate::library::{DEFAULT, Library, Members, Team, library};
-use crate::limits::{DIRECT_MEMBERS_MAX, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS, WAIT_LOOKS};
+use crate::limits::{
+    DIRECT_MEMBERS_MAX, EXCHANGE_BYTES, EXCHANGE_PIECE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS, TEAMS_MAX,
+    WAIT_LOOKS,
+};
 use crate::refusal::refuse;
-use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_signal, write_mapped};
+use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_flag, put_with_signal, write_mapped};
 
 const LINE_BYTES: usize = 64;
 
 /// Where the lines of a slot lie, by number: two for each round of a synchronization, a flag and a second flag for each round, the count of
-/// arrivals, the flag of a result, and the counts of parts and results of long reductions.
+/// arrivals, the flag of a result, the counts of parts and results of long reductions, and flags of both from each of few members. A flag is a put, which needs
+/// no answer; a count is an atomic, which does.
 const SYNCS: usize = 0;
 pub(crate) const FLAGS: usize = SYNCS + 2 * TEAM_ROUNDS;
 pub(crate) const SECOND_FLAGS: usize = FLAGS + TEAM_ROUNDS;
 pub(crate) const ARRIVALS: usize = SECOND_FLAGS + TEAM_ROUNDS;
 pub(crate) const RESULT: usize = ARRIVALS + 1;
-pub(crate) const PARTS: usize = RESULT + 1;
-pub(crate) const RESULTS: usize = PARTS + 1;
-const LINES: usize = RESULTS + 1;
+const PARTS: usize = RESULT + 1;
+const RESULTS: usize = PARTS + 1;
+const PART_FLAGS: usize = RESULTS + 1;
+const RESULT_FLAGS: usize = PART_FLAGS + DIRECT_MEMBERS_MAX as usize;
+const LINES: usize = RESULT_FLAGS + DIRECT_MEMBERS_MAX as usize;
 
 /// Then the landing buffers: one for each round, and one for a result.
 const LANDINGS: usize = (LINES * LINE_BYTES).next_multiple_of(4096);
@@ -66,8 +73,25 @@ pub(crate) const TEAM_BYTES: usize = PARCELS + (PARCEL_SETS * DIRECT_MEMBERS_MAX
 /// Bytes of all landing buffers, which lie side by side.
 pub(crate) const ALL_LANDINGS_BYTES: usize = (TEAM_ROUNDS + 1) * LANDING_BYTES;
 
+/// Behind the slots of all teams lie two sets of a whole exchange between the two PEs of a job: the data, then a line for the flag of each piece.
+const EXCHANGES: usize = TEAMS_MAX * TEAM_BYTES;
+const EXCHANGE_SET_BYTES: usize = EXCHANGE_BYTES + (EXCHANGE_BYTES / EXCHANGE_PIECE_BYTES * LINE_BYTES).next_multiple_of(4096);
+
+/// Bytes of the memory for teams.
+pub(crate) const SCRATCH_BYTES: usize = EXCHANGES + 2 * EXCHANGE_SET_BYTES;
+
 /// The landing buffer of results.
 pub(crate) const RESULT_LANDING: usize = TEAM_ROUNDS;
+
+/// How members learn that data of each of them has arrived.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrivals {
+    /// The first of the lines that few members set, one each, to `word`.
+    flags: Option<usize>,
+    /// The line where more of them count to `word`.
+    count: usize,
+    word: u64,
+}
 
 /// A collective operation of a team at this member.
 pub(crate) struct Run<'l> {
@@ -208,13 +232,25 @@ impl Run<'_> {
         self.send_as(position, to, from, line * LINE_BYTES, one);
     }
 
+    /// Puts bytes to a member, and then tells it of an arrival.
+    pub(crate) fn send_arrival(&self, position: u32, to: GlobalAddress, from: Cells<'static>, arrivals: Arrivals) {
+        match arrivals.flags {
+            Some(flags) => self.send(position, to, from, flags + self.me as usize, arrivals.word),
+            None => self.send_counted(position, to, from, arrivals.count),
+        }
+    }
+
     fn send_as(&self, position: u32, to: GlobalAddress, from: Cells<'static>, offset: usize, word: SignalWord) {
         let is_set = word.operation == SIGNAL_SET;
         if from.bytes() == 0 || write_mapped(self.library, to, self.rank(position), from) {
             return if is_set { self.tell(position, offset, word.value) } else { self.count_at(position, offset) };
         }
         let at = self.word(position, offset);
-        let sent = put_with_signal(self.library, self.routine, DEFAULT, to, from, at, word);
+        let sent = if is_set {
+            put_with_flag(self.library, self.routine, to, from, at, word.value)
+        } else {
+            put_with_signal(self.library, self.routine, DEFAULT, to, from, at, word)
+        };
         self.library.or_end(self.routine, sent);
     }
 
@@ -235,6 +271,35 @@ impl Run<'_> {
         let flag = self.parcel_flag(from, number);
         self.wait_at(flag, number);
         self.library.scratch().start + self.index * TEAM_BYTES + flag - bytes
+    }
+
+    /// Whether this is the team of the two PEs of a job who reach each other by a network alone.
+    pub(crate) fn is_pair(&self) -> bool {
+        self.index == DEFAULT - 1 && self.size() == 2 && !self.is_mapped()
+    }
+
+    /// The number of a new whole exchange of the pair.
+    pub(crate) fn exchange_number(&self) -> u64 {
+        advance(&self.team.exchanges, 1)
+    }
+
+    /// Where a piece of an exchange lies, and its flag, in the memory for teams.
+    fn exchange(number: u64, piece: usize) -> (usize, usize) {
+        let set = EXCHANGES + number as usize % 2 * EXCHANGE_SET_BYTES;
+        (set + piece * EXCHANGE_PIECE_BYTES, set + EXCHANGE_BYTES + piece * LINE_BYTES)
+    }
+
+    /// Sends the other PE a piece of an exchange.
+    pub(crate) fn send_piece(&self, from: Cells<'static>, number: u64, piece: usize) {
+        let (other, (data, flag)) = (1 - self.me, Self::exchange(number, piece));
+        self.send_as(other, self.place(other, data), from, flag, set(number));
+    }
+
+    /// Waits for a piece of an exchange; where it lies.
+    pub(crate) fn piece(&self, number: u64, piece: usize) -> usize {
+        let (data, flag) = Self::exchange(number, piece);
+        self.wait_at(flag, number);
+        self.library.scratch().start + data
     }
 
     /// Waits until the word of a line of this member is at least `word`.
@@ -261,14 +326,25 @@ impl Run<'_> {
         self.wait(ARRIVALS, advance(&self.team.arrivals, count));
     }
 
-    /// Waits for so many parts of long reductions more.
-    pub(crate) fn wait_for_parts(&self, count: u64) {
-        self.wait(PARTS, advance(&self.team.parts, count));
+    /// The parts of a new long reduction.
+    pub(crate) fn parts(&self) -> Arrivals {
+        self.arrivals(&self.team.parts, PART_FLAGS, PARTS)
     }
 
-    /// Waits for so many results of long reductions more.
-    pub(crate) fn wait_for_results(&self, count: u64) {
-        self.wait(RESULTS, advance(&self.team.results, count));
+    /// The results of a new long reduction.
+    pub(crate) fn results(&self) -> Arrivals {
+        self.arrivals(&self.team.results, RESULT_FLAGS, RESULTS)
+    }
+
+    fn arrivals(&self, counter: &AtomicU64, flags: usize, count: usize) -> Arrivals {
+        let are_few = self.size() <= DIRECT_MEMBERS_MAX;
+        let word = advance(counter, if are_few { 1 } else { u64::from(self.size() - 1) });
+        Arrivals { flags: are_few.then_some(flags), count, word }
+    }
+
+    /// Waits for the arrival from a member; of more than few members, for those from all.
+    pub(crate) fn wait_for(&self, position: u32, arrivals: Arrivals) {
+        self.wait(arrivals.flags.map_or(arrivals.count, |flags| flags + position as usize), arrivals.word);
     }
 
     /// Whether loads and stores reach the memory of all members: on one host, so for all members or for none.

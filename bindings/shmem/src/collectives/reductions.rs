@@ -3,6 +3,7 @@
 //! | members, bytes | reduction |
 //! |---|---|
 //! | at most 16, at most 120 B | every member sends its values to every other, as a parcel; each combines them in the order of members |
+//! | the 2 PEs of a job, on a network, at most 64 KiB | both send all their values to the other, in pieces of 32 KiB, and combine all |
 //! | at most 16, at most 4 KiB | the same by landing buffers, and a synchronization |
 //! | at most 128, more, on one host | every member reads its part of the values from all others, combines it in the order of members and writes it to all |
 //! | at most 128, more, on a network | the same, but every member sends the parts of others to their landing buffers, if they fit there |
@@ -15,9 +16,11 @@ use std::ops::Range;
 use pelago::GlobalAddress;
 use pelago::zerocopy::IntoBytes;
 
-use super::{ALL_LANDINGS_BYTES, ARRIVALS, FLAGS, PARTS, RESULT, RESULT_LANDING, RESULTS, Run, cells, rounds};
+use super::{ALL_LANDINGS_BYTES, FLAGS, RESULT, RESULT_LANDING, Run, cells, rounds};
 use crate::addresses;
-use crate::limits::{DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS};
+use crate::limits::{
+    DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, EXCHANGE_BYTES, EXCHANGE_PIECE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS,
+};
 use crate::refusal::refuse;
 use crate::values::{Combine, Value};
 
@@ -65,6 +68,9 @@ pub(crate) fn reduce<T: Value>(routine: &'static str, team: usize, (dest, source
     let size = run.size();
     if is_short(&run, bytes) {
         return reduce_shortly::<T>(&run, dest, source, count, how);
+    }
+    if bytes <= EXCHANGE_BYTES && run.is_pair() {
+        return reduce_exchanged::<T>(&run, dest, source, count, how);
     }
     if size > 1 && size <= DIVIDED_MEMBERS_MAX && bytes > LANDING_BYTES {
         let others_bytes = (size as usize - 1) * part_bytes_max::<T>(&run, count);
@@ -128,16 +134,17 @@ fn reduce_shortly<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: us
 }
 
 fn reduce_directly<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
+    let (number, flag) = (run.number(), |from: u32| FLAGS + from as usize);
     for to in run.others() {
-        run.send_counted(to, run.landing(to, run.me as usize), bytes_of(values), ARRIVALS);
+        run.send(to, run.landing(to, run.me as usize), bytes_of(values), flag(run.me), number);
     }
-    run.wait_for_arrivals(u64::from(run.size() - 1));
     let mut combined = vec![T::new_zeroed(); values.len()];
     let mut other = combined.clone();
     for position in 0..run.size() {
         if position == run.me {
             other.copy_from_slice(values);
         } else {
+            run.wait(flag(position), number);
             read(run.own_landing(position as usize) as usize, &mut other);
         }
         if position == 0 { combined.copy_from_slice(&other) } else { combine_after(&mut combined, &other, how) }
@@ -172,6 +179,26 @@ fn reduce_by_tree<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
     }
 }
 
+/// Combines the values of two PEs, which each combines for itself: one way through the network, where a divided reduction takes two.
+fn reduce_exchanged<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
+    let (number, length) = (run.exchange_number(), EXCHANGE_PIECE_BYTES / size_of::<T>());
+    let pieces = (0..count).step_by(length).map(|start| (start * size_of::<T>(), length.min(count - start))).enumerate();
+    for (piece, (offset, length)) in pieces.clone() {
+        run.send_piece(cells(source + offset, length * size_of::<T>()), number, piece);
+    }
+    let mut combined = vec![T::new_zeroed(); length.min(count)];
+    let mut after = combined.clone();
+    for (piece, (offset, length)) in pieces {
+        let (own, other) = (source + offset, run.piece(number, piece));
+        let (first, second) = if run.me == 0 { (own, other) } else { (other, own) };
+        let (combined, after) = (&mut combined[..length], &mut after[..length]);
+        read(first, combined);
+        read(second, after);
+        combine_after(combined, after, how);
+        write(dest + offset, combined);
+    }
+}
+
 /// The values that a member combines in a long reduction.
 fn part(run: &Run<'_>, count: usize, position: u32) -> Range<usize> {
     let (position, size) = (position as usize, run.size() as usize);
@@ -186,18 +213,23 @@ fn part_bytes_max<T: Value>(run: &Run<'_>, count: usize) -> usize {
 fn reduce_sent<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
     // A member has a place in its landing buffers for each of the others.
     let place = |from: u32, at: u32| (from - u32::from(from > at)) as usize * part_bytes_max::<T>(run, count);
+    let parts = run.parts();
     for to in run.others() {
         let part = part(run, count, to);
         let from = cells(source + part.start * size_of::<T>(), part.len() * size_of::<T>());
-        run.send_counted(to, run.landing_at(to, place(run.me, to)), from, PARTS);
+        run.send_arrival(to, run.landing_at(to, place(run.me, to)), from, parts);
     }
-    run.wait_for_parts(u64::from(run.size() - 1));
     let mine = part(run, count, run.me);
     let mut combined = vec![T::new_zeroed(); mine.len()];
     let mut other = combined.clone();
     for position in 0..run.size() {
         let own = source + mine.start * size_of::<T>();
-        let from = if position == run.me { own } else { run.own_landing(0) as usize + place(position, run.me) };
+        let from = if position == run.me {
+            own
+        } else {
+            run.wait_for(position, parts);
+            run.own_landing(0) as usize + place(position, run.me)
+        };
         if position == 0 {
             read(from, &mut combined);
         } else {
@@ -205,21 +237,22 @@ fn reduce_sent<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize
             combine_after(&mut combined, &other, how);
         }
     }
-    send_result(run, dest, mine.start, &combined);
-    run.wait_for_results(u64::from(run.size() - 1));
+    exchange_results(run, dest, mine.start, &combined);
 }
 
-/// Writes a part of the result to all members. The others have called, since they have sent their values, or synchronized.
-fn send_result<T: Value>(run: &Run<'_>, dest: usize, start: usize, combined: &[T]) {
+/// Writes a part of the result to all members, and waits for the other parts. The others have called, since they have sent their values, or synchronized.
+fn exchange_results<T: Value>(run: &Run<'_>, dest: usize, start: usize, combined: &[T]) {
     let dest = dest + start * size_of::<T>();
     write(dest, combined);
+    let results = run.results();
     for to in run.others() {
         let at = match combined {
             [] => GlobalAddress::NULL,
             _ => run.library.global(run.routine, "dest", dest, size_of_val(combined), run.rank(to)),
         };
-        run.send_counted(to, at, bytes_of(combined), RESULTS);
+        run.send_arrival(to, at, bytes_of(combined), results);
     }
+    run.others().for_each(|from| run.wait_for(from, results));
 }
 
 /// Every member combines its part of the values of all members, which it reads.
@@ -245,8 +278,7 @@ fn reduce_divided<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: us
     others.chunks_exact(length.max(1)).for_each(|other| combine_after(combined, other, how));
     // Nobody else reads this part of any source, so that it may be written where it was read. A member that has sent its part has read all sources, so the program
     // may change this member's source without a synchronization at the end.
-    send_result(run, dest, mine.start, combined);
-    run.wait_for_results(u64::from(run.size() - 1));
+    exchange_results(run, dest, mine.start, combined);
 }
 
 /// Combines the values of all members up to this one, or of those before it: of none, zero.

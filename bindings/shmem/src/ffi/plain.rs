@@ -65,8 +65,7 @@ export! { fn shmem_finalize() {
 }}
 
 export! { fn shmem_global_exit(status: c_int) {
-    library("shmem_global_exit");
-    pelago_c_support::exit::immediately(status)
+    lifecycle::exit_all("shmem_global_exit", status)
 }}
 
 export! { fn shmem_my_pe() -> c_int {

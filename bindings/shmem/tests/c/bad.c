@@ -40,6 +40,18 @@ int main(int count, char **arguments) {
         shmem_malloc(shmem_my_pe() == last ? 8 : 16);
     if (!strcmp(what, "exit"))
         shmem_my_pe() == last ? shmem_global_exit(7) : shmem_barrier_all();
+    /* The first PE waits, the second one is in a collective operation, others compute and never call the library again. */
+    if (!strcmp(what, "end")) {
+        printf("written\n");
+        if (shmem_my_pe() == last)
+            shmem_global_exit(0);
+        if (shmem_my_pe() == 0)
+            shmem_long_wait_until(&word, SHMEM_CMP_EQ, 1);
+        if (shmem_my_pe() == 1)
+            shmem_barrier_all();
+        for (;;)
+            on_stack++;
+    }
     shmem_finalize();
     if (!strcmp(what, "after"))
         shmem_barrier_all();

@@ -49,8 +49,9 @@ pub struct JobControl {
 const FAULT_NONE: u32 = 0;
 const FAULT_ABORTED: u32 = 1;
 const FAULT_DEADLOCK: u32 = 2;
+const FAULT_ENDED: u32 = 3;
 /// Plus the number of the first failed rank.
-const FAULT_LOST: u32 = 3;
+const FAULT_LOST: u32 = 4;
 /// Plus the number of the first rank that is alive but unreachable.
 const FAULT_UNREACHABLE: u32 = FAULT_LOST + RANKS_MAX;
 
@@ -62,6 +63,7 @@ impl JobControl {
             FAULT_NONE => None,
             FAULT_ABORTED => Some(Fault::Aborted),
             FAULT_DEADLOCK => Some(Fault::Deadlock),
+            FAULT_ENDED => Some(Fault::Ended),
             word => Some(match word.checked_sub(FAULT_UNREACHABLE) {
                 Some(unreachable) => Fault::Unreachable(Rank::new(unreachable)),
                 None => Fault::PeerLost(Rank::new(word - FAULT_LOST)),
@@ -80,6 +82,7 @@ impl JobControl {
             Fault::PeerLost(rank) => FAULT_LOST + rank.number(),
             Fault::Unreachable(rank) => FAULT_UNREACHABLE + rank.number(),
             Fault::Deadlock => FAULT_DEADLOCK,
+            Fault::Ended => FAULT_ENDED,
             _ => FAULT_ABORTED,
         };
         let _ = self.fault.compare_exchange(FAULT_NONE, word, Ordering::AcqRel, Ordering::Relaxed);

@@ -281,6 +281,7 @@ impl RingMonitor {
 pub fn tell_fault(rank: Rank, fault: Fault) {
     match fault {
         Fault::Aborted => say(rank, &fault.to_string()),
+        Fault::Ended => {}
         fault => say(rank, &format!("{fault}; the job was ended")),
     }
 }
@@ -289,6 +290,7 @@ pub fn tell_fault(rank: Rank, fault: Fault) {
 pub(crate) fn exit_code(fault: Fault) -> i32 {
     match fault {
         Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
+        Fault::Ended => 0,
         _ => 1,
     }
 }

@@ -32,6 +32,8 @@ pub enum JobOutcome {
     Deadlock,
     /// The program ended the job.
     Aborted,
+    /// A rank ended the job for all ranks, without an error.
+    Ended,
     /// The time limit has passed.
     TimeLimit(Duration),
     /// The launcher was asked by this signal to end the job.
@@ -92,7 +94,7 @@ impl JobOutcome {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::ContinuedAfterFailures(failures) => u8::from(failures.iter().any(|loss| matches!(loss, Self::ExitCode(..)))),
-            Self::Finished => 0,
+            Self::Finished | Self::Ended => 0,
             Self::ExitCode(..)
             | Self::LeftWithoutJoining(_)
             | Self::NotAPelagoProgram(_)
@@ -110,7 +112,7 @@ impl JobOutcome {
 
     /// Whether no message is due: the job succeeded, or its output has no reader.
     pub fn is_quiet(&self) -> bool {
-        matches!(self, Self::Finished | Self::Output(Errno::PIPE))
+        matches!(self, Self::Finished | Self::Ended | Self::Output(Errno::PIPE))
     }
 }
 
@@ -175,6 +177,7 @@ impl fmt::Display for JobOutcome {
             }
             Self::Deadlock => write!(f, "deadlock: every rank waits and nothing is under way; the job was ended"),
             Self::Aborted => write!(f, "the program ended the job"),
+            Self::Ended => write!(f, "a rank ended the job"),
             Self::TimeLimit(limit) => write!(f, "the time limit of {} s has passed; the job was ended", limit.as_seconds()),
             Self::Interrupted(signal) => write!(f, "interrupted by {}; the job was ended", SignalName(*signal)),
             Self::Output(error) => write!(f, "cannot write the output of the ranks: {error}; the job was ended"),

@@ -125,6 +125,7 @@ pub(crate) enum WireFault {
     Unreachable(u32),
     Aborted,
     Deadlock,
+    Ended,
 }
 
 impl From<Fault> for WireFault {
@@ -133,6 +134,7 @@ impl From<Fault> for WireFault {
             Fault::PeerLost(rank) => Self::PeerLost(rank.number()),
             Fault::Unreachable(rank) => Self::Unreachable(rank.number()),
             Fault::Deadlock => Self::Deadlock,
+            Fault::Ended => Self::Ended,
             _ => Self::Aborted,
         }
     }
@@ -145,6 +147,7 @@ impl From<WireFault> for Fault {
             WireFault::Unreachable(rank) => Self::Unreachable(Rank::new(rank)),
             WireFault::Aborted => Self::Aborted,
             WireFault::Deadlock => Self::Deadlock,
+            WireFault::Ended => Self::Ended,
         }
     }
 }
@@ -180,7 +183,9 @@ mod tests {
 
     #[test]
     fn faults_come_back_as_they_were() {
-        for fault in [Fault::PeerLost(Rank::new(7)), Fault::Unreachable(Rank::new(8)), Fault::Aborted, Fault::Deadlock] {
+        let faults =
+            [Fault::PeerLost(Rank::new(7)), Fault::Unreachable(Rank::new(8)), Fault::Aborted, Fault::Deadlock, Fault::Ended];
+        for fault in faults {
             assert_eq!(Fault::from(WireFault::from(fault)), fault);
         }
     }

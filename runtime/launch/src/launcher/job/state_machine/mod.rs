@@ -234,6 +234,7 @@ impl JobStateMachine {
             (Fault::PeerLost(_), Some(process)) => JobOutcome::RankFailed(process, FailureCause::ReportedByPeer),
             (Fault::Unreachable(_), Some(process)) => JobOutcome::Unreachable(process),
             (Fault::Deadlock, _) => JobOutcome::Deadlock,
+            (Fault::Ended, _) => JobOutcome::Ended,
             _ => JobOutcome::Aborted,
         };
         self.end(now, outcome, LEAVE);

@@ -147,6 +147,19 @@ fn who_ended_the_job_is_named() {
 }
 
 #[test]
+fn a_rank_that_ends_the_job_without_an_error_is_no_loss() {
+    let mut state = state();
+    state.handle_fault(at(1), Fault::Ended, None);
+    state.handle_end(at(2), process(0), ProcessEnd::Code(0), RankStage::Joined);
+    state.handle_end(at(2), process(1), ProcessEnd::Code(0), RankStage::Finished);
+    // A rank that does not look is ended.
+    assert_eq!(actions(&mut state, at(501)), [RankAction::Terminate]);
+    state.handle_end(at(501), process(2), ProcessEnd::Signal(15), RankStage::Joined);
+    let outcome = state.into_outcome();
+    assert_eq!((outcome.exit_code(), outcome.is_quiet(), outcome), (0, true, JobOutcome::Ended));
+}
+
+#[test]
 fn programs_that_never_join_are_told_from_ranks_that_do_not() {
     let mut foreign = state();
     (0..3).for_each(|rank| foreign.handle_end(at(1), process(rank), ProcessEnd::Code(0), RankStage::Absent));
