@@ -108,8 +108,7 @@ sources() {
 case " $* " in *" crates "*)
     echo "== a program on packed crates"
     mkdir -p "$root/root/crates" "$root/root/program/src"
-    # `cargo package` leaves them in package, `cargo publish --dry-run` in tmp-registry.
-    packed=$(find "${CARGO_TARGET_DIR:-$here/target}/package" -maxdepth 2 -name 'pelago*.crate' ! -path '*/tmp-crate/*' 2>/dev/null)
+    packed=$(find "$here"/target/publish/*/package/tmp-registry -maxdepth 1 -name 'pelago*.crate' 2>/dev/null)
     [ -n "$packed" ] || { echo "try.sh: no packed crates: cargo xtask publish --dry-run" >&2; exit 2; }
     for crate in $packed; do tar -C "$root/root/crates" -xf "$crate"; done
     {

@@ -1,10 +1,13 @@
 //! `cargo xtask publish --dry-run`: packages every published crate, in the order of their dependencies, and builds each from its package.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
+
+use crate::checkers;
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -69,8 +72,11 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
 fn dry_run(published: &[&str], arguments: impl Iterator<Item = String>) -> Result<(), String> {
     eprintln!("crates in the order of publication:");
     published.iter().for_each(|crate_name| eprintln!("    {crate_name}"));
+    let runs = checkers::root().join("target/publish");
+    let _ = std::fs::remove_dir_all(&runs);
     let mut command = Command::new(env!("CARGO"));
-    command.args(["publish", "--dry-run"]).args(published.iter().flat_map(|name| ["--package", name])).args(arguments);
+    command.args(["publish", "--dry-run", "--target-dir"]).arg(fresh_folder(&runs)?);
+    command.args(published.iter().flat_map(|name| ["--package", name])).args(arguments);
     match command.status() {
         Ok(status) if status.success() => {
             eprintln!("{} crates can be published", published.len());
@@ -79,6 +85,13 @@ fn dry_run(published: &[&str], arguments: impl Iterator<Item = String>) -> Resul
         Ok(status) => Err(format!("cargo publish --dry-run: {status}")),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// A folder that no dry run has used. Cargo knows what it has unpacked and compiled from a package by this folder, the crate's name and its version: in the
+/// folder of an earlier run it would build a crate on the earlier sources of this version.
+fn fresh_folder(runs: &Path) -> Result<PathBuf, String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
+    Ok(runs.join(now.as_nanos().to_string()))
 }
 
 fn metadata() -> Result<Metadata, String> {
@@ -162,6 +175,12 @@ mod tests {
         assert!(order(&[on(None, "*"), package("b", None, &[])]).unwrap_err().contains("version = \"0.1.0\""));
         let back = package("b", None, &[("a", "^0.1", Some("dev"))]);
         assert!(order(&[on(None, "^0.1"), back]).unwrap_err().contains("cycle"));
+    }
+
+    #[test]
+    fn each_dry_run_has_a_folder_of_its_own() {
+        let runs = Path::new("runs");
+        assert_ne!(fresh_folder(runs), fresh_folder(runs));
     }
 
     /// Those of this workspace.
