@@ -1,5 +1,6 @@
 //! Arguments of a program, and what is said of wrong ones: one line, by rank 0, with exit code 2.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -37,6 +38,25 @@ impl Stop {
             Self::Wrong(line) => Err(line),
         }
     }
+}
+
+/// What this rank has got, if all ranks have; otherwise the first one without says why on standard error, as `line` words it, and all get nothing. Collective.
+pub(crate) fn if_all_have<T, E: Display>(
+    world: &World,
+    got: Result<T, E>,
+    line: impl FnOnce(String) -> String,
+) -> pelago::Result<Option<T>> {
+    let rank = world.rank().number();
+    let mut first_without = [if got.is_ok() { u32::MAX } else { rank }];
+    world.allreduce(&mut first_without, |one, other| one.min(other))?;
+    if let Err(why) = &got
+        && first_without == [rank]
+    {
+        let _ = writeln!(std::io::stderr(), "{}", line(format!("rank {rank}: {why}")));
+    }
+    // The launcher ends the job at the first rank that fails, and that should have spoken.
+    world.barrier()?;
+    Ok(got.ok().filter(|_| first_without == [u32::MAX]))
 }
 
 /// What was asked for, unless that was left open.

@@ -16,7 +16,7 @@ use clap::{Parser, ValueEnum};
 use pelago::cuda::{CudaError, Device};
 use pelago::{GlobalAddress, GlobalPtr, Rank, Registered, RegisteredDevice, World};
 
-use crate::usage::{Stop, at_least_one, exit, parse};
+use crate::usage::{Stop, at_least_one, exit, if_all_have, parse};
 
 /// Operations between memory of GPUs: rank 0 prints a hash of all memory, which is the same for memory of hosts
 #[derive(Parser)]
@@ -75,26 +75,16 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 
 fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     // All ranks use memory of one kind: that of the GPU if each has one.
-    let device = match arguments.device {
-        Kind::Host => Err(None),
-        _ => own_device(world, arguments.ordinal).map_err(Some),
-    };
-    let mut first_without = [if device.is_ok() { u32::MAX } else { world.rank().number() }];
-    world.allreduce(&mut first_without, |one, other| one.min(other))?;
-    let speaks = first_without == [world.rank().number()];
     let is_required = matches!(arguments.device, Kind::Cuda | Kind::Managed);
-    if let Err(Some(why)) = device.as_ref().map_err(Option::as_ref)
-        && speaks
-    {
-        let _ = match is_required {
-            true => writeln!(std::io::stderr(), "gpu: rank {}: {why}; give --device host for memory of the host", world.rank()),
-            false => writeln!(std::io::stderr(), "gpu: memory of the host is used: rank {}: {why}", world.rank()),
-        };
-    }
-    let device = device.ok().filter(|_| first_without == [u32::MAX]);
+    let line = |why| match is_required {
+        true => format!("gpu: {why}; give --device host for memory of the host"),
+        false => format!("gpu: memory of the host is used: {why}"),
+    };
+    let device = match arguments.device {
+        Kind::Host => None,
+        _ => if_all_have(world, own_device(world, arguments.ordinal), line)?,
+    };
     if device.is_none() && is_required {
-        // The launcher ends the job at the first rank that fails, and that should have spoken.
-        world.barrier()?;
         return Ok(ExitCode::FAILURE);
     }
     match (&device, arguments.bench) {

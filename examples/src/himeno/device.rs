@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use pelago::cuda::kernels::Sweep;
 use pelago::cuda::{CudaError, CudaMemory, Device, DeviceRange, Stream};
-use pelago::halo::{Field, Layout};
+use pelago::halo::{Array, Field, Layout};
 use pelago::{DeviceMemory, World};
 
 use super::field::Coefficients;
-use super::grid::Grid;
 use super::order::{Box3, Order};
 use super::sweep::sum;
+use crate::usage::if_all_have;
 
 /// The GPU of a rank, and what sweeps need there.
 pub(crate) struct OnDevice {
-    device: Device,
     stream: Stream,
     coefficients: DeviceRange,
     /// Cells from one array of coefficients to the next.
@@ -24,30 +23,28 @@ pub(crate) struct OnDevice {
 }
 
 impl OnDevice {
-    /// The GPU of this rank: ranks take the devices of their host by turns.
-    pub(crate) fn new(world: &World, layout: &Layout<3>, coefficients: &Coefficients) -> pelago::Result<Self> {
-        let made = || -> Result<Self, CudaError> {
+    /// The GPU of this rank, and the pressures before and after a sweep in its memory: ranks take the devices of their host by turns.
+    /// Nothing if a rank lacks one, or room there; the first such rank has said why. Collective.
+    pub(crate) fn new<'w>(
+        world: &'w World,
+        array: &Array<3>,
+        coefficients: &Coefficients,
+    ) -> pelago::Result<Option<(Self, [Field<'w, f32, 3>; 2])>> {
+        let bytes = bytes(&array.layout(array.template().nodes().place(world.rank())));
+        let made = || -> Result<_, CudaError> {
             let device = own_device(world)?;
             let (stream, values) = (device.stream()?, coefficients.all());
-            let squares = device.allocate(bytes(layout))?;
+            let [squares, one, other] = [device.allocate(bytes)?, device.allocate(bytes)?, device.allocate(bytes)?];
             let memory = device.allocate(size_of_val(values) as u64)?;
             let all: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             memory.write(0, &all).map_err(|_| CudaError::Invalid("the coefficients cannot be written"))?;
             let (coefficients, distance) = (DeviceRange::whole(memory), coefficients.distance() as u64);
-            Ok(Self { device, stream, coefficients, distance, squares })
+            Ok((Self { stream, coefficients, distance, squares }, [one, other]))
         };
-        made().map_err(|why| told(world, &why))
-    }
-
-    /// The pressures before and after a sweep, in memory of the GPU. Collective.
-    pub(crate) fn pressures<'w>(&self, world: &'w World, grid: &Grid) -> pelago::Result<[Field<'w, f32, 3>; 2]> {
-        let array = grid.array().expect("the grid was checked");
-        let layout = array.layout(array.template().nodes().place(world.rank()));
-        let field = || {
-            let memory = self.device.allocate(bytes(&layout)).map_err(|why| told(world, &why))?;
-            Field::on_device(world, &array, memory)
+        let Some((on_device, [one, other])) = if_all_have(world, made(), |why| format!("himeno: {why}"))? else {
+            return Ok(None);
         };
-        Ok([field()?, field()?])
+        Ok(Some((on_device, [Field::on_device(world, array, one)?, Field::on_device(world, array, other)?])))
     }
 
     /// Puts the sweep of some cells into the stream.

@@ -102,7 +102,7 @@ pub fn run(world: &World, arguments: &[String]) -> pelago::Result<ExitCode> {
         Ok((arguments.borders.settings(world, halo)?, arguments, grid))
     };
     match settled() {
-        Ok((settings, arguments, grid)) => measure(world, &arguments, &grid, &settings).map(|()| ExitCode::SUCCESS),
+        Ok((settings, arguments, grid)) => measure(world, &arguments, &grid, &settings),
         Err(stop) => Ok(stop.tell("himeno", world)),
     }
 }
@@ -123,8 +123,8 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     Ok((arguments, grid))
 }
 
-fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Settings) -> pelago::Result<()> {
-    let mut solver = Solver::new(world, arguments, grid, settings)?;
+fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Settings) -> pelago::Result<ExitCode> {
+    let Some(mut solver) = Solver::new(world, arguments, grid, settings)? else { return Ok(ExitCode::FAILURE) };
     let iterations = match arguments.iterations {
         Some(iterations) => iterations,
         None => enough_iterations(solver.solve(TRIAL_ITERATIONS)?.duration),
@@ -139,7 +139,7 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
         }
         let _ = std::io::stdout().write_all(out.as_bytes());
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How many iterations fill the time, when the trial took so long.
@@ -173,22 +173,24 @@ struct Solved {
 }
 
 impl<'w> Solver<'w> {
-    fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid, settings: &Settings) -> pelago::Result<Self> {
+    /// Nothing if a rank has no GPU that was asked for; the first such rank has said why.
+    fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid, settings: &Settings) -> pelago::Result<Option<Self>> {
         let array = grid.array().expect("the grid was checked");
         let layout = array.layout(array.template().nodes().place(world.rank()));
         let coefficients = Coefficients::new(&layout, arguments.b);
-        let is_on_device = arguments.device == Place::Cuda;
-        let device = is_on_device.then(|| OnDevice::new(world, &layout, &coefficients)).transpose()?;
-        let mut pressures = match &device {
-            Some(device) => device.pressures(world, grid)?,
-            None => pressures(world, grid)?,
+        let (device, mut pressures) = match arguments.device {
+            Place::Host => (None, pressures(world, grid)?),
+            Place::Cuda => match OnDevice::new(world, &array, &coefficients)? {
+                Some((device, pressures)) => (Some(device), pressures),
+                None => return Ok(None),
+            },
         };
         let [one, other] = &mut pressures;
         let plans = [Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?];
         let order = if arguments.no_overlap { Order::whole } else { Order::new };
         let order = order(grid, pressures[0].block());
         let costs = [arguments.cost_cell, arguments.cost_iteration];
-        Ok(Self { world, grid, pressures, plans, now: 0, coefficients, device, order, costs })
+        Ok(Some(Self { world, grid, pressures, plans, now: 0, coefficients, device, order, costs }))
     }
 
     /// Iterates from the first pressure on.

@@ -66,6 +66,15 @@ fn himeno_on_devices_is_bitwise_that_of_the_host() {
     }
 }
 
+/// What the program said before it failed, in one line, and the launcher after it.
+#[track_caller]
+fn only_line(ended: &Ended) -> &str {
+    let lines: Vec<_> = ended.error.lines().collect();
+    let [said, launcher] = lines[..] else { panic!("{ended:?}") };
+    assert!(ended.code == Some(1) && launcher.ends_with("failed with exit code 1; the job was ended"), "{ended:?}");
+    said
+}
+
 #[test]
 fn what_the_driver_lacks_is_one_line() {
     let library = driver().to_str().expect("a path of letters");
@@ -77,14 +86,14 @@ fn what_the_driver_lacks_is_one_line() {
     ] {
         for kind in ["cuda", "managed"] {
             let ended = job_with(library, words, 4, "shm", &[&GPU[..], &["--device", kind]].concat());
-            let lines: Vec<_> = ended.error.lines().collect();
-            let [said, launcher] = lines[..] else { panic!("{words}: {ended:?}") };
-            assert!(ended.code == Some(1) && launcher.ends_with("failed with exit code 1; the job was ended"), "{ended:?}");
+            let said = only_line(&ended);
             assert!(
                 said.starts_with(&format!("gpu: rank 0: {why}")) && said.ends_with("give --device host for memory of the host"),
                 "{said}"
             );
         }
+        let ended = job_with(library, words, 4, "shm", &["himeno", "S", "--device", "cuda"]);
+        assert!(only_line(&ended).starts_with(&format!("himeno: rank 0: {why}")), "{ended:?}");
         let ended = job_with(library, words, 4, "shm", &GPU);
         assert!(ended.error.starts_with(&format!("gpu: memory of the host is used: rank 0: {why}")), "{ended:?}");
         assert_eq!(ended.error.lines().count(), 1, "{ended:?}");
@@ -97,4 +106,6 @@ fn a_device_without_room_ends_the_job() {
     let ended = job("out-of-memory", 2, "shm", &[&GPU[..], &["--device", "cuda"]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.error.contains("has no 16000 bytes left") && ended.error.contains("the job was ended"), "{ended:?}");
+    let ended = job("out-of-memory", 4, "shm", &["himeno", "S", "--iterations", "3", "--device", "cuda"]);
+    assert!(only_line(&ended).starts_with("himeno: rank 0: ") && only_line(&ended).contains(" bytes left"), "{ended:?}");
 }
