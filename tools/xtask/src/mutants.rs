@@ -158,6 +158,12 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Verdict {
     if !installed {
         return Verdict::Skipped("cargo-mutants is missing: cargo install cargo-mutants --locked".into());
     }
+    let is_clone = Command::new("git").current_dir(root()).args(["rev-parse", "--git-dir"]).output();
+    if !is_clone.is_ok_and(|output| output.status.success()) {
+        return Verdict::Skipped(
+            "mutations are made in a copy of what git sees: git is missing, or this folder is no clone".into(),
+        );
+    }
     let choice = match choice(arguments) {
         Ok(choice) => choice,
         Err(usage) => return Verdict::Skipped(usage),
