@@ -6,6 +6,15 @@ use std::process::Command;
 /// Where programs look for libraries first. Cargo names folders there in which an older library may lie.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
+/// Whether a program that a test needs is missing here; then it says so, and the test leaves out what needs it.
+pub fn lacks(program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!("skipped: {program} is not installed");
+    }
+    !is_there
+}
+
 /// Where the C interface lies.
 pub fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/acp")

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pelago_test_support::c::lacks;
+
 use crate::build::{LIBRARY_PATH, SIMULATED, TRANSPORTS, bindings, libraries, program, run_with};
 
 /// Links only what the program calls.
@@ -80,6 +82,9 @@ fn programs_are_simulated_however_they_were_linked() {
 
 #[test]
 fn programs_in_cpp_have_their_streams_and_objects() {
+    if lacks("c++") {
+        return;
+    }
     let built = program("streams.cpp", "streams");
     for transport in TRANSPORTS {
         let ended = run_with(3, transport, &built, &[]);

@@ -21,7 +21,7 @@ fn compilers() -> Vec<(&'static str, &'static str, bool)> {
     let is_there = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     let (found, missing): (Vec<_>, Vec<_>) = known.into_iter().partition(|(name, ..)| is_there(name));
     missing.iter().for_each(|(name, standard, _)| eprintln!("not tested: {name} {standard}, which is not installed"));
-    assert!(found.len() >= 3, "gcc and g++ are there");
+    assert!(found.len() >= 2, "gcc is there");
     found
 }
 
