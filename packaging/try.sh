@@ -10,13 +10,14 @@ ls "$packages"/*.deb >/dev/null || { echo "try.sh: $packages has no package: car
 [ "$(id -u)" = 0 ] || { echo "try.sh: debootstrap and chroot need root" >&2; exit 2; }
 root=$(mktemp -d)
 clean_up() {
-    for mount in proc dev rust cargo; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
+    for mount in proc sys dev rust cargo; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
     # A mount that is left must not be emptied.
     rm -rf --one-file-system "$root"
 }
 trap clean_up EXIT INT TERM
 debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 || { tail "$root.log"; exit 1; }
 mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
 mount --rbind --make-rslave /dev "$root/dev" 2>/dev/null || mount --bind /dev "$root/dev"
 inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"; }
 # A command that must succeed; shows its last line.
