@@ -12,7 +12,7 @@ root=$(mktemp -d)
 clean_up() {
     for mount in proc sys dev rust cargo; do umount --recursive --lazy "$root/$mount" 2>/dev/null || true; done
     # A mount that is left must not be emptied.
-    rm -rf --one-file-system "$root"
+    rm -rf --one-file-system "$root" "$root.log"
 }
 trap clean_up EXIT INT TERM
 debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 || { tail "$root.log"; exit 1; }
