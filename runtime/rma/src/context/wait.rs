@@ -24,6 +24,9 @@ struct Looks {
     giving_way: u32,
 }
 
+/// How long a wait for what rings nobody sleeps at first, and at most: what a thread costs to be woken, and a delay that polling once a millisecond hides.
+const POLL_PAUSES: [Duration; 2] = [Duration::from_microseconds(20), Duration::from_milliseconds(1)];
+
 /// What is waited for.
 struct Wanted {
     what: &'static str,
@@ -31,6 +34,8 @@ struct Wanted {
     limit: Option<Duration>,
     /// What brings it about.
     on: For,
+    /// Whether it comes about without the library, and rings nobody.
+    rings_nobody: bool,
 }
 
 /// Whose action ends a wait, as far as its caller knows: for reports alone, and looked up only when the wait sleeps.
@@ -115,7 +120,17 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wanted { what, whom, limit, on: For::Anything }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Anything, rings_nobody: false }, ready)
+    }
+
+    /// As `block`, where `ready` may turn true without a sign.
+    pub(crate) fn block_polling<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.wait(Wanted { what, whom: Whom::Unknown, limit, on: For::Anything, rings_nobody: true }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -127,7 +142,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wanted { what, whom, limit, on: For::Memory }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Memory, rings_nobody: false }, ready)
     }
 
     /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
@@ -137,7 +152,8 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<()>>,
     ) -> Result<()> {
-        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on: For::AtMost(left as u32) }, ready)
+        let on = For::AtMost(left as u32);
+        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on, rings_nobody: false }, ready)
     }
 
     #[inline]
@@ -176,7 +192,8 @@ impl Context {
 
     #[cold]
     fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let Wanted { what, limit, on, .. } = wanted;
+        let Wanted { what, limit, on, rings_nobody, .. } = wanted;
+        let [mut pause, pause_max] = POLL_PAUSES;
         let shared = self.shared();
         let mut shown = None;
         let _inside = shared.inside();
@@ -201,7 +218,9 @@ impl Context {
                 let tally = self.count_park();
                 shared.tally(tally);
                 shown.get_or_insert_with(|| Shown::new(shared, self.site(&wanted)));
-                let due = [until, self.next_deadline(), self.retry_at()].into_iter().flatten().min();
+                let look_by = rings_nobody.then(|| shared.clock.now() + pause);
+                pause = (pause + pause).min(pause_max);
+                let due = [until, look_by, self.next_deadline(), self.retry_at()].into_iter().flatten().min();
                 let mut look_again = || {
                     look() || {
                         self.before_sleep();

@@ -87,6 +87,29 @@ impl Context {
         self.block(what, Whom::Unknown, limit, ready)
     }
 
+    /// As [`wait_for`](Self::wait_for), for what comes about without the library and rings no doorbell: an event of a GPU, a message of another library.
+    /// `ready` is asked again after 20 us, then after pauses that double up to a millisecond, and whenever the library moves. Such a wait is no part of a
+    /// deadlock, however long it takes.
+    ///
+    /// ```
+    /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+    /// let computed = std::thread::spawn(|| 42);
+    /// world.poll_for("the computation", None, || Ok(computed.is_finished().then_some(())))?; // other ranks are served meanwhile
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `ready`; `limit` has passed; the job is at fault.
+    pub fn poll_for<T>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.block_polling(what, limit, ready)
+    }
+
     #[cold]
     pub(crate) fn wait_id(&self, id: u64) -> Result<()> {
         self.block("an operation", Whom::Operation(id), None, || Ok(self.poll_id(id)?.then_some(())))

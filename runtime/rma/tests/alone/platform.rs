@@ -164,6 +164,23 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     assert_eq!(world.wait_for("an answer", None, || Err::<Option<u64>, _>(Error::Forgotten)), Err(Error::Forgotten));
 }
 
+/// A wait with an end is no part of a deadlock.
+#[test]
+fn a_wait_for_what_rings_nobody_sleeps_for_ever_longer_pauses() {
+    let (world, script) = job();
+    let mut slept = [20_000, 60_000, 140_000, 300_000, 620_000, 1_260_000, 2_260_000, 3_260_000].map(at).to_vec();
+    let is_over = || script.lock().unwrap().now >= slept[slept.len() - 1];
+    assert_eq!(world.poll_for("an event", None, || Ok(is_over().then_some(7))), Ok(7));
+    let parks = |said: Vec<Said>| said.into_iter().filter(|said| matches!(said, Park(..))).collect::<Vec<_>>();
+    let expected: Vec<_> = slept.drain(..).map(|until| Park(For::Anything, Some(until))).collect();
+    assert_eq!(parks(said(&script)), expected);
+    // To the limit, and no longer.
+    let (limit, now) = (Duration::from_microseconds(50), world.now());
+    assert_eq!(world.poll_for("an event", Some(limit), || Ok(None::<u64>)), Err(Error::TimedOut { what: "an event", limit }));
+    assert_eq!(world.now(), now + limit);
+    assert_eq!(world.poll_for("an event", None, || Err::<Option<u64>, _>(Error::Forgotten)), Err(Error::Forgotten));
+}
+
 #[test]
 fn a_rank_waits_when_it_has_looked_so_often_in_vain() {
     let (world, script) = job();
