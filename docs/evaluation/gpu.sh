@@ -44,6 +44,15 @@ for ranks in 1 2; do
     try "copies and faces, $ranks ranks" "$pelago" run -n $ranks gpu --bench --largest "$largest"
 done
 
+# Five fields of different sizes whose halos are exchanged together.
+for ranks in 1 2 4 8; do
+    expected=$(timeout 60 "$pelago" run -n $ranks fields --steps 50 | sed -n 's/^hash *//p')
+    for method in direct packed; do
+        hash=$(timeout 60 "$pelago" run -n $ranks fields --steps 50 --device cuda --method $method | sed -n 's/^hash *//p')
+        [ -n "$hash" ] && [ "$hash" = "$expected" ] || { echo "WRONG: fields, $ranks ranks, $method: $hash"; wrong=1; }
+    done
+done
+
 # Himeno on GPUs gives each cell bitwise what the host gives it; borders from device to device, or staged through the host.
 for ranks in 1 2 4 8; do
     expected=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 10 --b 0.05 | sed -n 's/^hash *//p')

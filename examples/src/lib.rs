@@ -49,6 +49,7 @@ pub mod litmus;
 pub mod lu;
 mod mix;
 mod nas;
+mod on_device;
 pub mod particles;
 pub mod ring;
 pub mod sor;

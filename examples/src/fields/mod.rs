@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `water` | the fields, their first values, their hash |
 //! | `step` | the stencils |
+//! | `device` | the fields and the stencils on a GPU |
 
+mod device;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,7 @@ use clap::Parser;
 use pelago::World;
 use pelago::halo::{Halo, Nodes, Settings, Template};
 
+use crate::on_device::Place;
 use crate::usage::{Borders, Stop, at_least_one, exit, parse};
 use water::Water;
 
@@ -47,6 +50,9 @@ struct Arguments {
     /// Number of parts of length and width [default: blocks with the smallest surface]
     #[arg(long, value_name = "AxB", allow_hyphen_values = true, value_parser = split)]
     split: Option<[usize; 2]>,
+    /// Where the fields are and are computed: host, or cuda (GPUs, by turns)
+    #[arg(long, value_name = "KIND", default_value = "host")]
+    device: Place,
     #[command(flatten)]
     borders: Borders,
 }
@@ -58,7 +64,7 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
         Ok((arguments.borders.settings(world, Halo::Corners)?, arguments, template))
     };
     let result = pelago::run(|world| match settled(world) {
-        Ok((settings, arguments, template)) => measure(world, &arguments, &template, settings).map(|()| ExitCode::SUCCESS),
+        Ok((settings, arguments, template)) => measure(world, &arguments, &template, settings),
         Err(stop) => Ok(stop.tell("fields", world)),
     });
     exit("fields", result)
@@ -103,8 +109,8 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), St
     Ok((arguments, template))
 }
 
-fn measure(world: &World, arguments: &Arguments, template: &Template<2>, settings: Settings) -> pelago::Result<()> {
-    let mut water = Water::new(world, template, settings)?;
+fn measure(world: &World, arguments: &Arguments, template: &Template<2>, settings: Settings) -> pelago::Result<ExitCode> {
+    let Some(mut water) = Water::new(world, template, arguments.device, settings)? else { return Ok(ExitCode::FAILURE) };
     world.barrier()?;
     let start = world.now();
     for _ in 0..arguments.steps {
@@ -124,7 +130,7 @@ fn measure(world: &World, arguments: &Arguments, template: &Template<2>, setting
         // A reader that has seen enough is no error.
         let _ = std::io::stdout().write_all(out.as_bytes());
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn split(text: &str) -> Result<[usize; 2], &'static str> {

@@ -18,6 +18,9 @@ const MIXING: f64 = 0.02;
 /// How fast the tracer drifts, along i and along j.
 const DRIFT: [f64; 2] = [0.4, 0.3];
 
+/// What a GPU is told of the equations.
+pub(super) const CONSTANTS: [f64; 5] = [DT, F, MIXING, DRIFT[0], DRIFT[1]];
+
 /// Rows and columns of a block, counted from its first.
 pub(super) type Part = [Range<usize>; 2];
 
@@ -67,23 +70,26 @@ pub(super) fn advance(before: &[Field<'_, f64, 2>], after: &mut [Field<'_, f64, 
 
 /// The shadow beyond a wall gets what stands before it.
 pub(super) fn reflect_at_walls(field: &mut Field<'_, f64, 2>) {
+    for (from, to, length) in reflections(field) {
+        field.cells_mut().copy_within(from..from + length, to);
+    }
+}
+
+/// The rows that a wall reflects: where each begins, where the row of the shadow begins, how many cells.
+pub(super) fn reflections(field: &Field<'_, f64, 2>) -> Vec<(usize, usize, usize)> {
     let (layout, [low, high]) = (*field.layout(), field.array().widths()[0]);
     let [columns_low, columns_high] = field.array().widths()[1];
     let ([rows, columns], first) = (layout.block().cells, layout.block().first[0]);
-    let length = columns_low + columns + columns_high;
-    let last = field.array().cells()[0];
-    let cells = field.cells_mut();
-    let mut copy = |from: usize, to: isize| {
-        let start = |row: isize| layout.index([row, -(columns_low as isize)]).expect("a row of the shadow");
-        let from = start(from as isize);
-        cells.copy_within(from..from + length, start(to));
-    };
+    let start = |row: isize| layout.index([row, -(columns_low as isize)]).expect("a row of the shadow");
+    let copy = |from: usize, to: isize| (start(from as isize), start(to), columns_low + columns + columns_high);
+    let mut copies = Vec::new();
     if first == 0 {
-        (0..low).for_each(|row| copy(row, -1 - row as isize));
+        copies.extend((0..low).map(|row| copy(row, -1 - row as isize)));
     }
-    if first + rows == last {
-        (0..high).for_each(|row| copy(rows - 1 - row, (rows + row) as isize));
+    if first + rows == field.array().cells()[0] {
+        copies.extend((0..high).map(|row| copy(rows - 1 - row, (rows + row) as isize)));
     }
+    copies
 }
 
 /// The global row of the first row of the block.

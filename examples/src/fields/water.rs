@@ -3,7 +3,9 @@
 use pelago::World;
 use pelago::halo::{Array, Field, GridError, Plan, Settings, Template};
 
+use super::device::OnDevice;
 use super::step;
+use crate::on_device::{Place, each_cell, set_values, values};
 
 /// Height, velocity along i, velocity along j, vorticity, tracer.
 pub(super) const FIELDS: usize = 5;
@@ -36,32 +38,56 @@ pub(super) struct Water<'w> {
     fields: [Vec<Field<'w, f64, 2>>; 2],
     plans: [Plan<'w, f64, 2>; 2],
     now: usize,
+    device: Option<OnDevice>,
 }
 
 impl<'w> Water<'w> {
-    /// Water at rest, with a hill, and a tracer that is scattered over it. Collective.
-    pub(super) fn new(world: &'w World, template: &Template<2>, settings: Settings) -> pelago::Result<Self> {
+    /// Water at rest, with a hill, and a tracer that is scattered over it; nothing if a rank has no GPU that was asked for, and the first such rank has said
+    /// why. Collective.
+    pub(super) fn new(
+        world: &'w World,
+        template: &Template<2>,
+        place: Place,
+        settings: Settings,
+    ) -> pelago::Result<Option<Self>> {
         let arrays = arrays(template).expect("the arguments were checked");
-        let fields = || arrays.iter().map(|array| Field::new(world, array)).collect::<pelago::Result<Vec<_>>>();
-        let mut fields = [fields()?, fields()?];
+        let on_host = || arrays.iter().map(|array| Field::new(world, array)).collect::<pelago::Result<Vec<_>>>();
+        let (device, mut fields) = match place {
+            Place::Host => (None, [on_host()?, on_host()?]),
+            Place::Cuda => match OnDevice::new(world, &arrays)? {
+                Some((device, fields)) => (Some(device), fields),
+                None => return Ok(None),
+            },
+        };
         let [one, other] = &mut fields;
         let plans = [Plan::build(world, one, &settings)?, Plan::build(world, other, &settings)?];
         for fields in &mut fields {
             for (number, field) in fields.iter_mut().enumerate() {
                 // What no neighbour brings and no wall reflects spoils whatever uses it.
-                field.cells_mut().fill(f64::NAN);
-                field.for_each(|cell, value| *value = first_value(number, cell));
+                let mut cells = vec![f64::NAN; field.layout().length()];
+                each_cell(field.layout(), |index, cell| cells[index] = first_value(number, cell));
+                match field.device() {
+                    None => field.cells_mut().copy_from_slice(&cells),
+                    Some(memory) => set_values(&**memory, cells.iter().map(|cell| cell.to_le_bytes()))?,
+                }
             }
         }
-        Ok(Self { world, fields, plans, now: 0 })
+        Ok(Some(Self { world, fields, plans, now: 0, device }))
     }
 
     /// One step in time: the middle of the block while halos are under way, then its rim.
     pub(super) fn step(&mut self) -> pelago::Result<()> {
-        let Self { fields: [one, other], plans, now, .. } = self;
+        let Self { world, fields: [one, other], plans, now, device } = self;
         let (before, after) = if *now == 0 { (one, other) } else { (other, one) };
         let plan = &mut plans[*now];
         plan.start(before)?;
+        if let Some(device) = device {
+            device.middle(world, before, after)?;
+            plan.wait(before)?;
+            device.rim(world, before, after)?;
+            *now = 1 - *now;
+            return Ok(());
+        }
         let parts = step::parts(before);
         step::advance(before, after, &parts.middle);
         plan.wait(before)?;
@@ -79,11 +105,16 @@ impl<'w> Water<'w> {
     pub(super) fn sums(&self) -> pelago::Result<(u64, f64)> {
         let fields = &self.fields[self.now];
         let [rows, columns] = fields[U].array().cells();
-        let hash = fields.iter().enumerate().fold(0, |hash, (number, field)| {
-            field.fold(hash, |sum: u64, cell, value| sum.wrapping_add(term(rows, columns, number, cell, value)))
-        });
-        let mut hash = [hash];
-        let mut volume = [fields[H].fold(0.0, |sum, _, h| sum + h)];
+        let (mut hash, mut volume) = ([0u64], [0.0]);
+        for (number, field) in fields.iter().enumerate() {
+            let of_device =
+                field.device().map(|memory| values(&**memory, field.layout().length(), f64::from_le_bytes)).transpose()?;
+            let cells = of_device.as_deref().unwrap_or_else(|| field.cells());
+            each_cell(field.layout(), |index, cell| {
+                hash[0] = hash[0].wrapping_add(term(rows, columns, number, cell, cells[index]));
+                volume[0] += if number == H { cells[index] } else { 0.0 };
+            });
+        }
         self.world.allreduce(&mut hash, u64::wrapping_add)?;
         self.world.allreduce(&mut volume, |one, other| one + other)?;
         Ok((hash[0], volume[0]))

@@ -1,16 +1,16 @@
 //! The benchmark on a GPU: the sweep by a kernel that gives each cell bitwise what the host's gives it, the halo by the same plans.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use pelago::cuda::kernels::Sweep;
-use pelago::cuda::{CudaError, CudaMemory, Device, DeviceRange, Stream};
+use pelago::cuda::{CudaError, CudaMemory, DeviceRange, Stream};
 use pelago::halo::{Array, Field, Layout};
-use pelago::{DeviceMemory, World};
+use pelago::{DeviceMemory as _, World};
 
 use super::field::Coefficients;
 use super::order::{Box3, Order};
 use super::sweep::sum;
+use crate::on_device::{own_device, told, values};
 use crate::usage::if_all_have;
 
 /// The GPU of a rank, and what sweeps need there.
@@ -71,17 +71,17 @@ impl OnDevice {
             strides: [plane as u64, row as u64],
             counts: part.each_ref().map(|range| range.len() as u64),
         };
-        self.stream.himeno(&sweep).map_err(|why| told(world, &why))
+        self.stream.himeno(&sweep).map_err(|why| told("himeno", world, &why))
     }
 
     /// Waits for the sweeps.
     pub(crate) fn finish(&self, world: &World) -> pelago::Result<()> {
-        self.stream.synchronize().map_err(|why| told(world, &why))
+        self.stream.synchronize().map_err(|why| told("himeno", world, &why))
     }
 
     /// The sum of the squared residuals of the last sweeps, in the host's order.
     pub(crate) fn gosa(&self, layout: &Layout<3>, order: &Order) -> pelago::Result<f64> {
-        let squares = values(&*self.squares, layout)?;
+        let squares = values(&*self.squares, layout.length(), f32::from_le_bytes)?;
         let row = |i: usize, j: usize, [_, _, cells]: &Box3| {
             let first = layout.index([i, j, cells.start].map(|at| at as isize)).expect("cells of the block");
             sum(&squares[first..first + cells.len()])
@@ -96,29 +96,6 @@ impl OnDevice {
     }
 }
 
-/// All cells of memory of a GPU, in the order of a layout.
-pub(crate) fn values(memory: &dyn DeviceMemory, layout: &Layout<3>) -> pelago::Result<Vec<f32>> {
-    let mut all = vec![0; bytes(layout) as usize];
-    memory.read(0, &mut all).map_err(|_| pelago::Error::Invalid("the GPU failed"))?;
-    Ok(all.as_chunks().0.iter().map(|&cell| f32::from_le_bytes(cell)).collect())
-}
-
-/// Sets all cells of memory of a GPU.
-pub(crate) fn set_values(memory: &dyn DeviceMemory, cells: &[f32]) -> pelago::Result<()> {
-    let all: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
-    memory.write(0, &all).map_err(|_| pelago::Error::Invalid("the GPU failed"))
-}
-
-fn own_device(world: &World) -> Result<Device, CudaError> {
-    Device::get(world.rank().number() % pelago::cuda::Driver::get()?.devices())
-}
-
 fn bytes(layout: &Layout<3>) -> u64 {
     layout.length() as u64 * 4
-}
-
-/// Says why a GPU did not do what it was asked, and ends the job.
-fn told(world: &World, why: &CudaError) -> pelago::Error {
-    let _ = writeln!(std::io::stderr(), "himeno: rank {}: {why}", world.rank());
-    pelago::Error::Invalid("the GPU failed")
 }

@@ -26,10 +26,11 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::slice::from_mut;
 
-use clap::{Parser, ValueEnum};
-use pelago::halo::{Block, Field, Halo, Layout, Plan, Settings};
+use clap::Parser;
+use pelago::halo::{Field, Halo, Plan, Settings};
 use pelago::{Duration, World};
 
+use crate::on_device::{Place, each_cell, set_values, values};
 use crate::usage::{Borders, Stop, at_least_one, cost, exit, finite, parse};
 use device::OnDevice;
 use field::{Coefficients, SPOILED, initial_p, pressures, set_p};
@@ -76,13 +77,6 @@ struct Arguments {
     cost_iteration: f64,
     #[command(flatten)]
     borders: Borders,
-}
-
-/// Where a rank computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Place {
-    Host,
-    Cuda,
 }
 
 /// Runs one rank, as the arguments say.
@@ -221,7 +215,7 @@ impl<'w> Solver<'w> {
             let (layout, first) = (*field.layout(), initial_p(self.grid));
             let mut cells = vec![SPOILED; layout.length()];
             each_cell(&layout, |index, cell| cells[index] = first(cell));
-            device::set_values(&*memory, &cells)?;
+            set_values(&*memory, cells.iter().map(|cell| cell.to_le_bytes()))?;
         }
         Ok(())
     }
@@ -274,22 +268,13 @@ impl<'w> Solver<'w> {
         let mut sum = [match pressure.device() {
             None => pressure.fold(0, sum),
             Some(memory) => {
-                let (cells, mut all) = (device::values(&**memory, pressure.layout())?, 0);
+                let (cells, mut all) = (values(&**memory, pressure.layout().length(), f32::from_le_bytes)?, 0);
                 each_cell(pressure.layout(), |index, cell| all = sum(all, cell, cells[index]));
                 all
             }
         }];
         self.world.allreduce(&mut sum, u64::wrapping_add)?;
         Ok(sum[0])
-    }
-}
-
-/// Calls `act` with where each cell of the block lies and its place in the whole grid.
-fn each_cell(layout: &Layout<3>, mut act: impl FnMut(usize, Extent)) {
-    let Block { first, cells: [planes, rows, cells] } = layout.block();
-    for (i, j, k) in (0..planes).flat_map(|i| (0..rows).flat_map(move |j| (0..cells).map(move |k| (i, j, k)))) {
-        let index = layout.index([i, j, k].map(|at| at as isize)).expect("a cell of the block");
-        act(index, [first[0] + i, first[1] + j, first[2] + k]);
     }
 }
 

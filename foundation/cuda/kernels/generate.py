@@ -55,8 +55,9 @@ def text(program, size, get):
 def main():
     source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "pelago.cu")
     nvrtc, program = load(), ctypes.c_void_p()
-    with open(source, "rb") as file:
-        nvrtc.nvrtcCreateProgram(ctypes.byref(program), file.read(), b"pelago.cu", 0, None, None)
+    with open(source, "rb") as file, open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "water.h"), "rb") as header:
+        texts, names = ((ctypes.c_char_p * 1)(text) for text in (header.read(), b"water.h"))
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), file.read(), b"pelago.cu", 1, texts, names)
     # The least that NVRTC 13 has; no contraction of products and sums, so that results are those of the host.
     options = [b"--gpu-architecture=compute_75", b"--fmad=false", b"--std=c++17"]
     if nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options)):

@@ -1,4 +1,4 @@
-// The kernels of Pelago: strided copies, signals, sums, and the stencil of the Himeno benchmark. `pelago.ptx` is made of this by NVRTC, and a test compares the two.
+// The kernels of Pelago: strided copies, signals, sums, and the stencils of two programs. `pelago.ptx` is made of this by NVRTC, and a test compares the two.
 
 typedef unsigned long long u64;
 
@@ -77,4 +77,13 @@ extern "C" __global__ void pelago_himeno(const __grid_constant__ Sweep sweep) {
     const float ss = (s0 * c[3 * d] - p[0]) * c[10 * d];
     ((float *)sweep.squares)[at] = ss * ss;
     ((float *)sweep.next)[at] = p[0] + 0.8f * ss;
+}
+
+#define WATER static __device__ __forceinline__
+#include "water.h"
+
+// A step of shallow water in a part of a block.
+extern "C" __global__ void pelago_water(const __grid_constant__ Water water) {
+    const u64 column = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (column < water.counts[1]) water_cell(&water, water.first[0] + blockIdx.y, water.first[1] + column);
 }

@@ -224,6 +224,17 @@ static void himeno(const void *arguments) {
             }
 }
 
+static void water(const void *arguments) {
+    struct Water step = *(const struct Water *)arguments;
+    for (int field = 0; field < 5; field++) {
+        step.before[field] = (uint64_t)data_of(step.before[field], 8);
+        step.after[field] = (uint64_t)data_of(step.after[field], 8);
+        if (!step.before[field] || !step.after[field]) { failed = 700; return; }
+    }
+    for (uint64_t i = 0; i < step.counts[0]; i++)
+        for (uint64_t j = 0; j < step.counts[1]; j++) water_cell(&step, step.first[0] + i, step.first[1] + j);
+}
+
 typedef struct { const char *name; void (*run)(const void *); unsigned sizes[40]; } Kernel;
 static const Kernel KERNELS[] = {
     {"pelago_copy_faces", copy_faces, {sizeof(Faces)}},
@@ -233,6 +244,7 @@ static const Kernel KERNELS[] = {
     {"pelago_sum_u32", sum_u32, {8, 8, 8}},
     {"pelago_sum_u64", sum_u64, {8, 8, 8}},
     {"pelago_himeno", himeno, {sizeof(Sweep)}},
+    {"pelago_water", water, {sizeof(struct Water)}},
 };
 
 /* ---- streams ---- */

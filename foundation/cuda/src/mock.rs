@@ -10,7 +10,8 @@ use std::ptr;
 
 use pelago_dynamic::{DynamicLibrary, Visibility};
 
-const SOURCE: &str = include_str!("../mock/driver.c");
+const SOURCE: &str =
+    concat!("#define WATER static\n", include_str!("../kernels/water.h"), "#line 1\n", include_str!("../mock/driver.c"));
 
 /// A mock driver's library, and its settings. Libraries of different names are drivers of their own.
 pub struct MockDriver {

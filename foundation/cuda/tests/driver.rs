@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_cuda::kernels::{Face, Number, PTX, Sweep};
+use pelago_cuda::kernels::{Face, Number, PTX, Sweep, Water};
 use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
 use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
@@ -400,6 +400,52 @@ fn a_stencil_stays_inside_its_memory() {
     }
 }
 
+/// The program `fields` compares the numbers.
+#[test]
+fn a_step_of_water_stays_inside_its_memory() {
+    let (mock, [device, _]) = devices("water");
+    let stream = device.stream().unwrap();
+    let cells = |count: u64| DeviceRange::whole(device.allocate(count * 8).unwrap());
+    let fields = || [(); 5].map(|()| cells(49));
+    // Four rows of four cells, with the shadow of the tracer, which reaches farthest: two before and one after.
+    let step = Water {
+        before: fields(),
+        after: fields(),
+        pitches: [7; 5],
+        origins: [16; 5],
+        first: [0; 2],
+        counts: [4; 2],
+        inside: 4,
+        row: 95,
+        walls: 200,
+        constants: [0.5; 5],
+    };
+    // And with the row at the second wall.
+    for good in [step.clone(), Water { counts: [5, 4], walls: 100, ..step.clone() }, Water { counts: [0, 4], ..step.clone() }] {
+        stream.water(&good).unwrap();
+    }
+    stream.synchronize().unwrap();
+    assert_eq!(mock.count("kernels"), 2);
+    let short = |which: usize| {
+        let mut step = step.clone();
+        (step.before[which], step.after[which]) = (cells(48), cells(48));
+        step
+    };
+    for wrong in [
+        Water { counts: [5, 4], ..step.clone() },
+        Water { counts: [6, 4], walls: 101, ..step.clone() },
+        Water { counts: [4, 5], ..step.clone() },
+        Water { counts: [4, u64::MAX], ..step.clone() },
+        Water { origins: [16, 16, 16, 16, 15], ..step.clone() },
+        Water { pitches: [7, 7, 7, 7, u64::MAX / 2], ..step.clone() },
+        Water { after: short(4).after, ..step.clone() },
+        short(0),
+        short(4),
+    ] {
+        assert!(stream.water(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
 /// The sums of `examples/src/himeno/sweep.rs`, in its order.
 #[test]
 fn a_stencil_gives_bitwise_what_the_host_gives() {
@@ -482,7 +528,7 @@ fn the_kernels_are_made_of_their_source() {
         Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
         Err(why) => eprintln!("skipped: no Python: {why}"),
     }
-    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "himeno"] {
+    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "himeno", "water"] {
         assert!(PTX.contains(&format!(".entry pelago_{kernel}(")), "{kernel}");
     }
     assert!(PTX.contains(".target sm_70\n") && !PTX.contains("fma."), "for old devices too, and without contraction");

@@ -4,7 +4,7 @@
 use crate::{Ended, run};
 
 /// What a serial run of so many steps finds.
-const CHANNELS: [(&[&str], &str); 3] = [
+pub(crate) const CHANNELS: [(&[&str], &str); 3] = [
     (&["--length", "192", "--width", "128", "--steps", "20"], "2988337b8056d529"),
     (&["--length", "37", "--width", "23", "--steps", "30"], "d2bafc329198df63"),
     (&["--length", "2", "--width", "2", "--steps", "5"], "7937bf7e1ff90c38"),
@@ -90,7 +90,8 @@ fn job(ranks: u32, options: &[&str], arguments: &[&[&str]]) -> Ended {
     run(&[&["run", "-n", &ranks][..], options, &["fields"], &arguments.concat()].concat())
 }
 
-fn expect(ended: &Ended, hash: &str) {
+#[track_caller]
+pub(crate) fn expect(ended: &Ended, hash: &str) {
     ended.expect(0, "");
     assert!(ended.output.lines().any(|line| line.split_whitespace().eq(["hash", hash])), "{ended:?}");
 }

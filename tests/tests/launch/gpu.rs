@@ -7,6 +7,7 @@ use pelago_cuda::LIBRARY_VARIABLE;
 use pelago_cuda::mock::MockDriver;
 
 use crate::bundled::{HASH, expect_field};
+use crate::fields::{CHANNELS, expect};
 use crate::{Ended, end, pelago, wait_until_gone};
 
 /// Settings of the mock driver.
@@ -58,6 +59,19 @@ fn operations_on_devices_have_the_results_of_the_host() {
 }
 
 #[test]
+fn fields_on_devices_are_bitwise_those_of_the_host() {
+    for (arguments, hash) in CHANNELS {
+        // Two rows and columns are too few for more ranks.
+        for ranks in [1, 2, 4, 8].into_iter().filter(|&ranks| ranks == 1 || arguments != CHANNELS[2].0) {
+            for (transport, words) in [("shm", "devices=3"), ("udp", "devices=3"), ("shm", "devices=2,ipc-refused")] {
+                let program = [&["fields", "--device", "cuda"][..], arguments].concat();
+                expect(&job(words, ranks, transport, &program), hash);
+            }
+        }
+    }
+}
+
+#[test]
 fn himeno_on_devices_is_bitwise_that_of_the_host() {
     for ranks in [1, 2, 4, 8] {
         for transport in ["shm", "udp"] {
@@ -92,8 +106,10 @@ fn what_the_driver_lacks_is_one_line() {
                 "{said}"
             );
         }
-        let ended = job_with(library, words, 4, "shm", &["himeno", "S", "--device", "cuda"]);
-        assert!(only_line(&ended).starts_with(&format!("himeno: rank 0: {why}")), "{ended:?}");
+        for program in ["himeno", "fields"] {
+            let ended = job_with(library, words, 4, "shm", &[program, "--device", "cuda"]);
+            assert!(only_line(&ended).starts_with(&format!("{program}: rank 0: {why}")), "{ended:?}");
+        }
         let ended = job_with(library, words, 4, "shm", &GPU);
         assert!(ended.error.starts_with(&format!("gpu: memory of the host is used: rank 0: {why}")), "{ended:?}");
         assert_eq!(ended.error.lines().count(), 1, "{ended:?}");
@@ -106,6 +122,9 @@ fn a_device_without_room_ends_the_job() {
     let ended = job("out-of-memory", 2, "shm", &[&GPU[..], &["--device", "cuda"]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.error.contains("has no 16000 bytes left") && ended.error.contains("the job was ended"), "{ended:?}");
-    let ended = job("out-of-memory", 4, "shm", &["himeno", "S", "--iterations", "3", "--device", "cuda"]);
-    assert!(only_line(&ended).starts_with("himeno: rank 0: ") && only_line(&ended).contains(" bytes left"), "{ended:?}");
+    for program in ["himeno", "fields"] {
+        let ended = job("out-of-memory", 4, "shm", &[program, "--device", "cuda"]);
+        let said = only_line(&ended);
+        assert!(said.starts_with(&format!("{program}: rank 0: ")) && said.contains(" bytes left"), "{ended:?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums, a stencil.
+//! The kernels of this crate: strided copies of many boxes in one launch, signals, sums, stencils.
 //!
 //! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, made of `kernels/pelago.cu` by NVRTC without
 //! contraction of products and sums, so that results are bitwise those of the host. `kernels/generate.py` makes it again, and a test compares.
@@ -14,6 +14,7 @@ use pelago_memory::DeviceRange;
 
 use super::Device;
 use super::stream::Stream;
+pub use super::water::{WATER_FIELDS, Water};
 use crate::driver::{CudaError, Functions, RawFunction, RawModule, RawStream, Result};
 pub use crate::limits::FACES_MAX;
 
@@ -21,7 +22,7 @@ pub use crate::limits::FACES_MAX;
 pub const PTX: &str = include_str!("../../kernels/pelago.ptx");
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 
 /// Blocks of a launch for one face or array: beyond, each thread takes several words.
 const BLOCKS_MAX: u64 = 1024;
@@ -35,6 +36,7 @@ pub struct Kernels {
     /// By [`Number`].
     sums: [RawFunction; 4],
     himeno: RawFunction,
+    pub(super) water: RawFunction,
 }
 
 /// Of which numbers sums are made.
@@ -183,6 +185,7 @@ impl Kernels {
                 signal: find("pelago_signal")?,
                 sums,
                 himeno: find("pelago_himeno")?,
+                water: find("pelago_water")?,
             })
         })
     }

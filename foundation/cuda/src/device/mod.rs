@@ -4,6 +4,7 @@ pub mod kernels;
 mod memory;
 mod staging;
 mod stream;
+mod water;
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock, PoisonError, Weak};
