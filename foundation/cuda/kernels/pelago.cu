@@ -44,16 +44,47 @@ extern "C" __global__ void pelago_signal(u64 *word, u64 value) {
     *(volatile u64 *)word = value;
 }
 
-template <typename Number>
-static __device__ void sum(Number *to, const Number *from, u64 count) {
+struct Sum {
+    template <typename Number>
+    static __device__ Number of(Number a, Number b) { return a + b; }
+};
+
+// The first one if one of them is not a number.
+struct Min {
+    template <typename Number>
+    static __device__ Number of(Number a, Number b) { return b < a ? b : a; }
+};
+
+struct Max {
+    template <typename Number>
+    static __device__ Number of(Number a, Number b) { return b > a ? b : a; }
+};
+
+template <typename Operator, typename Number>
+static __device__ void combine(Number *to, const Number *from, u64 count) {
     const u64 step = (u64)gridDim.x * blockDim.x;
-    for (u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x; index < count; index += step) to[index] = to[index] + from[index];
+    for (u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x; index < count; index += step) to[index] = Operator::of(to[index], from[index]);
 }
 
-extern "C" __global__ void pelago_sum_f32(float *to, const float *from, u64 count) { sum(to, from, count); }
-extern "C" __global__ void pelago_sum_f64(double *to, const double *from, u64 count) { sum(to, from, count); }
-extern "C" __global__ void pelago_sum_u32(unsigned *to, const unsigned *from, u64 count) { sum(to, from, count); }
-extern "C" __global__ void pelago_sum_u64(u64 *to, const u64 *from, u64 count) { sum(to, from, count); }
+#define COMBINE(name, Operator, Number) \
+    extern "C" __global__ void pelago_##name(Number *to, const Number *from, u64 count) { combine<Operator>(to, from, count); }
+// Sums of integers wrap, with and without a sign.
+COMBINE(sum_f32, Sum, float)
+COMBINE(sum_f64, Sum, double)
+COMBINE(sum_u32, Sum, unsigned)
+COMBINE(sum_u64, Sum, u64)
+COMBINE(min_f32, Min, float)
+COMBINE(min_f64, Min, double)
+COMBINE(min_u32, Min, unsigned)
+COMBINE(min_u64, Min, u64)
+COMBINE(min_i32, Min, int)
+COMBINE(min_i64, Min, long long)
+COMBINE(max_f32, Max, float)
+COMBINE(max_f64, Max, double)
+COMBINE(max_u32, Max, unsigned)
+COMBINE(max_u64, Max, u64)
+COMBINE(max_i32, Max, int)
+COMBINE(max_i64, Max, long long)
 
 // Twelve arrays of coefficients at equal distances: a0 to a3, b0 to b2, c0 to c2, bnd, wrk1. Cells from `first` on: planes, rows, cells of a row.
 struct Sweep {

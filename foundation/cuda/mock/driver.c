@@ -187,18 +187,28 @@ static void signal_word(const void *arguments) {
 }
 
 typedef struct { uint64_t to, from, count; } Sum;
-#define SUM(name, type)                                                                                                                     \
+#define COMBINE(name, type, operation)                                                                                                      \
     static void name(const void *arguments) {                                                                                               \
         const Sum *sum = arguments;                                                                                                         \
         type *to = (type *)data_of(sum->to, sum->count * sizeof(type));                                                                     \
         const type *from = (const type *)data_of(sum->from, sum->count * sizeof(type));                                                     \
         if (!to || !from) { failed = 700; return; }                                                                                         \
-        for (uint64_t i = 0; i < sum->count; i++) to[i] += from[i];                                                                         \
+        for (uint64_t i = 0; i < sum->count; i++) to[i] = operation(to[i], from[i]);                                                        \
     }
-SUM(sum_f32, float)
-SUM(sum_f64, double)
-SUM(sum_u32, uint32_t)
-SUM(sum_u64, uint64_t)
+#define ADDED(a, b) ((a) + (b))
+#define LESS(a, b) ((b) < (a) ? (b) : (a))
+#define GREATER(a, b) ((b) > (a) ? (b) : (a))
+COMBINE(sum_f32, float, ADDED)
+COMBINE(sum_f64, double, ADDED)
+COMBINE(sum_u32, uint32_t, ADDED)
+COMBINE(sum_u64, uint64_t, ADDED)
+#define COMBINE_ALL(kind, type) COMBINE(min_##kind, type, LESS) COMBINE(max_##kind, type, GREATER)
+COMBINE_ALL(f32, float)
+COMBINE_ALL(f64, double)
+COMBINE_ALL(u32, uint32_t)
+COMBINE_ALL(u64, uint64_t)
+COMBINE_ALL(i32, int32_t)
+COMBINE_ALL(i64, int64_t)
 
 typedef struct { uint64_t next, squares, p, coefficients, distance, first, strides[2], counts[3]; } Sweep;
 
@@ -239,10 +249,10 @@ typedef struct { const char *name; void (*run)(const void *); unsigned sizes[40]
 static const Kernel KERNELS[] = {
     {"pelago_copy_faces", copy_faces, {sizeof(Faces)}},
     {"pelago_signal", signal_word, {8, 8}},
-    {"pelago_sum_f32", sum_f32, {8, 8, 8}},
-    {"pelago_sum_f64", sum_f64, {8, 8, 8}},
-    {"pelago_sum_u32", sum_u32, {8, 8, 8}},
-    {"pelago_sum_u64", sum_u64, {8, 8, 8}},
+#define OF_NUMBERS(name) {"pelago_" #name, name, {8, 8, 8}}
+    OF_NUMBERS(sum_f32), OF_NUMBERS(sum_f64), OF_NUMBERS(sum_u32), OF_NUMBERS(sum_u64),
+    OF_NUMBERS(min_f32), OF_NUMBERS(min_f64), OF_NUMBERS(min_u32), OF_NUMBERS(min_u64), OF_NUMBERS(min_i32), OF_NUMBERS(min_i64),
+    OF_NUMBERS(max_f32), OF_NUMBERS(max_f64), OF_NUMBERS(max_u32), OF_NUMBERS(max_u64), OF_NUMBERS(max_i32), OF_NUMBERS(max_i64),
     {"pelago_himeno", himeno, {sizeof(Sweep)}},
     {"pelago_water", water, {sizeof(struct Water)}},
 };

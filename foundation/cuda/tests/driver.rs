@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_cuda::kernels::{Face, Number, PTX, Sweep, Water};
+use pelago_cuda::kernels::{Combination, Face, NumberKind, PTX, Sweep, Water};
 use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
 use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
@@ -345,12 +345,12 @@ fn sums_are_those_of_the_host() {
     let bytes = |numbers: &[f64]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
     to.write(0, &bytes(&mine)).unwrap();
     from.write(0, &bytes(&theirs)).unwrap();
-    stream.add(&whole_to, &whole_from, Number::F64).unwrap();
+    stream.combine(&whole_to, &whole_from, Combination::Sum, NumberKind::F64).unwrap();
     stream.synchronize().unwrap();
     let expected: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a + b).collect();
     assert!(contents(&to) == bytes(&expected));
     let before = contents(&to);
-    stream.add(&whole_to, &whole_from, Number::U32).unwrap();
+    stream.combine(&whole_to, &whole_from, Combination::Sum, NumberKind::U32).unwrap();
     stream.synchronize().unwrap();
     let sum = |a: &[u8], b: &[u8]| {
         let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
@@ -359,9 +359,39 @@ fn sums_are_those_of_the_host() {
     let expected: Vec<u8> = before.chunks(4).zip(bytes(&theirs).chunks(4)).flat_map(|(a, b)| sum(a, b)).collect();
     assert!(contents(&to) == expected);
     let short = whole_from.part(0, 7992).unwrap();
-    assert!(stream.add(&whole_to, &short, Number::F64).is_err());
+    assert!(stream.combine(&whole_to, &short, Combination::Sum, NumberKind::F64).is_err());
     let askew = [&whole_to, &whole_from].map(|range| range.part(4, 800).unwrap());
-    assert!(stream.add(&askew[0], &askew[1], Number::U64).is_err());
+    assert!(stream.combine(&askew[0], &askew[1], Combination::Sum, NumberKind::U64).is_err());
+}
+
+/// On one device by a kernel; of two devices, and without kernels, by the host.
+#[test]
+fn numbers_are_combined_alike_by_kernels_and_by_the_host() {
+    let (mock, [one, two]) = devices("combine");
+    let mut random = fastrand::Rng::with_seed(3);
+    for number in [NumberKind::F32, NumberKind::F64, NumberKind::U32, NumberKind::U64, NumberKind::I32, NumberKind::I64] {
+        for combination in [Combination::Sum, Combination::Min, Combination::Max] {
+            let mut bytes = || match number {
+                NumberKind::F32 => (0..600).flat_map(|_| (random.f32() - 0.5).to_le_bytes()).collect::<Vec<_>>(),
+                NumberKind::F64 => (0..300).flat_map(|_| (random.f64() - 0.5).to_le_bytes()).collect(),
+                _ => (0..2400).map(|_| random.u8(..)).collect(),
+            };
+            let (first, second) = (bytes(), bytes());
+            let results = [(&one, true), (&two, false)].map(|(other, by_kernel)| {
+                let (to, from) = (one.allocate(2416).unwrap(), other.allocate(2408).unwrap());
+                to.write(16, &first).unwrap();
+                from.write(8, &second).unwrap();
+                let before = mock.count("kernels");
+                to.combine(16, (&*from, 8), 2400, combination, number).unwrap();
+                assert_eq!(mock.count("kernels") - before, u64::from(by_kernel));
+                contents(&to).split_off(16)
+            });
+            assert!(results[0] == results[1] && results[0] != first, "{combination:?} of {number:?}");
+        }
+    }
+    let memory = one.allocate(100).unwrap();
+    assert!(memory.combine(2, (&*memory, 8), 8, Combination::Sum, NumberKind::F64).is_err());
+    assert!(memory.combine(8, (&*memory, 96), 8, Combination::Sum, NumberKind::F64).is_err());
 }
 
 #[test]
@@ -528,7 +558,7 @@ fn the_kernels_are_made_of_their_source() {
         Ok(made) => panic!("{}", String::from_utf8_lossy(&made.stderr)),
         Err(why) => eprintln!("skipped: no Python: {why}"),
     }
-    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "himeno", "water"] {
+    for kernel in ["copy_faces", "signal", "sum_f32", "sum_f64", "sum_u32", "sum_u64", "min_f64", "max_i64", "himeno", "water"] {
         assert!(PTX.contains(&format!(".entry pelago_{kernel}(")), "{kernel}");
     }
     assert!(PTX.contains(".target sm_70\n") && !PTX.contains("fma."), "for old devices too, and without contraction");

@@ -34,6 +34,7 @@
 
 mod bulk;
 mod cells;
+mod combine;
 mod device_handle;
 mod device_opener;
 mod heap;
@@ -47,6 +48,7 @@ mod space;
 mod strided;
 
 pub use cells::{CellSlice, Cells};
+pub use combine::{Combination, NumberKind, combine_by_host};
 pub use device_handle::DeviceHandle;
 pub use device_opener::{open_device, set_device_opener};
 pub use heap::Heap;

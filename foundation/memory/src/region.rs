@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use pelago_base::{AtomicOperator, Shape, Width};
 
-use crate::{Cells, DeviceHandle};
-
-/// Bytes that pass between two kinds of memory at once. Miri takes a second for a few thousand.
-const STAGED_BYTES: usize = if cfg!(miri) { 128 } else { 64 << 10 };
+use crate::combine::STAGED_BYTES;
+use crate::{Cells, Combination, DeviceHandle, NumberKind, combine_by_host};
 
 /// What memory is made of, and so who may touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +76,26 @@ pub trait DeviceMemory: Any + Send + Sync {
     fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
         let parts = from.chunks(blocks.block.max(1) as usize);
         blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part))
+    }
+
+    /// Combines each number from `offset` on with that of other device memory, in place: the first one is this memory's. Both ranges are aligned to the
+    /// numbers, and hold whole ones.
+    ///
+    /// # Errors
+    /// A device failed; some numbers may have been written.
+    fn combine(
+        &self,
+        offset: u64,
+        (from, from_offset): (&dyn DeviceMemory, u64),
+        bytes: u64,
+        combination: Combination,
+        number: NumberKind,
+    ) -> Result<(), DeviceError> {
+        let read = |at, first: &mut [u8], second: &mut [u8]| {
+            self.read(offset + at, first)?;
+            from.read(from_offset + at, second)
+        };
+        combine_by_host(bytes, combination, number, read, |at, part| self.write(offset + at, part))
     }
 
     /// What another process of this host needs to open this memory itself ([`open_device`](crate::open_device)), so that copies pass its owner's core by; `None`

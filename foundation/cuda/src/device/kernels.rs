@@ -11,6 +11,7 @@ use std::ffi::c_void;
 
 use pelago_base::Shape;
 use pelago_memory::DeviceRange;
+pub use pelago_memory::{Combination, NumberKind};
 
 use super::Device;
 use super::stream::Stream;
@@ -33,32 +34,10 @@ pub struct Kernels {
     module: RawModule,
     copy_faces: RawFunction,
     signal: RawFunction,
-    /// By [`Number`].
-    sums: [RawFunction; 4],
+    /// By [`Combination`] and [`NumberKind`].
+    combinations: [[RawFunction; 6]; 3],
     himeno: RawFunction,
     pub(super) water: RawFunction,
-}
-
-/// Of which numbers sums are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
-    /// `f32`.
-    F32,
-    /// `f64`.
-    F64,
-    /// `u32`, and `i32`: sums wrap.
-    U32,
-    /// `u64`, and `i64`.
-    U64,
-}
-
-impl Number {
-    const fn bytes(self) -> u64 {
-        match self {
-            Self::F32 | Self::U32 => 4,
-            Self::F64 | Self::U64 => 8,
-        }
-    }
 }
 
 /// Blocks to be copied, such as a face of a block of cells: from one range to another, each with the places of the blocks from its start on, in bytes.
@@ -178,12 +157,19 @@ impl Kernels {
         device.within(|| {
             let module = functions.load_module(PTX)?;
             let find = |name: &str| functions.find_kernel(module, name);
-            let sums = [find("pelago_sum_f32")?, find("pelago_sum_f64")?, find("pelago_sum_u32")?, find("pelago_sum_u64")?];
+            let mut combinations = [[RawFunction(std::ptr::null_mut()); 6]; 3];
+            for (functions, name) in combinations.iter_mut().zip(["sum", "min", "max"]) {
+                for (function, numbers) in functions.iter_mut().zip(["f32", "f64", "u32", "u64", "i32", "i64"]) {
+                    // Sums of integers wrap, with and without a sign.
+                    let numbers = if name == "sum" { numbers.replace('i', "u") } else { numbers.into() };
+                    *function = find(&format!("pelago_{name}_{numbers}"))?;
+                }
+            }
             Ok(Self {
                 module,
                 copy_faces: find("pelago_copy_faces")?,
                 signal: find("pelago_signal")?,
-                sums,
+                combinations,
                 himeno: find("pelago_himeno")?,
                 water: find("pelago_water")?,
             })
@@ -267,25 +253,46 @@ impl Stream {
         unsafe { self.launch(kernel, grid, THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
-    /// Adds each number of `from` to that of `to`, in place: one step of a reduction. Each sum is rounded once, as on the host.
+    /// Combines each number of `to` with that of `from`, in place: one step of a reduction. Each sum is rounded once, as on the host.
     ///
     /// # Errors
     /// The ranges differ in length, hold no whole numbers, or are not aligned to them; the device takes no kernels; the driver's.
-    pub fn add(&self, to: &DeviceRange, from: &DeviceRange, numbers: Number) -> Result<()> {
+    pub fn combine(&self, to: &DeviceRange, from: &DeviceRange, combination: Combination, number: NumberKind) -> Result<()> {
         let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
-        let (mut target, mut source, bytes) = (address(to)?, address(from)?, numbers.bytes());
+        let (mut target, mut source, bytes) = (address(to)?, address(from)?, number.width().bytes());
         if to.bytes() != from.bytes() || !(to.bytes() | target | source).is_multiple_of(bytes) {
-            return Err(CudaError::Invalid("sums are made of two ranges of equally many aligned numbers"));
+            return Err(CudaError::Invalid("two ranges of equally many aligned numbers are combined"));
         }
         let mut count = to.bytes() / bytes;
         if count == 0 {
             return Ok(());
         }
-        let kernel = self.device().kernels()?.sums[numbers as usize];
+        let kernel = self.device().kernels()?.combinations[combination as usize][number as usize];
         let mut arguments: [*mut c_void; 3] = [(&raw mut target).cast(), (&raw mut source).cast(), (&raw mut count).cast()];
         // SAFETY: T1, D1, S1; both ranges have as many numbers.
         unsafe { self.launch(kernel, [blocks(count), 1, 1], THREADS, &mut arguments) }
     }
+}
+
+/// Has a stream combine numbers at two addresses of a device, in its context: as [`Stream::combine`], of which the caller has checked what that checks.
+///
+/// # Safety
+/// Both addresses lead to memory that holds so many numbers until the stream has ended.
+pub(super) unsafe fn enqueue_combination(
+    device: &Device,
+    stream: RawStream,
+    [mut to, mut from]: [u64; 2],
+    mut count: u64,
+    combination: Combination,
+    number: NumberKind,
+) -> Result<()> {
+    let kernel = device.kernels()?.combinations[combination as usize][number as usize];
+    let functions = &device.driver().functions;
+    let mut arguments: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut count).cast()];
+    // SAFETY: T1; the caller's promise. C1.
+    functions.check("cuLaunchKernel", unsafe {
+        (functions.launch)(kernel, blocks(count), 1, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), std::ptr::null_mut())
+    })
 }
 
 /// Has a stream copy blocks between two addresses of a device, in its context: as [`Stream::copy_faces`], of which the caller has checked what that checks.

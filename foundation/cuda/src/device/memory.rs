@@ -9,10 +9,10 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_memory::{DeviceError, DeviceHandle, DeviceMemory, MemoryKind};
+use pelago_memory::{Combination, DeviceError, DeviceHandle, DeviceMemory, MemoryKind, NumberKind, combine_by_host};
 
 use super::Device;
-use super::kernels::enqueue_blocks;
+use super::kernels::{enqueue_blocks, enqueue_combination};
 use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Interface, IpcHandle, RawStream, Result};
 
 /// What handles and kinds of this driver are called.
@@ -301,6 +301,35 @@ impl DeviceMemory for CudaMemory {
         let packed = self.room(&mut packed, from.len() as u64)?;
         packed.write(0, from)?;
         Ok(self.copy_blocks([self.blocks(offset, blocks)?, packed.address], [blocks, blocks.packed()])?)
+    }
+
+    fn combine(
+        &self,
+        offset: u64,
+        (from, from_offset): (&dyn DeviceMemory, u64),
+        bytes: u64,
+        combination: Combination,
+        number: NumberKind,
+    ) -> Result<(), DeviceError> {
+        let same = (from as &dyn Any).downcast_ref::<Self>().filter(|from| self.device.is(&from.device));
+        let Some(same) = same.filter(|_| self.device.kernels().is_ok()) else {
+            let read = |at, first: &mut [u8], second: &mut [u8]| {
+                self.read(offset + at, first)?;
+                from.read(from_offset + at, second)
+            };
+            return combine_by_host(bytes, combination, number, read, |at, part| self.write(offset + at, part));
+        };
+        let (ends, width) = ([self.range(offset, bytes)?, same.range(from_offset, bytes)?], number.width().bytes());
+        if !(ends[0] | ends[1] | bytes).is_multiple_of(width) {
+            return Err(CudaError::Invalid("numbers that are combined are aligned and whole").into());
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: D1; both ends hold the numbers, and this returns when the stream has ended.
+        Ok(self.device.state().lanes.on_stream(&self.device, |stream, _| unsafe {
+            enqueue_combination(&self.device, stream, ends, bytes / width, combination, number)
+        })?)
     }
 
     fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
