@@ -6,6 +6,7 @@
 //! | [`Plan`], [`Running`] | an operation that is prepared once and run often: blocking, or while the program computes |
 //! | [`Started`] | a one-shot operation that holds its values and goes on in every wait |
 //! | [`Neighbours`] | exchanges between neighbours alone |
+//! | [`DeviceRing`] | operations on values in memory of devices |
 //! | [`Collective`], [`Algorithm`] | the operation, and the algorithm |
 //! | [`Operator`], [`Sum`], [`Product`], [`Min`], [`Max`], [`Commutative`] | the combination of two values |
 //! | [`Settings`], [`Choice`], [`Explanation`] | memory; the choice of an algorithm, and its reasons |
@@ -25,6 +26,7 @@ mod collectives;
 mod cost;
 mod counted;
 mod counts;
+mod device_ring;
 mod executor;
 mod generate;
 pub mod limits;
@@ -49,6 +51,7 @@ mod words;
 pub use choice::{Candidate, Choice, Explanation, Rails};
 pub use collectives::Collectives;
 pub use cost::{Model, Promise};
+pub use device_ring::DeviceRing;
 pub use neighbours::Neighbours;
 pub use operation::{Algorithm, Collective, UnknownAlgorithm, UnknownCollective};
 pub use operator::{Commutative, Max, Min, Operator, Product, Sum};

@@ -45,7 +45,9 @@ pub use memory::segment::{Individual, Registered, RegisteredDevice};
 pub use operations::accumulate::{Accumulation, Number};
 pub use operations::pending_get::PendingGet;
 pub use operations::signal::Signal;
-pub use pelago_memory::{CellSlice, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, Pod, PointerError, Word};
+pub use pelago_memory::{
+    CellSlice, Combination, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, NumberKind, Pod, PointerError, Word,
+};
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
 pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};
 pub use team::group::Group;

@@ -1,7 +1,7 @@
 //! Sums, minima and maxima of numbers of any kind.
 
 use pelago_base::AtomicOperator;
-use pelago_memory::{Pod, Word};
+use pelago_memory::{NumberKind, Pod, Word};
 
 use super::indexed::check;
 use crate::memory::segment::known;
@@ -29,6 +29,8 @@ pub trait Number: Pod + sealed::Sealed {
     /// The word of its bits.
     #[doc(hidden)]
     type Bits: Word;
+    /// What it is in memory of a device.
+    const KIND: NumberKind;
     /// Its bits.
     #[doc(hidden)]
     fn into_bits(self) -> Self::Bits;
@@ -42,10 +44,11 @@ mod sealed {
 }
 
 macro_rules! numbers {
-    ($($number:ty, $bits:ty, |$value:ident| $into:expr, $sum:ident, $min:ident, $max:ident;)+) => {$(
+    ($($number:ty, $kind:ident, $bits:ty, |$value:ident| $into:expr, $sum:ident, $min:ident, $max:ident;)+) => {$(
         impl sealed::Sealed for $number {}
         impl Number for $number {
             type Bits = $bits;
+            const KIND: NumberKind = NumberKind::$kind;
             #[inline(always)]
             fn into_bits(self) -> $bits {
                 let $value = self;
@@ -64,12 +67,12 @@ macro_rules! numbers {
 }
 
 numbers! {
-    u32, u32, |value| value, Add, Min, Max;
-    u64, u64, |value| value, Add, Min, Max;
-    i32, u32, |value| value.cast_unsigned(), Add, MinSigned, MaxSigned;
-    i64, u64, |value| value.cast_unsigned(), Add, MinSigned, MaxSigned;
-    f32, u32, |value| value.to_bits(), AddFloat, MinFloat, MaxFloat;
-    f64, u64, |value| value.to_bits(), AddFloat, MinFloat, MaxFloat;
+    u32, U32, u32, |value| value, Add, Min, Max;
+    u64, U64, u64, |value| value, Add, Min, Max;
+    i32, I32, u32, |value| value.cast_unsigned(), Add, MinSigned, MaxSigned;
+    i64, I64, u64, |value| value.cast_unsigned(), Add, MinSigned, MaxSigned;
+    f32, F32, u32, |value| value.to_bits(), AddFloat, MinFloat, MaxFloat;
+    f64, F64, u64, |value| value.to_bits(), AddFloat, MinFloat, MaxFloat;
 }
 
 impl Context {
