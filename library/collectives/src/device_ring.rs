@@ -2,8 +2,8 @@
 //!
 //! Each member reads from the one before it (its *left* one) and tells the one after it (its *right* one) how far it is.
 //!
-//! - **D1** A member reads what its left one has told to be there. What is told is a number that grows, written by `max`: tellings that overtake each other are
-//!   harmless.
+//! - **D1** A member reads what its left one has told to be there. What is told is a number that grows; each telling waits for the one before, so that none
+//!   overtakes it.
 //! - **D2** Nothing is written that the right member has yet to read. A chunk's partial sums pass each member once, and its final value comes round by members that
 //!   have read them; a call returns when the right member has read all that it needs.
 //! - **D3** Nothing is told after an operation, when words may be given back: a member tells its last number when all others have arrived, and its neighbours wait
@@ -217,17 +217,17 @@ impl<T: Number> DeviceRing<'_, '_, T> {
                 Begins::WithLeft => Some(0),
                 Begins::AfterLeft => Some(1),
             };
-            let mut telling = world.max(right, if ahead.is_some() { begun } else { made_all })?;
+            let mut telling = world.put(right, &[if ahead.is_some() { begun } else { made_all }])?;
             if let Some(ahead) = ahead {
                 for made in begun..made_all {
                     self.wait_for(READY, made + ahead)?;
                     step((made - begun) as usize)?;
                     telling.wait()?;
-                    telling = world.max(right, made + 1)?;
+                    telling = world.put(right, &[made + 1])?;
                 }
             }
             telling.wait()?;
-            let last = [world.max(right, over)?, world.max(done, over)?];
+            let last = [world.put(right, &[over])?, world.put(done, &[over])?];
             self.wait_for(READY, over)?;
             self.wait_for(DONE, over)?;
             world.wait_all(&last)?;
