@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two hosts whose network loses packets: percentiles of put and get, a loop of messages, and a shared counter, beside Open MPI over TCP, by turns:
-# what docs/performance.md shows. The hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip, nft and Open MPI.
+# what docs/performance.md shows. The hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip, nft, taskset and Open MPI.
 # Prints "turn who loss line" for each run; a run that takes longer than a minute is "cut off".
 # Usage: loss.sh PELAGO LATENCY_MPI [TURNS [LOSSES]]; LATENCY_MPI is tools/peers/latency.c, compiled; LOSSES are per ten thousand.
 set -eu
@@ -13,15 +13,15 @@ subnet=10.78.0
 cat >"$folder/shell" <<'SHELL'
 #!/bin/sh
 host=$1; shift
-exec ip netns exec "$host" unshare --uts sh -c "hostname $host; $*"
+exec "$(dirname "$0")/host" "$host" "exec unshare --uts sh -c 'hostname $host; $*'"
 SHELL
 chmod +x "$folder/shell"
 mpi() {
-    timeout "$LONGEST" ip netns exec "$one" unshare --uts sh -c "hostname $one; exec mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 \
+    timeout "$LONGEST" "$folder/host" "$one" unshare --uts sh -c "'hostname $one; exec mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 \
         --mca plm_rsh_agent $folder/shell --mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include net --mca oob_tcp_if_include net \
-        --mca osc ^ucx --host $one:1,$other:1 -n 2 $peer $*"
+        --mca osc ^ucx --host $one:1,$other:1 -n 2 $peer $*'"
 }
-ours() { timeout "$LONGEST" "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell 'ip netns exec {host}' "$@"; }
+ours() { timeout "$LONGEST" "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell "$shell" "$@"; }
 say() {
     prefix="$turn $1 $loss" call=$2
     shift 2

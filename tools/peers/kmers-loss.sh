@@ -1,5 +1,5 @@
 #!/bin/sh
-# k-mers on two hosts whose network loses datagrams, by turns: the hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip and nft.
+# k-mers on two hosts whose network loses datagrams, by turns: the hosts are network namespaces on a wire, each of which drops what comes at random; needs root, ip, nft and taskset.
 # Prints the median milliseconds for each loss (per ten thousand) and how many times the median without loss that is.
 # Usage: kmers-loss.sh [TURNS] [PELAGO] [READS] [LOSSES]
 set -eu
@@ -11,7 +11,7 @@ folder=$work subnet=10.79.0
 for turn in $(seq "$turns"); do
     for loss in $losses; do
         lose "$loss"
-        timeout 60 "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell 'ip netns exec {host}' kmers "$work/reads" --k 21 --expect 300000 > "$work/out"
+        timeout 60 "$pelago" run -n 2 --hosts "$one:1,$other:1" --remote-shell "$shell" kmers "$work/reads" --k 21 --expect 300000 > "$work/out"
         head -n 1 "$work/out" | sed "s/^/$loss /"
     done
 done > "$work/all"
