@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use pelago::messaging::{Mailbox, Settings};
-use pelago::{Duration, Rank, World};
+use pelago::{Duration, Event, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
@@ -124,14 +124,16 @@ fn exchange(world: &World, arguments: &Arguments) -> pelago::Result<(Vec<u64>, u
     Ok((times, wrong))
 }
 
-/// Rank 0 tells the times, unless something was wrong on any rank.
+/// Rank 0 tells the times, and the datagrams of all ranks if a network took them, unless something was wrong on any rank.
 fn conclude(world: &World, arguments: &Arguments, times: &mut [u64], wrong: u64) -> pelago::Result<ExitCode> {
-    let mut all = [wrong];
+    let counters = world.counters();
+    let mut all = [wrong, counters.of(Event::DatagramSent), counters.of(Event::DatagramRepeated)];
     world.allreduce(&mut all, |one, other| one + other)?;
+    let [wrong, sent, repeated] = all;
     if world.rank().number() == 0 {
-        report(arguments, world.size(), times, all[0]);
+        report(arguments, world.size(), times, wrong, [sent, repeated]);
     }
-    Ok(if all == [0] { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What is got each time.
@@ -142,7 +144,7 @@ fn holds(world: &World, bytes: &[u8], content: u8) -> bool {
 }
 
 /// Says how the times are distributed, or what is wrong. A reader that has seen enough is no error.
-fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64) {
+fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64, [sent, repeated]: [u64; 2]) {
     if wrong > 0 {
         let _ = writeln!(std::io::stderr(), "latency: {wrong} operations did not bring what they should");
         return;
@@ -152,9 +154,10 @@ fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64) {
     let [p50, p99, p999, most] =
         [500, 990, 999, 1000].map(|permille| Duration::from_picoseconds(percentile(times, permille)).as_seconds() * 1e6);
     let bytes = if arguments.operation == Operation::FetchAdd { 8 } else { arguments.bytes };
+    let datagrams = if sent == 0 { String::new() } else { format!(" datagrams {sent} repeated {repeated}") };
     let _ = writeln!(
         std::io::stdout(),
-        "latency {name} ranks {ranks} bytes {bytes} operations {} us p50 {p50:.3} p99 {p99:.3} p99.9 {p999:.3} max {most:.3}",
+        "latency {name} ranks {ranks} bytes {bytes} operations {} us p50 {p50:.3} p99 {p99:.3} p99.9 {p999:.3} max {most:.3}{datagrams}",
         times.len()
     );
 }
