@@ -43,7 +43,7 @@ impl NumberKind {
     }
 }
 
-/// [`DeviceMemory::combine`] by the host, in pieces: `read` gets both ranges from a place on, `write` puts the first one back.
+/// What [`Combination`] says, by the host, in pieces: `read` gets both ranges from a place on, `write` puts the first one back.
 ///
 /// # Errors
 /// Those of `read` and `write`; some numbers may have been written.
