@@ -18,6 +18,13 @@ pub trait Wait: Send + Sync {
     /// already has. It need not return for anything but `what`.
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
+    /// As [`park`](Self::park) for [`Memory`](For::Memory), of which only the word at `word` matters: in a heap of this rank, in one cache line. It need not return for
+    /// writes beside that.
+    fn park_for_word(&self, word: *const u8, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        let _nothing_to_gain = word;
+        self.park(For::Memory, until, ready)
+    }
+
     /// Lets another rank of this host run, if one is ready to.
     fn yield_now(&self);
 

@@ -304,12 +304,13 @@ fn is_old_or_new(seen: u64, old: u64, new: u64) -> bool {
     bytes.into_iter().all(|(seen, (old, new))| seen == old || seen == new)
 }
 
-/// Ranks that have fallen asleep wake when they are written to, and only then: not when somebody of their host writes to quiet memory.
+/// Ranks that have fallen asleep wake when they are written to, and only then: not when somebody of their host writes to quiet memory, nor, in every other round, beside
+/// the one word that they wait for.
 fn wake(world: &World) -> pelago::Result<()> {
     const ROUNDS: u64 = 5;
     const QUIET_WRITES: u64 = 200;
     let turn = world.alloc::<u64>(1)?;
-    let quiet = world.alloc::<u64>(512)?.quiet();
+    let (quiet, beside) = (world.alloc::<u64>(512)?.quiet(), world.alloc::<u64>(512)?);
     let processes = world.alloc::<u32>(world.size() as usize)?;
     let right = world.rank().next(world.size());
     world.put(processes.at(Rank::new(0), world.rank().index()), &[std::process::id()])?;
@@ -320,14 +321,19 @@ fn wake(world: &World) -> pelago::Result<()> {
             for _ in 0..QUIET_WRITES {
                 others().for_each(until_asleep);
                 for rank in (1..world.size()).map(Rank::new).filter(|&rank| world.maps(rank)) {
-                    world.put(quiet.at(rank, 0), &[round; 8])?;
-                    world.add(quiet.at(rank, 511), 1)?;
+                    let written = if round % 2 == 0 { &quiet } else { &beside };
+                    world.put(written.at(rank, 0), &[round; 8])?;
+                    world.add(written.at(rank, 511), 1)?;
                 }
             }
             others().for_each(until_asleep);
             world.put(turn.at(right, 0), &[round])?;
         }
-        world.wait_until(turn.local(), 0, |value| value == round)?;
+        if round % 2 == 0 {
+            world.wait_for("the turn", None, || Ok((turn.local().load(0) == round).then_some(())))?;
+        } else {
+            world.wait_until(turn.local(), 0, |value| value == round)?;
+        }
         if world.rank() != Rank::new(0) {
             world.put(turn.at(right, 0), &[round])?;
         }
@@ -338,7 +344,7 @@ fn wake(world: &World) -> pelago::Result<()> {
     assert!((slept..100).contains(&parked), "parked {parked} times");
     world.barrier()?;
     let written = if world.maps(Rank::new(0)) { slept * QUIET_WRITES } else { 0 };
-    assert_eq!(quiet.local().load(511), written);
+    assert_eq!(quiet.local().load(511) + beside.local().load(511), written);
     Ok(())
 }
 

@@ -14,6 +14,9 @@ const NAP: Duration = Duration::from_millis(1);
 /// What quiet memory is counted in, from the bell on.
 const PAGE_BYTES: usize = 4096;
 
+/// What the place of a sleeper's word is counted in, from the bell on.
+const LINE_BYTES: usize = 64;
+
 /// A bell in shared memory: a thread sleeps on it until a condition holds, and whoever may have made it hold rings.
 ///
 /// **No wake-up is lost**: if a write comes before [`ring`](Self::ring) in one thread and `ready` of [`sleep`](Self::sleep) in
@@ -26,6 +29,9 @@ const PAGE_BYTES: usize = 4096;
 #[repr(C, align(64))]
 pub struct Doorbell {
     word: AtomicU32,
+    /// What those sleep for who have announced themselves: the line of the one word, counted from the bell and from 1, or 0 for anything; and above that the word that they
+    /// have announced.
+    awaited: AtomicU64,
     /// Memory whose writers wake nobody: its first page, counted from the bell, and above that how many pages; 0 if there is none.
     quiet: AtomicU64,
 }
@@ -45,7 +51,7 @@ impl Doorbell {
     constructor! {
         /// A bell that nobody sleeps on.
         pub fn new() -> Self {
-            Self { word: AtomicU32::new(0), quiet: AtomicU64::new(0) }
+            Self { word: AtomicU32::new(0), awaited: AtomicU64::new(0), quiet: AtomicU64::new(0) }
         }
     }
 
@@ -62,15 +68,22 @@ impl Doorbell {
     }
 
     /// As [`ring`](Self::ring), for a write of so many bytes at `place`, which lies in the same mapping as the bell: wakes nobody if that
-    /// memory is [quiet](Self::hush).
+    /// memory is [quiet](Self::hush), or if all who sleep do so [for a word](Self::sleep_for) in a cache line that was not written.
     ///
-    /// Cost: as `ring` while nobody sleeps.
+    /// Cost: as `ring` while nobody sleeps; one more load and two more tests while all sleep for another word.
     #[inline(always)]
     pub fn ring_for(&self, place: *const u8, bytes: usize) {
+        self.ring_for_keeping(place, bytes, 0);
+    }
+
+    /// As [`ring_for`](Self::ring_for); returns `kept`, which the caller then need not keep across a call that is hardly ever made.
+    #[inline(always)]
+    pub fn ring_for_keeping(&self, place: *const u8, bytes: usize, kept: u64) -> u64 {
         light();
-        if self.word.load(Ordering::Relaxed) & ASLEEP != 0 {
-            self.wake_for(place, bytes);
+        if self.word.load(Ordering::Relaxed) & ASLEEP != 0 && self.is_awaited(place, bytes) {
+            return self.wake_for(place, bytes, kept);
         }
+        kept
     }
 
     /// Makes `bytes` bytes from `start` on quiet, whole pages of the mapping in which the bell lies before them: nobody who sleeps here
@@ -99,9 +112,20 @@ impl Doorbell {
     /// kernel refuses the heavy fence. A sleeper that must outlive the ringers gives a limit: a process that dies between its
     /// write and the end of its ring wakes nobody.
     ///
-    /// Cost: one atomic, one heavy fence and, unless ready, one system call. Callable from any thread.
+    /// Cost: two atomics, one heavy fence and, unless ready, one system call. Callable from any thread.
     pub fn sleep(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
+        self.sleep_in(0, limit, ready)
+    }
+
+    /// As [`sleep`](Self::sleep), where `ready` depends on the word at `place` alone, which lies in the same mapping as the bell, in one cache line:
+    /// [`ring_for`](Self::ring_for) other memory wakes nobody. [`ring`](Self::ring) does.
+    pub fn sleep_for(&self, place: *const u8, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
+        self.sleep_in(u32::try_from(self.line(place)).unwrap_or(0), limit, ready)
+    }
+
+    fn sleep_in(&self, line: u32, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
         let announced = self.word.fetch_or(ASLEEP, Ordering::Relaxed) | ASLEEP;
+        self.await_line(announced, line);
         let fenced = heavy();
         if ready() {
             // Others may have announced themselves meanwhile, so the bit stays; at worst the next ring wakes nobody.
@@ -115,15 +139,55 @@ impl Doorbell {
         self.word.load(Ordering::Relaxed) & ASLEEP != 0
     }
 
+    /// The cache line of `place`, counted from the bell and from 1.
+    #[inline(always)]
+    fn line(&self, place: *const u8) -> usize {
+        place.addr().wrapping_sub(self.addr()) / LINE_BYTES + 1
+    }
+
+    /// Who has announced this word sleeps for this line too; for anything, where others sleep for another one.
+    fn await_line(&self, announced: u32, line: u32) {
+        let mut awaited = self.awaited.load(Ordering::Relaxed);
+        loop {
+            let age = announced.wrapping_sub((awaited >> 32) as u32) as i32;
+            let merged = match age {
+                // Others have announced a newer word: this one is to be found changed.
+                ..0 => return,
+                0 if awaited as u32 == line => return,
+                0 => 0,
+                1.. => line,
+            };
+            let new = u64::from(announced) << 32 | u64::from(merged);
+            match self.awaited.compare_exchange_weak(awaited, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => awaited = now,
+            }
+        }
+    }
+
+    /// Whether somebody who has announced to sleep does so for a write of so many bytes at `place`.
+    #[inline(always)]
+    fn is_awaited(&self, place: *const u8, bytes: usize) -> bool {
+        let line = self.awaited.load(Ordering::Relaxed) as u32 as usize;
+        // From the start of the line to the last byte; what is written before the line wraps around.
+        let ahead = place
+            .addr()
+            .wrapping_sub(self.addr())
+            .wrapping_add(bytes)
+            .wrapping_sub(LINE_BYTES.wrapping_mul(line).wrapping_sub(LINE_BYTES - 1));
+        line == 0 || ahead < LINE_BYTES - 1 + bytes
+    }
+
     #[cold]
     #[inline(never)]
-    fn wake_for(&self, place: *const u8, bytes: usize) {
+    fn wake_for(&self, place: *const u8, bytes: usize, kept: u64) -> u64 {
         let quiet = self.quiet.load(Ordering::Relaxed);
         let (first, pages) = (quiet as u32 as usize, (quiet >> 32) as usize);
         let from = place.addr().wrapping_sub(self.addr()).wrapping_sub(first * PAGE_BYTES);
         if from >= pages * PAGE_BYTES || bytes > pages * PAGE_BYTES - from {
             self.wake();
         }
+        kept
     }
 
     #[cold]
@@ -245,6 +309,48 @@ mod tests {
         assert!(!quiet.iter().any(|&(byte, bytes)| rings(byte, bytes)) && heard.iter().all(|&(byte, bytes)| rings(byte, bytes)));
         part.bell.listen();
         assert!(rings(PAGE_BYTES, 8));
+    }
+
+    #[test]
+    fn writes_beside_the_only_word_that_is_awaited_wake_nobody() {
+        let bell = Doorbell::new();
+        let at = |byte: usize| (&raw const bell).cast::<u8>().wrapping_add(byte);
+        let sleep = |line: Option<usize>| match line {
+            Some(line) => bell.sleep_for(at(64 * line + 8), None, &mut || true),
+            None => bell.sleep(None, &mut || true),
+        };
+        // Lines that are slept for one after another, none for anything; and what is written.
+        let rings = |sleepers: &[Option<usize>], byte: usize, bytes: usize| {
+            bell.ring();
+            sleepers.iter().for_each(|&line| assert_eq!(sleep(line), Slept::Ready));
+            bell.ring_for(at(byte), bytes);
+            !bell.has_sleeper()
+        };
+        let beside = [(640, 8), (576 - 8, 8), (0, 576), (641, 64), (640, 1 << 20), (4096, 1)];
+        let within = [(576, 1), (639, 1), (576 + 8, 8), (575, 2), (0, 577), (0, 1 << 20)];
+        for sleepers in [&[Some(9)][..], &[Some(9); 2]] {
+            assert!(!beside.iter().any(|&(byte, bytes)| rings(sleepers, byte, bytes)), "{sleepers:?}");
+            assert!(within.iter().all(|&(byte, bytes)| rings(sleepers, byte, bytes)), "{sleepers:?}");
+        }
+        for sleepers in [&[None][..], &[Some(9), None], &[None, Some(9)], &[Some(9), Some(3)], &[Some(1 << 33)]] {
+            assert!(beside.iter().chain(&within).all(|&(byte, bytes)| rings(sleepers, byte, bytes)), "{sleepers:?}");
+        }
+    }
+
+    /// Of two who have announced different words, the one that is late to say for what it sleeps changes nothing.
+    #[test]
+    fn who_has_been_woken_already_no_longer_says_for_what_it_sleeps() {
+        let bell = Doorbell { word: AtomicU32::new(u32::MAX - 1), ..Doorbell::default() };
+        let at = |byte: usize| (&raw const bell).cast::<u8>().wrapping_add(byte);
+        let announced = word(&bell) | ASLEEP;
+        bell.await_line(announced, 1);
+        bell.await_line(announced.wrapping_add(2), 2);
+        bell.await_line(announced, 1);
+        bell.word.store(announced.wrapping_add(2), Ordering::Relaxed);
+        bell.ring_for(at(0), 8);
+        assert!(bell.has_sleeper());
+        bell.ring_for(at(64), 8);
+        assert!(!bell.has_sleeper());
     }
 
     #[test]

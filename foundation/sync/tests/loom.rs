@@ -90,6 +90,39 @@ fn doorbell_heeds_two_ringers() {
     });
 }
 
+/// Two sleepers, each for a word of its own, and one who writes both: what is written beside a sleeper's word does not ring, and no wake-up is lost.
+#[test]
+fn doorbell_wakes_those_who_sleep_for_what_was_written() {
+    for sleepers in [1, 2] {
+        explore(1 + sleepers, move || {
+            let (bell, words) = (shared::<Doorbell>(), shared::<[AtomicU64; 2]>());
+            let place = |bell: &Doorbell, word: usize| (&raw const *bell).cast::<u8>().wrapping_add(64 + 64 * word);
+            let sleep = move |bell: &Doorbell, words: &[AtomicU64; 2], word: usize| {
+                let mut written = || words[word].load(Ordering::Relaxed) == 1;
+                while !written() {
+                    bell.sleep_for(place(bell, word), None, &mut written);
+                }
+            };
+            let others = (1..sleepers).map(|word| {
+                let (bell, words) = (bell.clone(), words.clone());
+                thread::spawn(move || sleep(&bell, &words, word))
+            });
+            let others: Vec<_> = others.collect();
+            let writer = thread::spawn({
+                let (bell, words) = (bell.clone(), words.clone());
+                move || {
+                    for word in [1, 0] {
+                        words[word].store(1, Ordering::Relaxed);
+                        bell.ring_for(place(&bell, word), 8);
+                    }
+                }
+            });
+            sleep(&bell, &words, 0);
+            others.into_iter().chain([writer]).for_each(|thread| thread.join().unwrap());
+        });
+    }
+}
+
 type Small = Ring<2, 2>;
 
 fn push_until_taken(ring: &Small, number: u64) {

@@ -17,6 +17,9 @@ const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
 /// transport. Where networks write to memory and perform atomics without a core, it comes by memory.
 const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 1, giving_way: 1 };
 
+/// Bytes of a cache line, in which a word lies that a rank sleeps for.
+const LINE_BYTES: usize = 64;
+
 /// A number of looks while looking at once, and while giving way; powers of two.
 #[derive(Clone, Copy)]
 struct Looks {
@@ -34,6 +37,8 @@ struct Wanted {
     limit: Option<Duration>,
     /// What brings it about.
     on: For,
+    /// The word of this rank's memory that alone brings it about, if it is one, as an address of the process.
+    word: Option<usize>,
     /// Whether it comes about without the library, and rings nobody.
     rings_nobody: bool,
 }
@@ -82,7 +87,7 @@ impl Context {
     /// `index` is past the end.
     pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
         let losses = self.losses();
-        self.block_on_memory("a value", word_of(cells, index), None, || {
+        self.block_on_word("a value", word_of(cells, index), None, (cells, index), || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -104,7 +109,7 @@ impl Context {
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
         let losses = self.losses();
-        self.block_on_memory("a value", word_of(cells, index), Some(limit), || {
+        self.block_on_word("a value", word_of(cells, index), Some(limit), (cells, index), || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -120,7 +125,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wanted { what, whom, limit, on: For::Anything, rings_nobody: false }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Anything, word: None, rings_nobody: false }, ready)
     }
 
     /// As `block`, where `ready` may turn true without a sign.
@@ -130,7 +135,7 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wanted { what, whom: Whom::Unknown, limit, on: For::Anything, rings_nobody: true }, ready)
+        self.wait(Wanted { what, whom: Whom::Unknown, limit, on: For::Anything, word: None, rings_nobody: true }, ready)
     }
 
     /// As `block`, where `ready` depends on what others write to this rank's memory alone.
@@ -142,7 +147,21 @@ impl Context {
         limit: Option<Duration>,
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.wait(Wanted { what, whom, limit, on: For::Memory, rings_nobody: false }, ready)
+        self.wait(Wanted { what, whom, limit, on: For::Memory, word: None, rings_nobody: false }, ready)
+    }
+
+    /// As `block_on_memory`, where `ready` depends on the element at `index` alone.
+    #[inline]
+    pub(crate) fn block_on_word<T, V: Pod>(
+        &self,
+        what: &'static str,
+        whom: Whom,
+        limit: Option<Duration>,
+        (cells, index): (CellSlice<'_, V>, usize),
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        let word = Some(place_of(cells, index)).filter(|place| place % LINE_BYTES + size_of::<V>() <= LINE_BYTES);
+        self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
     /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
@@ -153,7 +172,7 @@ impl Context {
         ready: impl FnMut() -> Result<Option<()>>,
     ) -> Result<()> {
         let on = For::AtMost(left as u32);
-        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on, rings_nobody: false }, ready)
+        self.wait(Wanted { what: "quiet", whom: Whom::Operations, limit, on, word: None, rings_nobody: false }, ready)
     }
 
     #[inline]
@@ -192,7 +211,7 @@ impl Context {
 
     #[cold]
     fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let Wanted { what, limit, on, rings_nobody, .. } = wanted;
+        let Wanted { what, limit, on, word, rings_nobody, .. } = wanted;
         let [mut pause, pause_max] = POLL_PAUSES;
         let shared = self.shared();
         let mut shown = None;
@@ -228,8 +247,13 @@ impl Context {
                     }
                 };
                 // What has yet to be posted may follow any completion; what goes on in the background may follow anything that is written.
-                let on = if !self.has_background() && self.engine().borrow().is_all_begun() { on } else { For::Anything };
-                let woken = shared.wait.park(on, due, &mut look_again);
+                let is_alone = !self.has_background() && self.engine().borrow().is_all_begun();
+                // Others write a word of a heap by the mapping of the heaps alone.
+                let word = word.filter(|&word| is_alone && self.offset_of_own(word).is_some());
+                let woken = match word {
+                    Some(word) => shared.wait.park_for_word(std::ptr::without_provenance(word), due, &mut look_again),
+                    None => shared.wait.park(if is_alone { on } else { For::Anything }, due, &mut look_again),
+                };
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());
@@ -299,7 +323,11 @@ impl Context {
 
 /// Where the element at `index` lies.
 pub(super) fn word_of<T: Pod>(cells: CellSlice<'_, T>, index: usize) -> Whom {
-    Whom::Word(cells.cells().pointer().addr().get() + index * size_of::<T>())
+    Whom::Word(place_of(cells, index))
+}
+
+fn place_of<T: Pod>(cells: CellSlice<'_, T>, index: usize) -> usize {
+    cells.cells().pointer().addr().get() + index * size_of::<T>()
 }
 
 /// A wait that sleeps, as the platform shows it until the value is dropped.

@@ -177,7 +177,7 @@ impl Meeting {
     pub(crate) fn wait(&self, context: &Context, from: u32, offset: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, offset, 1);
         let from = Whom::Rank(self.member(from));
-        context.block_on_memory("a barrier or collective call", from, None, || {
+        context.block_on_word("a barrier or collective call", from, None, (own, 0), || {
             context.is_whole(&self.team)?;
             Ok((own.load(0) >= step).then_some(()))
         })

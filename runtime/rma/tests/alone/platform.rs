@@ -16,9 +16,9 @@ fn said(script: &Mutex<Script>) -> Vec<Said> {
     std::mem::take(&mut script.lock().unwrap().said)
 }
 
-/// The same without the calls into the library and back.
+/// The same without the calls into the library and back, and without places.
 fn said_inside(script: &Mutex<Script>) -> Vec<Said> {
-    said(script).into_iter().filter(|said| !matches!(said, Entered | Left)).collect()
+    said(script).into_iter().filter(|said| !matches!(said, Entered | Left | ParkForWord(_))).collect()
 }
 
 /// A job that is set up.
@@ -79,6 +79,37 @@ fn who_sleeps_is_inside_the_library_and_waits() {
     assert_eq!(script.lock().unwrap().given_way, SPINS, "before that others may run");
     script.lock().unwrap().complete(0, Ok(0));
     assert_eq!(late.wait(), Ok(()));
+}
+
+/// Of a wait for one word the platform is told where that lies; not if the word spans two cache lines, is not in the heap, or if anything else matters.
+#[test]
+fn a_wait_for_a_word_says_where_it_lies() {
+    let (world, script) = job();
+    let words = world.alloc_individual::<u64>(16).unwrap();
+    let place = |index: usize| words.local().cells().pointer().addr().get() + 8 * index;
+    let told = || {
+        said(&script)
+            .into_iter()
+            .filter_map(|said| if let ParkForWord(place) = said { Some(place) } else { None })
+            .collect::<Vec<_>>()
+    };
+    for index in [0, 7, 15] {
+        assert!(world.wait_until(words.local(), index, |value| value == 1).is_err());
+        assert_eq!(told(), [place(index)]);
+    }
+    let pairs = world.alloc_individual::<[u64; 3]>(3).unwrap();
+    assert!(world.wait_until(pairs.local(), 2, |value| value == [1; 3]).is_err());
+    assert_eq!(told(), [], "it spans two lines");
+    assert!(world.wait_until_any(None, words.local(), &[0, 1], |_, value| value == 1).is_err());
+    assert!(world.wait_for("it", None, || Ok(None::<()>)).is_err());
+    assert_eq!(told(), []);
+    // What has yet to be posted may follow any completion.
+    let first = world.put(word(1), &[1]).unwrap();
+    world.after(&first).put(word(2), &[1]).unwrap();
+    assert!(world.wait_until(words.local(), 0, |value| value == 1).is_err());
+    assert_eq!(told(), []);
+    script.lock().unwrap().complete(0, Ok(0));
+    world.progress();
 }
 
 /// A platform that knows what is waited for need not wake the rank for anything else.
