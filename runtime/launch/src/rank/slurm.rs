@@ -78,7 +78,7 @@ fn number(digits: &str) -> Option<u64> {
 }
 
 /// The numbers of a list such as `4(x2),3`, one for each host, for exactly `hosts` hosts. `None` if the list is malformed or of another length.
-#[cfg(feature = "launcher")]
+#[cfg(any(test, feature = "launcher"))]
 pub(crate) fn numbers(list: &str, hosts: usize) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
     for item in list.trim().split(',') {
