@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use pelago::{Context, GlobalPtr, Word};
 use pelago_base::AtomicOperator;
 
-use crate::library::{Library, library};
+use crate::library::{Library, direct, library};
 use crate::refusal::refuse;
 use crate::transfer;
 
@@ -23,6 +23,15 @@ pub(crate) fn fetch<T: Word>(
     operand: T,
     pe: c_int,
 ) -> T {
+    match direct(context, dest as usize, pe) {
+        Some(place) => place.atomic(operator, operand),
+        None => fetch_elsewhere(routine, context, dest, operator, operand, pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fetch_elsewhere<T: Word>(routine: &str, context: usize, dest: *const T, operator: AtomicOperator, operand: T, pe: c_int) -> T {
     let library = library(routine);
     let rank = library.rank(routine, context, pe);
     let at = library.pointer::<T>(routine, "dest", dest as usize, rank);
@@ -55,6 +64,16 @@ fn fetch_remote<T: Word>(
 /// Performs an atomic, whose result nobody asks for.
 #[inline(always)]
 pub(crate) fn update<T: Word>(routine: &str, context: usize, dest: *mut T, operator: AtomicOperator, operand: T, pe: c_int) {
+    match direct(context, dest as usize, pe) {
+        Some(place) if operator == AtomicOperator::Swap => place.store(operand),
+        Some(place) => drop(place.atomic(operator, operand)),
+        None => update_elsewhere(routine, context, dest, operator, operand, pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn update_elsewhere<T: Word>(routine: &str, context: usize, dest: *mut T, operator: AtomicOperator, operand: T, pe: c_int) {
     let library = library(routine);
     let rank = library.rank(routine, context, pe);
     let at = library.pointer::<T>(routine, "dest", dest as usize, rank);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use pelago::{Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
 use pelago_c_support::monitor::{Monitor, Progress};
 use pelago_c_support::simulated::{self, PerRank};
-use pelago_memory::{Heap, Reach};
+use pelago_memory::{Heap, Place, Reach, Window};
 
 use crate::limits::{CONTEXTS_MAX, STATIC_AREAS_MAX, TEAMS_MAX};
 use crate::refusal::{end, refuse};
@@ -39,6 +39,8 @@ pub(crate) struct Area {
 /// The library in this process, from its first initialization on.
 pub(crate) struct Library {
     pub(crate) reach: Reach,
+    /// The heap and the largest area of variables, open while the library is initialized.
+    direct: [Window; 2],
     pub(crate) me: u32,
     pub(crate) size: u32,
     /// What a rank adds to the bits of an address.
@@ -150,6 +152,14 @@ pub(crate) fn library(routine: &str) -> &'static Library {
     }
 }
 
+/// The word of a PE at a symmetric address, if loads and stores reach it and little need be asked: the library is initialized and not simulated, the context is
+/// the default one, and the word is aligned and lies in the heap or in the largest area of variables. Others are left to [`Library::pointer`].
+#[inline(always)]
+pub(crate) fn direct<T: Pod>(context: usize, address: usize, pe: c_int) -> Option<Place<'static, T>> {
+    let [heap, variables] = &PROCESSES.own().library.get().filter(|_| context == DEFAULT)?.direct;
+    heap.place(address, pe as u32).or_else(|| variables.place(address, pe as u32))
+}
+
 /// The library of the simulated rank that runs.
 #[cold]
 #[inline(never)]
@@ -194,7 +204,9 @@ impl Library {
         let state = ContextState { context: job, job: Some(job) };
         contexts[0].get_or_init(|| ContextSlot::new(state, is_simulated));
         let [threads, depth] = [const { AtomicU32::new(0) }; 2];
+        let variables = statics.iter().max_by_key(|area| area.bytes).copied().unwrap_or_default();
         Self {
+            direct: [heap, variables].map(|area| reach.window(area.start, GlobalAddress::from_bits(area.bits), area.bytes)),
             me,
             size,
             rank_bits,
@@ -212,6 +224,12 @@ impl Library {
             is_debugged: AtomicBool::new(false),
             reach,
         }
+    }
+
+    /// The library is initialized so many times and not finalized.
+    pub(crate) fn set_depth(&self, depth: u32) {
+        self.depth.store(depth, Ordering::Release);
+        self.direct.iter().for_each(|window| window.open(depth > 0));
     }
 
     /// Where the symmetric heap lies.

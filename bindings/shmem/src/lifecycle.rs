@@ -33,7 +33,10 @@ pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     let process = process();
     let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(library) = process.library.get() {
-        if library.depth.fetch_add(1, Ordering::AcqRel) == 0 {
+        // Held: nobody else changes it.
+        let depth = library.depth.load(Ordering::Acquire);
+        library.set_depth(depth + 1);
+        if depth == 0 {
             library.threads.store(requested as u32, Ordering::Relaxed);
         }
         return library.threads.load(Ordering::Relaxed) as c_int;
@@ -46,7 +49,7 @@ pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     library.is_debugged.store(variable("DEBUG").is_some(), Ordering::Relaxed);
     let met = library.default_context().monitor.with(|state| state.job.map_or(Ok(()), |job| job.barrier()));
     library.or_end(routine, met);
-    library.depth.store(1, Ordering::Release);
+    library.set_depth(1);
     tell(library);
     requested
 }
@@ -202,9 +205,9 @@ pub(crate) fn finalize(routine: &'static str) {
     let process = process();
     let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
     let library = crate::library::library(routine);
-    if library.depth.load(Ordering::Acquire) > 1 {
-        library.depth.fetch_sub(1, Ordering::AcqRel);
-        return;
+    let depth = library.depth.load(Ordering::Acquire);
+    if depth > 1 {
+        return library.set_depth(depth - 1);
     }
     collectives::barrier_all(routine);
     for (index, team) in library.teams().iter().enumerate() {
@@ -217,7 +220,7 @@ pub(crate) fn finalize(routine: &'static str) {
         }
     }
     *library.heap.lock().unwrap_or_else(PoisonError::into_inner) = Heap::new(library.heap_area().bytes as u64);
-    library.depth.store(0, Ordering::Release);
+    library.set_depth(0);
 }
 
 /// Ends the job: with status 0 for all PEs in good order, otherwise as the exit of this PE with an error does.
@@ -235,7 +238,7 @@ pub(crate) fn exit_all(routine: &'static str, status: c_int) -> ! {
 pub(crate) fn leave(code: i32) -> Option<i32> {
     let library = process().library.get().filter(|_| code == 0)?;
     if library.depth.load(Ordering::Acquire) > 0 {
-        library.depth.store(1, Ordering::Release);
+        library.set_depth(1);
         finalize("exit");
     }
     // A thread that is still inside will not come out any more.

@@ -11,7 +11,7 @@ use std::sync::atomic::{Ordering, fence};
 use pelago::{GlobalAddress, GlobalPtr, Pod, Rank, Shape, Signal};
 use pelago_memory::Cells;
 
-use crate::library::{DEFAULT, Library, library};
+use crate::library::{DEFAULT, Library, direct, library};
 use crate::refusal::refuse;
 
 /// The word of a signal: set, or add.
@@ -111,6 +111,15 @@ fn put_captured(context: &pelago::Context, to: GlobalAddress, from: Cells<'stati
 /// Puts one value.
 #[inline(always)]
 pub(crate) fn put_value<T: Pod>(routine: &str, context: usize, dest: *mut T, value: T, pe: c_int) {
+    match direct(context, dest as usize, pe) {
+        Some(place) => place.store(value),
+        None => put_value_elsewhere(routine, context, dest, value, pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn put_value_elsewhere<T: Pod>(routine: &str, context: usize, dest: *mut T, value: T, pe: c_int) {
     let library = library(routine);
     let rank = library.rank(routine, context, pe);
     let to = library.pointer::<T>(routine, "dest", dest as usize, rank);
@@ -178,6 +187,15 @@ fn get_remote(routine: &str, library: &Library, context: usize, mode: Mode, from
 /// Gets one value.
 #[inline(always)]
 pub(crate) fn get_value<T: Pod>(routine: &str, context: usize, source: *const T, pe: c_int) -> T {
+    match direct(context, source as usize, pe) {
+        Some(place) => place.load(),
+        None => get_value_elsewhere(routine, context, source, pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn get_value_elsewhere<T: Pod>(routine: &str, context: usize, source: *const T, pe: c_int) -> T {
     let library = library(routine);
     let rank = library.rank(routine, context, pe);
     let from = library.pointer::<T>(routine, "source", source as usize, rank);

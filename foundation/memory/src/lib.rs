@@ -28,7 +28,7 @@
 //!   in them has the meaning of the core: some mixture of old and new bytes.
 //! - **M5** A [`CellSlice<T>`] begins at a multiple of `align_of::<T>()` and has room for its length.
 //!
-//! M6 to M8 are those of [`Reach`], [`Place`] and [`GlobalPtr`], and stand there.
+//! M6 to M9 are those of [`Reach`], [`Place`], [`GlobalPtr`] and [`Window`], and stand there.
 //!
 //! Absent on purpose: transports, waiting.
 
@@ -55,7 +55,7 @@ pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};
 pub use pointer::{GlobalPtr, PointerError};
-pub use reach::{Place, Reach, ReachLayout};
+pub use reach::{Place, Reach, ReachLayout, Window};
 pub use region::{DeviceError, DeviceMemory, DeviceRange, MemoryKind, Region};
 pub use regions::Regions;
 pub use space::Space;

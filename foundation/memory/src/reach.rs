@@ -20,6 +20,10 @@ use pelago_sync::{Doorbell, asymmetric};
 
 use crate::{Cells, GlobalPtr, Mapping, MappingError, Pod, Word, bulk, cells};
 
+mod window;
+
+pub use window::Window;
+
 /// Bytes of the one control block of a rank whose memory no other maps: its doorbell.
 const CONTROL_BYTES: usize = size_of::<Doorbell>();
 
@@ -342,8 +346,13 @@ impl<T: Pod> Place<'_, T> {
 
     #[inline(always)]
     fn ring(&self) {
+        self.ring_keeping(0);
+    }
+
+    #[inline(always)]
+    fn ring_keeping(&self, kept: u64) -> u64 {
         // SAFETY: M7; a doorbell is made of atomics and valid whatever its bits.
-        unsafe { &*self.bell }.ring_for(self.pointer.cast(), size_of::<T>());
+        unsafe { &*self.bell }.ring_for_keeping(self.pointer.cast(), size_of::<T>(), kept)
     }
 }
 
@@ -353,8 +362,7 @@ impl<T: Word> Place<'_, T> {
     pub fn atomic(self, operator: AtomicOperator, operand: T) -> T {
         // SAFETY: M7.
         let found = unsafe { cells::atomic(self.start(), T::WIDTH, operator, operand.to_bits()) };
-        self.ring();
-        T::from_bits(found)
+        T::from_bits(self.ring_keeping(found))
     }
 
     /// Performs an atomic on the object, which is expected to be `expected`, and rings its rank's doorbell. Returns what is left there if it was; if not, the atomic is
