@@ -18,13 +18,6 @@ pub trait Wait: Send + Sync {
     /// already has. It need not return for anything but `what`.
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
-    /// As [`park`](Self::park) for [`Memory`](For::Memory), of which only the word at `word` matters: in a heap of this rank, in one cache line. It need not return for
-    /// writes beside that.
-    fn park_for_word(&self, word: *const u8, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        let _nothing_to_gain = word;
-        self.park(For::Memory, until, ready)
-    }
-
     /// Lets another rank of this host run, if one is ready to.
     fn yield_now(&self);
 
@@ -122,6 +115,8 @@ pub enum For {
     Anything,
     /// Its memory is written to, by whatever operation.
     Memory,
+    /// This cache line of a heap of it is written to, counted from the doorbell of the rank as the doorbell counts.
+    Line(u32),
     /// No more than so many of its operations have yet to complete.
     AtMost(u32),
 }

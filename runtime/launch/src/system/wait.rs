@@ -87,26 +87,13 @@ impl OsWait {
         self.host.control(self.rank).expect("checked when made")
     }
 
-    fn park_asleep(&self, word: Option<*const u8>, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if let Some(fault) = self.fault() {
-            return Woken::Fault(fault);
-        }
-        // A wait with an end is no part of a deadlock: it moves by itself.
-        let endless = u32::from(until.is_none());
-        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
-        let woken = self.sleep(word, until, ready);
-        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
-        self.control().moves.fetch_add(1, Ordering::SeqCst);
-        woken
-    }
-
-    fn sleep(&self, word: Option<*const u8>, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+    fn sleep(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         let mut stillness: Option<(Instant, Vec<u64>)> = None;
         let watch =
             self.deadlock_after.map_or(WATCH, |limit| WATCH.min(Duration::from_picoseconds(limit.as_picoseconds() / WATCHES)));
         loop {
             let left = until.map_or(watch, |until| until.since(self.clock.now()).min(watch));
-            let slept = self.doze(word, left, &mut || ready() || self.fault().is_some());
+            let slept = self.doze(what, left, &mut || ready() || self.fault().is_some());
             if let Some(fault) = self.fault() {
                 return Woken::Fault(fault);
             }
@@ -131,12 +118,12 @@ impl OsWait {
         }
     }
 
-    fn doze(&self, word: Option<*const u8>, limit: Duration, ready: &mut dyn FnMut() -> bool) -> Slept {
+    fn doze(&self, what: For, limit: Duration, ready: &mut dyn FnMut() -> bool) -> Slept {
         let Some(socket) = self.socket.get() else {
             let (bell, limit) = (&self.control().bell, Some(limit.into()));
-            return match word {
-                Some(word) => bell.sleep_for(word, limit, ready),
-                None => bell.sleep(limit, ready),
+            return match what {
+                For::Line(line) => bell.sleep_for(line, limit, ready),
+                For::Anything | For::Memory | For::AtMost(_) => bell.sleep(limit, ready),
             };
         };
         if ready() {
@@ -176,12 +163,17 @@ impl Wait for OsWait {
         WaitPolicy { spins, yields: YIELDS, is_oversubscribed: self.is_oversubscribed, ..WaitPolicy::default() }
     }
 
-    fn park(&self, _: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.park_asleep(None, until, ready)
-    }
-
-    fn park_for_word(&self, word: *const u8, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.park_asleep(Some(word), until, ready)
+    fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        // A wait with an end is no part of a deadlock: it moves by itself.
+        let endless = u32::from(until.is_none());
+        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
+        let woken = self.sleep(what, until, ready);
+        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
+        self.control().moves.fetch_add(1, Ordering::SeqCst);
+        woken
     }
 
     fn yield_now(&self) {

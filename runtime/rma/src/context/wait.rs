@@ -160,7 +160,8 @@ impl Context {
         (cells, index): (CellSlice<'_, V>, usize),
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        let word = Some(place_of(cells, index)).filter(|place| place % LINE_BYTES + size_of::<V>() <= LINE_BYTES);
+        let place = place_of(cells, index);
+        let word = (place % LINE_BYTES + size_of::<V>() <= LINE_BYTES).then_some(place);
         self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
@@ -247,13 +248,11 @@ impl Context {
                     }
                 };
                 // What has yet to be posted may follow any completion; what goes on in the background may follow anything that is written.
-                let is_alone = !self.has_background() && self.engine().borrow().is_all_begun();
-                // Others write a word of a heap by the mapping of the heaps alone.
-                let word = word.filter(|&word| is_alone && self.offset_of_own(word).is_some());
-                let woken = match word {
-                    Some(word) => shared.wait.park_for_word(std::ptr::without_provenance(word), due, &mut look_again),
-                    None => shared.wait.park(if is_alone { on } else { For::Anything }, due, &mut look_again),
+                let on = match on {
+                    _ if self.has_background() || !self.engine().borrow().is_all_begun() => For::Anything,
+                    on => word.and_then(|word| self.line_of_own(word)).map_or(on, For::Line),
                 };
+                let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
                     return ready()?.ok_or(fault.into());
@@ -283,6 +282,12 @@ impl Context {
             Whom::Word(place) => (Awaited::Unknown, self.offset_of_own(place)),
         };
         WaitSite { what: wanted.what, awaited, word, in_flight: engine.in_flight() }
+    }
+
+    /// The cache line of a word of a heap of this rank, which others write by the mapping of the heaps alone.
+    fn line_of_own(&self, word: usize) -> Option<u32> {
+        self.offset_of_own(word)?;
+        self.reach.bell(self.rank())?.line(std::ptr::without_provenance(word))
     }
 
     /// The offset of an address of this process in a heap of this rank.

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, Event, Instant};
+use pelago_memory::CellSlice;
 use pelago_platform::{Fault, For};
 use pelago_rma::{Error, Result, World};
 
@@ -16,9 +17,15 @@ fn said(script: &Mutex<Script>) -> Vec<Said> {
     std::mem::take(&mut script.lock().unwrap().said)
 }
 
-/// The same without the calls into the library and back, and without places.
+/// The same without the calls into the library and back.
 fn said_inside(script: &Mutex<Script>) -> Vec<Said> {
-    said(script).into_iter().filter(|said| !matches!(said, Entered | Left | ParkForWord(_))).collect()
+    said(script).into_iter().filter(|said| !matches!(said, Entered | Left)).collect()
+}
+
+/// The cache line of an element, as the rank's doorbell counts.
+fn line(world: &World, cells: CellSlice<'_, u64>, index: usize) -> u32 {
+    let place = cells.cells().pointer().as_ptr().wrapping_add(8 * index);
+    world.reach().bell(world.rank()).unwrap().line(place).unwrap()
 }
 
 /// A job that is set up.
@@ -86,16 +93,15 @@ fn who_sleeps_is_inside_the_library_and_waits() {
 fn a_wait_for_a_word_says_where_it_lies() {
     let (world, script) = job();
     let words = world.alloc_individual::<u64>(16).unwrap();
-    let place = |index: usize| words.local().cells().pointer().addr().get() + 8 * index;
     let told = || {
         said(&script)
             .into_iter()
-            .filter_map(|said| if let ParkForWord(place) = said { Some(place) } else { None })
+            .filter_map(|said| if let Park(For::Line(line), _) = said { Some(line) } else { None })
             .collect::<Vec<_>>()
     };
     for index in [0, 7, 15] {
         assert!(world.wait_until(words.local(), index, |value| value == 1).is_err());
-        assert_eq!(told(), [place(index)]);
+        assert_eq!(told(), [line(&world, words.local(), index)]);
     }
     let pairs = world.alloc_individual::<[u64; 3]>(3).unwrap();
     assert!(world.wait_until(pairs.local(), 2, |value| value == [1; 3]).is_err());
@@ -117,9 +123,10 @@ fn a_wait_for_a_word_says_where_it_lies() {
 fn what_is_waited_for_is_said() {
     let (world, script) = job();
     let local = world.alloc_individual::<u64>(1).unwrap();
+    let place = For::Line(line(&world, local.local(), 0));
     let deadlock = Err(Error::Fault(Fault::Deadlock));
     assert_eq!(world.wait_until(local.local(), 0, |value| value == 1).map(drop), deadlock);
-    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Memory, None), Does(GoesOn)]);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(place, None), Does(GoesOn)]);
     let first = world.put(word(1), &[1]).unwrap();
     assert_eq!(world.quiet(), deadlock);
     assert_eq!(said_inside(&script), [Does(Waits), Park(For::AtMost(0), None), Does(GoesOn)]);
@@ -174,17 +181,17 @@ fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
 fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     let (world, script) = job();
     let memory = world.alloc_individual::<u64>(1).unwrap();
-    let limit = nanoseconds_of(500);
+    let (limit, place) = (nanoseconds_of(500), For::Line(line(&world, memory.local(), 0)));
     let within = |limit| world.wait_until_within(limit, memory.local(), 0, |value| value == 1);
     said(&script);
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
-    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Memory, Some(at(500))), Does(GoesOn)]);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(place, Some(at(500))), Does(GoesOn)]);
     assert_eq!(world.now(), at(500));
     // The transport is to make progress before.
     script.lock().unwrap().deadline = Some(at(700));
     script.lock().unwrap().wakes = Some(Box::new(|script| (script.now, script.deadline) = (at(700), None)));
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
-    let sleeps = [700, 1000].map(|until| Park(For::Memory, Some(at(until))));
+    let sleeps = [700, 1000].map(|until| Park(place, Some(at(until))));
     assert_eq!(said_inside(&script)[1..3], sleeps);
     memory.local().store(0, 1);
     assert_eq!(within(limit), Ok(1));

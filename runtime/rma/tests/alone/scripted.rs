@@ -32,8 +32,6 @@ pub(crate) enum Said {
     Left,
     /// For what, and until when.
     Park(For, Option<Instant>),
-    /// For the word at this address.
-    ParkForWord(usize),
     Compute(Duration),
     Gather(u64),
     /// Post something that may wait for what is posted next.
@@ -476,11 +474,6 @@ impl Wait for Restless {
             // Nothing would ever wake it.
             None => Woken::Fault(Fault::Deadlock),
         }
-    }
-
-    fn park_for_word(&self, word: *const u8, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.tell(Said::ParkForWord(word.addr()));
-        self.park(For::Memory, until, ready)
     }
 
     fn yield_now(&self) {

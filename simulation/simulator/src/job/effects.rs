@@ -214,7 +214,7 @@ impl SimulatedJob {
         state.in_flight -= 1;
         self.completions.add(&mut state.completed, completion);
         let concerns = match state.state {
-            RunState::Parked(For::Memory) | RunState::Polling => false,
+            RunState::Parked(For::Memory | For::Line(_)) | RunState::Polling => false,
             RunState::Parked(For::AtMost(left)) => state.in_flight <= left,
             _ => true,
         };

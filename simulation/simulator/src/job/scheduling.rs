@@ -105,7 +105,7 @@ impl SimulatedJob {
         (0..).map(Rank::new).zip(&self.ranks).filter_map(|(rank, state)| {
             let waiting = match state.state {
                 RunState::Parked(_) if state.is_meeting => WaitReason::Meeting,
-                RunState::Parked(For::Memory) => WaitReason::Memory,
+                RunState::Parked(For::Memory | For::Line(_)) => WaitReason::Memory,
                 RunState::Polling => WaitReason::Polling,
                 RunState::Parked(For::AtMost(left)) => WaitReason::Operations(state.in_flight.saturating_sub(left)),
                 RunState::Parked(For::Anything) => WaitReason::Anything(state.in_flight),

@@ -215,10 +215,6 @@ impl Wait for RecordWaits {
         self.inner.park(what, until, ready)
     }
 
-    fn park_for_word(&self, word: *const u8, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        self.inner.park_for_word(word, until, ready)
-    }
-
     fn yield_now(&self) {
         self.inner.yield_now();
     }
