@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{sleep, yield_now};
 use std::time::Duration as Pause;
 
-use pelago::{Context, Duration, Error, Rank, Result, processes};
+use pelago::{Context, Duration, Error, GlobalPtr, Rank, Result, processes};
 use pelago_memory::Reach;
 
 /// How long a wait lasts before it is asked whether it may be one without end, which counts towards a deadlock.
@@ -77,7 +77,17 @@ impl<T: Progress> Monitor<T> {
     }
 
     /// Waits until `ready` returns something; other threads have their turns meanwhile.
-    pub fn wait<R>(&self, what: &'static str, mut ready: impl FnMut(&mut T) -> Result<Option<R>>) -> Result<R> {
+    pub fn wait<R>(&self, what: &'static str, ready: impl FnMut(&mut T) -> Result<Option<R>>) -> Result<R> {
+        self.wait_for_word(what, None, ready)
+    }
+
+    /// As [`wait`](Self::wait); where `ready` depends on a word of this rank's memory alone, it is not asked again for what others write beside that.
+    pub fn wait_for_word<R>(
+        &self,
+        what: &'static str,
+        word: Option<GlobalPtr<u8>>,
+        mut ready: impl FnMut(&mut T) -> Result<Option<R>>,
+    ) -> Result<R> {
         let mut state = self.lock();
         let (mut looks, mut pause) = (0, PAUSE.0);
         while state.led {
@@ -103,11 +113,15 @@ impl<T: Progress> Monitor<T> {
         let mut limit = Some(SLICE).filter(|_| !self.are_coroutines);
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
-            let looked = context.wait_for(what, limit, || {
+            let look = || {
                 inside.progress()?;
                 let found = ready(inside)?;
                 Ok((found.is_some() || self.wanted.load(Ordering::SeqCst) > 0).then_some(found))
-            });
+            };
+            let looked = match word {
+                Some(word) => context.wait_for_word(what, limit, word, look),
+                None => context.wait_for(what, limit, look),
+            };
             match looked {
                 Ok(None) => {
                     drop(state);

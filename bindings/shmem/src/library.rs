@@ -281,6 +281,11 @@ impl Library {
         GlobalAddress::from_bits(bits + u64::from(rank) * self.rank_bits)
     }
 
+    /// The word of this PE that a wait is for, as a hint. Threads of a simulated PE take turns, so that one that waits waits for all of them.
+    pub(crate) fn awaited(&self, word: GlobalAddress) -> Option<GlobalPtr<u8>> {
+        GlobalPtr::from_address(word).ok().filter(|_| !self.is_simulated)
+    }
+
     /// The global address of `bytes` bytes at `rank` that lie here at `address`, an argument of `routine`.
     #[inline(always)]
     pub(crate) fn global(&self, routine: &str, argument: &str, address: usize, bytes: usize, rank: u32) -> GlobalAddress {

@@ -148,7 +148,11 @@ impl<T: Waitable> Elements<T> {
                 std::hint::spin_loop();
             }
         }
-        let waited = self.library.default_context().monitor.wait("shmem_wait_until", |_| Ok(look()));
+        let word = Some(self.values as usize).filter(|_| self.count == 1);
+        let word = word.and_then(|address| self.library.symmetric(address, size_of::<T>()));
+        let word = word.and_then(|bits| self.library.awaited(self.library.at(bits, self.library.me)));
+        let monitor = &self.library.default_context().monitor;
+        let waited = monitor.wait_for_word("shmem_wait_until", word, |_| Ok(look()));
         self.library.or_end(self.routine, waited)
     }
 

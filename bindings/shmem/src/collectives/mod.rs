@@ -317,7 +317,8 @@ impl Run<'_> {
             }
         }
         let monitor = &self.library.default_context().monitor;
-        let waited = monitor.wait("a collective operation", |_| Ok((self.load(offset) >= word).then_some(())));
+        let own = self.library.awaited(self.place(self.me, offset));
+        let waited = monitor.wait_for_word("a collective operation", own, |_| Ok((self.load(offset) >= word).then_some(())));
         self.library.or_end(self.routine, waited);
     }
 

@@ -1,7 +1,7 @@
 //! Waiting for operations, and for what no single call waits for. What blocks is in `wait`.
 
 use pelago_base::Duration;
-use pelago_memory::{CellSlice, Pod};
+use pelago_memory::{CellSlice, GlobalPtr, Pod};
 
 use crate::context::wait::{Whom, word_of};
 use crate::{Context, Error, Handle, Result};
@@ -85,6 +85,25 @@ impl Context {
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         self.block(what, Whom::Unknown, limit, ready)
+    }
+
+    /// As [`wait_for`](Self::wait_for), where `ready` depends on the element at `word` of this rank's own memory alone, and on what rings this rank's doorbell by itself: a rank
+    /// that sleeps is not woken by what others write beside the cache line of that element.
+    ///
+    /// # Errors
+    /// Those of `ready`; `limit` has passed; the job is at fault; [`Error::Invalid`]: the element is not in a heap of this rank.
+    pub fn wait_for_word<T, V: Pod>(
+        &self,
+        what: &'static str,
+        limit: Option<Duration>,
+        word: GlobalPtr<V>,
+        ready: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        let cells = self.reach.cells(word.address(), size_of::<V>() as u64).and_then(|cells| cells.elements::<V>());
+        match cells.filter(|_| self.reach.addresses().rank(word.address()) == self.rank()) {
+            Some(cells) => self.block_on_word(what, Whom::Unknown, limit, (cells, 0), ready),
+            None => Err(Error::Invalid("a rank waits for a word of its own memory")),
+        }
     }
 
     /// As [`wait_for`](Self::wait_for), for what comes about without the library and rings no doorbell: an event of a GPU, a message of another library.

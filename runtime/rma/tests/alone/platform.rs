@@ -109,6 +109,10 @@ fn a_wait_for_a_word_says_where_it_lies() {
     assert!(world.wait_until_any(None, words.local(), &[0, 1], |_, value| value == 1).is_err());
     assert!(world.wait_for("it", None, || Ok(None::<()>)).is_err());
     assert!(told().is_empty());
+    assert!(world.wait_for_word("it", None, words.ptr(9), || Ok(None::<()>)).is_err());
+    assert_eq!(told(), [line(&world, words.local(), 9)]);
+    let elsewhere = world.wait_for_word("it", None, word(1), || Ok(None::<()>));
+    assert_eq!(elsewhere, Err(Error::Invalid("a rank waits for a word of its own memory")));
     // What has yet to be posted may follow any completion.
     let first = world.put(word(1), &[1]).unwrap();
     world.after(&first).put(word(2), &[1]).unwrap();
