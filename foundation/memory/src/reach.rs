@@ -45,12 +45,15 @@ pub struct ReachLayout {
     pub control_bytes: usize,
     /// Where the heaps begin, in bytes.
     pub heaps: usize,
+    /// Bytes between two heaps of one kind, a multiple of 64. Without them words of two ranks at the same offset lie a power of two apart, and cores that predict the way of
+    /// a cache by the lowest bits of addresses (AMD's) find only one of the two at a time.
+    pub gap: usize,
 }
 
 impl ReachLayout {
-    /// Bytes of the heaps of one kind, of all ranks of the host.
+    /// Bytes of the heaps of one kind, of all ranks of the host, with the gaps.
     pub const fn span(&self) -> u64 {
-        self.count as u64 * self.addresses.segment_bytes()
+        self.count as u64 * (self.addresses.segment_bytes() + self.gap as u64)
     }
 
     /// Bytes of the whole mapping.
@@ -68,8 +71,9 @@ pub struct Reach {
     /// The first address of each kind of heap on this host, and where it lies.
     symmetric: (u64, *mut u8),
     individual: (u64, *mut u8),
-    /// Bytes of the heaps of one kind.
+    /// Addresses of the heaps of one kind.
     span: u64,
+    gap: usize,
     controls: *mut u8,
     control_bytes: usize,
     first: u32,
@@ -129,7 +133,10 @@ impl Reach {
         );
         assert!(layout.control_bytes >= size_of::<Doorbell>() && layout.control_bytes.is_multiple_of(align_of::<Doorbell>()));
         assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()));
-        assert!([layout.heaps, individual].iter().all(|start| start.is_multiple_of(64)), "heaps begin where a line does");
+        assert!(
+            [layout.heaps, individual, layout.gap].iter().all(|start| start.is_multiple_of(64)),
+            "heaps begin where a line does"
+        );
         let start = |segment| layout.addresses.encode(layout.first, segment, 0).map_or(u64::MAX, GlobalAddress::bits);
         let base = cells.pointer().as_ptr();
         // SAFETY: asserted: all are inside the mapping.
@@ -138,7 +145,8 @@ impl Reach {
         Self {
             symmetric: (start(SegmentId::SYMMETRIC), symmetric),
             individual: (start(SegmentId::INDIVIDUAL), individual),
-            span: layout.span(),
+            span: u64::from(layout.count) * layout.addresses.segment_bytes(),
+            gap: layout.gap,
             controls,
             control_bytes: layout.control_bytes,
             first: layout.first.number(),
@@ -154,8 +162,15 @@ impl Reach {
     /// # Errors
     /// The kernel refuses so much memory. Pages are taken from it when they are first touched.
     pub fn private(addresses: AddressLayout, rank: Rank) -> Result<Self, MappingError> {
-        let layout =
-            ReachLayout { addresses, first: rank, count: 1, controls: 0, control_bytes: CONTROL_BYTES, heaps: PAGE_BYTES };
+        let layout = ReachLayout {
+            addresses,
+            first: rank,
+            count: 1,
+            controls: 0,
+            control_bytes: CONTROL_BYTES,
+            heaps: PAGE_BYTES,
+            gap: 0,
+        };
         let mapping = Mapping::private(usize::try_from(layout.bytes()).unwrap_or(usize::MAX))?;
         // Where the kernel refuses, sleepers look once in a while.
         let _supported = asymmetric::register();
@@ -202,7 +217,7 @@ impl Reach {
         let local = (first - self.first) as usize;
         let before = local as u64 * self.addresses.segment_bytes();
         // SAFETY: M6: the heaps and the control blocks of ranks of this host.
-        let narrow = |(start, heaps): (u64, *mut u8)| (start + before, unsafe { heaps.add(before as usize) });
+        let narrow = |(start, heaps): (u64, *mut u8)| (start + before, unsafe { heaps.add(before as usize + local * self.gap) });
         Self {
             symmetric: narrow(self.symmetric),
             individual: narrow(self.individual),
@@ -290,7 +305,7 @@ impl Reach {
     fn find(&self, (first, heaps): (u64, *mut u8), address: GlobalAddress) -> Option<NonNull<u8>> {
         let inside = address.bits().wrapping_sub(first);
         // SAFETY: M6: just compared; a mapping's start is not null.
-        (inside < self.span).then(|| unsafe { NonNull::new_unchecked(heaps.add(inside as usize)) })
+        (inside < self.span).then(|| unsafe { NonNull::new_unchecked(heaps.add(self.distance(inside))) })
     }
 
     /// The object at `at`, if it is in a heap of this kind. It does not reach past the end of its heap, nor is it misaligned: heaps
@@ -303,8 +318,14 @@ impl Reach {
         }
         // SAFETY: M6: just compared.
         let (pointer, bell) =
-            unsafe { (heaps.add(inside as usize).cast(), self.bell_unchecked(inside >> self.addresses.offset_bits())) };
+            unsafe { (heaps.add(self.distance(inside)).cast(), self.bell_unchecked(inside >> self.addresses.offset_bits())) };
         Some(Place { pointer, bell, reach: PhantomData })
+    }
+
+    /// How far from the first heap a byte lies that is so many addresses from its start.
+    #[inline(always)]
+    fn distance(&self, inside: u64) -> usize {
+        inside as usize + (inside >> self.addresses.offset_bits()) as usize * self.gap
     }
 
     /// # Safety
@@ -385,7 +406,8 @@ mod tests {
 
     fn reach(first: u32, count: u32) -> (Reach, AddressLayout) {
         let addresses = AddressLayout::new(64, 8192).unwrap();
-        let layout = ReachLayout { addresses, first: Rank::new(first), count, controls: 4096, control_bytes: 128, heaps: 16384 };
+        let layout =
+            ReachLayout { addresses, first: Rank::new(first), count, controls: 4096, control_bytes: 128, heaps: 16384, gap: 192 };
         (Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout), addresses)
     }
 
@@ -404,7 +426,7 @@ mod tests {
             prop_assert_eq!(reach.cells(address, bytes).is_some(), inside && offset + bytes <= 8192);
             if let Some(cells) = reach.cells(address, bytes) {
                 let start = reach.mapping().cells().pointer().as_ptr() as u64 + 16384;
-                let expected = start + u64::from(segment - 1) * 3 * 8192 + u64::from(rank - 10) * 8192 + offset;
+                let expected = start + u64::from(segment - 1) * 3 * (8192 + 192) + u64::from(rank - 10) * (8192 + 192) + offset;
                 prop_assert_eq!(cells.pointer().as_ptr() as u64, expected);
                 prop_assert_eq!(reach.place(byte).unwrap().start(), cells.pointer());
             }
@@ -417,7 +439,8 @@ mod tests {
     fn parts_that_overlap_or_have_no_room_are_refused() {
         const BYTES: usize = 2 * 8192;
         let addresses = AddressLayout::new(64, 8192).unwrap();
-        let good = ReachLayout { addresses, first: Rank::new(10), count: 2, controls: 128, control_bytes: 64, heaps: 256 };
+        let good =
+            ReachLayout { addresses, first: Rank::new(10), count: 2, controls: 128, control_bytes: 64, heaps: 256, gap: 0 };
         let is_taken = |layout: ReachLayout, individual: usize, bytes: usize| {
             let mapping = Arc::new(Mapping::private(bytes).unwrap());
             std::panic::catch_unwind(|| Reach::apart(mapping, layout, individual)).is_ok()
@@ -580,7 +603,7 @@ mod tests {
             assert!(!reach.read(at(rank, offset), &mut untouched));
             assert_eq!(untouched, [7; 5]);
         }
-        assert_eq!(reach.mapping().cells().bytes() as u64, 16384 + 2 * 3 * 8192);
+        assert_eq!(reach.mapping().cells().bytes() as u64, 16384 + 2 * 3 * (8192 + 192));
         assert_eq!(reach.addresses().segment_bytes(), addresses.segment_bytes());
     }
 }

@@ -78,7 +78,7 @@ impl RankMemory {
     pub(crate) fn reach_of(&self, rank: Rank) -> Reach {
         let (addresses, control_bytes) = (self.addresses, CONTROL_BYTES);
         let [heaps, individual] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(|segment| self.heap(rank, segment));
-        let layout = ReachLayout { addresses, first: rank, count: 1, controls: 0, control_bytes, heaps };
+        let layout = ReachLayout { addresses, first: rank, count: 1, controls: 0, control_bytes, heaps, gap: 0 };
         Reach::apart(self.mapping.clone(), layout, individual)
     }
 

@@ -137,7 +137,7 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
     let reach_of = |first: Rank, count: u32| {
         let heaps = (CONTROLS + count as usize * CONTROL_BYTES).next_multiple_of(4096);
-        let layout = ReachLayout { addresses, first, count, controls: CONTROLS, control_bytes: CONTROL_BYTES, heaps };
+        let layout = ReachLayout { addresses, first, count, controls: CONTROLS, control_bytes: CONTROL_BYTES, heaps, gap: 0 };
         Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout)
     };
     let everything = reach_of(Rank::new(0), size);

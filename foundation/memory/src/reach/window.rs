@@ -50,7 +50,7 @@ impl Reach {
             bytes,
             // SAFETY: M6; an offset lies in the heap.
             heaps: unsafe { self.symmetric.1.add(offset as usize) },
-            span: self.addresses.segment_bytes() as usize,
+            span: self.addresses.segment_bytes() as usize + self.gap,
             first: self.first,
             count: self.count,
             controls: self.controls,
@@ -94,7 +94,8 @@ mod tests {
     #[test]
     fn a_window_finds_what_the_addresses_find() {
         let addresses = AddressLayout::new(64, 8192).unwrap();
-        let layout = ReachLayout { addresses, first: Rank::new(3), count: 2, controls: 0, control_bytes: 128, heaps: 4096 };
+        let layout =
+            ReachLayout { addresses, first: Rank::new(3), count: 2, controls: 0, control_bytes: 128, heaps: 4096, gap: 64 };
         let reach = Reach::new(Arc::new(Mapping::private(layout.bytes() as usize).unwrap()), layout);
         let at = |rank, offset| addresses.encode(Rank::new(rank), SegmentId::SYMMETRIC, offset).unwrap();
         let window = reach.window(0x1000, at(9, 640), 20);

@@ -21,10 +21,13 @@ use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0005;
+const MAGIC: u64 = 0x7065_6c61_676f_0006;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
+
+/// Address space between two heaps, so that words of two ranks at the same offset differ in the lowest bits of their addresses too, which leaves them aligned.
+const HEAPS_GAP: usize = HEAPS_ALIGN;
 
 /// The memory that the ranks of one host share: one anonymous file (memfd), mapped by each of them.
 ///
@@ -370,7 +373,7 @@ fn layout(
     let regions = (table + hosts * size_of::<AddressEntry>()).next_multiple_of(REGIONS_ALIGN);
     let regions_bytes = count as usize * regions_per_rank as usize * size_of::<region_table::RegionEntry>();
     let heaps = (regions + regions_bytes).next_multiple_of(HEAPS_ALIGN);
-    let reach = ReachLayout { addresses, first, count, controls, control_bytes, heaps };
+    let reach = ReachLayout { addresses, first, count, controls, control_bytes, heaps, gap: HEAPS_GAP };
     Ok(HostLayout { reach, table, hosts, regions, regions_per_rank })
 }
 
@@ -546,7 +549,8 @@ mod tests {
             let controls =
                 u64::from(ranks) * (size_of::<RankControl>() + regions as usize * size_of::<region_table::RegionEntry>()) as u64;
             assert!(
-                layout.reach.bytes() <= ADDRESS_SPACE_BYTES + 2 * HEAPS_ALIGN as u64 + controls,
+                layout.reach.bytes()
+                    <= ADDRESS_SPACE_BYTES + 2 * HEAPS_ALIGN as u64 + 2 * u64::from(ranks) * HEAPS_GAP as u64 + controls,
                 "{ranks} ranks take {} bytes",
                 layout.reach.bytes()
             );
