@@ -22,6 +22,7 @@ mod programs;
 mod quit;
 mod rails;
 mod refused;
+mod schedules;
 mod secret;
 mod silence;
 mod sim;
