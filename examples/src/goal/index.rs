@@ -1,11 +1,12 @@
 //! Where the parts of the ranks stand in a schedule, so that each rank reads its own alone.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::parse;
-use super::source::Source;
 use super::text::{Place, Wrong};
 use crate::graph::Graph;
+use crate::graph::source::{Source, stream};
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 1 << 16;
@@ -43,7 +44,9 @@ struct Part {
 /// # Errors
 /// It does not say, or cannot be read.
 pub(crate) fn ranks_of(path: &Path) -> Result<u32, String> {
-    let head = Source::head(path, HEAD_BYTES).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut head = Vec::new();
+    let read = stream(path).and_then(|stream| stream.take(HEAD_BYTES).read_to_end(&mut head));
+    read.map_err(|error| format!("{}: {error}", path.display()))?;
     let mut scanner = Scanner::default();
     for &byte in &head {
         scanner.take(byte).map_err(|wrong| named(path, &wrong))?;

@@ -14,7 +14,6 @@
 
 mod index;
 mod parse;
-mod source;
 mod text;
 
 use std::path::PathBuf;
@@ -74,7 +73,7 @@ fn run(world: &World, index: &Result<Index, String>) -> pelago::Result<ExitCode>
     });
     let Some(graph) = if_all_have(world, graph, |why| format!("goal: {why}"))? else { return Ok(ExitCode::from(2)) };
     let file = index.as_ref().map(|index| index.name().to_owned()).unwrap_or_default();
-    replay(world, "goal", &graph, |operation| format!("{file}:{}: {}", operation.place, in_words(operation)))
+    replay(world, "goal", &graph, &[], |operation| format!("{file}:{}: {}", operation.place, in_words(operation)))
 }
 
 /// An operation as it is written.

@@ -5,11 +5,13 @@
 //! | [`Graph`], [`Builder`] | the operations of one rank, and which wait for which |
 //! | [`messages`] | messages with tags: puts into the memory of the receiver, and words that tell of them |
 //! | [`run`] | running the graph of a rank |
+//! | [`source`] | files, plain or compressed |
 //! | [`report`] | the time of all ranks together |
 
 pub(crate) mod messages;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod source;
 
 use pelago::collectives::Collective;
 
@@ -31,7 +33,7 @@ pub(crate) enum Kind {
     Get,
     /// Changes a word of `peer` and brings what was there.
     Atomic,
-    /// What all ranks do together, with `amount` bytes that each rank contributes, or receives where one contributes.
+    /// What the ranks of a group do together, with `amount` bytes that each rank contributes, or receives where one contributes.
     Collective(Collective),
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct Operation {
     pub(crate) core: u8,
     /// The other rank, or [`ANY`].
     pub(crate) peer: u32,
-    /// The tag of a message, or [`ANY`].
+    /// The tag of a message, or [`ANY`]; of a collective operation its group, 0 for all ranks.
     pub(crate) tag: u32,
     /// Bytes, or nanoseconds.
     pub(crate) amount: u64,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pelago::{Duration, Result, World};
+use pelago::{Duration, Result, Team, World};
 
 use super::messages::Messages;
 use super::{Graph, Operation, run};
@@ -12,15 +12,22 @@ use super::{Graph, Operation, run};
 /// Ranks of a process that tell what they wait for, at most.
 const TOLD_MAX: u32 = 8;
 
-/// Runs the graphs of all ranks; rank 0 prints how long they took. `describe` says what an operation is, and where it stands. Collective.
-pub(crate) fn replay(world: &World, program: &str, graph: &Graph, describe: impl Fn(&Operation) -> String) -> Result<ExitCode> {
+/// Runs the graphs of all ranks; rank 0 prints how long they took. `groups` are those of collective operations, from 1 on; `describe` says what an operation is, and where it stands. Collective.
+pub(crate) fn replay(
+    world: &World,
+    program: &str,
+    graph: &Graph,
+    groups: &[Team],
+    describe: impl Fn(&Operation) -> String,
+) -> Result<ExitCode> {
     // Nobody looks at what is moved, so that a simulation of sizes does as well.
     let _ = world.moves_data();
     let mut messages = Messages::new(world, graph)?;
-    let collectives = run::collectives(world, graph)?;
+    let collectives = run::collectives(world, graph, groups)?;
+    let takes_time = run::computing_takes_time(world);
     world.barrier()?;
     let start = world.now();
-    let ended = run::run(world, collectives.as_ref(), graph, &mut messages);
+    let ended = run::run(world, &collectives, graph, &mut messages, takes_time);
     let picoseconds = (world.now() - start).as_picoseconds();
     if let Err(stopped) = ended {
         static TOLD: AtomicU32 = AtomicU32::new(0);

@@ -3,23 +3,27 @@
 use std::collections::VecDeque;
 
 use pelago::collectives::{Collective, Collectives, Commutative, Settings, Started};
-use pelago::{Duration, Error, Handle, Instant, PendingGet, Rank, Result, World};
+use pelago::{Duration, Error, Handle, Instant, PendingGet, Rank, Result, Team, World};
 
 use super::messages::{Messages, ZEROS};
 use super::{Graph, Kind, Operation, When};
 
+/// Bytes of each rank for the collective operations of a group, where there are several.
+const GROUP_BYTES: usize = 16 << 20;
+
 /// Runs the graph of this rank. Collective.
 ///
-/// Computing of a graph that occupies one core occupies the rank; with several cores, it goes on beside the rest.
+/// `takes_time` is what [`computing_takes_time`] says. Computing of a graph that occupies one core occupies the rank; with several cores, it goes on beside the rest.
 ///
 /// # Errors
 /// Those of the operations; a message comes for which there is no receive; all ranks wait.
 pub(crate) fn run<'w>(
     world: &'w World,
-    collectives: Option<&Collectives<'w>>,
+    collectives: &[Option<Collectives<'w>>],
     graph: &Graph,
     messages: &mut Messages<'w>,
-) -> std::result::Result<(), Stopped> {
+    takes_time: bool,
+) -> std::result::Result<(), Box<Stopped>> {
     let cores = std::iter::repeat_with(Core::default).take(graph.cores()).collect();
     let mut runner = Runner {
         world,
@@ -30,13 +34,16 @@ pub(crate) fn run<'w>(
         ready: (0..graph.operations.len() as u32).filter(|&number| graph.blockers[number as usize] == 0).collect(),
         left: graph.operations.len(),
         cores,
+        takes_time,
         under_way: Vec::new(),
         ended: Vec::new(),
         open: Vec::new(),
     };
-    runner
-        .run()
-        .map_err(|error| Stopped { error, waits_for: runner.open.iter().min().map(|&number| graph.operations[number as usize]) })
+    let ended = runner.run();
+    ended.map_err(|error| {
+        let first = runner.open.iter().min();
+        Box::new(Stopped { error, waits_for: first.map(|&number| graph.operations[number as usize]) })
+    })
 }
 
 /// Why a graph did not end.
@@ -48,7 +55,7 @@ pub(crate) struct Stopped {
 
 struct Runner<'r, 'c, 'w> {
     world: &'w World,
-    collectives: Option<&'c Collectives<'w>>,
+    collectives: &'c [Option<Collectives<'w>>],
     graph: &'r Graph,
     messages: &'r mut Messages<'w>,
     /// How many operations each still waits for.
@@ -57,6 +64,8 @@ struct Runner<'r, 'c, 'w> {
     /// Operations that have not ended.
     left: usize,
     cores: Vec<Core>,
+    /// Whether computing on one of several cores does.
+    takes_time: bool,
     /// Operations that have begun and that others wait for.
     under_way: Vec<(u32, Flight<'c, 'w>)>,
     /// Receives that have ended, for a moment.
@@ -109,7 +118,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         match kind {
             Kind::Compute => {
                 let duration = Duration::from_nanoseconds(amount);
-                if self.cores.len() > 1 {
+                if self.cores.len() > 1 && self.takes_time {
                     self.cores[usize::from(operation.core)].computes = Some((self.world.now() + duration, number));
                     return Ok(());
                 }
@@ -147,7 +156,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 return self.goes_on(number, Flight::Handles(vec![added]));
             }
             Kind::Collective(collective) => {
-                let started = self.start(collective, amount as usize)?;
+                let started = self.start(collective, tag, amount as usize)?;
                 self.open.push(number);
                 self.under_way.push((number, Flight::Started(started)));
                 return Ok(());
@@ -157,9 +166,11 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         Ok(())
     }
 
-    fn start(&self, collective: Collective, bytes: usize) -> Result<Started<'c, 'w, u8>> {
-        let Some(all) = self.collectives else { return Err(Error::Invalid("collective operations are not prepared")) };
-        let (size, me) = (self.world.size() as usize, self.world.rank().number());
+    fn start(&self, collective: Collective, group: u32, bytes: usize) -> Result<Started<'c, 'w, u8>> {
+        let Some(Some(all)) = self.collectives.get(group as usize) else {
+            return Err(Error::Invalid("a rank takes part in a collective operation of a group that it is not in"));
+        };
+        let (size, me) = (all.team().size() as usize, all.position());
         let zeros = |count| vec![0_u8; count];
         let operator = Commutative(u8::wrapping_add);
         match collective {
@@ -298,10 +309,27 @@ fn compute(world: &World, duration: Duration) {
     }
 }
 
-/// What the collective operations of a graph need, if it has some. Collective.
-pub(crate) fn collectives<'w>(world: &'w World, graph: &Graph) -> Result<Option<Collectives<'w>>> {
-    let has_some = graph.operations.iter().any(|operation| matches!(operation.kind, Kind::Collective(_)));
-    let mut anyone = [u64::from(has_some)];
-    world.allreduce(&mut anyone, u64::max)?;
-    if anyone[0] == 0 { Ok(None) } else { Collectives::new(world, &Settings::default()).map(Some) }
+/// What collective operations of all ranks and of groups need, if some rank has such operations; `None` for a group without this rank. Collective.
+pub(crate) fn collectives<'w>(world: &'w World, graph: &Graph, groups: &[Team]) -> Result<Vec<Option<Collectives<'w>>>> {
+    let mut is_used = vec![0_u64; groups.len() + 1];
+    for operation in &graph.operations {
+        if matches!(operation.kind, Kind::Collective(_)) {
+            is_used[operation.tag as usize] = 1;
+        }
+    }
+    world.allreduce(&mut is_used, u64::max)?;
+    let settings = match groups.len() {
+        0 => Settings::default(),
+        _ => Settings { memory_bytes: GROUP_BYTES, ..Settings::default() },
+    };
+    let all = Team::all(world.size());
+    let teams = std::iter::once(&all).chain(groups).zip(is_used);
+    teams.map(|(team, is_used)| if is_used == 0 { Ok(None) } else { Collectives::of(world, team, &settings) }).collect()
+}
+
+/// Whether computing that a program declares takes time: not if a simulation was asked to leave it out, or to measure.
+pub(crate) fn computing_takes_time(world: &World) -> bool {
+    let before = world.now();
+    world.compute(Duration::from_nanoseconds(1));
+    !world.has_virtual_time() || world.now() > before
 }

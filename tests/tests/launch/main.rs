@@ -5,6 +5,7 @@ mod allocation;
 mod applications;
 mod bench;
 mod bundled;
+mod chakra;
 mod doctor;
 mod ends;
 mod fabric;

@@ -1,19 +1,19 @@
-//! The bytes of a schedule: of a file, or of a compressed one in memory.
+//! The bytes of a file that describes graphs, plain or compressed by gzip.
 
 use std::fs::File;
-use std::io::{BufReader, Error, ErrorKind, Read, Result};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes of a compressed schedule once it is not, at most.
+/// Bytes of a compressed file once it is not, at most.
 const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 
 /// What begins a file that gzip has written.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// The bytes of a schedule.
+/// The bytes of a file, which are held in memory if it is compressed.
 pub(crate) enum Source {
     File(File),
     Memory(Vec<u8>),
@@ -37,17 +37,6 @@ impl Source {
             ));
         }
         Ok(Self::Memory(bytes))
-    }
-
-    /// The first bytes of a file, at most so many, without holding more.
-    pub(crate) fn head(path: &Path, bytes: u64) -> Result<Vec<u8>> {
-        let (file, mut head) = (File::open(path)?, Vec::new());
-        if is_packed(&file)? {
-            MultiGzDecoder::new(BufReader::new(file)).take(bytes).read_to_end(&mut head)?;
-        } else {
-            file.take(bytes).read_to_end(&mut head)?;
-        }
-        Ok(head)
     }
 
     /// Reads from a place on; returns how many bytes there were, 0 at the end.
@@ -83,6 +72,15 @@ impl Source {
         }
         Ok(bytes)
     }
+}
+
+/// A file that is read from its beginning, without holding it.
+pub(crate) fn stream(path: &Path) -> Result<Box<dyn BufRead>> {
+    let file = File::open(path)?;
+    if is_packed(&file)? {
+        return Ok(Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file)))));
+    }
+    Ok(Box::new(BufReader::new(file)))
 }
 
 fn is_packed(file: &File) -> Result<bool> {
