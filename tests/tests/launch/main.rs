@@ -22,6 +22,7 @@ mod output;
 mod programs;
 mod quit;
 mod rails;
+mod record;
 mod refused;
 mod schedules;
 mod secret;
