@@ -110,6 +110,15 @@ pub mod names {
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
 pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
+/// What each rank records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordSettings {
+    /// Where it leaves that.
+    pub folder: PathBuf,
+    /// Whether that is all: operations on mapped memory too, and the shortest waits.
+    pub all: bool,
+}
+
 /// The settings of a rank, from its environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchSettings {
@@ -140,9 +149,7 @@ pub struct LaunchSettings {
     /// Whether operations of the transport are written down.
     pub trace: bool,
     /// Where each rank leaves what it has recorded for a trace; `None` if nothing is recorded.
-    pub record: Option<PathBuf>,
-    /// Whether that is all: operations on mapped memory too, and the shortest waits.
-    pub record_all: bool,
+    pub record: Option<RecordSettings>,
     /// Whether they are counted.
     pub statistics: bool,
     /// The most bytes of a heap; `None` is as much as the machine has.
@@ -361,8 +368,10 @@ impl LaunchSettings {
             binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
             copy: variables.choice(names::COPY, "attach or thread", &copy)?,
             trace: variables.switch(names::TRACE)?,
-            record: (variables.0)(names::RECORD).map(PathBuf::from),
-            record_all: variables.switch(names::RECORD_ALL)?,
+            record: match (variables.0)(names::RECORD) {
+                Some(folder) => Some(RecordSettings { folder: folder.into(), all: variables.switch(names::RECORD_ALL)? }),
+                None => None,
+            },
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
             deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),

@@ -110,9 +110,8 @@ impl<'p> Schedule<'p> {
         let posted = |post: usize| start + rank.operations[post].posted_ns;
         for &(from, to) in &rank.waits {
             let (mut from, to) = (start + from, start + to);
-            loop {
-                // An operation that is posted inside a wait divides it.
-                let Some(post) = posts.next_if(|&post| posted(post) < to) else { break };
+            // An operation that is posted inside a wait divides it.
+            while let Some(post) = posts.next_if(|&post| posted(post) < to) {
                 if posted(post) > from {
                     self.wait(&mut chain, place, &mut incoming, start, from..posted(post));
                 }
