@@ -23,6 +23,8 @@
 //! | [`cg`] | NAS conjugate gradient: rows of a sparse matrix, a gather with counts and sums in each step |
 //! | [`litmus`] | what ranks may see of each other's writes; forbidden outcomes are counted |
 //! | [`gpu`] | puts, gets, copies and atomics between memory of GPUs, or of hosts, with equal results; their times |
+//! | [`goal`] | a schedule of LogGOPSim, or a recording of a real run: a graph of operations |
+//! | [`chakra`] | execution traces of Chakra: such a graph, from binary files |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
 //! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
 
@@ -33,11 +35,14 @@ pub mod barrier;
 mod beside;
 pub mod bfs;
 pub mod cg;
+pub mod chakra;
 pub mod collectives;
 pub mod counter;
 pub mod fagus;
 pub mod fields;
+pub mod goal;
 pub mod gpu;
+mod graph;
 pub mod gups;
 pub mod himeno;
 pub mod incast;
@@ -79,6 +84,8 @@ pub const PROGRAMS: &[Program] = &[
     program!(incast, "many-to-one messages, by method"),
     program!(counter, "time of acquire and release of a shared counter"),
     program!(kmers, "k-mer counting of FASTA and FASTQ files in a distributed hash table"),
+    program!(goal, "schedules in the GOAL language (LogGOPSim), and recordings of real runs"),
+    program!(chakra, "execution traces of Chakra (MLCommons)"),
     program!(gpu, "operations between memory of GPUs, and their times"),
     program!(gups, "random updates of a distributed table, by method"),
     program!(bfs, "breadth-first search (Graph500), with validation"),

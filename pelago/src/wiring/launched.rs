@@ -47,6 +47,8 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let mapped = match settings.transport {
         // A fabric leads to other hosts, and to ranks of this one if there are no others.
         TransportChoice::Ofi if !local.host().is_whole_job() => 0..u32::MAX,
+        // What is done by loads and stores leaves no record.
+        _ if settings.record.as_ref().is_some_and(|record| record.all) => rank.number()..rank.number() + 1,
         transport => transport.mapped_ranks(rank),
     };
     let reach = local.host().reach().part(mapped);
@@ -67,7 +69,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
         transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("rank {rank}: {line}")));
     }
     let host = local.host().clone();
-    let mut record = settings.record.clone().map(|folder| RankRecord::new(folder, rank, &host, clock));
+    let mut record = settings.record.clone().map(|record| RankRecord::new(record.folder, rank, &host, clock, record.all));
     let mut waits: Arc<dyn Wait> = wait.clone();
     if let Some(record) = &record {
         transport = record.transport(transport);

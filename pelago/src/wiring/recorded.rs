@@ -1,4 +1,4 @@
-//! What a rank records for a trace of its job (`pelago run --trace`), and how far the clocks of its hosts are apart.
+//! What a rank records for a trace of its job (`pelago run --trace`, `--record`), and how far the clocks of its hosts are apart.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,14 +20,15 @@ pub(crate) struct RankRecord {
     host: RecordedHost,
     clock: OsClock,
     file: PathBuf,
+    all: bool,
 }
 
 impl RankRecord {
-    /// A recording of `me`, which is left in `folder`.
-    pub(super) fn new(folder: PathBuf, me: Rank, host: &HostMemory, clock: OsClock) -> Self {
+    /// A recording of `me`, which is left in `folder`; with `all`, also of the shortest waits.
+    pub(super) fn new(folder: PathBuf, me: Rank, host: &HostMemory, clock: OsClock, all: bool) -> Self {
         let recording = Recording::new(me, host.reach().addresses());
         let host = RecordedHost { first: host.first().number(), ..RecordedHost::default() };
-        Self { recording, host, clock, file: folder.join(me.to_string()) }
+        Self { recording, host, clock, file: folder.join(me.to_string()), all }
     }
 
     pub(super) fn transport(&self, inner: Box<dyn Transport>) -> Box<dyn Transport> {
@@ -35,7 +36,7 @@ impl RankRecord {
     }
 
     pub(super) fn wait(&self, inner: Arc<dyn Wait>) -> Arc<dyn Wait> {
-        Arc::new(RecordWaits::new(inner, self.recording.clone(), Arc::new(self.clock)))
+        Arc::new(RecordWaits::new(inner, self.recording.clone(), Arc::new(self.clock), self.all))
     }
 
     /// Measures how far the clock of this host is from that of the host of rank 0. Collective.

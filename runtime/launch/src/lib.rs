@@ -23,8 +23,8 @@ pub use adoption::{AdoptionError, StoreError, adopted_rank, tell_fault};
 pub use bootstrap::{LocalBootstrap, StartError};
 pub use rank::core_binding::CoreBinding;
 pub use rank::environment::{
-    AdoptedJob, CopyMode, ForeignStore, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, RendezvousPoint,
-    TransportChoice, names,
+    AdoptedJob, CopyMode, ForeignStore, LaunchSettings, LaunchSettingsError, LaunchedJob, ProgressMode, RecordSettings,
+    RendezvousPoint, TransportChoice, names,
 };
 pub use rank::foreign_launcher::ForeignLauncher;
 pub use rank::launch_report::{LaunchReport, LaunchWay};

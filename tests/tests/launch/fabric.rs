@@ -69,6 +69,13 @@ fn every_bundled_program_runs_over_a_fabric() {
         return;
     }
     let reads = std::env::temp_dir().join(format!("pelago-fabric-{}.fa", std::process::id()));
+    // A schedule, and the trace of a rank without nodes, for each rank.
+    let [schedule, traces] =
+        ["goal", "trace"].map(|name| std::env::temp_dir().join(format!("pelago-fabric-{}.{name}", std::process::id())));
+    std::fs::write(&schedule, "num_ranks 3\nrank 0 { send 4000b to 2 tag 1 }\nrank 2 { recv 4000b from 0 tag 1 }")
+        .expect("a schedule");
+    let trace_of = |rank| std::path::PathBuf::from(format!("{}.{rank}.et", traces.display()));
+    (0..3).for_each(|rank| std::fs::write(trace_of(rank), [0]).expect("a trace"));
     let kmers = ["kmers", reads.to_str().expect("a name"), "--generate", "20000", "--verify"];
     let programs = [
         &["fields", "--steps", "5"][..],
@@ -91,6 +98,8 @@ fn every_bundled_program_runs_over_a_fabric() {
         &["bfs", "--scale", "8", "--roots", "2"],
         &["is"],
         &["cg"],
+        &["goal", schedule.to_str().expect("a name")],
+        &["chakra", traces.to_str().expect("a name")],
     ];
     let bundled = run(&["run", "--list"]).output;
     let names = bundled.lines().filter_map(|line| line.split_whitespace().next());
@@ -102,7 +111,9 @@ fn every_bundled_program_runs_over_a_fabric() {
         let ended = over("tcp;ofi_rxm", "3", program);
         assert!(ended.code == Some(0) && ended.error.is_empty(), "{program:?}: {ended:?}");
     }
-    let _may_stay = std::fs::remove_file(reads);
+    for file in [reads, schedule].into_iter().chain((0..3).map(trace_of)) {
+        let _may_stay = std::fs::remove_file(file);
+    }
 }
 
 #[test]

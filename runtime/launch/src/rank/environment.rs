@@ -47,6 +47,8 @@ pub mod names {
     pub const TRACE: &str = "PELAGO_TRACE";
     /// A folder of this host, where each rank leaves what it has recorded for a trace, in a file with its number. Set by `pelago run --trace`.
     pub const RECORD: &str = "PELAGO_RECORD";
+    /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`.
+    pub const RECORD_ALL: &str = "PELAGO_RECORD_ALL";
     /// `1`: each rank ends with a line on standard error that counts them.
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
@@ -108,6 +110,15 @@ pub mod names {
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
 pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
+/// What each rank records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordSettings {
+    /// Where it leaves that.
+    pub folder: PathBuf,
+    /// Whether that is all: operations on mapped memory too, and the shortest waits.
+    pub all: bool,
+}
+
 /// The settings of a rank, from its environment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchSettings {
@@ -138,7 +149,7 @@ pub struct LaunchSettings {
     /// Whether operations of the transport are written down.
     pub trace: bool,
     /// Where each rank leaves what it has recorded for a trace; `None` if nothing is recorded.
-    pub record: Option<PathBuf>,
+    pub record: Option<RecordSettings>,
     /// Whether they are counted.
     pub statistics: bool,
     /// The most bytes of a heap; `None` is as much as the machine has.
@@ -357,7 +368,10 @@ impl LaunchSettings {
             binding: variables.choice(names::BIND, "auto or none", &CoreBinding::WORDS)?,
             copy: variables.choice(names::COPY, "attach or thread", &copy)?,
             trace: variables.switch(names::TRACE)?,
-            record: (variables.0)(names::RECORD).map(PathBuf::from),
+            record: match (variables.0)(names::RECORD) {
+                Some(folder) => Some(RecordSettings { folder: folder.into(), all: variables.switch(names::RECORD_ALL)? }),
+                None => None,
+            },
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
             deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),

@@ -18,6 +18,11 @@ impl Context {
         }
     }
 
+    /// Whether time passes as a simulated machine says: then [`compute`](Self::compute) is all that a program does where it would compute.
+    pub fn has_virtual_time(&self) -> bool {
+        self.shared.virtual_time().is_some()
+    }
+
     /// As [`compute`](Self::compute), for as long as the machine that is simulated takes to gather blocks of so many bytes into one piece, or to
     /// scatter them: for whoever packs what is to travel.
     pub fn gathered(&self, bytes: u64) {

@@ -1,6 +1,8 @@
 //! `pelago run`: its options, and the job that they describe.
 
+mod gathering;
 pub(crate) mod hosts;
+mod record;
 mod trace;
 
 use std::ffi::OsString;
@@ -15,8 +17,9 @@ use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
 
+use crate::run::gathering::Gathering;
 use crate::run::hosts::{OnHosts, Placement};
-use crate::{Refused, bundled, say};
+use crate::{Refused, bundled, outputs, say};
 
 /// Run a parallel program on this host, on the hosts of --hosts, or on those of the allocation (Slurm, PBS, LSF, Grid Engine)
 #[derive(Args)]
@@ -91,6 +94,10 @@ pub(crate) struct Run {
     /// several hosts the file is in a folder that all hosts share
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Record the run as a schedule that pelago sim replays: MACHINE, then goal FILE; all operations pass through a transport, and a rank
+    /// records 131072 operations and as many waits; compressed if the name ends in .gz
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
@@ -124,10 +131,15 @@ impl Run {
         }
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
         let mut job = self.job(&placement)?;
-        let trace = self.trace.as_deref().map(|file| trace::Gathering::begin(file, self.title(), placement.ranks)).transpose()?;
-        if let Some(trace) = &trace {
-            job.environment.push((names::RECORD.into(), trace.folder().into()));
+        let gathering = self.gathering()?;
+        if let Some(gathering) = &gathering {
+            job.environment.push((names::RECORD.into(), gathering.folder().into()));
+            if self.record.is_some() {
+                job.environment.push((names::RECORD_ALL.into(), "1".into()));
+            }
         }
+        let (ranks, title) = (placement.ranks, self.title());
+        let [trace, record] = [self.trace.clone(), self.record.clone()];
         let outcome = match self.on.place(job, placement)? {
             Ok(cluster) => cluster.run(),
             Err(job) => job.run(),
@@ -136,12 +148,24 @@ impl Run {
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
-        let written = trace.map_or(Ok(()), trace::Gathering::finish);
+        let written = gathering.map_or(Ok(()), |gathering| write([&trace, &record], &title, &gathering, ranks));
         if let Err(why) = &written {
             say(why);
         }
         let code = outcome.exit_code();
         Ok(ExitCode::from(if code == 0 && written.is_err() { 1 } else { code }))
+    }
+
+    /// Where ranks leave what they record, if that is asked for.
+    fn gathering(&self) -> Result<Option<Gathering>, Refused> {
+        let files = [&self.trace, &self.record];
+        files.into_iter().flatten().try_for_each(|file| outputs::check(file))?;
+        if let (Some(trace), Some(record)) = (&self.trace, &self.record)
+            && trace == record
+        {
+            return Err(Refused(format!("--trace and --record are both {}: give each a file of its own", trace.display())));
+        }
+        files.into_iter().flatten().next().map(|file| Gathering::begin(file)).transpose()
     }
 
     /// The program with its arguments, as it was called.
@@ -200,6 +224,16 @@ impl Run {
         let fabric = self.fabric.clone().map(|fabric| (names::FABRIC, fabric));
         progress.into_iter().chain(bind).chain(encrypt).chain(failure_limit).chain(fabric)
     }
+}
+
+/// Writes a trace, a recording, or both, of what ranks have left.
+fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, gathering: &Gathering, ranks: u32) -> Result<(), String> {
+    let files = [trace, record].into_iter().flatten();
+    let names = files.map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ");
+    let parts = gathering.parts(ranks).map_err(|why| format!("nothing is written to {names}: {why}"))?;
+    let traced = trace.as_ref().map_or(Ok(()), |file| trace::write(file, title.into(), &parts));
+    let recorded = record.as_ref().map_or(Ok(()), |file| record::write(file, title, &parts));
+    traced.and(recorded)
 }
 
 fn refusal(error: LaunchError) -> Refused {

@@ -1,87 +1,31 @@
-//! `pelago run --trace`: gathers what the ranks of a job have recorded, and writes it in the layout of traces of simulated jobs.
+//! `pelago run --trace`: writes what the ranks of a job have recorded in the layout of traces of simulated jobs.
 
 use std::fs;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pelago_base::{Instant, Rank};
 use pelago_kit::{RecordedKind, RecordedRank};
 use pelago_report::{Facts, Limits, OperationKind, Recorder, Report, StopReason, TraceNode};
 use serde_json::{Value, json};
 
-use crate::{Refused, outputs};
+use super::gathering::Parts;
 
-/// A trace that is being gathered, in a folder beside its file. The folder is removed when the value is dropped.
-pub(super) struct Gathering {
-    file: PathBuf,
-    folder: PathBuf,
-    program: String,
-    ranks: u32,
-}
-
-impl Gathering {
-    /// Creates the folder in which the ranks leave what they have recorded.
-    ///
-    /// # Errors
-    /// The file or the folder cannot be written.
-    pub(super) fn begin(file: &Path, program: String, ranks: u32) -> Result<Self, Refused> {
-        outputs::check(file)?;
-        let refused = |error| Refused(format!("cannot write {}: {error}", file.display()));
-        let whole = std::path::absolute(file).map_err(refused)?;
-        let folder = match whole.parent() {
-            // A device is written as it is; its folder is no place for files.
-            Some(parent) if !parent.starts_with("/dev") => parent.to_owned(),
-            _ => std::env::temp_dir(),
-        };
-        let folder = folder.join(format!(".pelago-{}-trace", std::process::id()));
-        fs::create_dir(&folder).map_err(refused)?;
-        Ok(Self { file: file.into(), folder, program, ranks })
+/// Writes the trace of a job. What is not in it is told in one line.
+///
+/// # Errors
+/// The file cannot be written.
+pub(super) fn write(file: &Path, program: String, parts: &Parts) -> Result<(), String> {
+    let trace = Trace::new(program, parts);
+    let written = fs::File::create(file).map(BufWriter::new).and_then(|mut file| {
+        trace.report.trace_of(&trace.nodes, &trace.notes, &mut file)?;
+        file.flush()
+    });
+    written.map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    if let Some(lacks) = parts.lacks(file) {
+        crate::say(&lacks);
     }
-
-    /// Where ranks leave what they have recorded.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Writes the trace. What is not in it is told in one line.
-    ///
-    /// # Errors
-    /// No rank has left anything, or the file cannot be written.
-    pub(super) fn finish(self) -> Result<(), String> {
-        let read = |rank: u32| {
-            let text = fs::read_to_string(self.folder.join(rank.to_string())).ok()?;
-            text.parse::<RecordedRank>().ok().map(|recorded| (rank, recorded))
-        };
-        let recorded: Vec<_> = (0..self.ranks).filter_map(read).collect();
-        let missing = self.ranks as usize - recorded.len();
-        if recorded.is_empty() {
-            return Err(format!(
-                "no trace is written to {}: no rank has recorded anything (killed, not a program of Pelago, or on a host that does not share the folder)",
-                self.file.display()
-            ));
-        }
-        let trace = Trace::new(self.program.clone(), self.ranks, &recorded);
-        let written = fs::File::create(&self.file).map(BufWriter::new).and_then(|mut file| {
-            trace.report.trace_of(&trace.nodes, &trace.notes, &mut file)?;
-            file.flush()
-        });
-        written.map_err(|error| format!("cannot write {}: {error}", self.file.display()))?;
-        let dropped: u64 = recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped).sum();
-        if missing > 0 || dropped > 0 {
-            crate::say(&format!(
-                "{} lacks {missing} of {} ranks, which were killed or are on hosts that do not share the folder, and {dropped} events beyond the bounds of ranks",
-                self.file.display(),
-                self.ranks
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Gathering {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
-    }
+    Ok(())
 }
 
 /// What the file holds.
@@ -104,17 +48,12 @@ enum Happening {
 
 impl Trace {
     /// Joins what ranks have recorded, by the clock of the host of rank 0. Time 0 is the moment at which the first rank began.
-    fn new(program: String, ranks: u32, recorded: &[(u32, RecordedRank)]) -> Self {
-        let offset_of = |rank: &RecordedRank| {
-            let first = recorded.iter().find(|(number, _)| *number == rank.host.first);
-            first.map_or((0, 0), |(_, first)| (first.host.offset_ns, first.host.error_ns))
-        };
-        let start_of = |rank: &RecordedRank| i128::from(rank.clock_ns) + i128::from(offset_of(rank).0);
-        let zero = recorded.iter().map(|(_, rank)| start_of(rank)).min().unwrap_or(0);
+    fn new(program: String, parts: &Parts) -> Self {
+        let Parts { ranks, recorded } = parts;
+        let ranks = *ranks;
         let mut happenings = Vec::new();
         let mut message = 0;
-        for (number, rank) in recorded {
-            let start = u64::try_from(start_of(rank) - zero).unwrap_or(0);
+        for ((number, rank), start) in recorded.iter().zip(parts.starts()) {
             let mut happens = |at_ns: u64, what| happenings.push((start.saturating_add(at_ns), what, *number, None));
             happens(0, Happening::Begins);
             for &(from, to) in rank.waits.iter().filter(|(from, to)| from < to) {
@@ -160,7 +99,7 @@ impl Trace {
         let mut clocks = serde_json::Map::new();
         for (_, rank) in recorded {
             if nodes.iter().all(|node| node.first != rank.host.first) {
-                let (offset_ns, error_ns) = offset_of(rank);
+                let (offset_ns, error_ns) = parts.offset_of(rank);
                 let name = format!("host {} (ranks from {})", rank.host.name, rank.host.first);
                 clocks.insert(name.clone(), json!({ "offset_ns": offset_ns, "error_ns_max": error_ns }));
                 nodes.push(TraceNode { name, first: rank.host.first });
@@ -173,7 +112,7 @@ impl Trace {
         let notes = vec![
             ("clocks", Value::Object(clocks)),
             ("effects", "the initiator learns of them: up to one round trip after the target's memory has changed".into()),
-            ("ranks_missing", (ranks as usize - recorded.len()).into()),
+            ("ranks_missing", parts.missing().into()),
             ("waits_dropped_by_ranks", sum(|rank| rank.waits_dropped).into()),
             ("operations_dropped_by_ranks", sum(|rank| rank.operations_dropped).into()),
         ];
@@ -219,11 +158,21 @@ mod tests {
 
     #[test]
     fn clocks_of_hosts_are_aligned() {
-        let put = RecordedOperation { kind: RecordedKind::Put, to: 2, bytes: 8, posted_ns: 100, completed: Some((400, true)) };
+        let put = RecordedOperation {
+            kind: RecordedKind::Put,
+            to: 2,
+            bytes: 8,
+            posted_ns: 100,
+            returned_ns: 101,
+            completed: Some((400, true)),
+        };
         let zero = RecordedRank { operations: vec![put], ..rank(0, 1_000_000, 0) };
         // The clock of the second host is 900,000 ns behind; rank 3 takes the offset of the first rank of its host.
         let (two, three) = (rank(2, 100_200, 900_000), RecordedRank { waits: vec![(10, 60)], ..rank(2, 100_300, 0) });
-        let trace = Trace::new("p".into(), 4, &[(0, zero), (1, rank(0, 1_000_000, 0)), (2, two), (3, three)]);
+        let trace = Trace::new(
+            "p".into(),
+            &Parts { ranks: 4, recorded: vec![(0, zero), (1, rank(0, 1_000_000, 0)), (2, two), (3, three)] },
+        );
         let report = &trace.report;
         assert_eq!(trace.nodes.iter().map(|node| node.first).collect::<Vec<_>>(), [0, 2]);
         let wait = report.timeline.spans.iter().find(|span| span.rank == 3 && span.state.name() == "waiting").unwrap();
@@ -242,7 +191,7 @@ mod tests {
     fn what_is_missing_is_counted() {
         let mut one = rank(0, 0, 0);
         (one.waits, one.waits_dropped, one.operations_dropped) = (vec![(1, 2)], 7, 9);
-        let trace = Trace::new("p".into(), 3, &[(1, one)]);
+        let trace = Trace::new("p".into(), &Parts { ranks: 3, recorded: vec![(1, one)] });
         let json = written(&trace);
         let notes = &json["otherData"];
         assert_eq!([&notes["ranks_missing"], &notes["waits_dropped_by_ranks"], &notes["operations_dropped_by_ranks"]], [2, 7, 9]);

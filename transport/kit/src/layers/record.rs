@@ -14,12 +14,12 @@ use super::recorded::{RecordedKind, RecordedOperation, RecordedRank};
 /// Maximum number of waits that a rank records, of 16 bytes each; later ones are counted.
 const RECORDED_WAITS_MAX: usize = 1 << 17;
 
-/// Maximum number of operations that a rank records, of 40 bytes each; later ones are counted.
+/// Maximum number of operations that a rank records, of 48 bytes each; later ones are counted.
 const RECORDED_OPERATIONS_MAX: usize = 1 << 17;
 
 /// What a rank has done so far. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
 ///
-/// Memory: 16 bytes for each wait and 40 for each operation up to 131,072 of each, and an entry of a table for each operation in flight.
+/// Memory: 16 bytes for each wait and 48 for each operation up to 131,072 of each, and an entry of a table for each operation in flight.
 pub struct Recording {
     me: Rank,
     layout: AddressLayout,
@@ -77,13 +77,14 @@ impl Recording {
         }
     }
 
-    fn posted(&self, token: Token, operation: &Operation<'_>, now: Instant) {
+    fn posted(&self, token: Token, operation: &Operation<'_>, began: Instant, returned: Instant) {
         let (kind, address, bytes) = self.facts(operation);
         let operation = RecordedOperation {
             kind,
             to: self.layout.rank(address).number(),
             bytes,
-            posted_ns: nanoseconds(now),
+            posted_ns: nanoseconds(began),
+            returned_ns: nanoseconds(returned),
             completed: None,
         };
         let mut state = self.state();
@@ -162,7 +163,7 @@ impl<T: Transport> Transport for Record<T> {
         // The moment that is passed may be that of the last progress.
         let began = self.clock.now();
         self.inner.post(now, to, operation, flags, token)?;
-        self.recording.posted(token, &operation, began);
+        self.recording.posted(token, &operation, began, self.clock.now());
         Ok(())
     }
 
@@ -197,18 +198,21 @@ pub struct RecordWaits {
     inner: Arc<dyn Wait>,
     recording: Arc<Recording>,
     clock: Arc<dyn Clock>,
+    shortest: bool,
 }
 
 impl RecordWaits {
-    /// Records the waits of `inner`, by the time of `clock`.
-    pub fn new(inner: Arc<dyn Wait>, recording: Arc<Recording>, clock: Arc<dyn Clock>) -> Self {
-        Self { inner, recording, clock }
+    /// Records the waits of `inner`, by the time of `clock`: those that do not end while a rank looks at once. With `shortest`, a rank looks once,
+    /// and then yields between looks, so that all waits are recorded.
+    pub fn new(inner: Arc<dyn Wait>, recording: Arc<Recording>, clock: Arc<dyn Clock>, shortest: bool) -> Self {
+        Self { inner, recording, clock, shortest }
     }
 }
 
 impl Wait for RecordWaits {
     fn policy(&self) -> WaitPolicy {
-        self.inner.policy()
+        let policy = self.inner.policy();
+        if self.shortest { WaitPolicy { spins: policy.spins.min(1), ..policy } } else { policy }
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
@@ -297,7 +301,14 @@ mod tests {
         }
         let recorded = recording.recorded(Instant::from_picoseconds(9000));
         // The refused operation is none; the other failed, as its memory is not registered.
-        let operation = RecordedOperation { kind: RecordedKind::Put, to: 1, bytes: 3, posted_ns: 5, completed: Some((7, false)) };
+        let operation = RecordedOperation {
+            kind: RecordedKind::Put,
+            to: 1,
+            bytes: 3,
+            posted_ns: 5,
+            returned_ns: 6,
+            completed: Some((8, false)),
+        };
         assert_eq!((recorded.operations, recorded.end_ns), (vec![operation], 9));
     }
 
@@ -322,7 +333,7 @@ mod tests {
         let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap());
         let write = Operation::Write { to: GlobalAddress::from_bits(0x1000), bytes: b"abc" };
         for number in 0..RECORDED_OPERATIONS_MAX as u64 + 3 {
-            recording.posted(Token(number), &write, Instant::ZERO);
+            recording.posted(Token(number), &write, Instant::ZERO, Instant::ZERO);
             recording.note(Activity::Waits, Instant::ZERO);
             recording.note(Activity::GoesOn, Instant::ZERO);
         }
@@ -330,6 +341,6 @@ mod tests {
         assert_eq!((recorded.operations.len(), recorded.operations_dropped), (RECORDED_OPERATIONS_MAX, 3));
         assert_eq!((recorded.waits.len(), recorded.waits_dropped), (RECORDED_WAITS_MAX, 3));
         assert_eq!(recording.state().in_flight.len(), RECORDED_OPERATIONS_MAX);
-        assert_eq!((size_of::<RecordedOperation>(), size_of::<(u64, u64)>()), (40, 16));
+        assert_eq!((size_of::<RecordedOperation>(), size_of::<(u64, u64)>()), (48, 16));
     }
 }

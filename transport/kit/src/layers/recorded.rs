@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 /// The first line of the text form, with the version of its layout.
-const HEAD: &str = "pelago-recorded 1";
+const HEAD: &str = "pelago-recorded 2";
 
 /// What one rank has recorded. Times are in nanoseconds of the clock of the rank.
 ///
@@ -49,8 +49,10 @@ pub struct RecordedOperation {
     pub to: u32,
     /// Bytes that it moves.
     pub bytes: u64,
-    /// When it was posted.
+    /// When it was posted, and when the transport returned from that.
     pub posted_ns: u64,
+    /// See `posted_ns`.
+    pub returned_ns: u64,
     /// When its initiator learned of its end, and whether it succeeded; `None` if the recording ended before.
     pub completed: Option<(u64, bool)>,
 }
@@ -91,8 +93,8 @@ impl fmt::Display for RecordedRank {
         writeln!(f, "{HEAD}\nhost {first} {offset_ns} {error_ns} {name}")?;
         writeln!(f, "clock {} {}\ndropped {} {}", self.clock_ns, self.end_ns, self.waits_dropped, self.operations_dropped)?;
         self.waits.iter().try_for_each(|(from, to)| writeln!(f, "wait {from} {to}"))?;
-        for RecordedOperation { kind, to, bytes, posted_ns, completed } in &self.operations {
-            write!(f, "{} {to} {bytes} {posted_ns}", kind.name())?;
+        for RecordedOperation { kind, to, bytes, posted_ns, returned_ns, completed } in &self.operations {
+            write!(f, "{} {to} {bytes} {posted_ns} {returned_ns}", kind.name())?;
             if let Some((at, succeeded)) = completed {
                 write!(f, " {at} {}", if *succeeded { "done" } else { "failed" })?;
             }
@@ -134,12 +136,12 @@ impl RecordedRank {
             "wait" => self.waits.push((next(words)?, next(words)?)),
             name => {
                 let kind = RecordedKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-                let (to, bytes, posted_ns) = (next(words)?, next(words)?, next(words)?);
+                let (to, bytes, posted_ns, returned_ns) = (next(words)?, next(words)?, next(words)?, next(words)?);
                 let completed = match words.next() {
                     Some(at) => Some((at.parse().ok()?, words.next()? == "done")),
                     None => None,
                 };
-                self.operations.push(RecordedOperation { kind, to, bytes, posted_ns, completed });
+                self.operations.push(RecordedOperation { kind, to, bytes, posted_ns, returned_ns, completed });
             }
         }
         words.next().is_none().then_some(())
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_text_is_read_again() {
-        let operation = |kind, completed| RecordedOperation { kind, to: 3, bytes: 64, posted_ns: 10, completed };
+        let operation = |kind, completed| RecordedOperation { kind, to: 3, bytes: 64, posted_ns: 10, returned_ns: 12, completed };
         let rank = RecordedRank {
             host: RecordedHost { name: "a".into(), first: 2, offset_ns: -5, error_ns: 7 },
             clock_ns: 1 << 60,
@@ -171,11 +173,11 @@ mod tests {
         assert_eq!(named.to_string().parse::<RecordedRank>().unwrap().host.name, "my_host");
         for (wrong, why) in [
             ("", "does not begin"),
-            ("pelago-recorded 2\n", "does not begin"),
-            ("pelago-recorded 1\nwait 1\n", "\"wait 1\""),
-            ("pelago-recorded 1\nput 1 2 3 4\n", "\"put 1 2 3 4\""),
-            ("pelago-recorded 1\nwait 1 2 3\n", "\"wait 1 2 3\""),
-            ("pelago-recorded 1\npush 1 2 3\n", "push"),
+            ("pelago-recorded 3\n", "does not begin"),
+            ("pelago-recorded 2\nwait 1\n", "\"wait 1\""),
+            ("pelago-recorded 2\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
+            ("pelago-recorded 2\nwait 1 2 3\n", "\"wait 1 2 3\""),
+            ("pelago-recorded 2\npush 1 2 3\n", "push"),
         ] {
             let error = wrong.parse::<RecordedRank>().unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -1,0 +1,284 @@
+//! Execution traces of Chakra (MLCommons), a file for each rank, run by all ranks: computing, sends, receives and collective operations.
+//!
+//! The processor, the accelerator and the network of a rank are cores of their own: nodes with `is_cpu_op` occupy the first, other
+//! computing the second, communication the third, so that it goes on beside computing.
+
+mod node;
+mod wire;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, ErrorKind, Read};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pelago::collectives::Collective;
+use pelago::{Rank, Team, World};
+
+use crate::graph::report::replay;
+use crate::graph::source::stream;
+use crate::graph::{Builder, Graph, Kind, OPERATIONS_MAX, Operation, When};
+use crate::usage::{exit, if_all_have, parse};
+use node::{Attributes, Node, NodeType};
+use wire::{Fields, Wrong};
+
+/// Bytes of a node, at most.
+const NODE_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes that a rank contributes to a collective operation, at most: it has so much memory for each that is under way.
+const COLLECTIVE_BYTES_MAX: u64 = 1 << 30;
+
+/// Bytes of the file of groups, at most, and groups.
+const GROUPS_BYTES_MAX: u64 = 64 << 20;
+const GROUPS_MAX: usize = 256;
+
+/// Microseconds of a node, at most: a day.
+const DURATION_MICROS_MAX: u64 = 86_400_000_000;
+
+/// What a node occupies.
+const PROCESSOR: u8 = 0;
+const ACCELERATOR: u8 = 1;
+const NETWORK: u8 = 2;
+
+/// Run execution traces of Chakra (MLCommons, schema 0.0.4): rank 0 prints ranks, operations, messages, bytes and the microseconds until the
+/// last rank has ended
+#[derive(Parser)]
+#[command(name = "chakra")]
+struct Arguments {
+    /// Beginning of the names of the files: rank R reads PREFIX.R.et, plain or compressed with gzip
+    prefix: PathBuf,
+    /// Groups of collective operations: a JSON object with the ranks of each pg_name, as in {"1": [0, 1]}
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+}
+
+/// Runs one rank, as the arguments say.
+pub fn main(arguments: Vec<String>) -> ExitCode {
+    let arguments = parse::<Arguments>(&arguments);
+    let result = pelago::run(|world| match &arguments {
+        Ok(arguments) => run(world, arguments),
+        Err(stop) => Ok(stop.tell("chakra", world)),
+    });
+    exit("chakra", result)
+}
+
+/// What is wrong with these arguments for so many ranks, in one line.
+///
+/// # Errors
+/// Something is.
+pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
+    let arguments = match parse::<Arguments>(arguments) {
+        Ok(arguments) => arguments,
+        Err(stop) => return stop.wrong(),
+    };
+    let first_without = (0..ranks).map(|rank| arguments.file(rank)).find(|file| !file.exists());
+    match first_without {
+        Some(file) => Err(format!("{} is missing: each of the {ranks} ranks reads a file of its own", file.display())),
+        None => arguments.groups(ranks).map(drop),
+    }
+}
+
+impl Arguments {
+    fn file(&self, rank: u32) -> PathBuf {
+        let mut name = self.prefix.clone().into_os_string();
+        name.push(format!(".{rank}.et"));
+        name.into()
+    }
+
+    /// The groups by name, each with its number.
+    fn groups(&self, ranks: u32) -> Result<Groups, String> {
+        let Some(file) = &self.groups else { return Ok(Groups::default()) };
+        let named = |why: String| format!("{}: {why}", file.display());
+        let mut text = String::new();
+        let read = stream(file).and_then(|stream| stream.take(GROUPS_BYTES_MAX).read_to_string(&mut text));
+        read.map_err(|error| named(error.to_string()))?;
+        let listed: BTreeMap<String, Vec<u32>> = serde_json::from_str(&text).map_err(|error| named(error.to_string()))?;
+        if listed.len() > GROUPS_MAX {
+            return Err(named(format!("{} groups; {GROUPS_MAX} at most", listed.len())));
+        }
+        let mut groups = Groups::default();
+        for (name, members) in listed {
+            if let Some(rank) = members.iter().find(|&&rank| rank >= ranks) {
+                return Err(named(format!("group {name} has rank {rank}, the job has {ranks} ranks")));
+            }
+            let team = Team::of(&members.iter().copied().map(Rank::new).collect::<Vec<_>>())
+                .map_err(|error| named(format!("group {name}: {error}")))?;
+            groups.teams.push(team);
+            groups.numbers.insert(name, groups.teams.len() as u32);
+        }
+        Ok(groups)
+    }
+}
+
+/// Groups of collective operations; the number of the first is 1, as 0 are all ranks.
+#[derive(Default)]
+struct Groups {
+    teams: Vec<Team>,
+    numbers: HashMap<String, u32>,
+}
+
+fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
+    let (rank, size) = (world.rank().number(), world.size());
+    let file = arguments.file(rank);
+    let read = arguments.groups(size).and_then(|groups| {
+        let graph = stream(&file)
+            .map_err(|error| error.to_string())
+            .and_then(|stream| graph(stream, rank, size, &groups).map_err(|wrong| wrong.to_string()));
+        graph.map(|graph| (graph, groups)).map_err(|why| format!("{}: {why}", file.display()))
+    });
+    let Some((graph, groups)) = if_all_have(world, read, |why| format!("chakra: {why}"))? else { return Ok(ExitCode::from(2)) };
+    replay(world, "chakra", &graph, &groups.teams, |operation| {
+        format!("node {} of {} (counted from 0)", operation.place, file.display())
+    })
+}
+
+/// The operations of a rank.
+fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Result<Graph, Wrong> {
+    let (mut at, mut message) = (0, Vec::new());
+    if !next_message(&mut stream, &mut at, &mut message)? {
+        return Err(Wrong { at, what: "it is empty, and should begin with the metadata of a trace".into() });
+    }
+    let mut metadata = Fields::new(&message, at - message.len() as u64);
+    while metadata.next()?.is_some() {}
+    let (mut builder, mut numbers, mut waits) = (Builder::default(), HashMap::new(), Vec::new());
+    let mut last_of_group: HashMap<u32, u32> = HashMap::new();
+    while next_message(&mut stream, &mut at, &mut message)? {
+        let begin = at - message.len() as u64;
+        let node = Node::read(Fields::new(&message, begin))?;
+        let wrong = |what: String| Wrong { at: begin, what: format!("node {} {what}", node.id) };
+        let place = numbers.len() as u32;
+        let operation = operation(&node, rank, ranks, groups, place).map_err(wrong)?;
+        let number =
+            builder.add(operation).ok_or_else(|| wrong(format!("is one too many: a rank has {OPERATIONS_MAX} at most")))?;
+        if numbers.insert(node.id, number).is_some() {
+            return Err(wrong("is there twice".into()));
+        }
+        // Collective operations of a group follow each other on all of its ranks alike.
+        if matches!(operation.kind, Kind::Collective(_))
+            && let Some(last) = last_of_group.insert(operation.tag, number)
+        {
+            builder.waits(number, last, When::Ended);
+        }
+        waits.extend(node.waits_for.iter().map(|&other| (number, node.id, other)));
+    }
+    for (number, id, other) in waits {
+        let wrong = |what: &str| Wrong { at, what: format!("node {id} waits for node {other}, {what}") };
+        let other = *numbers.get(&other).ok_or_else(|| wrong("which is not there"))?;
+        if !builder.waits(number, other, When::Ended) {
+            return Err(wrong("which is one dependency too many"));
+        }
+    }
+    builder.finish().map_err(|operation| {
+        let what = format!(
+            "the node at place {} waits for itself, by its dependencies or as its group has an earlier operation in the file",
+            operation.place
+        );
+        Wrong { at, what }
+    })
+}
+
+/// Reads a length and so many bytes; `false` at the end of the file.
+fn next_message(stream: &mut impl BufRead, at: &mut u64, message: &mut Vec<u8>) -> Result<bool, Wrong> {
+    let mut length = Vec::new();
+    let unreadable = |at: u64, error: std::io::Error| Wrong { at, what: error.to_string() };
+    loop {
+        let mut byte = [0];
+        match stream.read(&mut byte) {
+            Ok(0) if length.is_empty() => return Ok(false),
+            Ok(0) => break,
+            Ok(_) => {
+                length.push(byte[0]);
+                if byte[0] & 0x80 == 0 || length.len() == 10 {
+                    break;
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(unreadable(*at, error)),
+        }
+    }
+    let bytes = Fields::new(&length, *at).varint()?;
+    if bytes > NODE_BYTES_MAX {
+        return Err(Wrong {
+            at: *at,
+            what: format!("a message of {bytes} bytes: {NODE_BYTES_MAX} at most; is it a Chakra trace?"),
+        });
+    }
+    *at += length.len() as u64;
+    message.clear();
+    let read = stream.take(bytes).read_to_end(message).map_err(|error| unreadable(*at, error))?;
+    *at += read as u64;
+    if (read as u64) < bytes {
+        return Err(Wrong { at: *at, what: format!("the file ends within a message of {bytes} bytes") });
+    }
+    Ok(true)
+}
+
+/// What a node does.
+fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) -> Result<Operation, String> {
+    let Attributes { comm_type, comm_size, comm_src, comm_dst, comm_tag, group, is_cpu_op } = &node.attributes;
+    let nothing = Operation { kind: Kind::Compute, core: NETWORK, peer: 0, tag: 0, amount: 0, place };
+    let peer = |name: &str, number: Option<u64>| match number {
+        None => Err(format!("has no {name}")),
+        Some(peer) if peer < u64::from(ranks) => Ok(peer as u32),
+        Some(peer) => Err(format!("has the {name} {peer}; the job has {ranks} ranks")),
+    };
+    let is_own = |name: &str, number: Option<u64>| match number {
+        Some(other) if other != u64::from(rank) => Err(format!("has the {name} {other}, in the file of rank {rank}")),
+        _ => Ok(()),
+    };
+    let size = || comm_size.ok_or_else(|| "has no comm_size".to_owned());
+    let tag = || match comm_tag.unwrap_or(0) {
+        tag if tag < u64::from(u32::MAX) => Ok(tag as u32),
+        tag => Err(format!("has the comm_tag {tag}, which has more than 32 bits")),
+    };
+    match node.node_type {
+        NodeType::Empty => Ok(nothing),
+        NodeType::Compute => {
+            if node.duration_micros > DURATION_MICROS_MAX {
+                return Err(format!("takes {} microseconds, more than a day", node.duration_micros));
+            }
+            let core = if *is_cpu_op { PROCESSOR } else { ACCELERATOR };
+            Ok(Operation { core, amount: node.duration_micros * 1000, ..nothing })
+        }
+        NodeType::Send => {
+            is_own("comm_src", *comm_src)?;
+            Ok(Operation { kind: Kind::Send, peer: peer("comm_dst", *comm_dst)?, tag: tag()?, amount: size()?, ..nothing })
+        }
+        NodeType::Receive => {
+            is_own("comm_dst", *comm_dst)?;
+            Ok(Operation { kind: Kind::Receive, peer: peer("comm_src", *comm_src)?, tag: tag()?, amount: size()?, ..nothing })
+        }
+        NodeType::Collective => {
+            let collective = match comm_type {
+                None => return Err("has no comm_type".into()),
+                Some(0) => Collective::Allreduce,
+                Some(1) => Collective::Reduce { root: 0 },
+                Some(2) => Collective::Allgather,
+                Some(3) => Collective::Gather { root: 0 },
+                Some(4) => Collective::Scatter { root: 0 },
+                Some(5) => Collective::Broadcast { root: 0 },
+                Some(6) => Collective::Alltoall,
+                Some(7 | 8) => Collective::ReduceScatter,
+                Some(9) => Collective::Barrier,
+                Some(other) => return Err(format!("has the comm_type {other}, which the schema 0.0.4 does not have")),
+            };
+            let amount = if collective == Collective::Barrier { 0 } else { size()? };
+            if amount > COLLECTIVE_BYTES_MAX {
+                return Err(format!("has a comm_size of {amount} bytes; {COLLECTIVE_BYTES_MAX} at most"));
+            }
+            let tag = match group {
+                None => 0,
+                Some(name) => {
+                    let number = groups.numbers.get(name).copied();
+                    number.ok_or_else(|| format!("is of the group {name}, whose ranks are unknown: name them by --groups"))?
+                }
+            };
+            if let Some(team) = (tag as usize).checked_sub(1).and_then(|place| groups.teams.get(place))
+                && team.position(Rank::new(rank)).is_none()
+            {
+                return Err(format!("is of the group {}, which rank {rank} is not in", group.as_deref().unwrap_or_default()));
+            }
+            Ok(Operation { kind: Kind::Collective(collective), tag, amount, ..nothing })
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a rank does, as a graph of operations that wait for each other: what traces and schedules of other tools come down to.
+//!
+//! | part | for |
+//! |---|---|
+//! | [`Graph`], [`Builder`] | the operations of one rank, and which wait for which |
+//! | [`messages`] | messages with tags: puts into the memory of the receiver, and words that tell of them |
+//! | [`run`] | running the graph of a rank |
+//! | [`source`] | files, plain or compressed |
+//! | [`report`] | the time of all ranks together |
+
+pub(crate) mod messages;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod source;
+
+use pelago::collectives::Collective;
+
+/// Maximum number of operations of a rank: 32 bytes each, and 8 for each of those that it waits for.
+pub(crate) const OPERATIONS_MAX: usize = 1 << 24;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The rank computes for `amount` nanoseconds.
+    Compute,
+    /// Sends `amount` bytes to a receive of `peer`; ends when its memory may be used again.
+    Send,
+    /// Receives a message of `peer`, or of anyone.
+    Receive,
+    /// Writes `amount` bytes to the memory of `peer`, which is not told; ends when they are there.
+    Put,
+    /// Reads `amount` bytes of the memory of `peer`.
+    Get,
+    /// Changes a word of `peer` and brings what was there.
+    Atomic,
+    /// What the ranks of a group do together, with `amount` bytes that each rank contributes, or receives where one contributes.
+    Collective(Collective),
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Operation {
+    pub(crate) kind: Kind,
+    /// The core that it occupies; operations of one core exclude each other.
+    pub(crate) core: u8,
+    /// The other rank, or [`ANY`].
+    pub(crate) peer: u32,
+    /// The tag of a message, or [`ANY`]; of a collective operation its group, 0 for all ranks.
+    pub(crate) tag: u32,
+    /// Bytes, or nanoseconds.
+    pub(crate) amount: u64,
+    /// Where it stands: a line of a text, or a number.
+    pub(crate) place: u32,
+}
+
+/// Of a receive: whatever source, or whatever tag.
+pub(crate) const ANY: u32 = u32::MAX;
+
+/// When an operation lets another begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Begun,
+    Ended,
+}
+
+/// The operations of one rank.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) operations: Vec<Operation>,
+    /// For each operation, where in `dependents` those that wait for it begin; one more at the end.
+    firsts: Vec<u32>,
+    /// Twice the number of an operation that waits, and one more if it waits for the beginning.
+    dependents: Vec<u32>,
+    /// How many operations each waits for.
+    blockers: Vec<u32>,
+}
+
+impl Graph {
+    /// The operations that wait for one to have begun, or to have ended.
+    fn waiting_for(&self, operation: u32, when: When) -> impl Iterator<Item = u32> {
+        let range = self.firsts[operation as usize] as usize..self.firsts[operation as usize + 1] as usize;
+        let begun = u32::from(when == When::Begun);
+        self.dependents[range].iter().filter(move |&&dependent| dependent & 1 == begun).map(|dependent| dependent >> 1)
+    }
+
+    /// How many cores its operations occupy.
+    pub(crate) fn cores(&self) -> usize {
+        self.operations.iter().map(|operation| usize::from(operation.core) + 1).max().unwrap_or(1)
+    }
+
+    /// The operations that move data, and the bytes that they move.
+    pub(crate) fn traffic(&self) -> [u64; 2] {
+        let moves = self.operations.iter().filter(|operation| matches!(operation.kind, Kind::Send | Kind::Put | Kind::Get));
+        moves.fold([0, 0], |[count, bytes], operation| [count + 1, bytes.saturating_add(operation.amount)])
+    }
+}
+
+/// Takes in the operations of a rank.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    operations: Vec<Operation>,
+    /// Which operation waits for which.
+    edges: Vec<(u32, u32, When)>,
+}
+
+impl Builder {
+    /// Adds an operation and returns its number; `None` if there is no room.
+    pub(crate) fn add(&mut self, operation: Operation) -> Option<u32> {
+        let number = self.operations.len();
+        if number == OPERATIONS_MAX {
+            return None;
+        }
+        self.operations.push(operation);
+        Some(number as u32)
+    }
+
+    /// `operation` waits for `other`; `false` if there is no room.
+    pub(crate) fn waits(&mut self, operation: u32, other: u32, when: When) -> bool {
+        let has_room = self.edges.len() < 4 * OPERATIONS_MAX;
+        if has_room {
+            self.edges.push((other, operation, when));
+        }
+        has_room
+    }
+
+    /// The graph.
+    ///
+    /// # Errors
+    /// An operation waits for itself, if only by others: the first such.
+    pub(crate) fn finish(self) -> Result<Graph, Operation> {
+        let Self { operations, edges } = self;
+        let mut firsts = vec![0_u32; operations.len() + 1];
+        let mut blockers = vec![0_u32; operations.len()];
+        for &(other, operation, _) in &edges {
+            firsts[other as usize + 1] += 1;
+            blockers[operation as usize] += 1;
+        }
+        for index in 1..firsts.len() {
+            firsts[index] += firsts[index - 1];
+        }
+        let (mut next, mut dependents) = (firsts.clone(), vec![0; edges.len()]);
+        for (other, operation, when) in edges {
+            let place = &mut next[other as usize];
+            dependents[*place as usize] = operation << 1 | u32::from(when == When::Begun);
+            *place += 1;
+        }
+        let graph = Graph { operations, firsts, dependents, blockers };
+        match graph.first_that_never_begins() {
+            Some(number) => Err(graph.operations[number]),
+            None => Ok(graph),
+        }
+    }
+}
+
+impl Graph {
+    fn first_that_never_begins(&self) -> Option<usize> {
+        let mut left = self.blockers.clone();
+        let mut ready: Vec<u32> = (0..left.len() as u32).filter(|&number| left[number as usize] == 0).collect();
+        while let Some(number) = ready.pop() {
+            for dependent in [When::Begun, When::Ended].into_iter().flat_map(|when| self.waiting_for(number, when)) {
+                left[dependent as usize] -= 1;
+                if left[dependent as usize] == 0 {
+                    ready.push(dependent);
+                }
+            }
+        }
+        left.iter().position(|&left| left > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(place: u32) -> Operation {
+        Operation { kind: Kind::Compute, core: 0, peer: 0, tag: 0, amount: 1, place }
+    }
+
+    #[test]
+    fn operations_know_who_waits_for_them() {
+        let mut builder = Builder::default();
+        let numbers: Vec<u32> = (0..4).map(|place| builder.add(operation(place)).unwrap()).collect();
+        for (waiting, other, when) in [(2, 0, When::Ended), (1, 0, When::Begun), (3, 0, When::Ended), (3, 2, When::Begun)] {
+            assert!(builder.waits(numbers[waiting], numbers[other], when));
+        }
+        let graph = builder.finish().unwrap();
+        assert_eq!(graph.blockers, [0, 1, 1, 2]);
+        assert_eq!(graph.waiting_for(0, When::Ended).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(graph.waiting_for(0, When::Begun).collect::<Vec<_>>(), [1]);
+        assert_eq!(graph.waiting_for(2, When::Begun).collect::<Vec<_>>(), [3]);
+        assert_eq!(size_of::<Operation>(), 32);
+    }
+
+    #[test]
+    fn a_circle_is_found() {
+        let mut builder = Builder::default();
+        (0..4).for_each(|place| assert_eq!(builder.add(operation(place)), Some(place)));
+        for (waiting, other) in [(1, 2), (2, 3), (3, 1)] {
+            assert!(builder.waits(waiting, other, When::Begun));
+        }
+        assert_eq!(builder.finish().unwrap_err().place, 1);
+    }
+}

@@ -1,0 +1,335 @@
+//! Running the graph of a rank: what may begin begins, in the order in which it became ready, and the rank waits for what is under way.
+
+use std::collections::VecDeque;
+
+use pelago::collectives::{Collective, Collectives, Commutative, Settings, Started};
+use pelago::{Duration, Error, Handle, Instant, PendingGet, Rank, Result, Team, World};
+
+use super::messages::{Messages, ZEROS};
+use super::{Graph, Kind, Operation, When};
+
+/// Bytes of each rank for the collective operations of a group, where there are several.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// Runs the graph of this rank. Collective.
+///
+/// `takes_time` is what [`computing_takes_time`] says. Computing of a graph that occupies one core occupies the rank; with several cores, it goes on beside the rest.
+///
+/// # Errors
+/// Those of the operations; a message comes for which there is no receive; all ranks wait.
+pub(crate) fn run<'w>(
+    world: &'w World,
+    collectives: &[Option<Collectives<'w>>],
+    graph: &Graph,
+    messages: &mut Messages<'w>,
+    takes_time: bool,
+) -> std::result::Result<(), Box<Stopped>> {
+    let cores = std::iter::repeat_with(Core::default).take(graph.cores()).collect();
+    let mut runner = Runner {
+        world,
+        collectives,
+        graph,
+        messages,
+        blockers: graph.blockers.clone(),
+        ready: (0..graph.operations.len() as u32).filter(|&number| graph.blockers[number as usize] == 0).collect(),
+        left: graph.operations.len(),
+        cores,
+        takes_time,
+        under_way: Vec::new(),
+        ended: Vec::new(),
+        open: Vec::new(),
+    };
+    let ended = runner.run();
+    ended.map_err(|error| {
+        let first = runner.open.iter().min();
+        Box::new(Stopped { error, waits_for: first.map(|&number| graph.operations[number as usize]) })
+    })
+}
+
+/// Why a graph did not end.
+pub(crate) struct Stopped {
+    pub(crate) error: Error,
+    /// An operation that had begun.
+    pub(crate) waits_for: Option<Operation>,
+}
+
+struct Runner<'r, 'c, 'w> {
+    world: &'w World,
+    collectives: &'c [Option<Collectives<'w>>],
+    graph: &'r Graph,
+    messages: &'r mut Messages<'w>,
+    /// How many operations each still waits for.
+    blockers: Vec<u32>,
+    ready: VecDeque<u32>,
+    /// Operations that have not ended.
+    left: usize,
+    cores: Vec<Core>,
+    /// Whether computing on one of several cores does.
+    takes_time: bool,
+    /// Operations that have begun and that others wait for.
+    under_way: Vec<(u32, Flight<'c, 'w>)>,
+    /// Receives that have ended, for a moment.
+    ended: Vec<u32>,
+    /// Receives and collectives that have begun, for whoever wants to know what is waited for.
+    open: Vec<u32>,
+}
+
+/// What a core computes, and what waits for it.
+#[derive(Default)]
+struct Core {
+    computes: Option<(Instant, u32)>,
+    held: VecDeque<u32>,
+}
+
+enum Flight<'c, 'w> {
+    Handles(Vec<Handle<'w>>),
+    Gets(Vec<PendingGet<'w, u8>>),
+    Started(Started<'c, 'w, u8>),
+}
+
+impl<'c, 'w> Runner<'_, 'c, 'w> {
+    fn run(&mut self) -> Result<()> {
+        loop {
+            while let Some(number) = self.ready.pop_front() {
+                self.begin(number)?;
+            }
+            if self.left == 0 {
+                return self.world.quiet();
+            }
+            if !self.look()? {
+                self.wait()?;
+            }
+        }
+    }
+
+    fn begin(&mut self, number: u32) -> Result<()> {
+        let graph = self.graph;
+        let operation = graph.operations[number as usize];
+        let core = &mut self.cores[usize::from(operation.core)];
+        if core.computes.is_some() {
+            core.held.push_back(number);
+            return Ok(());
+        }
+        let Operation { kind, peer, tag, amount, .. } = operation;
+        let peer_rank = Rank::new(peer);
+        for dependent in graph.waiting_for(number, When::Begun) {
+            self.unblock(dependent);
+        }
+        match kind {
+            Kind::Compute => {
+                let duration = Duration::from_nanoseconds(amount);
+                if self.cores.len() > 1 && self.takes_time {
+                    self.cores[usize::from(operation.core)].computes = Some((self.world.now() + duration, number));
+                    return Ok(());
+                }
+                compute(self.world, duration);
+            }
+            Kind::Send => {
+                let mut ended = std::mem::take(&mut self.ended);
+                let sent = self.messages.send(peer, tag, amount, &mut ended);
+                ended.drain(..).for_each(|number| self.end_open(number));
+                self.ended = ended;
+                sent?;
+            }
+            Kind::Receive => {
+                if !self.messages.receive(number, peer, tag) {
+                    self.open.push(number);
+                    return Ok(());
+                }
+            }
+            Kind::Put => {
+                let landing = self.messages.landing.at(peer_rank, 0);
+                let pieces = self.messages.pieces(amount).into_iter();
+                let puts = pieces.map(|piece| self.world.put(landing, &ZEROS[..piece])).collect::<Result<_>>()?;
+                return self.goes_on(number, Flight::Handles(puts));
+            }
+            Kind::Get => {
+                let landing = self.messages.landing.at(peer_rank, 0);
+                let pieces = self.messages.pieces(amount).into_iter();
+                let gets = pieces.map(|piece| self.world.start_get(landing, piece)).collect::<Result<_>>()?;
+                return self.goes_on(number, Flight::Gets(gets));
+            }
+            Kind::Atomic => {
+                let word = self.messages.landing.at(peer_rank, 0).cast::<u64>();
+                let word = word.map_err(|_| Error::Invalid("the landing area is aligned"))?;
+                let added = self.world.add(word, 0)?;
+                return self.goes_on(number, Flight::Handles(vec![added]));
+            }
+            Kind::Collective(collective) => {
+                let started = self.start(collective, tag, amount as usize)?;
+                self.open.push(number);
+                self.under_way.push((number, Flight::Started(started)));
+                return Ok(());
+            }
+        }
+        self.end(number);
+        Ok(())
+    }
+
+    fn start(&self, collective: Collective, group: u32, bytes: usize) -> Result<Started<'c, 'w, u8>> {
+        let Some(Some(all)) = self.collectives.get(group as usize) else {
+            return Err(Error::Invalid("a rank takes part in a collective operation of a group that it is not in"));
+        };
+        let (size, me) = (all.team().size() as usize, all.position());
+        let zeros = |count| vec![0_u8; count];
+        let operator = Commutative(u8::wrapping_add);
+        match collective {
+            Collective::Barrier => all.start_barrier(),
+            Collective::Broadcast { root } => all.start_broadcast(root, zeros(bytes)),
+            Collective::Reduce { root } => all.start_reduce(root, zeros(bytes), operator),
+            Collective::Allreduce => all.start_allreduce(zeros(bytes), operator),
+            Collective::Allgather => all.start_allgather(zeros(bytes)),
+            // The values of all ranks are in equal blocks.
+            Collective::ReduceScatter => all.start_reduce_scatter(zeros(bytes.next_multiple_of(size)), operator),
+            Collective::Gather { root } => all.start_gather(root, zeros(bytes)),
+            Collective::Scatter { root } => all.start_scatter(root, zeros(if root == me { bytes * size } else { 0 }), bytes),
+            Collective::Alltoall => all.start_alltoall(zeros(bytes.next_multiple_of(size))),
+            Collective::Scan => all.start_scan(zeros(bytes), operator),
+            Collective::ExclusiveScan => all.start_exclusive_scan(zeros(bytes), operator),
+        }
+    }
+
+    /// An operation of the network has begun: only if others wait for its end is it looked at again.
+    fn goes_on(&mut self, number: u32, flight: Flight<'c, 'w>) -> Result<()> {
+        if self.graph.waiting_for(number, When::Ended).next().is_some() {
+            self.under_way.push((number, flight));
+        } else {
+            self.left -= 1;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, number: u32) {
+        self.left -= 1;
+        let graph = self.graph;
+        for dependent in graph.waiting_for(number, When::Ended) {
+            self.unblock(dependent);
+        }
+    }
+
+    fn end_open(&mut self, number: u32) {
+        let place = self.open.iter().position(|&open| open == number).expect("it is open");
+        self.open.swap_remove(place);
+        self.end(number);
+    }
+
+    fn unblock(&mut self, number: u32) {
+        let blockers = &mut self.blockers[number as usize];
+        *blockers -= 1;
+        if *blockers == 0 {
+            self.ready.push_back(number);
+        }
+    }
+
+    /// Ends what has ended; returns whether anything has.
+    fn look(&mut self) -> Result<bool> {
+        let before = self.left;
+        let mut ended = std::mem::take(&mut self.ended);
+        let read = self.messages.read(&mut ended);
+        ended.drain(..).for_each(|number| self.end_open(number));
+        self.ended = ended;
+        read?;
+        let mut place = 0;
+        while place < self.under_way.len() {
+            let (number, flight) = &mut self.under_way[place];
+            let (number, is_open) = (*number, matches!(flight, Flight::Started(_)));
+            if flight.has_ended()? {
+                self.under_way.swap_remove(place);
+                if is_open { self.end_open(number) } else { self.end(number) }
+            } else {
+                place += 1;
+            }
+        }
+        if self.cores.len() > 1 {
+            self.end_computing();
+        }
+        Ok(self.left < before)
+    }
+
+    fn end_computing(&mut self) {
+        let now = self.world.now();
+        for place in 0..self.cores.len() {
+            let core = &mut self.cores[place];
+            if let Some((_, number)) = core.computes.take_if(|(until, _)| *until <= now) {
+                let held = std::mem::take(&mut core.held);
+                self.ready.extend(held);
+                self.end(number);
+            }
+        }
+    }
+
+    /// Waits until something ends.
+    fn wait(&mut self) -> Result<()> {
+        let world = self.world;
+        let until = self.cores.iter().filter_map(|core| core.computes).map(|(until, _)| until).min();
+        let limit = until.map(|until| until.since(world.now()));
+        match limit {
+            Some(limit) if !self.messages.is_any_open() && self.under_way.is_empty() => {
+                compute(world, limit);
+                Ok(())
+            }
+            limit => match world.wait_for("an operation of the graph", limit, || Ok(self.look()?.then_some(()))) {
+                Err(Error::TimedOut { .. }) => Ok(()),
+                other => other,
+            },
+        }
+    }
+}
+
+impl Flight<'_, '_> {
+    fn has_ended(&mut self) -> Result<bool> {
+        match self {
+            Self::Handles(handles) => all_ended(handles, |handle| handle.has_ended()),
+            Self::Gets(gets) => all_ended(gets, |get| get.handle().has_ended()),
+            Self::Started(started) => started.test(),
+        }
+    }
+}
+
+/// Drops what has ended from the end on; whether nothing is left.
+fn all_ended<T>(flights: &mut Vec<T>, has_ended: impl Fn(&T) -> Result<bool>) -> Result<bool> {
+    while let Some(flight) = flights.last() {
+        if !has_ended(flight)? {
+            return Ok(false);
+        }
+        flights.pop();
+    }
+    Ok(true)
+}
+
+/// Lets the rank compute: in virtual time as the machine is asked to, on a real one by keeping the core busy.
+fn compute(world: &World, duration: Duration) {
+    if world.has_virtual_time() {
+        world.compute(duration);
+        return;
+    }
+    let until = world.now() + duration;
+    while world.now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// What collective operations of all ranks and of groups need, if some rank has such operations; `None` for a group without this rank. Collective.
+pub(crate) fn collectives<'w>(world: &'w World, graph: &Graph, groups: &[Team]) -> Result<Vec<Option<Collectives<'w>>>> {
+    let mut is_used = vec![0_u64; groups.len() + 1];
+    for operation in &graph.operations {
+        if matches!(operation.kind, Kind::Collective(_)) {
+            is_used[operation.tag as usize] = 1;
+        }
+    }
+    world.allreduce(&mut is_used, u64::max)?;
+    let settings = match groups.len() {
+        0 => Settings::default(),
+        _ => Settings { memory_bytes: GROUP_BYTES, ..Settings::default() },
+    };
+    let all = Team::all(world.size());
+    let teams = std::iter::once(&all).chain(groups).zip(is_used);
+    teams.map(|(team, is_used)| if is_used == 0 { Ok(None) } else { Collectives::of(world, team, &settings) }).collect()
+}
+
+/// Whether computing that a program declares takes time: not if a simulation was asked to leave it out, or to measure.
+pub(crate) fn computing_takes_time(world: &World) -> bool {
+    let before = world.now();
+    world.compute(Duration::from_nanoseconds(1));
+    !world.has_virtual_time() || world.now() > before
+}

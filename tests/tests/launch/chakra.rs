@@ -1,0 +1,176 @@
+//! Execution traces of Chakra: files as its tools write them run on every transport and machine, and what is wrong with one is named.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::{Ended, run};
+
+/// A number as protobuf writes it.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (number & 0x7F) as u8;
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+fn number(field: u64, value: u64) -> Vec<u8> {
+    [varint(field << 3), varint(value)].concat()
+}
+
+fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
+    [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
+}
+
+/// An attribute whose value is a field of some type.
+fn attribute(name: &str, value: Vec<u8>) -> Vec<u8> {
+    bytes(10, &[bytes(1, name.as_bytes()), value].concat())
+}
+
+const COMP: u64 = 4;
+const SEND: u64 = 5;
+const RECV: u64 = 6;
+const COLL: u64 = 7;
+
+/// A node with its type, what it waits for, its microseconds and attributes, of type int64 as the tools of Chakra write them.
+fn node(id: u64, node_type: u64, deps: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
+    let packed: Vec<u8> = deps.iter().copied().flat_map(varint).collect();
+    let attributes: Vec<u8> = attributes.iter().flat_map(|(name, value)| attribute(name, number(9, *value))).collect();
+    let deps = if deps.is_empty() { Vec::new() } else { bytes(5, &packed) };
+    [number(1, id), bytes(2, b"n"), number(3, node_type), deps, number(7, micros), attributes].concat()
+}
+
+fn trace(nodes: &[Vec<u8>]) -> Vec<u8> {
+    let metadata = bytes(1, b"0.0.4");
+    let messages = std::iter::once(&metadata).chain(nodes);
+    messages.flat_map(|message| [varint(message.len() as u64), message.clone()].concat()).collect()
+}
+
+/// Writes the traces of all ranks; returns the prefix of their names.
+fn files(name: &str, traces: &[Vec<u8>]) -> String {
+    let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).to_str().unwrap().to_owned();
+    traces.iter().enumerate().for_each(|(rank, trace)| fs::write(format!("{prefix}.{rank}.et"), trace).unwrap());
+    prefix
+}
+
+const SIM: [&str; 5] = ["sim", "--machine", "rx200-qdr", "--quiet", "-n"];
+
+fn simulated(ranks: &str, arguments: &[&str]) -> Ended {
+    run(&[&SIM[..], &[ranks, "chakra"], arguments].concat())
+}
+
+#[track_caller]
+fn microseconds(ended: &Ended) -> f64 {
+    ended.expect(0, "");
+    ended.output.trim().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Layers of a model on four ranks: computing, a sum of all, a message to the next rank, and all other collective operations at the end.
+#[test]
+fn a_trace_runs_on_every_transport_and_machine() {
+    let traces: Vec<_> = (0..4_u64)
+        .map(|rank| {
+            let (next, previous) = ((rank + 1) % 4, (rank + 3) % 4);
+            let mut nodes = vec![node(0, 1, &[], 0, &[]), node(10, COMP, &[0], 100, &[("is_cpu_op", 0)])];
+            nodes.push(node(11, COLL, &[10], 0, &[("comm_type", 0), ("comm_size", 40_000), ("is_cpu_op", 0)]));
+            nodes.push(node(12, SEND, &[11], 0, &[("comm_dst", next), ("comm_size", 3_000), ("comm_tag", 5)]));
+            nodes.push(node(13, RECV, &[], 0, &[("comm_src", previous), ("comm_size", 3_000), ("comm_tag", 5)]));
+            let collective = |kind| node(20 + kind, COLL, &[12, 13], 0, &[("comm_type", kind), ("comm_size", 4_000)]);
+            nodes.extend((1..10).map(collective));
+            trace(&nodes)
+        })
+        .collect();
+    let prefix = files("model", &traces);
+    for start in [
+        &["run", "-n", "4", "--transport", "shm"][..],
+        &["run", "-n", "4", "--transport", "udp"],
+        &[&SIM[..], &["4"]].concat(),
+        &["sim", "--machine", "laptop", "--per-node", "4", "--quiet", "-n", "4"],
+    ] {
+        let ended = run(&[start, &["chakra", &prefix]].concat());
+        ended.expect(0, "");
+        assert!(ended.output.starts_with("chakra ranks 4 operations 56 messages 4 bytes 12000 us "), "{}", ended.output);
+        assert!(microseconds(&ended) > 100.0, "{}", ended.output);
+    }
+}
+
+#[test]
+fn communication_goes_on_beside_computing_and_processor_and_accelerator_too() {
+    let time = |name: &str, nodes: &[Vec<u8>], options: &[&str]| {
+        let prefix = files(name, &[trace(nodes)]);
+        microseconds(&run(&[&SIM[..], &["1"], options, &["chakra", &prefix]].concat()))
+    };
+    let compute = |id, deps: &[u64], is_cpu_op| node(id, COMP, deps, 50, &[("is_cpu_op", is_cpu_op)]);
+    assert_eq!(time("apart", &[compute(1, &[], 0), compute(2, &[], 0)], &[]), 100.0);
+    assert_eq!(time("beside", &[compute(1, &[], 0), compute(2, &[], 1)], &[]), 50.0);
+    assert_eq!(time("after", &[compute(1, &[], 0), compute(2, &[1], 1)], &[]), 100.0);
+    assert_eq!(time("zero", &[compute(1, &[], 0), compute(2, &[1], 1)], &["--compute", "zero"]), 0.0);
+    // A sum of all that takes 100 us of a slow network.
+    let both = |name: &str, deps: &[u64]| {
+        let sum = node(1, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 400_000)]);
+        let prefix = files(name, &[0, 1].map(|_| trace(&[sum.clone(), node(2, COMP, deps, 200, &[])])));
+        microseconds(&simulated("2", &[&prefix]))
+    };
+    let (beside, after) = (both("sum-beside", &[]), both("sum-after", &[1]));
+    assert!((200.0..210.0).contains(&beside) && after > 300.0, "{beside} {after}");
+}
+
+#[test]
+fn groups_of_ranks_have_collective_operations_of_their_own() {
+    let in_group = |name: &str| {
+        let group = attribute("pg_name", bytes(29, name.as_bytes()));
+        trace(&[[node(1, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 1_000)]), group].concat()])
+    };
+    let prefix = files("groups", &[in_group("a"), in_group("b"), in_group("a"), in_group("b")]);
+    let groups = format!("{prefix}.json");
+    fs::write(&groups, r#"{"a": [0, 2], "b": [3, 1]}"#).unwrap();
+    simulated("4", &[&prefix, "--groups", &groups]).expect(0, "");
+    for (text, says) in [
+        (r#"{"a": [0, 2]}"#, "is of the group b, whose ranks are unknown: name them by --groups"),
+        (r#"{"a": [0, 2], "b": [3, 0]}"#, "is of the group b, which rank 1 is not in"),
+        (r#"{"a": [0, 4]}"#, "group a has rank 4, the job has 4 ranks"),
+        (r#"{"a": [0, 0]}"#, "group a: rank 0 appears twice in the team"),
+        ("{", "EOF while parsing"),
+    ] {
+        fs::write(&groups, text).unwrap();
+        let ended = simulated("4", &[&prefix, "--groups", &groups]);
+        assert!(ended.code == Some(2) && ended.error.contains(says), "{ended:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_file_and_byte() {
+    let good = trace(&[node(1, COMP, &[], 5, &[])]);
+    let of = |nodes: &[Vec<u8>]| trace(nodes);
+    for (trace, says) in [
+        (Vec::new(), "byte 0: it is empty"),
+        (good[..good.len() - 2].to_vec(), "the file ends within a message of 9 bytes"),
+        (b"\xFF\xFF\xFF\x7F".to_vec(), "byte 0: a message of 268435455 bytes: 16777216 at most; is it a Chakra trace?"),
+        (of(&[node(7, 2, &[], 0, &[])]), "byte 9: node 7 (n) is a MEM_LOAD_NODE, which is not supported"),
+        (of(&[node(7, 99, &[], 0, &[])]), "node 7 (n) has the type 99, which the schema 0.0.4 does not have"),
+        (of(&[node(7, COMP, &[8], 0, &[])]), "node 7 waits for node 8, which is not there"),
+        (of(&[node(7, COMP, &[8], 0, &[]), node(8, COMP, &[7], 0, &[])]), "the node at place 0 waits for itself"),
+        (of(&[node(7, COMP, &[], 0, &[]), node(7, COMP, &[], 0, &[])]), "node 7 is there twice"),
+        (of(&[node(7, COMP, &[], 1 << 60, &[])]), "more than a day"),
+        (of(&[node(7, SEND, &[], 0, &[("comm_size", 5)])]), "node 7 has no comm_dst"),
+        (of(&[node(7, SEND, &[], 0, &[("comm_dst", 0)])]), "node 7 has no comm_size"),
+        (of(&[node(7, SEND, &[], 0, &[("comm_dst", 3), ("comm_size", 5)])]), "has the comm_dst 3; the job has 1 ranks"),
+        (of(&[node(7, SEND, &[], 0, &[("comm_src", 3), ("comm_size", 5)])]), "has the comm_src 3, in the file of rank 0"),
+        (of(&[node(7, RECV, &[], 0, &[("comm_src", u64::MAX)])]), "node 7 (n) has a comm_src that is no number from 0 on"),
+        (of(&[node(7, COLL, &[], 0, &[("comm_type", 77), ("comm_size", 5)])]), "has the comm_type 77, which"),
+        (of(&[node(7, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 1 << 40)])]), "1073741824 at most"),
+        (of(&[[node(7, COLL, &[], 0, &[]), attribute("involved_dim", bytes(28, &bytes(1, &[1, 0])))].concat()]), "involved_dim"),
+        (of(&[bytes(1, b"x")]), "byte 9: field 1 of a node has another type than in the schema 0.0.4"),
+    ] {
+        let ended = simulated("1", &[&files("wrong", &[trace])]);
+        let says = [says, "chakra: rank 0: ", "wrong.0.et: byte "];
+        assert!(ended.code == Some(2) && says.iter().all(|says| ended.error.contains(says)), "{says:?}: {ended:?}");
+    }
+    let ended = simulated("2", &[&files("wrong", &[good])]);
+    assert!(ended.code == Some(2) && ended.error.contains("wrong.1.et is missing"), "{ended:?}");
+}
