@@ -110,7 +110,7 @@ impl SimulatedJob {
     fn take_effect(&mut self, number: u32) {
         let pending = self.operations.get_mut(number);
         if pending.result.is_ok() {
-            pending.result = pending.operation.perform(&self.memory);
+            pending.result = pending.operation.perform(pending.rank, &self.memory);
         }
         pending.effective = true;
         let is_own = || pending.operation.target(&self.memory) == pending.rank;

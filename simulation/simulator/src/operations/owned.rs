@@ -133,13 +133,15 @@ impl OwnedOperation {
         source.read(read.insert(vec![0; bytes as usize].into())).map_err(|_| Failure::Device(from))
     }
 
-    /// Takes effect; returns the old word of an atomic, else 0.
-    pub(crate) fn perform(&self, memory: &RankMemory) -> Result<u64, Failure> {
+    /// Takes effect for its initiator; returns the old word of an atomic, else 0.
+    pub(crate) fn perform(&self, rank: Rank, memory: &RankMemory) -> Result<u64, Failure> {
         let (moved, to) = match self {
             Self::Write { to, bytes } => (memory.find(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()), *to),
-            Self::Put { from, to } => (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(*from)), *to),
+            Self::Put { from, to } => {
+                (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(memory.present(rank, *from))), *to)
+            }
             Self::Get { to, read, .. } => {
-                to.write(read.as_deref().unwrap_or_default());
+                memory.present(rank, *to).write(read.as_deref().unwrap_or_default());
                 return Ok(0);
             }
             Self::Copy { to, bytes, read, .. } => (memory.find(*to, *bytes)?.write(read.as_deref().unwrap_or_default()), *to),
