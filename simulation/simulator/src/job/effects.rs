@@ -65,13 +65,14 @@ impl SimulatedJob {
 
     /// Advances an operation as far as its stage and fences allow, and then those that it releases.
     pub(super) fn proceed_all(&mut self, number: u32) {
-        let mut due = vec![number];
-        while let Some(number) = due.pop() {
+        let (mut due, mut next) = (Vec::new(), Some(number));
+        while let Some(number) = next {
             let pending = self.operations.get(number);
             let (epoch, pair) = (pending.epoch, self.pair(pending));
             if self.proceed(number, epoch, pair) {
                 due.extend(self.release(pair, epoch));
             }
+            next = due.pop();
         }
     }
 

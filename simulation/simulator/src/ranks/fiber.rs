@@ -4,9 +4,9 @@
 //!
 //! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
-//! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack, with all that it has put there.
 //! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
 //!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
+//! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack, with all that it has put there.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -110,7 +110,7 @@ pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), driv
             CURRENT.set(Some(NonNull::from(yielder)));
             body(number);
         };
-        // SAFETY: F1.
+        // SAFETY: F1, F4.
         unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) }
     };
     STATUS.set(Some(status));
