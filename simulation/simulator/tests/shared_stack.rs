@@ -60,9 +60,9 @@ fn a_job_runs_alike_on_one_stack_and_on_many() {
     }
 }
 
-/// A put that is under way is read from the image of its rank, which another has taken the place of, and a get is written there.
+/// Ranks that compute while their operations are under way, so that others run in between.
 #[test]
-fn operations_find_the_stacks_of_ranks_that_wait() {
+fn operations_go_on_while_others_run() {
     let got = both(simulated::settings("rx200-qdr", 4, 1), |world| {
         let words = world.alloc::<u64>(1000)?;
         let right = world.rank().next(world.size());

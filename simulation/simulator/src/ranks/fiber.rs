@@ -193,11 +193,9 @@ fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
 
 impl Drop for Fibers<'_> {
     fn drop(&mut self) {
-        self.threads.values_mut().flatten().for_each(|thread| {
-            if self.unfinished == Unfinished::Abandoned {
-                abandon_fiber(&mut thread.fiber);
-            }
-        });
+        if self.unfinished == Unfinished::Abandoned {
+            self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
+        }
         UNWINDING.set(true);
         for number in 0..self.bodies.len() {
             if let Body::Begun { coroutine, .. } = &mut self.bodies[number] {
