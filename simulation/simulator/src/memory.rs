@@ -18,12 +18,10 @@ use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Region, Regions};
 use pelago_platform::{Failure, RegisterError};
 
 use crate::error::SimulationError;
-use crate::ranks::shared_stack::SharedStack;
+use crate::shared_stack::{PAGE_BYTES, SharedStack};
 
 /// Bytes of the one control block: a doorbell that the simulator does not use.
 const CONTROL_BYTES: usize = 64;
-
-pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its barriers take, of up to 1,048,576 ranks.
 const SHARED_BYTES: usize = PAGE_BYTES * 3 / 16;
@@ -64,9 +62,11 @@ impl RankMemory {
         Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, shared_stack, pagemap })
     }
 
-    /// The ranks run on one stack: what operations find there is moved to the images of ranks that do not run.
-    pub(crate) fn share_stack(&mut self, stack: Arc<SharedStack>) {
-        self.shared_stack = Some(stack);
+    /// One stack for all ranks, as large as their own, which are the images of what they have on it while they do not run.
+    pub(crate) fn share_stack(&mut self) -> Result<Arc<SharedStack>, SimulationError> {
+        let (first, second) = (self.stack(0), self.stack(1));
+        let stack = SharedStack::new(self.mapping.clone(), first.end, second.start - first.start, first.len())?;
+        Ok(self.shared_stack.insert(Arc::new(stack)).clone())
     }
 
     /// Where the memory of `rank` is now that it knows at these cells: elsewhere if that is on its stack and another rank runs there.

@@ -3,7 +3,6 @@
 //! | part | for |
 //! |---|---|
 //! | `fiber`, `stacks` | a rank as a coroutine on a stack of its own, and the threads of a rank |
-//! | `shared_stack` | one stack for all ranks of a large job |
 //! | `status` | the state of a simulation for other threads and signal handlers |
 //! | `crash` | faults of a rank: one line that names it, and the end of the process |
 //! | `ticks`, `polling` | interruptions of a rank that does not call; which ranks poll memory |
@@ -11,7 +10,6 @@
 pub(crate) mod crash;
 pub(crate) mod fiber;
 pub(crate) mod polling;
-pub(crate) mod shared_stack;
 pub(crate) mod stacks;
 pub(crate) mod status;
 pub(crate) mod ticks;

@@ -23,8 +23,8 @@ use rustix::mm::{Advice, MprotectFlags};
 
 use crate::error::SimulationError;
 use crate::memory::RankMemory;
-use crate::ranks::shared_stack::SharedStack;
 use crate::ranks::status::SimulationStatus;
+use crate::shared_stack::SharedStack;
 
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 const GUARD_INSTALL: i32 = 102;
@@ -74,13 +74,12 @@ impl Stacks {
 
     /// One stack for all ranks, which `memory` and `status` know from now on.
     pub(crate) fn one(memory: &mut RankMemory, status: &SimulationStatus) -> Result<Self, SimulationError> {
-        let shared = Arc::new(SharedStack::new(memory)?);
+        let shared = memory.share_stack()?;
         let (base, limit) = shared.bounds();
         let (bytes, page, mapping) = (base - limit, rustix::param::page_size(), memory.mapping().clone());
         let refused = |source: rustix::io::Errno| SimulationError::Stacks { count: 1, bytes, source: source.into() };
         guard(limit, page, true).map_err(refused)?;
         status.has_stacks([limit, 0, bytes, page, u32::MAX as usize]);
-        memory.share_stack(shared.clone());
         let stacks = Self { first: limit, step: 0, bytes, mapping, shared: Some(shared) };
         stacks.avoid_large_pages();
         Ok(stacks)

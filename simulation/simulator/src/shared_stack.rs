@@ -7,7 +7,7 @@
 //! Invariants of the unsafe code:
 //!
 //! - **H1** One rank is the owner of the stack. Only a coroutine of the owner exists there as frames, and only the owner runs.
-//! - **H2** The image of a rank is [`RankMemory::stack`](crate::memory::RankMemory::stack), which nothing else uses; it is as long as the stack.
+//! - **H2** The image of a rank is what `RankMemory::stack` says, which nothing else uses; it is as long as the stack.
 //! - **H3** Nobody follows a pointer to the stack for a rank that does not run, except the operations of the job, which ask
 //!   [`SharedStack::image_of`] where its bytes are.
 #![allow(unsafe_code)]
@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pelago_memory::{Cells, Mapping};
 
 use crate::error::SimulationError;
-use crate::memory::{PAGE_BYTES, RankMemory};
+
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// No rank.
 const NOBODY: u32 = u32::MAX;
@@ -39,12 +40,10 @@ pub(crate) struct SharedStack {
 }
 
 impl SharedStack {
-    /// A stack for all ranks of a memory, as large as their own.
-    pub(crate) fn new(memory: &RankMemory) -> Result<Self, SimulationError> {
-        let (first, second) = (memory.stack(0), memory.stack(1));
-        let mapping = Mapping::private(first.len()).map_err(|error| SimulationError::Memory(error.to_string()))?;
-        let (images, step) = (memory.mapping().clone(), second.start - first.start);
-        Ok(Self { mapping, images, first_end: first.end, step, bytes: first.len(), owner: AtomicU32::new(NOBODY) })
+    /// A stack of so many bytes for all ranks whose images are parts of `images`: the first ends there, the others at steps from it.
+    pub(crate) fn new(images: Arc<Mapping>, first_end: usize, step: usize, bytes: usize) -> Result<Self, SimulationError> {
+        let mapping = Mapping::private(bytes).map_err(|error| SimulationError::Memory(error.to_string()))?;
+        Ok(Self { mapping, images, first_end, step, bytes, owner: AtomicU32::new(NOBODY) })
     }
 
     /// Where it ends, and where its guard begins.
@@ -90,6 +89,12 @@ impl SharedStack {
         }
     }
 
+    /// So many bytes of the frames that are on the stack, from that far below the base on.
+    #[cfg(test)]
+    pub(crate) fn part(&self, depth: usize, bytes: u64) -> Cells<'_> {
+        self.mapping.cells().part((self.bytes - depth) as u64, bytes).expect("on the stack")
+    }
+
     /// The innermost `bytes` bytes above the base of the stack.
     fn frames(&self, bytes: usize) -> *mut u8 {
         assert!(bytes <= self.bytes, "a stack of {} bytes", self.bytes);
@@ -100,43 +105,5 @@ impl SharedStack {
     fn image(&self, rank: u32, bytes: usize) -> *mut u8 {
         let end = self.first_end + rank as usize * self.step;
         self.images.cells().pointer().as_ptr().wrapping_add(end - bytes)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pelago_base::{Rank, SegmentId};
-    use pelago_memory::Region;
-
-    use super::*;
-    use crate::operations::owned::OwnedOperation;
-
-    /// A put that is under way reads what its rank has on the stack while another rank runs there, and a get writes it.
-    #[test]
-    fn operations_find_the_frames_of_a_rank_that_has_stopped() {
-        const DEPTH: usize = 64;
-        let mut memory = RankMemory::new(2, 1 << 16, 16 << 10, true).unwrap();
-        let shared = &*Box::leak(Box::new(Arc::new(SharedStack::new(&memory).unwrap())));
-        memory.share_stack(shared.clone());
-        let frame: Cells<'static> = shared.mapping.cells().part((shared.bytes - DEPTH) as u64, 8).unwrap();
-        let to = memory.addresses().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
-        memory.register(Rank::new(1), to, Region::Host(frame)).unwrap();
-        let claim = |rank| shared.claim(rank, DEPTH, |_| DEPTH);
-        for rank in [0, 1] {
-            claim(rank);
-            frame.write(&[7 + rank as u8; 8]);
-        }
-        for rank in [0, 1] {
-            OwnedOperation::Put { from: frame, to }.perform(Rank::new(rank), &memory).unwrap();
-            let Region::Host(target) = memory.find(to, 8).unwrap() else { panic!("a heap is of the host") };
-            assert_eq!(target.to_vec(), [7 + rank as u8; 8]);
-        }
-        let read = Some(vec![5; 8].into());
-        OwnedOperation::Get { from: to, to: frame, read }.perform(Rank::new(0), &memory).unwrap();
-        assert_eq!(frame.to_vec(), [8; 8], "the frame of the rank that runs is left alone");
-        claim(0);
-        assert_eq!(frame.to_vec(), [5; 8]);
-        claim(1);
-        assert_eq!(frame.to_vec(), [8; 8]);
     }
 }
