@@ -13,6 +13,7 @@
 //! | `costs` | times besides those of the network: computing, progress threads, memory within a node |
 //! | `protocol` | the library's own protocol over the simulated network, and the faults that are injected there |
 //! | `memory` | the heaps and stacks of all ranks, of which only used pages exist |
+//! | `shared_stack` | one stack for all ranks of a large job |
 //! | `ranks` | a rank as a coroutine: fiber, stack, status, crash handler |
 //!
 //! Imports between these parts point one way; a test of the workspace checks that (`tests/tests/tidy.rs`).
@@ -33,6 +34,7 @@ mod ranks;
 mod request;
 mod run;
 mod settings;
+mod shared_stack;
 mod summary;
 
 pub use crate::costs::computing::Computing;

@@ -18,11 +18,10 @@ use pelago_memory::{Cells, Mapping, Reach, ReachLayout, Region, Regions};
 use pelago_platform::{Failure, RegisterError};
 
 use crate::error::SimulationError;
+use crate::shared_stack::{PAGE_BYTES, SharedStack};
 
 /// Bytes of the one control block: a doorbell that the simulator does not use.
 const CONTROL_BYTES: usize = 64;
-
-const PAGE_BYTES: usize = 4096;
 
 /// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its barriers take, of up to 1,048,576 ranks.
 const SHARED_BYTES: usize = PAGE_BYTES * 3 / 16;
@@ -42,6 +41,8 @@ pub(crate) struct RankMemory {
     heaps: Vec<u8>,
     /// Other registered memory of all ranks.
     registered: Regions,
+    /// The stack on which all ranks run, if they share one.
+    shared_stack: Option<Arc<SharedStack>>,
     /// `/proc/self/pagemap` once it was needed; `None` if the kernel does not provide it.
     pagemap: OnceCell<Option<File>>,
 }
@@ -57,7 +58,20 @@ impl RankMemory {
         let mapping = Mapping::private(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| no_room(&error))?;
         let (mapping, heaps, registered) = (Arc::new(mapping), vec![0; ranks as usize], Regions::new(addresses));
         let shared_bytes = if close { SHARED_BYTES.min(stack_bytes) } else { 0 };
-        Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, pagemap: OnceCell::new() })
+        let (shared_stack, pagemap) = (None, OnceCell::new());
+        Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, shared_stack, pagemap })
+    }
+
+    /// One stack for all ranks, as large as their own, which are the images of what they have on it while they do not run.
+    pub(crate) fn share_stack(&mut self) -> Result<Arc<SharedStack>, SimulationError> {
+        let (first, second) = (self.stack(0), self.stack(1));
+        let stack = SharedStack::new(self.mapping.clone(), first.end, second.start - first.start, first.len())?;
+        Ok(self.shared_stack.insert(Arc::new(stack)).clone())
+    }
+
+    /// Where the memory of `rank` is now that it knows at these cells: elsewhere if that is on its stack and another rank runs there.
+    pub(crate) fn present<'m>(&'m self, rank: Rank, cells: Cells<'m>) -> Cells<'m> {
+        self.shared_stack.as_ref().and_then(|stack| stack.image_of(rank.number(), cells)).unwrap_or(cells)
     }
 
     pub(crate) fn addresses(&self) -> AddressLayout {
@@ -137,7 +151,11 @@ impl RankMemory {
         let layout = self.addresses;
         let find = || {
             let Some(bit) = self.heap_bit(address) else {
-                return self.registered.find(address, bytes).map(|(memory, ())| memory);
+                let found = self.registered.find(address, bytes).map(|(memory, ())| memory);
+                return found.map(|memory| match memory {
+                    Region::Host(cells) => Region::Host(self.present(layout.rank(address), cells)),
+                    device => device,
+                });
             };
             let registered = self.heaps.get(layout.rank(address).index())? & bit != 0;
             if registered { self.heap_cells(address, bytes).map(Region::Host) } else { None }

@@ -84,7 +84,7 @@ const HEAP_BYTES_MIN: u64 = 512 << 10;
 /// Maximum default heap size in bytes.
 const HEAP_BYTES_MAX: u64 = 1 << 30;
 
-/// Maximum number of ranks with large stacks. With more ranks all stacks are small, which keeps their page tables small.
+/// Maximum number of ranks with large stacks of their own. More ranks run on one stack, which is small, as are their page tables then.
 const LARGE_STACKS_MAX: u32 = 16_384;
 const LARGE_STACK_BYTES: usize = 256 << 10;
 const SMALL_STACK_BYTES: usize = 64 << 10;
@@ -120,6 +120,7 @@ impl SimulationRequest {
             seed: self.seed,
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            shared_stack: self.ranks > LARGE_STACKS_MAX,
             protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
             data: self.data,
             computing: self.computing,

@@ -59,7 +59,7 @@ pub fn simulate<R, E>(
     settings: &Settings,
     body: impl Fn(Box<Parts>) -> Result<R, E>,
 ) -> Result<SimulationOutcome<Result<R, E>>, SimulationError> {
-    let Prepared { shared, entry, stacks } = prepare(settings)?;
+    let Prepared { shared, entry, stacks } = prepare(settings, settings.shared_stack)?;
     let results = RefCell::new((0..settings.ranks).map(|_| None).collect());
     let failed = Cell::new(None);
     let take_part = |number| {
@@ -109,7 +109,7 @@ pub trait Processes {
 /// # Errors
 /// The simulation cannot begin.
 pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Result<SimulationOutcome<()>, SimulationError> {
-    let Prepared { shared, entry, stacks } = prepare(settings)?;
+    let Prepared { shared, entry, stacks } = prepare(settings, false)?;
     let mut entered = None;
     let mut enter = |rank| {
         if entered.replace(rank) != Some(rank) {
@@ -186,11 +186,16 @@ struct Prepared {
     stacks: Stacks,
 }
 
-fn prepare(settings: &Settings) -> Result<Prepared, SimulationError> {
+fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, SimulationError> {
     let mut job = simulated_job(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
     job.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
     let entry = StatusEntry::new(&settings.watch);
-    let stacks = Stacks::new(&job.memory, settings.ranks, entry.status())?;
+    // The library's own protocol keeps pointers to what is put and got.
+    let stacks = if shares_stack && job.stations.is_none() {
+        Stacks::one(&mut job.memory, entry.status())?
+    } else {
+        Stacks::new(&job.memory, settings.ranks, entry.status())?
+    };
     crash::report_faults();
     let shared = SharedJob::new(job, settings, entry.status());
     Ok(Prepared { shared, entry, stacks })

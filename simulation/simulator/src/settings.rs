@@ -24,6 +24,10 @@ pub struct Settings {
     pub heap_bytes: u64,
     /// Bytes of the stack of a rank, with its guard; only touched pages exist.
     pub stack_bytes: usize,
+    /// Whether the ranks of [`simulate`](crate::simulate) run on one stack, by turns. What a rank has on it while others run is in its own
+    /// memory, so that a rank needs less of that; a switch to another rank copies what both have on their stacks. Without effect where the library's
+    /// own protocol is simulated. No rank may follow a pointer into the stack of another.
+    pub shared_stack: bool,
     /// The library's own protocol, if it is to carry what ranks send, over datagrams that may be lost. Without it the NICs of the machine
     /// put, get and work on words by themselves.
     pub protocol: Option<Protocol>,

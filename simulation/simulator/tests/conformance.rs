@@ -59,6 +59,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         seed: 1,
         heap_bytes: HEAP_BYTES,
         stack_bytes: 64 << 10,
+        shared_stack: false,
         protocol,
         data: Default::default(),
         computing: Default::default(),

@@ -22,6 +22,7 @@ pub fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
         seed: 1,
         heap_bytes: 1 << 20,
         stack_bytes: 256 << 10,
+        shared_stack: false,
         protocol: Some(Protocol { faults, encrypt: false, failure_limit: Duration::from_milliseconds(2_000) }),
         data: Data::Real,
         computing: Computing::Declared,

@@ -18,6 +18,7 @@ pub fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settings {
         seed: 1,
         heap_bytes: 4 << 20,
         stack_bytes: 256 << 10,
+        shared_stack: false,
         protocol: None,
         data: Default::default(),
         computing: Default::default(),

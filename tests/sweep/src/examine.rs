@@ -195,6 +195,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         seed,
         heap_bytes: if networks.is_some() { LARGE_HEAP_BYTES } else { HEAP_BYTES },
         stack_bytes: STACK_BYTES,
+        shared_stack: false,
         protocol: networks.is_none().then(|| scenario.protocol(dies)),
         data: Data::Real,
         computing: Computing::Declared,

@@ -78,6 +78,7 @@ mod tests {
             seed: 1,
             heap_bytes: 1 << 20,
             stack_bytes: 256 << 10,
+            shared_stack: false,
             protocol: None,
             data: Data::Real,
             computing: Computing::Declared,

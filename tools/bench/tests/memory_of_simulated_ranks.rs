@@ -1,4 +1,5 @@
-//! What each rank of a simulated job takes: a page that its stack and the first of its heap share, and what the library and the network keep.
+//! What each rank of a simulated job takes: a page that its stack, or the image of it, and the first of its heap share, and what the library and the
+//! network keep.
 
 use std::process::{Command, Stdio};
 
@@ -8,9 +9,17 @@ use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 /// A page, and little more than as much for the rest: without a second page, which a rank takes if its stack or heap outgrows its part of the first.
 const BYTES_PER_RANK_MAX: u64 = 9_216;
 
+/// So many that they run on one stack.
+const SHARED: [u32; 2] = [20_480, 40_960];
+
 #[test]
 fn a_simulated_rank_of_a_barrier_takes_one_page_of_stack_and_heap() {
-    let [few, many] = [1_024, 9_216];
+    for numbers in [[1_024, 9_216], SHARED] {
+        check(numbers);
+    }
+}
+
+fn check([few, many]: [u32; 2]) {
     let each = (bytes(many) - bytes(few)) / u64::from(many - few);
     println!("{each} bytes for each rank");
     assert!(each <= BYTES_PER_RANK_MAX, "{each} bytes for each of {many} ranks");

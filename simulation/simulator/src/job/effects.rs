@@ -65,13 +65,14 @@ impl SimulatedJob {
 
     /// Advances an operation as far as its stage and fences allow, and then those that it releases.
     pub(super) fn proceed_all(&mut self, number: u32) {
-        let mut due = vec![number];
-        while let Some(number) = due.pop() {
+        let (mut due, mut next) = (Vec::new(), Some(number));
+        while let Some(number) = next {
             let pending = self.operations.get(number);
             let (epoch, pair) = (pending.epoch, self.pair(pending));
             if self.proceed(number, epoch, pair) {
                 due.extend(self.release(pair, epoch));
             }
+            next = due.pop();
         }
     }
 
@@ -110,7 +111,7 @@ impl SimulatedJob {
     fn take_effect(&mut self, number: u32) {
         let pending = self.operations.get_mut(number);
         if pending.result.is_ok() {
-            pending.result = pending.operation.perform(&self.memory);
+            pending.result = pending.operation.perform(pending.rank, &self.memory);
         }
         pending.effective = true;
         let is_own = || pending.operation.target(&self.memory) == pending.rank;

@@ -133,13 +133,15 @@ impl OwnedOperation {
         source.read(read.insert(vec![0; bytes as usize].into())).map_err(|_| Failure::Device(from))
     }
 
-    /// Takes effect; returns the old word of an atomic, else 0.
-    pub(crate) fn perform(&self, memory: &RankMemory) -> Result<u64, Failure> {
+    /// Takes effect for its initiator; returns the old word of an atomic, else 0.
+    pub(crate) fn perform(&self, rank: Rank, memory: &RankMemory) -> Result<u64, Failure> {
         let (moved, to) = match self {
             Self::Write { to, bytes } => (memory.find(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()), *to),
-            Self::Put { from, to } => (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(*from)), *to),
+            Self::Put { from, to } => {
+                (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(memory.present(rank, *from))), *to)
+            }
             Self::Get { to, read, .. } => {
-                to.write(read.as_deref().unwrap_or_default());
+                memory.present(rank, *to).write(read.as_deref().unwrap_or_default());
                 return Ok(0);
             }
             Self::Copy { to, bytes, read, .. } => (memory.find(*to, *bytes)?.write(read.as_deref().unwrap_or_default()), *to),
@@ -171,5 +173,40 @@ impl CapturedBytes {
             Self::Short(bytes, length) => &bytes[..usize::from(*length)],
             Self::Long(bytes) => bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pelago_base::SegmentId;
+
+    use super::*;
+
+    /// A put that is under way reads what its rank has on the stack while another rank runs there, and a get writes it.
+    #[test]
+    fn operations_find_the_frames_of_a_rank_that_has_stopped() {
+        const DEPTH: usize = 64;
+        let mut memory = RankMemory::new(2, 1 << 16, 16 << 10, true).unwrap();
+        let shared = &*Box::leak(Box::new(memory.share_stack().unwrap()));
+        let frame: Cells<'static> = shared.part(DEPTH, 8);
+        let to = memory.addresses().encode(Rank::new(1), SegmentId::SYMMETRIC, 0).unwrap();
+        memory.register(Rank::new(1), to, Region::Host(frame)).unwrap();
+        let claim = |rank| shared.claim(rank, DEPTH, |_| DEPTH);
+        for rank in [0, 1] {
+            claim(rank);
+            frame.write(&[7 + rank as u8; 8]);
+        }
+        for rank in [0, 1] {
+            OwnedOperation::Put { from: frame, to }.perform(Rank::new(rank), &memory).unwrap();
+            let Region::Host(target) = memory.find(to, 8).unwrap() else { panic!("a heap is of the host") };
+            assert_eq!(target.to_vec(), [7 + rank as u8; 8]);
+        }
+        let read = Some(vec![5; 8].into());
+        OwnedOperation::Get { from: to, to: frame, read }.perform(Rank::new(0), &memory).unwrap();
+        assert_eq!(frame.to_vec(), [8; 8], "the frame of the rank that runs is left alone");
+        claim(0);
+        assert_eq!(frame.to_vec(), [5; 8]);
+        claim(1);
+        assert_eq!(frame.to_vec(), [8; 8]);
     }
 }

@@ -6,6 +6,7 @@
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
 //! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
 //!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
+//! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack, with all that it has put there.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,9 @@ thread_local! {
     /// Whether the rank of the fiber that has just been suspended is never resumed, and whether that fiber, a thread, is not.
     static ABANDONED: Cell<bool> = const { Cell::new(false) };
     static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
+
+    /// Below which address a fiber that was suspended last has nothing on its stack.
+    static STOPPED_AT: Cell<usize> = const { Cell::new(0) };
 
     /// Threads that the running rank has begun and [`Fibers::resume`] has not collected.
     static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
@@ -55,9 +59,33 @@ pub(crate) enum Unfinished {
     Abandoned,
 }
 
-/// The bodies of all ranks, each as far as it has run; `None` for those that have ended.
+/// More than suspending a fiber puts on its stack, below the frame of [`suspend`].
+const SUSPENSION_BYTES: usize = 256;
+
+type RankCoroutine<'s> = Coroutine<(), (), (), RankStack<'s>>;
+
+/// The body of a rank, as far as it has run.
+enum Body<'s> {
+    New,
+    Begun {
+        coroutine: RankCoroutine<'s>,
+        /// Bytes on a shared stack, when it was suspended last.
+        depth: u32,
+    },
+    Ended,
+}
+
+impl Body<'_> {
+    fn depth(&self) -> usize {
+        if let Self::Begun { depth, .. } = *self { depth as usize } else { 0 }
+    }
+}
+
+/// The bodies of all ranks.
 pub(crate) struct Fibers<'s> {
-    fibers: Vec<Option<Coroutine<(), (), (), RankStack<'s>>>>,
+    bodies: Vec<Body<'s>>,
+    stacks: &'s Stacks,
+    begin: &'s dyn Fn(u32) -> RankCoroutine<'s>,
     /// Of ranks that have some.
     threads: BTreeMap<u32, Vec<Thread>>,
     unfinished: Unfinished,
@@ -77,16 +105,17 @@ pub(crate) struct FiberSettings<'s> {
 /// Calls `drive` with fibers none of which has begun: `body`, called with the number of each.
 pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
     let (FiberSettings { count, stacks, unfinished, status }, body) = (bodies, &body);
-    let fiber = |number| {
+    let fiber = |number| -> RankCoroutine<'_> {
         let begin = move |yielder: &Yielder<(), ()>, ()| {
             CURRENT.set(Some(NonNull::from(yielder)));
             body(number);
         };
-        // SAFETY: F1.
-        Some(unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) })
+        // SAFETY: F1, F4.
+        unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) }
     };
     STATUS.set(Some(status));
-    let mut fibers = Fibers { fibers: (0..count).map(fiber).collect(), threads: BTreeMap::new(), unfinished };
+    let bodies = (0..count).map(|_| Body::New).collect();
+    let mut fibers = Fibers { bodies, stacks, begin: &fiber, threads: BTreeMap::new(), unfinished };
     let result = drive(&mut fibers);
     drop(fibers);
     STATUS.set(None);
@@ -98,8 +127,17 @@ impl Fibers<'_> {
     pub(crate) fn resume(&mut self, number: u32) -> bool {
         let mut threads = self.threads.remove(&number).unwrap_or_default();
         THREADS.set(threads.len());
-        let Some(fiber) = &mut self.fibers[number as usize] else { return true };
-        let mut ended = resume(fiber, 0) || ABANDONED.get();
+        self.claim(number);
+        let Self { bodies, stacks, begin, .. } = self;
+        let body = &mut bodies[number as usize];
+        if matches!(body, Body::New) {
+            *body = Body::Begun { coroutine: begin(number), depth: 0 };
+        }
+        let Body::Begun { coroutine, depth } = body else { return true };
+        let mut ended = resume(coroutine, 0) || ABANDONED.get();
+        if let Some(stack) = stacks.shared() {
+            *depth = stack.depth_of(STOPPED_AT.get()) as u32;
+        }
         let mut next = 0;
         while !ended {
             BEGUN.with_borrow_mut(|begun| threads.append(begun));
@@ -118,14 +156,21 @@ impl Fibers<'_> {
             THREAD_ENDED.set(false);
             BEGUN.with_borrow_mut(|begun| threads.append(begun));
             threads.iter_mut().for_each(|thread| abandon_fiber(&mut thread.fiber));
-            if let Some(mut fiber) = self.fibers[number as usize].take() {
-                abandon_fiber(&mut fiber);
+            if let Body::Begun { mut coroutine, .. } = std::mem::replace(&mut self.bodies[number as usize], Body::Ended) {
+                abandon_fiber(&mut coroutine);
             }
         } else if !threads.is_empty() {
             self.threads.insert(number, threads);
         }
         THREADS.set(0);
         ended
+    }
+
+    /// Moves what a rank has on a shared stack there (F4).
+    fn claim(&self, number: u32) {
+        if let Some(stack) = self.stacks.shared() {
+            stack.claim(number, self.bodies[number as usize].depth(), |owner| self.bodies[owner as usize].depth());
+        }
     }
 }
 
@@ -149,11 +194,18 @@ fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
 impl Drop for Fibers<'_> {
     fn drop(&mut self) {
         if self.unfinished == Unfinished::Abandoned {
-            self.fibers.iter_mut().flatten().for_each(abandon_fiber);
             self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
         }
         UNWINDING.set(true);
-        self.fibers.clear();
+        for number in 0..self.bodies.len() {
+            if let Body::Begun { coroutine, .. } = &mut self.bodies[number] {
+                match self.unfinished {
+                    Unfinished::Abandoned => abandon_fiber(coroutine),
+                    Unfinished::Dropped => self.claim(number as u32),
+                }
+                self.bodies[number] = Body::Ended;
+            }
+        }
         UNWINDING.set(false);
     }
 }
@@ -199,12 +251,15 @@ impl Drop for Inside {
     }
 }
 
-/// Stops the running fiber until it is resumed.
+/// Stops the running fiber until it is resumed. Not inlined: everything that the fiber has on its stack is above this frame, or close below its
+/// variables.
 ///
 /// # Panics
 /// The caller is in no fiber.
+#[inline(never)]
 pub(crate) fn suspend() {
     let current = CURRENT.get().expect("ranks of a simulation wait in their own thread");
+    STOPPED_AT.set((&raw const current) as usize - SUSPENSION_BYTES);
     // SAFETY: F2: the yielder of the fiber that runs now.
     unsafe { current.as_ref() }.suspend(());
     CURRENT.set(Some(current));

@@ -4,6 +4,8 @@
 //! is named by the handler of faults (`crash`). A mapping for each guard would end at some 32,000 ranks (`vm.max_map_count`),
 //! so guards are entries in the page table where the kernel has them (`MADV_GUARD_INSTALL`, Linux 6.13).
 //!
+//! Or all ranks run on one stack, with one guard (`shared_stack`).
+//!
 //! Invariants of the unsafe code:
 //!
 //! - **S1** Stack `i` is the bytes `RankMemory::stack(i)` of the mapping, with one guard page below; nothing else uses them, as heaps end before and
@@ -22,6 +24,7 @@ use rustix::mm::{Advice, MprotectFlags};
 use crate::error::SimulationError;
 use crate::memory::RankMemory;
 use crate::ranks::status::SimulationStatus;
+use crate::shared_stack::SharedStack;
 
 /// `MADV_GUARD_INSTALL` of Linux 6.13.
 const GUARD_INSTALL: i32 = 102;
@@ -40,6 +43,8 @@ pub(crate) struct Stacks {
     first: usize,
     step: usize,
     bytes: usize,
+    /// The one stack of all ranks, if they share one.
+    shared: Option<Arc<SharedStack>>,
 }
 
 /// The stack of one rank.
@@ -58,9 +63,8 @@ impl Stacks {
         let refused = |source: rustix::io::Errno| SimulationError::Stacks { count, bytes, source: source.into() };
         let mapping = memory.mapping().clone();
         let start = mapping.cells().pointer().as_ptr();
-        let stacks = Self { first: start as usize + first.start, step: second.start - first.start, bytes, mapping };
-        // SAFETY: S1: our own mapping; the advice changes no byte. Large pages would make each rank cost two megabytes.
-        let _ = unsafe { rustix::mm::madvise(start.cast(), stacks.mapping.cells().bytes(), Advice::LinuxNoHugepage) };
+        let stacks = Self { first: start as usize + first.start, step: second.start - first.start, bytes, mapping, shared: None };
+        stacks.avoid_large_pages();
         for index in 0..count {
             guard(stacks.of(index).limit, page, index < MAPPED_GUARDS_MAX).map_err(refused)?;
         }
@@ -68,7 +72,32 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// The stack of `rank`; a caller takes none twice while it is in use.
+    /// One stack for all ranks, which `memory` and `status` know from now on.
+    pub(crate) fn one(memory: &mut RankMemory, status: &SimulationStatus) -> Result<Self, SimulationError> {
+        let shared = memory.share_stack()?;
+        let (base, limit) = shared.bounds();
+        let (bytes, page, mapping) = (base - limit, rustix::param::page_size(), memory.mapping().clone());
+        let refused = |source: rustix::io::Errno| SimulationError::Stacks { count: 1, bytes, source: source.into() };
+        guard(limit, page, true).map_err(refused)?;
+        status.has_stacks([limit, 0, bytes, page, u32::MAX as usize]);
+        let stacks = Self { first: limit, step: 0, bytes, mapping, shared: Some(shared) };
+        stacks.avoid_large_pages();
+        Ok(stacks)
+    }
+
+    /// Large pages would make each rank cost two megabytes.
+    fn avoid_large_pages(&self) {
+        let cells = self.mapping.cells();
+        // SAFETY: S1: our own mapping; the advice changes no byte.
+        let _ = unsafe { rustix::mm::madvise(cells.pointer().as_ptr().cast(), cells.bytes(), Advice::LinuxNoHugepage) };
+    }
+
+    /// The one stack of all ranks, if they share one.
+    pub(crate) fn shared(&self) -> Option<&SharedStack> {
+        self.shared.as_deref()
+    }
+
+    /// The stack of `rank`; a caller takes none twice while it is in use, and only the owner's of one that is shared.
     pub(crate) fn of(&self, rank: u32) -> RankStack<'_> {
         let limit = self.first + rank as usize * self.step;
         RankStack { base: limit + self.bytes, limit, stacks: PhantomData }

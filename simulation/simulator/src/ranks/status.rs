@@ -301,5 +301,9 @@ mod tests {
         assert_eq!(guards(0), [None, here, here, None, None]);
         assert_eq!(guards(1), [None, None, None, None, here]);
         assert_eq!(guards(2), [None; 5]);
+        // One stack for all.
+        status.has_stacks([0x10000, 0, 0x3000, 0x1000, u32::MAX as usize]);
+        assert_eq!([0, 7, 1 << 20].map(|rank| status.overflown(rank, 0x10000)), [here; 3]);
+        assert_eq!(status.overflown(7, 0x11000), None);
     }
 }
