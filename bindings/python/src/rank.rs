@@ -7,12 +7,12 @@ use std::time::{Duration as Pause, Instant};
 use pelago::collectives::{Collectives, Settings};
 use pelago::containers::GlobalHeap;
 use pelago::messaging::Mailbox;
-use pelago::{Duration, Error, Handle, Result, Symmetric, World};
+use pelago::{Duration, Error, Handle, Result, World};
 use pyo3::Python;
 
 use crate::fail::Fail;
 use crate::limits::OBJECTS_MAX;
-use crate::objects::{AnyGrid, AnyMap, Ends};
+use crate::objects::{AnyGrid, AnyMap, Area, Ends};
 
 /// How often a wait asks Python whether a signal came.
 const SIGNALS: Pause = Pause::from_millis(100);
@@ -35,7 +35,7 @@ pub(crate) struct Rank<'a, 'w> {
     /// Whether its waits answer signals: those of a simulation have the thread that simulates.
     is_process: bool,
     all: OnceCell<&'a Collectives<'w>>,
-    pub(crate) memories: Table<Symmetric<'w, u64>>,
+    pub(crate) memories: Table<Area<'w>>,
     pub(crate) handles: Table<Handle<'w>>,
     pub(crate) teams: Table<&'a Collectives<'w>>,
     pub(crate) mailboxes: Table<Ends<'a, 'w>>,

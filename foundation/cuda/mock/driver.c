@@ -603,7 +603,9 @@ API cuStreamDestroy_v2(Stream *stream) {
 }
 API cuStreamSynchronize(Stream *stream) {
     ENTER_CONTEXT
-    result = is_stream(stream) ? finish(stream, NULL, 0) : INVALID_HANDLE;
+    /* The default streams, in which nothing is put. */
+    int is_default = stream == (Stream *)1 || stream == (Stream *)2;
+    result = is_default ? failed : is_stream(stream) ? finish(stream, NULL, 0) : INVALID_HANDLE;
     LEAVE
 }
 API cuStreamQuery(Stream *stream) {
