@@ -75,7 +75,7 @@ fn own<'w>(
             let memory = unsafe { CudaMemory::adopt(&device, address, bytes) }?;
             if let Some(stream) = stream {
                 // SAFETY: the library that gave the memory says that there is such a stream.
-                unsafe { device.synchronize_foreign(stream) }?;
+                rank.poll_for("the stream of an array", || unsafe { device.is_stream_over(stream) })?;
             }
             memory
         }

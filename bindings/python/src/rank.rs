@@ -118,6 +118,29 @@ impl<'a, 'w> Rank<'a, 'w> {
         }
     }
 
+    /// Waits until what the library knows nothing of is so, as [`Context::poll_for`](pelago::Context::poll_for); other ranks are served meanwhile.
+    ///
+    /// # Errors
+    /// Those of `is_so`; the job is at fault; a signal handler raised an exception.
+    pub(crate) fn poll_for<E: Into<Fail>>(
+        &self,
+        what: &'static str,
+        mut is_so: impl FnMut() -> std::result::Result<bool, E>,
+    ) -> Result<(), Fail> {
+        let mut ask_at = Instant::now() + SIGNALS;
+        self.world.poll_for(what, None, || {
+            let found = is_so().map_err(Into::into);
+            if !matches!(found, Ok(false)) {
+                return Ok(Some(found.map(drop)));
+            }
+            if self.is_process && Instant::now() >= ask_at {
+                ask_at = Instant::now() + SIGNALS;
+                return Ok(Python::attach(|py| py.check_signals()).err().map(|raised| Err(Fail::Raised(raised))));
+            }
+            Ok(None)
+        })?
+    }
+
     /// Waits for an operation.
     pub(crate) fn wait(&self, handle: Handle<'_>) -> Result<(), Fail> {
         if handle.was_done_at_once() {

@@ -603,16 +603,16 @@ API cuStreamDestroy_v2(Stream *stream) {
 }
 API cuStreamSynchronize(Stream *stream) {
     ENTER_CONTEXT
-    /* The default streams, in which nothing is put. */
-    int is_default = stream == (Stream *)1 || stream == (Stream *)2;
-    result = is_default ? failed : is_stream(stream) ? finish(stream, NULL, 0) : INVALID_HANDLE;
+    result = is_stream(stream) ? finish(stream, NULL, 0) : INVALID_HANDLE;
     LEAVE
 }
 API cuStreamQuery(Stream *stream) {
     ENTER_CONTEXT
-    if (!is_stream(stream)) FAIL(INVALID_HANDLE);
+    /* The default streams, in which nothing is put. */
+    int is_default = stream == (Stream *)1 || stream == (Stream *)2;
+    if (!is_default && !is_stream(stream)) FAIL(INVALID_HANDLE);
     some_steps();
-    result = failed ? failed : stream->first ? NOT_READY : OK;
+    result = failed ? failed : !is_default && stream->first ? NOT_READY : OK;
     LEAVE
 }
 API cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {

@@ -281,7 +281,7 @@ impl Drop for Event {
 }
 
 impl Device {
-    /// Waits until all that was put into a stream of another library is done: its `CUstream`, or 1 and 2 for the default streams, as
+    /// Whether all is done that was put into a stream of another library: its `CUstream`, or 1 and 2 for the default streams, as
     /// `__cuda_array_interface__` and DLPack count.
     ///
     /// # Errors
@@ -289,11 +289,11 @@ impl Device {
     ///
     /// # Safety
     /// The stream is one of the primary context, and is not destroyed before this returns.
-    pub unsafe fn synchronize_foreign(&self, stream: u64) -> Result<()> {
+    pub unsafe fn is_stream_over(&self, stream: u64) -> Result<bool> {
         let raw = RawStream(ptr::with_exposed_provenance_mut(stream as usize));
         let functions = &self.driver().functions;
         // SAFETY: C1, and the caller's promise.
-        self.within(|| functions.check("cuStreamSynchronize", unsafe { (functions.stream_synchronize)(raw) }))
+        over(self.within(|| functions.check("cuStreamQuery", unsafe { (functions.stream_query)(raw) })))
     }
 }
 
