@@ -1,5 +1,6 @@
 //! Errors as Python exceptions.
 
+use pelago::cuda::CudaError;
 use pelago::{Error, Scope};
 use pyo3::exceptions::{PyBufferError, PyException, PyIndexError, PyMemoryError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::{PyErr, create_exception};
@@ -18,6 +19,8 @@ create_exception!(
 pub(crate) enum Fail {
     /// The library says why.
     Library(Error),
+    /// A GPU, or its driver, says why.
+    Device(CudaError),
     /// A signal handler of the program raised an exception while the rank waited.
     Raised(PyErr),
     /// A rank, an element or an object that does not exist.
@@ -40,6 +43,12 @@ impl From<Error> for Fail {
     }
 }
 
+impl From<CudaError> for Fail {
+    fn from(error: CudaError) -> Self {
+        Self::Device(error)
+    }
+}
+
 impl From<Fail> for PyErr {
     fn from(fail: Fail) -> Self {
         match fail {
@@ -59,6 +68,9 @@ impl From<Fail> for PyErr {
                 Scope::Peer => PeerLost::new_err(error.to_string()),
                 Scope::Job => JobError::new_err(error.to_string()),
             },
+            Fail::Device(error @ CudaError::OutOfMemory { .. }) => PyMemoryError::new_err(error.to_string()),
+            Fail::Device(error @ CudaError::Invalid(_)) => PyValueError::new_err(error.to_string()),
+            Fail::Device(error) => PelagoError::new_err(error.to_string()),
             Fail::Raised(raised) => raised,
             Fail::Index(why) => PyIndexError::new_err(why),
             Fail::Value(why) => PyValueError::new_err(why),

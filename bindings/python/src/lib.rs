@@ -7,6 +7,7 @@
 //! | `run` | `run(f)`: this process as one rank; in a simulation, a Python thread for each rank |
 //! | `world`, `team`, `mailbox`, `grid`, `map` | classes: what a rank does alone, with a team, and with distributed objects |
 //! | `memory` | class: memory that all ranks reach, exported to NumPy |
+//! | `device`, `dlpack` | memory of GPUs that all ranks reach; tensors that libraries hand to each other |
 //! | `link` | from a Python object to its rank, which belongs to one thread |
 //! | `rank` | the objects of a rank, by number, and its waits, which notice signals |
 //! | `buffer` | contiguous bytes of Python objects |
@@ -16,6 +17,8 @@
 //! Absent on purpose: types of elements, shapes, NumPy.
 
 mod buffer;
+mod device;
+mod dlpack;
 mod fail;
 mod grid;
 mod limits;

@@ -8,11 +8,14 @@ use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use pelago::{Context, Fetch, GlobalAddress, GlobalPtr, Ordered, Rank as Number, Word};
+use pelago::cuda::CudaMemory;
+use pelago::{Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Ordered, Rank as Number, Word};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::buffer::Bytes;
+use crate::dlpack;
 use crate::fail::Fail;
 use crate::link::{Link, check_rank};
 use crate::rank::{Garbage, Rank, duration};
@@ -27,6 +30,8 @@ pub(crate) struct Memory {
     _owner: Option<Py<PyAny>>,
     start: usize,
     bytes: usize,
+    /// Its bytes, if they are a device's; then `start` is no address.
+    device: Option<Arc<CudaMemory>>,
     exports: AtomicUsize,
     is_freed: AtomicBool,
 }
@@ -39,10 +44,25 @@ impl Memory {
         memory
     }
 
+    /// The memory with this number, which lies on a device.
+    pub(crate) fn on_device(link: Arc<Link>, number: u64, device: Arc<CudaMemory>) -> Self {
+        let mut memory = Self::symmetric(link, number, 0, device.bytes() as usize);
+        memory.device = Some(device);
+        memory
+    }
+
+    /// Its bytes on a device.
+    fn device(&self) -> Result<&Arc<CudaMemory>, Fail> {
+        if self.is_freed.load(Ordering::Acquire) {
+            return Err(Fail::Ended);
+        }
+        self.device.as_ref().ok_or_else(|| Fail::Value("the memory is the host's".into()))
+    }
+
     /// Bytes that belong to `owner`, which no operation names.
     pub(crate) fn part(link: Arc<Link>, owner: Option<Py<PyAny>>, start: usize, bytes: usize) -> Self {
         let (exports, is_freed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { link, number: None, _owner: owner, start, bytes, exports, is_freed }
+        Self { link, number: None, _owner: owner, start, bytes, device: None, exports, is_freed }
     }
 
     /// The number of the memory, if `bytes` bytes from `offset` on are a part of it at a rank of the job.
@@ -69,7 +89,7 @@ impl Memory {
 
 /// The address of a byte of the symmetric memory with this number.
 fn address(rank: &Rank<'_, '_>, number: u64, at: u32, offset: usize) -> Result<GlobalAddress, Fail> {
-    let start = rank.memories.with(number, |memory| Ok(memory.at(Number::new(at), 0).address()))?;
+    let start = rank.memories.with(number, |memory| Ok(memory.start(Number::new(at))))?;
     Ok(GlobalAddress::from_bits(start.bits() + offset as u64))
 }
 
@@ -99,8 +119,8 @@ fn put<'w>(rank: &Rank<'_, 'w>, to: GlobalAddress, data: &Bytes, after: Option<u
         4 if to.bits().is_multiple_of(4) => typed::<u32>(rank, to, data, after),
         bytes => {
             let world: &'w Context = rank.world;
-            let owner = world.reach().addresses().rank(to);
-            if after.is_some() || !world.maps(owner) {
+            // What is not done at once, such as a put to a device, needs a copy.
+            if after.is_some() || world.reach().cells(to, bytes as u64).is_none() {
                 return typed::<u8>(rank, to, data, after);
             }
             // SAFETY: a put to mapped memory is done when it returns; until then `data` keeps the bytes, and no reference to them is used.
@@ -251,6 +271,9 @@ impl Memory {
         timeout: Option<f64>,
     ) -> PyResult<u64> {
         let ((offset, width, is_signed), own) = (place, self.link.rank);
+        if self.device.is_some() {
+            return Err(Fail::Value("waits are for words of the host: no load reaches memory of a device".into()).into());
+        }
         let number = self.check_word(own, offset, width)?;
         let limit = duration(timeout)?;
         let number_of = move |bits: u64| match (width, is_signed) {
@@ -287,12 +310,42 @@ impl Memory {
         })?)
     }
 
+    /// Copies bytes of this rank's `source` to another rank's, without a way through the program.
+    fn copy(&self, py: Python<'_>, to: (u32, usize), source: PyRef<'_, Self>, from: usize, bytes: usize) -> PyResult<Handle> {
+        let ((rank, offset), own) = (to, self.link.rank);
+        let numbers = [self.check(rank, offset, bytes)?, source.check(own, from, bytes)?];
+        let kept = self.link.call(py, |me| {
+            let at = |number, rank, offset| {
+                let address = address(me, number, rank, offset)?;
+                Ok::<_, Fail>(GlobalPtr::<u8>::from_address(address).map_err(pelago::Error::from)?)
+            };
+            let (to, from) = (at(numbers[0], rank, offset)?, at(numbers[1], own, from)?);
+            let world: &Context = me.world;
+            Ok(keep(me, world.copy(from, to, bytes)?))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    /// Where the bytes begin on their device, and its number.
+    fn place(&self) -> PyResult<(u64, u32)> {
+        let device = self.device()?;
+        Ok((device.address(), device.device().ordinal()))
+    }
+
+    /// The bytes as a tensor for another library, which keeps them.
+    fn dlpack(&self, py: Python<'_>, shape: Vec<i64>, code: u8, bits: u8) -> PyResult<Py<PyAny>> {
+        dlpack::capsule(py, self.device()?.clone(), shape, code, bits)
+    }
+
     /// # Safety
     /// Called by the interpreter with a view to be filled.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let this = slf.get();
         if this.is_freed.load(Ordering::Acquire) {
             return Err(Fail::Ended.into());
+        }
+        if this.device.is_some() {
+            return Err(PyBufferError::new_err("the host has no view of memory of a device: get() copies it"));
         }
         let (start, bytes) = (std::ptr::with_exposed_provenance_mut(this.start), this.bytes as isize);
         // SAFETY: X1; the view keeps the object, and so the link.

@@ -2,8 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use pelago::Result;
 use pelago::messaging::{MailReceiver, MailSender, Mailbox};
+use pelago::{GlobalAddress, Rank, RegisteredDevice, Result, Symmetric};
+
+/// Memory of all ranks.
+pub(crate) enum Area<'w> {
+    /// In their symmetric heaps.
+    Heap(Symmetric<'w, u64>),
+    /// On devices.
+    Device {
+        /// Where each rank's begins.
+        starts: Vec<GlobalAddress>,
+        /// This rank's own.
+        _registered: RegisteredDevice<'w, u8>,
+    },
+}
+
+impl Area<'_> {
+    /// Where the memory of a rank of the job begins.
+    pub(crate) fn start(&self, rank: Rank) -> GlobalAddress {
+        match self {
+            Self::Heap(memory) => memory.at(rank, 0).address(),
+            Self::Device { starts, .. } => starts[rank.index()],
+        }
+    }
+}
 
 /// The ends of a mailbox that a rank uses.
 pub(crate) struct Ends<'a, 'w> {

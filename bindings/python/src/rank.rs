@@ -7,12 +7,12 @@ use std::time::{Duration as Pause, Instant};
 use pelago::collectives::{Collectives, Settings};
 use pelago::containers::GlobalHeap;
 use pelago::messaging::Mailbox;
-use pelago::{Duration, Error, Handle, Result, Symmetric, World};
+use pelago::{Duration, Error, Handle, Result, World};
 use pyo3::Python;
 
 use crate::fail::Fail;
 use crate::limits::OBJECTS_MAX;
-use crate::objects::{AnyGrid, AnyMap, Ends};
+use crate::objects::{AnyGrid, AnyMap, Area, Ends};
 
 /// How often a wait asks Python whether a signal came.
 const SIGNALS: Pause = Pause::from_millis(100);
@@ -35,7 +35,7 @@ pub(crate) struct Rank<'a, 'w> {
     /// Whether its waits answer signals: those of a simulation have the thread that simulates.
     is_process: bool,
     all: OnceCell<&'a Collectives<'w>>,
-    pub(crate) memories: Table<Symmetric<'w, u64>>,
+    pub(crate) memories: Table<Area<'w>>,
     pub(crate) handles: Table<Handle<'w>>,
     pub(crate) teams: Table<&'a Collectives<'w>>,
     pub(crate) mailboxes: Table<Ends<'a, 'w>>,
@@ -116,6 +116,29 @@ impl<'a, 'w> Rank<'a, 'w> {
             (None, Some(raised)) => Err(Fail::Raised(raised)),
             (None, None) => Err(Fail::Ended),
         }
+    }
+
+    /// Waits until what the library knows nothing of is so, as [`Context::poll_for`](pelago::Context::poll_for); other ranks are served meanwhile.
+    ///
+    /// # Errors
+    /// Those of `is_so`; the job is at fault; a signal handler raised an exception.
+    pub(crate) fn poll_for<E: Into<Fail>>(
+        &self,
+        what: &'static str,
+        mut is_so: impl FnMut() -> std::result::Result<bool, E>,
+    ) -> Result<(), Fail> {
+        let mut ask_at = Instant::now() + SIGNALS;
+        self.world.poll_for(what, None, || {
+            let found = is_so().map_err(Into::into);
+            if !matches!(found, Ok(false)) {
+                return Ok(Some(found.map(drop)));
+            }
+            if self.is_process && Instant::now() >= ask_at {
+                ask_at = Instant::now() + SIGNALS;
+                return Ok(Python::attach(|py| py.check_signals()).err().map(|raised| Err(Fail::Raised(raised))));
+            }
+            Ok(None)
+        })?
     }
 
     /// Waits for an operation.

@@ -6,11 +6,14 @@ use pelago::collectives::Collectives;
 use pelago::{Duration, Rank as Number};
 use pyo3::prelude::*;
 
+use crate::device;
+use crate::dlpack::Tensor;
 use crate::grid::{self, Grid};
 use crate::link::{Link, check_rank};
 use crate::mailbox::{self, Mailbox};
 use crate::map::{self, Map};
 use crate::memory::Memory;
+use crate::objects::Area;
 use crate::rank::{duration, team_settings};
 use crate::team::Team;
 
@@ -45,9 +48,21 @@ impl World {
         let (number, start) = self.link.call(py, |me| {
             let memory = me.world.alloc::<u64>(bytes.div_ceil(8))?;
             let start = memory.local().cells().pointer().as_ptr().expose_provenance();
-            Ok((me.memories.insert(memory), start))
+            Ok((me.memories.insert(Area::Heap(memory)), start))
         })?;
         Ok(Memory::symmetric(self.link.clone(), number, start, bytes))
+    }
+
+    /// Bytes on a device of every rank: zeros, or what another library has. Collective.
+    #[pyo3(signature = (ordinal, bytes, adopted=None))]
+    fn device(&self, py: Python<'_>, ordinal: u32, bytes: u64, adopted: Option<device::Described>) -> PyResult<Memory> {
+        Ok(device::new(&self.link, py, ordinal, bytes, adopted)?)
+    }
+
+    /// A tensor of another library, taken out of its capsule.
+    #[staticmethod]
+    fn tensor(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        Tensor::take(capsule)
     }
 
     fn fence(&self, py: Python<'_>) -> PyResult<()> {

@@ -608,9 +608,11 @@ API cuStreamSynchronize(Stream *stream) {
 }
 API cuStreamQuery(Stream *stream) {
     ENTER_CONTEXT
-    if (!is_stream(stream)) FAIL(INVALID_HANDLE);
+    /* The default streams, in which nothing is put. */
+    int is_default = stream == (Stream *)1 || stream == (Stream *)2;
+    if (!is_default && !is_stream(stream)) FAIL(INVALID_HANDLE);
     some_steps();
-    result = failed ? failed : stream->first ? NOT_READY : OK;
+    result = failed ? failed : !is_default && stream->first ? NOT_READY : OK;
     LEAVE
 }
 API cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {

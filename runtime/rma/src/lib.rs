@@ -12,6 +12,7 @@
 //! | [`Ordered`], [`Chain`] | operations that wait for others |
 //! | [`GlobalPtr`] | a typed global address |
 //! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, that the program already owned, that a device has |
+//! | [`DeviceCompletions`] | words of a device by which its streams wait for operations |
 //! | [`active`] | functions that run at other ranks: active messages |
 //! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
 //!
@@ -41,6 +42,7 @@ pub use context::handle::{Fetch, Handle};
 pub use context::rails::Rails;
 pub use context::threads::ContextFactory;
 pub use error::{Error, Result, Scope};
+pub use memory::device_completions::{DeviceCompletion, DeviceCompletions};
 pub use memory::segment::{Individual, Registered, RegisteredDevice};
 pub use operations::accumulate::{Accumulation, Number};
 pub use operations::pending_get::PendingGet;

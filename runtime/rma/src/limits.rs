@@ -15,6 +15,9 @@ pub const REGIONS_RETIRED_MAX: usize = 1 << 16;
 /// Maximum number of operations of one context that are queued or in flight. Above this limit, issuing an operation waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
+/// Maximum number of words by which streams of a device wait for operations, of one object: as many as operations may be in flight.
+pub const DEVICE_COMPLETIONS_MAX: usize = OPERATIONS_IN_FLIGHT_MAX;
+
 /// Maximum size of the table of operations in flight. The table grows with demand; the index of an operation is its number modulo the size.
 /// Twice the maximum number of operations keeps the search for a free index short.
 pub const OPERATION_PLACES: usize = 2 * OPERATIONS_IN_FLIGHT_MAX;

@@ -1,7 +1,7 @@
 //! `pelago run --record`: a recorded run is a schedule that replays in the time of the run.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::run;
@@ -13,7 +13,7 @@ fn file(name: &str) -> PathBuf {
     folder.join("run.goal.gz")
 }
 
-fn removed(file: &PathBuf) {
+fn removed(file: &Path) {
     let folder = file.parent().unwrap();
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "the parts of the ranks are gone");
     fs::remove_dir_all(folder).unwrap();
@@ -21,7 +21,7 @@ fn removed(file: &PathBuf) {
 
 /// Records a run; returns its ranks, operations and seconds, as the launcher states them.
 #[track_caller]
-fn recorded(file: &PathBuf, options: &[&str], program: &[&str]) -> (String, u64, f64) {
+fn recorded(file: &Path, options: &[&str], program: &[&str]) -> (String, u64, f64) {
     let ended = run(&[&["run", "--record", file.to_str().unwrap()], options, program].concat());
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let line = ended.error.lines().find(|line| line.contains(".goal.gz: ")).expect("a line on the recording");
@@ -32,7 +32,7 @@ fn recorded(file: &PathBuf, options: &[&str], program: &[&str]) -> (String, u64,
 
 /// The operations and seconds of the replay.
 #[track_caller]
-fn replayed(file: &PathBuf, machine: &[&str], ranks: &str) -> (u64, f64) {
+fn replayed(file: &Path, machine: &[&str], ranks: &str) -> (u64, f64) {
     let ended = run(&[&["sim", "--quiet", "-n", ranks], machine, &["goal", file.to_str().unwrap()]].concat());
     ended.expect(0, "");
     let words: Vec<&str> = ended.output.split_whitespace().collect();
@@ -40,7 +40,7 @@ fn replayed(file: &PathBuf, machine: &[&str], ranks: &str) -> (u64, f64) {
 }
 
 /// Seconds that the rank computes which computes longest, as the file says.
-fn computing(file: &PathBuf) -> f64 {
+fn computing(file: &Path) -> f64 {
     let text = Command::new("gzip").arg("-dc").arg(file).output().expect("gzip").stdout;
     let text = String::from_utf8(text).unwrap();
     let of_rank = |part: &str| part.lines().filter_map(|line| line.split_once(": calc ")?.1.parse::<u64>().ok()).sum::<u64>();

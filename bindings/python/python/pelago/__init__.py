@@ -16,6 +16,7 @@
 """
 
 from pelago._array import SymmetricArray
+from pelago._device import DeviceArray
 from pelago._grid import Grid
 from pelago._map import GlobalMap
 from pelago._pelago import Handle, JobError, PeerLost, PelagoError, run
@@ -24,6 +25,7 @@ from pelago._team import Team
 from pelago._world import Mailbox, World
 
 __all__ = [
+    "DeviceArray",
     "GlobalMap",
     "Grid",
     "Handle",

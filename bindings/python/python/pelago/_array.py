@@ -36,7 +36,7 @@ def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return converted
 
 
-def _count(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+def shape_of(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(length < 0 for length in lengths):
         raise ValueError(f"an array has no negative lengths: {lengths}")
@@ -55,7 +55,7 @@ class SymmetricArray:
 
     def __init__(self, world: _pelago.World, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> None:
         self._dtype = plain(dtype)
-        self._shape, self._size = _count(shape)
+        self._shape, self._size = shape_of(shape)
         self._memory = world.alloc(self._size * self._dtype.itemsize)
         self._world = world
 
@@ -195,7 +195,7 @@ class SymmetricArray:
         return bits - 2 * top if self._dtype.kind == "i" and bits >= top else bits
 
     def __repr__(self) -> str:
-        return f"SymmetricArray(shape={self._shape}, dtype={self._dtype})"
+        return f"{type(self).__name__}(shape={self._shape}, dtype={self._dtype})"
 
 
 def as_bytes(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pelago import _pelago
 from pelago._array import SymmetricArray
+from pelago._device import DeviceArray, register
 from pelago._grid import Grid
 from pelago._map import GlobalMap
 from pelago._team import Team
@@ -62,6 +63,20 @@ class World(Team):
     def array(self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> SymmetricArray:
         """Zeros on every rank, at the same place of its memory. Collective."""
         return SymmetricArray(self._world, shape, dtype)
+
+    def device_array(
+        self, shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float64, *, device: int = 0
+    ) -> DeviceArray:
+        """Zeros on a GPU of every rank, `device` of this one's. Collective: if a rank cannot, all raise."""
+        return DeviceArray(self._world, shape, dtype, device)
+
+    def register(self, array: Any) -> DeviceArray:
+        """Makes contiguous memory that another library has on a GPU (`__cuda_array_interface__` or DLPack) an array of all ranks, of equal lengths. No copy.
+
+        The process keeps `array` until it ends, as other ranks of the host may have opened its memory. Collective: if a rank's
+        array is refused, all raise.
+        """
+        return register(self._world, array)
 
     def team(self, ranks: Sequence[int]) -> Team | None:
         """The team of some ranks, in this order; None for a rank that is no member. Collective over all ranks."""

@@ -19,6 +19,9 @@ use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Inte
 pub(crate) const CUDA: &str = "cuda";
 const HIP: &str = "hip";
 
+/// Zeros are written in pieces of so many bytes.
+const ZEROS_BYTES: u64 = 1 << 20;
+
 /// Some memory of a GPU. It is a [`DeviceMemory`]: `World::register_device` makes it a segment.
 ///
 /// Reads and writes pass through pinned memory in pieces of 256 KiB, three in flight; copies between two of these stay on the device, or go from device to
@@ -81,6 +84,19 @@ impl CudaMemory {
             return Err(CudaError::Invalid("the memory that is adopted ends before its bytes do"));
         }
         Ok(Arc::new(Self::of(device, address, bytes, Origin::Adopted)))
+    }
+
+    /// Writes zeros over all of it. Costs what a write of as many bytes costs.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn zero(&self) -> Result<()> {
+        let zeros = vec![0; self.bytes.min(ZEROS_BYTES) as usize];
+        let lanes = &self.device.state().lanes;
+        (0..self.bytes).step_by(ZEROS_BYTES as usize).try_for_each(|offset| {
+            let bytes = (self.bytes - offset).min(ZEROS_BYTES) as usize;
+            lanes.upload(&self.device, self.address + offset, &zeros[..bytes])
+        })
     }
 
     /// The device that holds it.

@@ -280,6 +280,23 @@ impl Drop for Event {
     }
 }
 
+impl Device {
+    /// Whether all is done that was put into a stream of another library: its `CUstream`, or 1 and 2 for the default streams, as
+    /// `__cuda_array_interface__` and DLPack count.
+    ///
+    /// # Errors
+    /// What was done failed; the driver knows no such stream.
+    ///
+    /// # Safety
+    /// The stream is one of the primary context, and is not destroyed before this returns.
+    pub unsafe fn is_stream_over(&self, stream: u64) -> Result<bool> {
+        let raw = RawStream(ptr::with_exposed_provenance_mut(stream as usize));
+        let functions = &self.driver().functions;
+        // SAFETY: C1, and the caller's promise.
+        over(self.within(|| functions.check("cuStreamQuery", unsafe { (functions.stream_query)(raw) })))
+    }
+}
+
 fn over(asked: Result<()>) -> Result<bool> {
     match asked {
         Ok(()) => Ok(true),

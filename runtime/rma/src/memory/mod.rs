@@ -1,4 +1,5 @@
 //! Memory that operations reach: of segments, and of the symmetric heap.
 
+pub(crate) mod device_completions;
 pub(crate) mod segment;
 pub(crate) mod symmetric_heap;

@@ -5,6 +5,7 @@ pub(crate) mod barriers;
 mod borrowed;
 mod collectives;
 mod cuda;
+mod device_completions;
 mod devices;
 mod generated_order;
 mod memory;
