@@ -188,7 +188,7 @@ mod tests {
     /// A guide decides what is sent, and for how long.
     #[test]
     fn a_guide_decides() {
-        let bytes = |seed| Random::new(seed).bytes(40_000);
+        let bytes = |seed| Random::new(seed).bytes(60_000);
         let [one, again, other] = [1, 1, 2].map(|seed| guided(&bytes(seed)));
         assert_eq!(one, again);
         assert!(one != other && one.inputs > 50 && one.inputs < INPUTS, "{one:?} and {other:?}");

@@ -1,7 +1,6 @@
 //! The raw limits: the same memory with nothing but instructions, and what plain sockets have no safe call for.
 //!
-//! - **B1** All symmetric memory of one host lies in one mapping, in the order of its addresses: the distance of two addresses is
-//!   that of their places. Checked against the kernel's list of mappings before a place of another rank is used.
+//! - **B1** The place of memory of a rank of this host is what `Reach` finds for its address.
 //! - **B2** The mapping lives as long as the `World` from which the memory was allocated, and so as the borrow of the memory.
 //! - **B3** What others may touch at the same time is touched by atomics. Copies are only made while the other rank waits for
 //!   its turn, so that they race with nothing.
@@ -27,17 +26,9 @@ pub(crate) struct Raw<'m, T> {
 impl<'m, T: Pod> Raw<'m, T> {
     /// The part that `rank` has of `memory`.
     pub(crate) fn of(world: &World, memory: &'m Symmetric<'_, T>, rank: Rank) -> Result<Self> {
-        let here = memory.local().cells();
-        let own = here.pointer().as_ptr() as usize;
-        let distance = memory.at(rank, 0).address().bits().wrapping_sub(memory.at(world.rank(), 0).address().bits());
-        let there = own.wrapping_add(distance as usize);
-        let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| Error::System("/proc/self/maps", error))?;
-        if !one_mapping_holds(&maps, [own, there], here.bytes()) {
-            return Err(Error::NotMapped);
-        }
-        // SAFETY: B1, just checked: `there` is inside the mapping of `own`.
-        let start = unsafe { here.pointer().offset(distance as isize) }.cast();
-        Ok(Self { start, length: memory.len(), memory: PhantomData })
+        let bytes = memory.local().cells().bytes() as u64;
+        let there = world.reach().cells(memory.at(rank, 0).address(), bytes).ok_or(Error::NotMapped)?;
+        Ok(Self { start: there.pointer().cast(), length: memory.len(), memory: PhantomData })
     }
 
     /// Copies all of `from` to the first elements, by the C library's copy.
@@ -104,28 +95,9 @@ pub(crate) fn set_udp_option(socket: BorrowedFd<'_>, option: libc::c_int, value:
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Whether one line of the kernel's list of mappings holds `bytes` bytes from each of `starts` on.
-fn one_mapping_holds(maps: &str, starts: [usize; 2], bytes: usize) -> bool {
-    let range = |line: &str| {
-        let (first, rest) = line.split_once('-')?;
-        let end = rest.split(' ').next()?;
-        Some(usize::from_str_radix(first, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
-    };
-    maps.lines().filter_map(range).any(|range| starts.iter().all(|start| range.contains(start) && bytes <= range.end - start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_in_different_mappings_are_refused() {
-        let maps = "1000-3000 rw-s 00000000 00:01 1 /memfd:pelago (deleted)\n3000-5000 rw-p 00000000 00:00 0\n";
-        assert!(one_mapping_holds(maps, [0x1000, 0x2ff8], 8));
-        assert!(!one_mapping_holds(maps, [0x1000, 0x2ff8], 16));
-        assert!(!one_mapping_holds(maps, [0x1000, 0x3000], 8));
-        assert!(!one_mapping_holds(maps, [0x1000, 0x6000], 8));
-    }
 
     #[test]
     fn raw_and_library_see_the_same_memory() {
