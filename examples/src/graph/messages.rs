@@ -4,8 +4,8 @@
 //!  sender                                                    receiver
 //!    |-- put(data) -------------------------------------------->| its landing area
 //!    |-- then set(ring of the sender, message modulo 32) ------>| round and tag in one word
-//!    |<------------- set(credit): so many words were read ------| after each 16
-//!    |-- add(starved, 1), when 32 were sent and not read ------>| reads the rings of all senders, not only of those it waits for
+//!    |<------------- max(credit): so many words were read ------| after each 16
+//!    |-- fence, add(starved, 1), when 32 were sent, not read --->| reads the rings of all senders, not only of those it waits for
 //! ```
 //!
 //! A message of up to eight bytes is its word alone. A receiver reads the rings of the ranks that its open receives name; a sender
@@ -13,7 +13,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use pelago::{Error, Fetch, GlobalAddress, GlobalPtr, Individual, Rank, Result, Signal, Symmetric, World};
+use pelago::{Accumulation, Error, Fetch, GlobalAddress, GlobalPtr, Individual, Rank, Result, Signal, Symmetric, World};
 
 use super::{ANY, Graph, Kind};
 
@@ -123,6 +123,8 @@ impl<'w> Messages<'w> {
         let (slot, place, number) = (ring.add(sent % RING_WORDS), *place, *sent);
         let has_credit = |messages: &Self| number - messages.credits.local().load(place) < RING_WORDS;
         if !has_credit(self) {
+            // The receiver looks once for each request: it must find all that was sent before.
+            world.fence()?;
             world.add(self.starved.at(Rank::new(to), 0), 1)?;
             world.wait_for("room for a message", None, || {
                 self.read(ended)?;
@@ -196,7 +198,8 @@ impl<'w> Messages<'w> {
             }
             incoming.read += 1;
             if incoming.read.is_multiple_of(CREDIT) {
-                self.world.set(incoming.credit, incoming.read)?;
+                // One that overtakes an earlier one is not undone by it.
+                self.world.accumulate(incoming.credit, Accumulation::Max, incoming.read)?;
             }
             if let Some(receive) = self.matching.arrived(incoming.source, word as u32) {
                 ended.push(receive.operation);

@@ -70,6 +70,22 @@ fn a_schedule_runs_on_every_transport_and_machine() {
     assert_eq!(simulated(16, &packed, &[]).output, simulated(16, &file, &[]).output);
 }
 
+/// A receiver waits for a rank that waits for a sender that has no room at the receiver: what the sender tells is read although no receive is open for it, in whatever order it arrives.
+#[test]
+fn a_sender_without_room_is_heard_whatever_overtakes_what() {
+    let many = |what: &str| (0..100).map(|number| what.replace('#', &number.to_string())).collect::<String>();
+    let text = [
+        format!("num_ranks 3\nrank 0 {{\n{}e: send 8b to 2 tag 9\ne requires s99\n}}", many("s#: send 8b to 1 tag 1\n")),
+        format!("rank 1 {{\nw: recv 8b from 2 tag 3\n{}}}", many("r#: recv 8b from 0 tag 1\nr# requires w\n")),
+        "rank 2 {\na: recv 8b from 0 tag 9\nb: send 8b to 1 tag 3\nb requires a\n}".to_owned(),
+    ];
+    let file = file("starved.goal", &text.join("\n"));
+    for seed in 0..20 {
+        let ended = simulated(3, &file, &["--protocol", "--faults", "delay=0.3:300us", "--seed", &seed.to_string()]);
+        assert_eq!((ended.code, ended.error.as_str()), (Some(0), ""), "seed {seed}");
+    }
+}
+
 #[test]
 fn computing_takes_its_time_and_excludes_what_is_on_the_same_core() {
     let graph = |text: &str| file("cores.goal", &format!("num_ranks 1\nrank 0 {{ {text}\n}}"));
