@@ -139,9 +139,11 @@ impl Doorbell {
         self.word.load(Ordering::Relaxed) & ASLEEP != 0
     }
 
-    /// The cache line of a place in the same mapping, counted from the bell and from 1; `None` if it is too far away.
-    pub fn line(&self, place: *const u8) -> Option<u32> {
-        u32::try_from(place.addr().wrapping_sub(self.addr()) / LINE_BYTES + 1).ok()
+    /// The cache line, counted from the bell and from 1, of so many bytes at a place in the same mapping; `None` if they are not in one line, or too far away.
+    pub fn line(&self, place: *const u8, bytes: usize) -> Option<u32> {
+        let from = place.addr().wrapping_sub(self.addr());
+        let is_one = from % LINE_BYTES + bytes <= LINE_BYTES;
+        u32::try_from(from / LINE_BYTES + 1).ok().filter(|_| is_one)
     }
 
     /// Who has announced this word sleeps for this line too; for anything, where others sleep for another one.
@@ -315,7 +317,7 @@ mod tests {
         let bell = Doorbell::new();
         let at = |byte: usize| (&raw const bell).cast::<u8>().wrapping_add(byte);
         let sleep = |line: Option<usize>| match line {
-            Some(line) => bell.sleep_for(bell.line(at(64 * line + 8)).unwrap(), None, &mut || true),
+            Some(line) => bell.sleep_for(bell.line(at(64 * line + 8), 8).unwrap(), None, &mut || true),
             None => bell.sleep(None, &mut || true),
         };
         // Lines that are slept for one after another, none for anything; and what is written.
@@ -325,7 +327,7 @@ mod tests {
             bell.ring_for(at(byte), bytes);
             !bell.has_sleeper()
         };
-        assert_eq!(bell.line(at(64 << 32)), None);
+        assert_eq!((bell.line(at(64 << 32), 8), bell.line(at(60), 8), bell.line(at(56), 8)), (None, None, Some(1)));
         let beside = [(640, 8), (576 - 8, 8), (0, 576), (641, 64), (640, 1 << 20), (4096, 1)];
         let within = [(576, 1), (639, 1), (576 + 8, 8), (575, 2), (0, 577), (0, 1 << 20)];
         for sleepers in [&[Some(9)][..], &[Some(9); 2]] {

@@ -100,7 +100,7 @@ fn doorbell_wakes_those_who_sleep_for_what_was_written() {
             let sleep = move |bell: &Doorbell, words: &[AtomicU64; 2], word: usize| {
                 let mut written = || words[word].load(Ordering::Relaxed) == 1;
                 while !written() {
-                    bell.sleep_for(bell.line(place(bell, word)).unwrap(), None, &mut written);
+                    bell.sleep_for(bell.line(place(bell, word), 8).unwrap(), None, &mut written);
                 }
             };
             let others = (1..sleepers).map(|word| {

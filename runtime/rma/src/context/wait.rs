@@ -17,9 +17,6 @@ const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
 /// transport. Where networks write to memory and perform atomics without a core, it comes by memory.
 const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 1, giving_way: 1 };
 
-/// Bytes of a cache line, in which a word lies that a rank sleeps for.
-const LINE_BYTES: usize = 64;
-
 /// A number of looks while looking at once, and while giving way; powers of two.
 #[derive(Clone, Copy)]
 struct Looks {
@@ -37,8 +34,8 @@ struct Wanted {
     limit: Option<Duration>,
     /// What brings it about.
     on: For,
-    /// The word of this rank's memory that alone brings it about, if it is one, as an address of the process.
-    word: Option<usize>,
+    /// The element of this rank's memory that alone brings it about, if it is one: an address of the process, and bytes.
+    word: Option<(usize, usize)>,
     /// Whether it comes about without the library, and rings nobody.
     rings_nobody: bool,
 }
@@ -160,8 +157,7 @@ impl Context {
         (cells, index): (CellSlice<'_, V>, usize),
         ready: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        let place = place_of(cells, index);
-        let word = (place % LINE_BYTES + size_of::<V>() <= LINE_BYTES).then_some(place);
+        let word = Some((place_of(cells, index), size_of::<V>()));
         self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
@@ -248,10 +244,9 @@ impl Context {
                     }
                 };
                 // What has yet to be posted may follow any completion; what goes on in the background may follow anything that is written.
-                let on = match on {
-                    _ if self.has_background() || !self.engine().borrow().is_all_begun() => For::Anything,
-                    on => word.and_then(|word| self.line_of_own(word)).map_or(on, For::Line),
-                };
+                let is_alone = !self.has_background() && self.engine().borrow().is_all_begun();
+                let on =
+                    if is_alone { word.and_then(|word| self.line_of_own(word)).map_or(on, For::Line) } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
                     // What was waited for may have come all the same; then the fault is the next wait's.
@@ -284,10 +279,10 @@ impl Context {
         WaitSite { what: wanted.what, awaited, word, in_flight: engine.in_flight() }
     }
 
-    /// The cache line of a word of a heap of this rank, which others write by the mapping of the heaps alone.
-    fn line_of_own(&self, word: usize) -> Option<u32> {
-        self.offset_of_own(word)?;
-        self.reach.bell(self.rank())?.line(std::ptr::without_provenance(word))
+    /// The cache line of an element in a heap of this rank, which others write by the mapping of the heaps alone.
+    fn line_of_own(&self, (place, bytes): (usize, usize)) -> Option<u32> {
+        self.offset_of_own(place)?;
+        self.reach.bell(self.rank())?.line(std::ptr::without_provenance(place), bytes)
     }
 
     /// The offset of an address of this process in a heap of this rank.

@@ -90,6 +90,18 @@ impl Context {
     /// As [`wait_for`](Self::wait_for), where `ready` depends on the element at `word` of this rank's own memory alone, and on what rings this rank's doorbell by itself: a rank
     /// that sleeps is not woken by what others write beside the cache line of that element.
     ///
+    /// ```
+    /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
+    /// let arrived = world.alloc::<u64>(1)?;
+    /// world.add(arrived.at(world.rank().next(world.size()), 0), 1)?;
+    /// let own = arrived.at(world.rank(), 0);
+    /// world.wait_for_word("a neighbour", None, own, || Ok((arrived.local().load(0) > 0).then_some(())))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Cost: as [`wait_for`](Self::wait_for); a writer that finds the rank asleep compares an address.
+    ///
     /// # Errors
     /// Those of `ready`; `limit` has passed; the job is at fault; [`Error::Invalid`]: the element is not in a heap of this rank.
     pub fn wait_for_word<T, V: Pod>(

@@ -25,7 +25,7 @@ fn said_inside(script: &Mutex<Script>) -> Vec<Said> {
 /// The cache line of an element, as the rank's doorbell counts.
 fn line(world: &World, cells: CellSlice<'_, u64>, index: usize) -> u32 {
     let place = cells.cells().pointer().as_ptr().wrapping_add(8 * index);
-    world.reach().bell(world.rank()).unwrap().line(place).unwrap()
+    world.reach().bell(world.rank()).unwrap().line(place, 8).unwrap()
 }
 
 /// A job that is set up.
