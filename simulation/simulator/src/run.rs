@@ -331,11 +331,23 @@ struct SimulationLoop<'d> {
     is_over: &'d dyn Fn() -> bool,
 }
 
+/// Fails the job in a panic, before ranks are dropped where they stand: what they wait for then never comes.
+struct FailsInPanic<'s>(&'s SharedJob);
+
+impl Drop for FailsInPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.scheduled().fail(Fault::Aborted);
+        }
+    }
+}
+
 impl SimulationLoop<'_> {
     /// Runs ranks and network until all ranks have ended; returns the ranks that were stuck.
     fn run(&mut self, fibers: &mut Fibers<'_>) -> Vec<(Rank, WaitReason)> {
         let shared = self.shared;
         let mut stuck = Vec::new();
+        let _fails = FailsInPanic(shared);
         loop {
             let mut job = shared.scheduled();
             if self.is_stopped(&mut job) {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use pelago_base::{Duration, Rank};
 use pelago_platform::Fault;
-use pelago_rma::{Result, World};
+use pelago_rma::{Handle, Result, World};
 use pelago_simulator::{Settings, simulate};
 use pelago_test_support::simulated::{self, run};
 
@@ -105,4 +105,38 @@ fn ranks_that_never_end_are_dropped_on_the_one_stack() {
     });
     assert!(std::panic::catch_unwind(panics).is_err());
     assert_eq!(dropped.get(), 10);
+}
+
+/// Of ranks that are dropped where they stand, two wait for operations then; and the same thread runs another simulation.
+#[test]
+fn a_panic_leaves_nothing_behind() {
+    struct WaitsInDrop<'w>(Option<Handle<'w>>);
+    impl Drop for WaitsInDrop<'_> {
+        fn drop(&mut self) {
+            let _ended_whether_well_or_not = self.0.take().unwrap().wait();
+        }
+    }
+    for shared_stack in [false, true] {
+        let settings = Settings { shared_stack, ..simulated::settings("rx200-qdr", 4, 1) };
+        let ring = |panics: bool| {
+            let ring = std::panic::AssertUnwindSafe(|| {
+                run(&settings, |world| {
+                    let words = world.alloc::<u64>(1000)?;
+                    let right = world.rank().next(world.size());
+                    let under_way = WaitsInDrop(Some(world.put(words.at(right, 0), &[1; 999])?));
+                    assert!(!panics || world.rank() != Rank::new(2), "on purpose");
+                    world.put(words.at(right, 999), &[1])?;
+                    world.wait_until(words.local(), 999, |seen| seen == 1)?;
+                    drop(under_way);
+                    world.barrier()
+                })
+            });
+            std::panic::catch_unwind(ring)
+        };
+        for _ in 0..2 {
+            assert!(ring(true).is_err());
+            let after = ring(false).unwrap();
+            assert_eq!((after.fault, after.results), (None, vec![Some(Ok(())); 4]), "shared: {shared_stack}");
+        }
+    }
 }

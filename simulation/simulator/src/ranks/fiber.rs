@@ -3,7 +3,8 @@
 //! Invariants of the unsafe code:
 //!
 //! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
-//! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs, and only then.
+//! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs on its own stack, and
+//!   only then, also after a panic: what is on the stack that resumed it would be overwritten otherwise.
 //! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
 //!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
 //! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack, with all that it has put there.
@@ -12,6 +13,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::thread::LocalKey;
 
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -113,13 +115,28 @@ pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), driv
         // SAFETY: F1, F4.
         unsafe { Coroutine::with_stack_unchecked(stacks.of(number), begin) }
     };
-    STATUS.set(Some(status));
+    let _known = Replaced::of(&STATUS, Some(status));
     let bodies = (0..count).map(|_| Body::New).collect();
     let mut fibers = Fibers { bodies, stacks, begin: &fiber, threads: BTreeMap::new(), unfinished };
-    let result = drive(&mut fibers);
-    drop(fibers);
-    STATUS.set(None);
-    result
+    drive(&mut fibers)
+}
+
+/// A value of this thread that is another one until this is dropped.
+struct Replaced<T: Copy + 'static> {
+    key: &'static LocalKey<Cell<T>>,
+    before: T,
+}
+
+impl<T: Copy> Replaced<T> {
+    fn of(key: &'static LocalKey<Cell<T>>, value: T) -> Self {
+        Self { key, before: key.replace(value) }
+    }
+}
+
+impl<T: Copy> Drop for Replaced<T> {
+    fn drop(&mut self) {
+        self.key.set(self.before);
+    }
 }
 
 impl Fibers<'_> {
@@ -176,11 +193,8 @@ impl Fibers<'_> {
 
 /// Resumes a fiber until it is suspended or ends; returns whether it has ended.
 fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool {
-    let (before, thread) = (CURRENT.take(), THREAD.replace(thread));
-    let returned = matches!(fiber.resume(()), CoroutineResult::Return(()));
-    CURRENT.set(before);
-    THREAD.set(thread);
-    returned
+    let _as_before = (Replaced::of(&CURRENT, None), Replaced::of(&THREAD, thread));
+    matches!(fiber.resume(()), CoroutineResult::Return(()))
 }
 
 /// Abandons a fiber. One that has ended has nothing on its stack.
@@ -196,7 +210,7 @@ impl Drop for Fibers<'_> {
         if self.unfinished == Unfinished::Abandoned {
             self.threads.values_mut().flatten().for_each(|thread| abandon_fiber(&mut thread.fiber));
         }
-        UNWINDING.set(true);
+        let _unwinding = Replaced::of(&UNWINDING, true);
         for number in 0..self.bodies.len() {
             if let Body::Begun { coroutine, .. } = &mut self.bodies[number] {
                 match self.unfinished {
@@ -206,7 +220,11 @@ impl Drop for Fibers<'_> {
                 self.bodies[number] = Body::Ended;
             }
         }
-        UNWINDING.set(false);
+        // A panic may have kept `resume` from these.
+        ABANDONED.set(false);
+        THREAD_ENDED.set(false);
+        THREADS.set(0);
+        BEGUN.with_borrow_mut(Vec::clear);
     }
 }
 
@@ -229,7 +247,7 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: F2: the yielder of the fiber that runs now.
     unsafe { current.as_ref() }.on_parent_stack(move || {
         let SameThread(f) = { f };
-        let _inside = Inside::begin();
+        let _outside = (Replaced::of(&CURRENT, None), Inside::begin());
         f()
     })
 }
@@ -301,4 +319,46 @@ pub(crate) fn abandon() -> ! {
     ABANDONED.set(true);
     suspend();
     unreachable!("an abandoned fiber is never resumed")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::memory::RankMemory;
+    use crate::ranks::status::StatusEntry;
+
+    struct NotesWhereItIs<'n>(&'n RefCell<Vec<(bool, bool)>>);
+
+    impl Drop for NotesWhereItIs<'_> {
+        fn drop(&mut self) {
+            // On the stack that resumed a fiber, no fiber runs.
+            let is_in_fiber = || CURRENT.get().is_some();
+            self.0.borrow_mut().push((is_in_fiber(), outside(is_in_fiber)));
+        }
+    }
+
+    /// One fiber is suspended when the other panics: what it has left is dropped with no fiber running, so that nothing runs on the stack of one that is gone.
+    #[test]
+    fn no_fiber_runs_after_a_panic() {
+        let memory = RankMemory::new(2, 1 << 16, 1 << 20, true).unwrap();
+        let entry = StatusEntry::new(&Default::default());
+        let (status, noted) = (entry.status(), RefCell::default());
+        let stacks = Stacks::new(&memory, 2, status).unwrap();
+        let settings = FiberSettings { count: 2, stacks: &stacks, unfinished: Unfinished::Dropped, status };
+        let body = |number| {
+            let _notes = NotesWhereItIs(&noted);
+            assert_eq!(number, 0, "on purpose");
+            suspend();
+        };
+        let drive = |fibers: &mut Fibers<'_>| {
+            assert!(!fibers.resume(0));
+            fibers.resume(1);
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| with_fibers(settings, body, drive))).is_err());
+        assert_eq!(*noted.borrow(), [(true, false), (false, false)]);
+        let left = (CURRENT.get().is_none(), STATUS.get().is_none(), UNWINDING.get(), THREAD.get(), THREADS.get());
+        assert_eq!(left, (true, true, false, 0, 0));
+    }
 }
