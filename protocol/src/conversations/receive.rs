@@ -93,7 +93,7 @@ impl<M: Memory> Conversations<M> {
                 }
             }
         }
-        active.sender.handle_acknowledgement(now, said, datagram_bytes)
+        active.sender.handle_acknowledgement(now, said, self.worth, datagram_bytes)
     }
 
     /// What a datagram with a number asks for.

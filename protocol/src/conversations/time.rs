@@ -106,7 +106,7 @@ impl<M: Memory> Conversations<M> {
                 self.worth.handle_repeated();
             }
             if !active.sender.ask_early(now, &peer.round_trip, patience) {
-                active.sender.handle_silence(datagram_bytes);
+                active.sender.handle_silence(datagram_bytes, patience.worth);
             }
         } else if question.is_some_and(|at| now >= at) {
             active.sender.probe();

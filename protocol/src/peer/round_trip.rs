@@ -171,7 +171,7 @@ impl Worth {
         self.balance >= ARRIVALS_PER_REPETITION
     }
 
-    fn is_lossy(self) -> bool {
+    pub(crate) fn is_lossy(self) -> bool {
         self.needed > 0
     }
 

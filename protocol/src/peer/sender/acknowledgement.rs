@@ -2,8 +2,8 @@
 
 use pelago_base::{Duration, Instant};
 
-use super::{SILENT_TRIES, Sender, Settled, State, Transmission, charge};
-use crate::peer::round_trip::{CROSSING, Patience, RoundTrip};
+use super::{LATE_TRIES, SILENT_TRIES, Sender, Settled, State, Transmission, charge};
+use crate::peer::round_trip::{CROSSING, Patience, RoundTrip, Worth};
 use crate::wire::{Acknowledgement, WORDS_MAX};
 
 /// Number of later datagrams whose acknowledgement marks a datagram as lost.
@@ -16,6 +16,7 @@ impl Sender {
         let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
         let Transmission { count, sequence, at, asks, .. } = self.by_transmission[index];
         let was_needed = asks && self.is_on_its_way(count, sequence);
+        self.latest_arrived = self.latest_arrived.max(count);
         std::mem::take(&mut self.by_transmission[index].prompt).then(|| (now.since(at), was_needed))
     }
 
@@ -25,7 +26,13 @@ impl Sender {
     }
 
     /// The peer says what it has received; returns whether anything of that was not known.
-    pub(crate) fn handle_acknowledgement(&mut self, now: Instant, said: &Acknowledgement, datagram_bytes: u64) -> bool {
+    pub(crate) fn handle_acknowledgement(
+        &mut self,
+        now: Instant,
+        said: &Acknowledgement,
+        worth: Worth,
+        datagram_bytes: u64,
+    ) -> bool {
         let known = (self.arrived.len(), self.refused);
         // An older datagram says less; the count wraps around.
         if (said.refused.wrapping_sub(self.refused) as i32) >= 0 {
@@ -37,7 +44,7 @@ impl Sender {
             return false;
         }
         for sequence in base..said.next {
-            self.arrive(now, sequence, datagram_bytes);
+            self.arrive(now, sequence, worth, datagram_bytes);
         }
         for (index, &word) in said.words.iter().enumerate().take(usize::from(said.words_used).min(WORDS_MAX)) {
             let mut left = word;
@@ -45,7 +52,7 @@ impl Sender {
                 let sequence = said.next.saturating_add(64 * index as u64 + u64::from(left.trailing_zeros()));
                 left &= left - 1;
                 if (base..end).contains(&sequence) {
-                    self.arrive(now, sequence, datagram_bytes);
+                    self.arrive(now, sequence, worth, datagram_bytes);
                 }
             }
         }
@@ -53,19 +60,22 @@ impl Sender {
         known != (self.arrived.len(), self.refused)
     }
 
-    fn arrive(&mut self, now: Instant, sequence: u64, datagram_bytes: u64) {
+    fn arrive(&mut self, now: Instant, sequence: u64, worth: Worth, datagram_bytes: u64) {
         let Some(sent) = self.sent_mut(sequence) else { return };
         if sent.state == State::Arrived || sent.state == State::Settled {
             return;
         }
         let transmission = sent.transmission;
         let was_on_its_way = std::mem::replace(&mut sent.state, State::Arrived) == State::OnItsWay;
-        let (bytes, prompt) = (sent.bytes, sent.prompt);
+        let (bytes, prompt, once) = (sent.bytes, sent.prompt, sent.tries == 1);
         self.arrived.push(sequence);
         if was_on_its_way {
             self.end_flight(bytes, prompt);
         }
-        self.latest_arrived = self.latest_arrived.max(transmission);
+        // Of a datagram that was sent twice any transmission may have arrived, and an echo tells which. Where answers are rather lost, so are echoes and the first transmission.
+        if once || worth.is_lossy() {
+            self.latest_arrived = self.latest_arrived.max(transmission);
+        }
         (self.tries, self.early) = (0, 0);
         self.waiting_since = now;
         self.congestion.handle_arrived(charge(u64::from(bytes)), transmission, self.in_flight_charge(), charge(datagram_bytes));
@@ -151,11 +161,12 @@ impl Sender {
         is_lost
     }
 
-    /// The peer has not answered in time: it is asked again, the second time as if everything were lost.
-    pub(crate) fn handle_silence(&mut self, datagram_bytes: u64) {
+    /// The peer has not answered in time: it is asked again. Where answers are rather lost than late, everything counts as lost from the second time on; elsewhere
+    /// later: what a peer that got to run late has in its buffers need not be sent again, and its first answer shows what was lost.
+    pub(crate) fn handle_silence(&mut self, datagram_bytes: u64, worth: Worth) {
         self.tries += 1;
         self.probes = 1;
-        if self.tries >= SILENT_TRIES {
+        if self.tries >= if worth.is_lossy() { SILENT_TRIES } else { LATE_TRIES } {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
             sequences.into_iter().for_each(|sequence| self.mark_lost(sequence));

@@ -22,8 +22,11 @@ use crate::wire::{Frame, OVERHEAD_BYTES, WORDS_MAX};
 /// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
 pub(crate) const DATAGRAM_CHARGE: u64 = 512;
 
-/// Tries without an answer after which everything on its way counts as lost.
+/// Tries without an answer after which a peer is asked by one datagram at a time, and everything on its way counts as lost where answers are rather lost than late.
 const SILENT_TRIES: u32 = 2;
+
+/// The same where answers are rather late: with the shortest waits a peer has not run for 60 ms then.
+const LATE_TRIES: u32 = 4;
 
 /// Bytes of frames that wait for one peer, besides answers.
 const QUEUED_BYTES_MAX: usize = 256 << 10;

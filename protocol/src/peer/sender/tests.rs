@@ -3,7 +3,7 @@
 use pelago_base::Duration;
 
 use super::*;
-use crate::peer::round_trip::Patience;
+use crate::peer::round_trip::{Patience, Worth};
 use crate::wire::{Acknowledgement, HEADER_BYTES, PIECE_BYTES, TAG_BYTES};
 
 #[test]
@@ -46,20 +46,34 @@ fn repeat(sender: &mut Sender) -> usize {
     std::iter::from_fn(|| next(sender)).take(100).count()
 }
 
-#[test]
-fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
+/// How many datagrams go to a peer at once that answers the first of five after so many tries.
+fn repeated_after(silences: u32, worth: Worth) -> usize {
     let mut sender = sender();
     for number in 0..5 {
         let sequence = sender.push(Draft::default(), None, 0);
         sender.handle_sent(Instant::ZERO, Left { sequence, number, bytes: 100, prompt: true }, &RoundTrip::default());
     }
-    for tries in 0..5 {
-        assert_eq!(repeat(&mut sender), usize::from(tries > 0), "after {tries} tries");
-        sender.handle_silence(DATAGRAM_BYTES as u64);
+    for tries in 1..=silences {
+        sender.handle_silence(DATAGRAM_BYTES as u64, worth);
+        assert_eq!(repeat(&mut sender), 1, "after {tries} tries");
     }
     let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
-    sender.handle_acknowledgement(Instant::ZERO, &Acknowledgement { next: 1, ..nothing }, DATAGRAM_BYTES as u64);
-    assert_eq!(repeat(&mut sender), 4, "it has answered: all others at once");
+    sender.handle_acknowledgement(Instant::ZERO, &Acknowledgement { next: 1, ..nothing }, worth, DATAGRAM_BYTES as u64);
+    repeat(&mut sender)
+}
+
+#[test]
+fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
+    let late = Worth::default();
+    let mut lossy = late;
+    lossy.handle_needed();
+    for (silences, worth) in [(5, late), (LATE_TRIES, late), (5, lossy), (SILENT_TRIES, lossy)] {
+        assert_eq!(repeated_after(silences, worth), 4, "it has answered: all others at once");
+    }
+    // One that is late has them in its buffers, unless it has been silent for long.
+    for silences in 0..LATE_TRIES {
+        assert_eq!(repeated_after(silences, late), 0, "after {silences} tries");
+    }
 }
 
 #[test]
@@ -90,7 +104,7 @@ fn send(sender: &mut Sender, now: Instant, prompt: bool) -> u64 {
 /// The peer has received all datagrams before `next`.
 fn acknowledge(sender: &mut Sender, now: Instant, next: u64) {
     let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
-    sender.handle_acknowledgement(now, &Acknowledgement { next, ..nothing }, DATAGRAM_BYTES as u64);
+    sender.handle_acknowledgement(now, &Acknowledgement { next, ..nothing }, Worth::default(), DATAGRAM_BYTES as u64);
 }
 
 #[test]
@@ -134,7 +148,7 @@ fn what_is_overtaken_by_a_datagram_that_has_arrived_is_asked_for_at_once() {
     let mut words = nothing.words;
     words[0] = 0b10;
     let said = Acknowledgement { next: 0, words, words_used: 1, ..nothing };
-    sender.handle_acknowledgement(Instant::ZERO, &said, DATAGRAM_BYTES as u64);
+    sender.handle_acknowledgement(Instant::ZERO, &said, Worth::default(), DATAGRAM_BYTES as u64);
     let due = sender.answer_due(&near(), Patience::default()).unwrap();
     assert_eq!(due.since(Instant::ZERO), Duration::from_microseconds(100));
 }
