@@ -13,7 +13,7 @@
 //!   this one something in operation e − 1, and s ≥ 2 (see [`Schedule::owes`]). So what is read is never overwritten, and a member may be s
 //!   operations ahead of a slow one, and no further. It says so after every ⌊s/2⌋ operations: a member may be ⌈s/2⌉ ahead at any time, and whoever
 //!   waits for operation e − s waits for one that comes before e, as ⌊s/2⌋ ≤ s.
-//! - **E3** What a network is to send later (not captured by `put`) lies in the slot, which E2 keeps as it is until the receiver has it.
+//! - **E3** What a network is to send later (not captured by the transport) lies in the slot, which E2 keeps as it is until the receiver has it.
 //! - **E4** A member that waits checks first whether a member is lost, as a wait ends with the losses that happen during it only. Whoever waits
 //!   for a living member learns of the loss as well: that one may wait for the lost one.
 
@@ -52,6 +52,8 @@ pub(crate) struct Layout {
     /// Members that this one awaits, and that it owes.
     pub(crate) awaits: Vec<u32>,
     pub(crate) owes: Vec<u32>,
+    /// Bytes of one span that transports capture.
+    pub(crate) captured: usize,
     /// Values of a slot in which to keep what is sent later.
     pub(crate) kept: usize,
     pub(crate) region: Region,
@@ -166,16 +168,17 @@ impl Layout {
     }
 }
 
-/// Whether a message of so many bytes waits in a slot for the network (E3): shorter ones are captured by `put`.
+/// Whether a message of so many bytes waits in a slot for the network (E3). Others are captured: by `put`, or, as far as they are not sent at once, by
+/// transports that take up to `captured` bytes from where they are.
 #[inline]
-fn is_kept(bytes: usize) -> bool {
-    bytes > INJECT_SIZE
+fn is_kept(bytes: usize, from: &[Span], captured: usize) -> bool {
+    bytes > if let [Span { blocks: 1, .. }] = from { captured.max(INJECT_SIZE) } else { INJECT_SIZE }
 }
 
 /// Values that a member keeps in a slot to send them later.
-pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, maps: impl Fn(u32) -> bool) -> usize {
+pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, captured: usize, maps: impl Fn(u32) -> bool) -> usize {
     let sent = schedule.steps.iter().map(|step| match step {
-        Step::Send { to, message, .. } if is_kept(message.length * value_bytes) && !maps(*to) => message.length,
+        Step::Send { to, from, message } if is_kept(message.length * value_bytes, from, captured) && !maps(*to) => message.length,
         _ => 0,
     });
     sent.sum()
@@ -372,7 +375,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
             }
             return world.put(flag, &[self.epoch]).map(drop);
         }
-        let handle = if is_kept(message.length * size_of::<T>()) {
+        let handle = if is_kept(message.length * size_of::<T>(), from, self.layout.captured) {
             // E3.
             let at = self.layout.piece.room + *kept;
             *kept += message.length;

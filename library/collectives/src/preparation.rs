@@ -38,9 +38,10 @@ impl Collectives<'_> {
         let most = if flows { self.piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
+        let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
         let (piece, slot_values) = loop {
             let piece = shape.schedule(self.position());
-            let mut values = [(piece.room + kept(&piece, value_bytes, maps)) as u64];
+            let mut values = [(piece.room + kept(&piece, value_bytes, captured, maps)) as u64];
             // What is kept depends on who is a neighbour.
             if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
@@ -62,7 +63,8 @@ impl Collectives<'_> {
         let needed = Layout::words(size, slots, &piece, kept, value_bytes);
         let region = self.take(needed)?;
         let (awaits, owes) = (piece.awaits(), piece.owes());
-        let layout = Layout { shape, count: key.count, value_bytes, slots, piece, rest, awaits, owes, kept, region, rails };
+        let count = key.count;
+        let layout = Layout { shape, count, value_bytes, slots, piece, rest, awaits, owes, captured, kept, region, rails };
         self.settle(&layout)?;
         Ok(PlanState::new(layout))
     }
@@ -76,8 +78,9 @@ impl Collectives<'_> {
         let shape = Shape { size: 1, ..self.shape(key, algorithm) };
         let region = Region { start: 0, words: 0 };
         let (awaits, owes) = (Vec::new(), Vec::new());
-        let (count, value_bytes) = (key.count, key.value_bytes);
-        Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, kept: 0, region, rails: Rails::default() }
+        let (count, value_bytes, rails) = (key.count, key.value_bytes, Rails::default());
+        let (captured, kept) = (0, 0);
+        Layout { shape, count, value_bytes, slots: 1, piece, rest: None, awaits, owes, captured, kept, region, rails }
     }
 
     pub(crate) fn take(&self, words: usize) -> Result<Region> {

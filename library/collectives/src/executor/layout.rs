@@ -9,11 +9,11 @@ const START: usize = 24;
 
 fn layout(shape: Shape, position: u32, value_bytes: usize, slots: usize) -> Layout {
     let piece = shape.schedule(position);
-    let kept = kept(&piece, value_bytes, |_| false);
+    let kept = kept(&piece, value_bytes, 0, |_| false);
     let words = Layout::words(shape.size, slots, &piece, kept, value_bytes);
     let region = Region { start: START, words };
     let (awaits, owes, rails) = (piece.awaits(), piece.owes(), Rails::default());
-    Layout { shape, count: shape.count, value_bytes, slots, piece, rest: None, awaits, owes, kept, region, rails }
+    Layout { shape, count: shape.count, value_bytes, slots, piece, rest: None, awaits, owes, captured: 0, kept, region, rails }
 }
 
 /// A send of the values of `from` to a member.
@@ -89,10 +89,17 @@ fn what_a_slot_keeps_is_what_a_network_sends_later() {
         send(4, vec![input(1, longest + 7)]),
         Step::Copy { from: input(1, 5000), to: input(1, 5000) },
     ]);
-    assert_eq!(kept(&schedule, 8, |_| false), 4 * longest + 8, "not those of up to the inject size");
-    assert_eq!(kept(&schedule, 8, |member| member == 3), 2 * longest + 8, "not those to a member whose memory is mapped");
-    assert_eq!(kept(&schedule, 8, |_| true), 0);
-    assert_eq!(kept(&schedule, 5, |_| false), 2 * longest, "of shorter values");
+    assert_eq!(kept(&schedule, 8, 0, |_| false), 4 * longest + 8, "not those of up to the inject size");
+    assert_eq!(kept(&schedule, 8, 0, |member| member == 3), 2 * longest + 8, "not those to a member whose memory is mapped");
+    assert_eq!(kept(&schedule, 8, 0, |_| true), 0);
+    assert_eq!(kept(&schedule, 5, 0, |_| false), 2 * longest, "of shorter values");
+    let captured = 8 * (longest + 7);
+    assert_eq!(
+        kept(&schedule, 8, captured, |_| false),
+        2 * longest,
+        "not what the transport takes from where it is, which is one block"
+    );
+    assert_eq!(kept(&schedule, 8, captured - 1, |_| false), 3 * longest + 7, "no more than that");
 }
 
 #[test]
