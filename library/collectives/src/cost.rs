@@ -6,6 +6,9 @@ use crate::generate::rounds;
 use crate::schedule::Shape;
 use crate::{Algorithm as By, Collective as Do};
 
+/// What a piece costs beside its bytes where processors move those, in bytes that are moved meanwhile: 8 µs at 4 GB/s.
+const PIECE_COST_BYTES: usize = 32 * 1024;
+
 /// Upper bounds of the messages of an algorithm; tests count them in the schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
@@ -94,6 +97,16 @@ impl Shape {
         Promise { steps, messages, values }
     }
 
+    /// Bytes of a piece of a block whose pieces follow one another, where processors move them: with S steps one after another, a piece of p bytes that costs c more makes
+    /// a block of B bytes take (B/p + S − 1)·(p + c), least for p = √(B·c/(S − 1)). At least `least`.
+    pub(crate) fn piece_bytes(&self, value_bytes: usize, least: usize) -> usize {
+        let block_bytes = self.count * value_bytes;
+        match self.promise().steps as usize {
+            0 | 1 => block_bytes.max(least),
+            steps => (block_bytes.saturating_mul(PIECE_COST_BYTES) / (steps - 1)).isqrt().max(least),
+        }
+    }
+
     fn promise_of_hosts(&self) -> Promise {
         let (p, n, hosts, inside) = (u64::from(self.size), self.count as u64, self.hosts(), self.per_host.min(self.size));
         let (up, down) = (u64::from(rounds(hosts)), u64::from(hosts.ilog2()));
@@ -113,5 +126,29 @@ impl Shape {
             }
         };
         Promise { steps, messages, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_as_long_as_steps_are_few() {
+        let shape = |algorithm, size| Shape {
+            operation: Do::Broadcast { root: 0 },
+            algorithm,
+            size,
+            count: 1 << 17,
+            per_host: 1,
+            commutes: true,
+        };
+        let bytes = |algorithm, size| shape(algorithm, size).piece_bytes(8, 65_536);
+        assert_eq!([bytes(By::Binomial, 2), bytes(By::Flat, 9)], [1 << 20; 2], "one step");
+        // What the function says is the least, of a chain of four.
+        let takes = |piece: usize| ((1 << 20) as f64 / piece as f64 + 2.0) * (piece + PIECE_COST_BYTES) as f64;
+        let best = bytes(By::Chain, 4);
+        assert!([best / 2, best * 3 / 4, best * 4 / 3, best * 2].into_iter().all(|piece| takes(piece) > takes(best)), "{best}");
+        assert_eq!(bytes(By::Chain, 100), 65_536, "the least");
     }
 }

@@ -35,10 +35,14 @@ impl Collectives<'_> {
             || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
         // Where memory is mapped, what lands is read while it is in the core's own cache.
         let room_bytes = if self.is_mapped() { (self.plan_bytes / 2).min(ROOM_BYTES / 4) } else { self.plan_bytes / 2 };
-        let most = if flows { self.piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
+        let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
+        let piece_bytes = match self.piece_bytes {
+            least if !self.is_mapped() && captured >= least => whole.piece_bytes(value_bytes, least),
+            bytes => bytes,
+        };
+        let most = if flows { piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
-        let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
         let (piece, slot_values) = loop {
             let piece = shape.schedule(self.position());
             let mut values = [(piece.room + kept(&piece, value_bytes, captured, maps)) as u64];

@@ -16,7 +16,8 @@ pub struct Settings {
     pub memory_bytes: usize,
     /// Bytes of each member for one plan, at most: longer blocks go in pieces.
     pub plan_bytes: usize,
-    /// Bytes of a piece of an operation whose pieces follow one another through members, as those of a long broadcast do.
+    /// Bytes of a piece of an operation whose pieces follow one another through members, as those of a long broadcast do. Over networks whose processors move the data, as UDP, pieces are
+    /// longer if few members follow one another.
     pub piece_bytes: usize,
     /// Consecutive members on a host; `None`: those that reach each other's memory, if there are equally many on each host.
     pub per_host: Option<u32>,
