@@ -4,10 +4,11 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-use pelago_base::{AtomicOperator, Shape, Width};
+use pelago_base::{AtomicOperator, Width};
 
 use crate::combine::STAGED_BYTES;
-use crate::{Cells, Combination, DeviceHandle, NumberKind, combine_by_host};
+use crate::device_blocks::{gather_by_reads, scatter_by_writes};
+use crate::{Cells, Combination, DeviceBlocks, DeviceHandle, NumberKind, combine_by_host};
 
 /// What memory is made of, and so who may touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,22 +61,21 @@ pub trait DeviceMemory: Any + Send + Sync {
         None
     }
 
-    /// Reads blocks, one after the other, from `offset` on; `blocks` are in bytes and inside the memory, and `into` is as long as all of them.
+    /// Reads blocks of this and of other memory, one after the other, part after part, until `into` is full. The parts are inside their memory, and `into` is as
+    /// long as all of them. A driver with kernels gathers those of a device by one launch and moves them at once; here they are read block by block.
     ///
     /// # Errors
-    /// The device failed.
-    fn read_blocks(&self, offset: u64, blocks: Shape, into: &mut [u8]) -> Result<(), DeviceError> {
-        let parts = into.chunks_mut(blocks.block.max(1) as usize);
-        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.read(offset + start, part))
+    /// A device failed.
+    fn gather(&self, parts: &[DeviceBlocks], into: &mut [u8]) -> Result<(), DeviceError> {
+        gather_by_reads(parts, into)
     }
 
-    /// Writes blocks, as [`read_blocks`](Self::read_blocks) reads them.
+    /// Writes blocks, as [`gather`](Self::gather) reads them. No two of them overlap.
     ///
     /// # Errors
-    /// The device failed; some bytes may have been written.
-    fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
-        let parts = from.chunks(blocks.block.max(1) as usize);
-        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part))
+    /// A device failed; some bytes may have been written.
+    fn scatter(&self, parts: &[DeviceBlocks], from: &[u8]) -> Result<(), DeviceError> {
+        scatter_by_writes(parts, from)
     }
 
     /// Combines each number from `offset` on with that of other device memory, in place: the first one is this memory's. Both ranges are aligned to the

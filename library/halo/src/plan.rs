@@ -91,7 +91,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// exchange anything, and what [`quiet`](pelago_rma::Context::quiet) would have reported counts as told.
     pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check_under_way(fields)?;
-        let ended = self.exchange.wait(fields, |_| false).and_then(|()| self.exchange.end(fields));
+        let ended = self.exchange.wait(fields, None).and_then(|()| self.exchange.end(fields));
         self.unless_failed(ended)?;
         self.is_under_way = false;
         Ok(())
@@ -108,7 +108,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         assert!(dimension < D, "dimension {dimension} of {D}");
         self.check_under_way(fields)?;
         let direction = across(dimension, side);
-        let arrived = self.exchange.wait(fields, |exchange| exchange.has_arrived(direction));
+        let arrived = self.exchange.wait(fields, Some(direction));
         self.unless_failed(arrived)?;
         fields.iter_mut().for_each(|field| field.unmark(1 << number(direction)));
         Ok(())
