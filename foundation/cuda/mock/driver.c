@@ -76,7 +76,7 @@ enum { MAJOR = 75, MINOR = 76, MANAGED = 83, WORDS = 122 };
 enum {
     OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100, INVALID_DEVICE = 101,
     INVALID_CONTEXT = 201, MAP_FAILED_CODE = 205, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-    LAUNCH_TIMEOUT = 702, PEER_ACCESS_ALREADY = 704, NOT_SUPPORTED = 801
+    LAUNCH_TIMEOUT = 702, PEER_ACCESS_ALREADY = 704, PEER_ACCESS_UNSUPPORTED = 217, NOT_SUPPORTED = 801
 };
 enum { DEVICES_MAX = 16, MEMORIES_MAX = 4096, STACK_MAX = 32 };
 
@@ -775,6 +775,7 @@ API cuIpcOpenMemHandle_v2(uint64_t *address, Handle handle, unsigned flags) {
     if (flags != 1 || shared.magic != MAGIC) FAIL(INVALID_VALUE);
     /* The driver opens no handle of its own process. */
     if (ipc_refused || shared.process == getpid()) FAIL(INVALID_CONTEXT);
+    if (no_peers && shared.device != stack[depth - 1]->device) FAIL(PEER_ACCESS_UNSUPPORTED);
     Memory *memory = unused();
     snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.process, shared.file);
     int file = memory ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -786,7 +787,7 @@ API cuIpcOpenMemHandle_v2(uint64_t *address, Handle handle, unsigned flags) {
     if (data == MAP_FAILED || start == MAP_FAILED) FAIL(MAP_FAILED_CODE);
     *memory = (Memory){(uint64_t)start, shared.bytes, data, file, shared.device, 4};
     /* Access is enabled when it is needed, as the flag says. */
-    if (!no_peers) peers[stack[depth - 1]->device][shared.device] = 1;
+    peers[stack[depth - 1]->device][shared.device] = 1;
     *address = memory->start;
     opened++;
     LEAVE

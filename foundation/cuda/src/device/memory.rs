@@ -120,12 +120,7 @@ impl CudaMemory {
     /// Opens memory that another process of this host has exported. What [`DeviceHandle`] holds comes from a peer: it is checked by the driver.
     pub(crate) fn import(driver: &Arc<Driver>, handle: &DeviceHandle) -> Result<Arc<Self>> {
         let told = Exported::decode(handle.bytes());
-        // The peer's number of the device may be another one here.
-        let devices = (0..driver.devices()).map(|ordinal| Device::of(driver, ordinal));
-        let device = devices
-            .filter_map(Result::ok)
-            .find(|device| told.uuid != [0; 16] && device.uuid() == told.uuid)
-            .map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
+        let device = told.device(driver).map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
         Self::open(&device, &told)
     }
 
@@ -134,7 +129,14 @@ impl CudaMemory {
         if *handle != DeviceHandle::new(name_of(device), handle.bytes()) {
             return Err(CudaError::Invalid("the memory is another driver's"));
         }
-        Self::open(device, &Exported::decode(handle.bytes()))
+        let told = Exported::decode(handle.bytes());
+        // A device that this process does not see is left to the driver.
+        match told.device(device.driver()) {
+            Some(other) if !device.reaches(&other)? => {
+                Err(CudaError::Unsupported("way to memory of another device by its address"))
+            }
+            _ => Self::open(device, &told),
+        }
     }
 
     fn open(device: &Device, told: &Exported) -> Result<Arc<Self>> {
@@ -475,6 +477,12 @@ struct Exported {
 }
 
 impl Exported {
+    /// The device of this process that holds it: the peer's number of it may be another one here.
+    fn device(&self, driver: &Arc<Driver>) -> Option<Device> {
+        let mut devices = (0..driver.devices()).filter_map(|ordinal| Device::of(driver, ordinal).ok());
+        devices.find(|device| self.uuid != [0; 16] && device.uuid() == self.uuid)
+    }
+
     fn encode(&self) -> [u8; 100] {
         let mut bytes = [0; 100];
         bytes[..64].copy_from_slice(&self.handle);

@@ -4,6 +4,7 @@
 //! leave; halos when the last of them has arrived, or, for a face that is waited for alone, when that one has. The bytes pass through one buffer of the host.
 
 pub(crate) mod link;
+pub(crate) mod queued;
 
 use std::ops::Range;
 
