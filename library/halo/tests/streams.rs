@@ -249,6 +249,37 @@ fn exchanges_are_started_and_finished_by_turns() {
     }
 }
 
+/// The end of a plan waits for the last credits of its neighbours, which they write into its mailbox.
+#[test]
+fn a_mailbox_is_given_back_when_nobody_writes_there_any_more() {
+    let (mock, driver) = mock("halo-stream-end");
+    mock.set("manual", 1);
+    simulated::run_to_the_end(&simulated::settings("rx200-qdr", 2, 2), "ends", |world| {
+        let device = Device::of(&driver, world.rank().number()).unwrap();
+        let array = Template::new([CELLS * 2], Nodes::new([2], [true]).unwrap()).unwrap().array().shadow([[1, 1]]).unwrap();
+        for seed in 1..=20 {
+            let done = Arc::new(AtomicU64::new(0));
+            let watched = Some((MockDriver::at(Path::new(mock.name())), done.clone()));
+            let (inner, state) = (device.stream().unwrap(), Mutex::default());
+            let stream = Arc::new(Leaky { inner, wrong: Wrong::Nothing, is_direct: false, state, watched });
+            let mut fields = [Field::<u64, 1>::on_device(world, &array, device.allocate(64).unwrap())?];
+            let mut plan = StreamPlan::build(world, &mut fields, &untried(Method::Packed), stream)?;
+            mock.set("seed", seed);
+            plan.enqueue(&mut fields)?;
+            world.barrier()?;
+            if world.rank() == Rank::new(0) {
+                let before = mock.count("executed");
+                drop(plan);
+                // What this plan waits for at its end is the last that the other's stream does.
+                assert!(mock.count("executed") > before);
+                assert_eq!(mock.count("executed"), done.load(Ordering::Relaxed), "seed {seed}: something was left to be done");
+            }
+            world.barrier()?;
+        }
+        Ok(())
+    });
+}
+
 /// A stream holds so many exchanges, and no more: the host waits for it before the next.
 #[test]
 fn a_stream_holds_so_many_exchanges_at_once() {
@@ -305,6 +336,8 @@ struct Leaky {
     wrong: Wrong,
     is_direct: bool,
     state: Mutex<LeakyState>,
+    /// How much the driver had executed when the stream was last seen to be over.
+    watched: Option<(MockDriver, Arc<AtomicU64>)>,
 }
 
 #[derive(Default)]
@@ -377,7 +410,11 @@ impl DeviceStream for Leaky {
     }
 
     fn is_over(&self) -> Result<bool, DeviceError> {
-        DeviceStream::is_over(&self.inner)
+        let is_over = DeviceStream::is_over(&self.inner)?;
+        if let Some((mock, done)) = self.watched.as_ref().filter(|_| is_over) {
+            done.store(mock.count("executed"), Ordering::Relaxed);
+        }
+        Ok(is_over)
     }
 }
 
@@ -403,7 +440,8 @@ fn wrong_seed(mock: &MockDriver, driver: &Arc<Driver>, method: Method, seeds: u6
         let me = u64::from(world.rank().number());
         let device = Device::of(driver, me as u32 % 2).unwrap();
         let inner = device.stream().unwrap();
-        let stream = Arc::new(Leaky { inner, wrong, is_direct: method == Method::Direct, state: Mutex::default() });
+        let (is_direct, state) = (method == Method::Direct, Mutex::default());
+        let stream = Arc::new(Leaky { inner, wrong, is_direct, state, watched: None });
         let array = Template::new([CELLS * RANKS as usize], Nodes::new([RANKS as usize], [true]).unwrap())
             .unwrap()
             .array()
