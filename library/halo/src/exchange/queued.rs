@@ -28,6 +28,7 @@
 //! waits of exchange n − 1 and credits of n alone, or behind its borders of n, which need credits only.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use pelago_base::{Rank, Shape};
@@ -110,10 +111,10 @@ impl Queue {
         world.barrier()?;
         let mut of_ranks: BTreeMap<Rank, Result<Memories, DeviceError>> = BTreeMap::from([(world.rank(), own.clone())]);
         for rank in links.iter().map(|link| link.neighbour) {
-            if !of_ranks.contains_key(&rank) {
+            if let Entry::Vacant(entry) = of_ranks.entry(rank) {
                 let mut words = vec![0; (fields.len() + 1) * DeviceAnnouncement::WORDS];
                 world.get_into(told.at(rank, 0), &mut words)?;
-                of_ranks.insert(rank, open(world, rank, &words, &**stream));
+                entry.insert(open(world, rank, &words, &**stream));
             }
         }
         world.barrier()?;
@@ -206,8 +207,8 @@ impl Queue {
 
     /// Has the stream wait for the last that neighbours write into the mailbox: the credits of the last packed exchanges. All else it has waited for.
     pub(crate) fn end(&self) -> Result<(), DeviceError> {
-        let packed = self.links.iter().filter(|link| link.packed > 0);
-        packed.map(|link| self.stream.wait_word(&word(&link.here, INBOX_CREDIT), link.packed)).collect()
+        let mut packed = self.links.iter().filter(|link| link.packed > 0);
+        packed.try_for_each(|link| self.stream.wait_word(&word(&link.here, INBOX_CREDIT), link.packed))
     }
 
     /// Lets the stream go on past all that it waits for, as a neighbour is lost or this rank's plan has failed. A neighbour that goes on may write smaller numbers
