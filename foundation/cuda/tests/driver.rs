@@ -374,7 +374,7 @@ fn kernels_reach_memory_of_devices_that_allow_it() {
     let whole = Shape::contiguous(64);
     let face = Face { to: to.clone(), to_shape: whole, from: from.clone(), from_shape: whole };
     let stream = one.stream().unwrap();
-    stream.copy_faces(&[face.clone()]).unwrap();
+    stream.copy_faces(std::slice::from_ref(&face)).unwrap();
     stream.write_value(&to.part(0, 8).unwrap(), 7).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(contents(&there)[..8], 7u64.to_le_bytes());
