@@ -53,14 +53,21 @@ for ranks in 1 2 4 8; do
     done
 done
 
-# Himeno on GPUs gives each cell bitwise what the host gives it; borders from device to device, or staged through the host.
+# Himeno on GPUs gives each cell bitwise what the host gives it; borders from device to device, or staged through the host; in streams or by the host.
 for ranks in 1 2 4 8; do
     expected=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 10 --b 0.05 | sed -n 's/^hash *//p')
     for method in direct packed; do
         hash=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 10 --b 0.05 --device cuda --method $method | sed -n 's/^hash *//p')
         [ -n "$hash" ] && [ "$hash" = "$expected" ] || { echo "WRONG: himeno XS, $ranks ranks, $method: $hash"; wrong=1; }
+        # The same in the order of streams, whose words are the credits; without a trial it is not left to the host.
+        out=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 50 --b 0.05 --device cuda --method $method --queued --trial-limit 0 --explain)
+        by_host=$(timeout 60 "$pelago" run -n $ranks himeno XS --iterations 50 --b 0.05 | sed -n 's/^hash *//p')
+        hash=$(echo "$out" | sed -n 's/^hash *//p')
+        echo "$ranks ranks: $(echo "$out" | grep "^streams $method")"
+        [ -n "$hash" ] && [ "$hash" = "$by_host" ] || { echo "WRONG: himeno XS in streams, $ranks ranks, $method: $hash"; wrong=1; }
     done
     for size in $sizes; do
+        try "himeno $size on GPUs, $ranks ranks, in streams" "$pelago" run -n $ranks himeno $size --iterations 200 --device cuda --queued --explain
         for method in direct packed; do
             try "himeno $size on GPUs, $ranks ranks, $method" "$pelago" run -n $ranks himeno $size --iterations 200 --device cuda --method $method
         done

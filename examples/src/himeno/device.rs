@@ -15,7 +15,7 @@ use crate::usage::if_all_have;
 
 /// The GPU of a rank, and what sweeps need there.
 pub(crate) struct OnDevice {
-    stream: Stream,
+    stream: Arc<Stream>,
     coefficients: DeviceRange,
     /// Cells from one array of coefficients to the next.
     distance: u64,
@@ -33,7 +33,7 @@ impl OnDevice {
         let bytes = bytes(&array.layout(array.template().nodes().place(world.rank())));
         let made = || -> Result<_, CudaError> {
             let device = own_device(world)?;
-            let (stream, values) = (device.stream()?, coefficients.all());
+            let (stream, values) = (Arc::new(device.stream()?), coefficients.all());
             let [squares, one, other] = [device.allocate(bytes)?, device.allocate(bytes)?, device.allocate(bytes)?];
             let memory = device.allocate(size_of_val(values) as u64)?;
             let all: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -45,6 +45,11 @@ impl OnDevice {
             return Ok(None);
         };
         Ok(Some((on_device, [Field::on_device(world, array, one)?, Field::on_device(world, array, other)?])))
+    }
+
+    /// The stream of all sweeps.
+    pub(crate) fn stream(&self) -> &Arc<Stream> {
+        &self.stream
     }
 
     /// Puts the sweep of some cells into the stream.

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use std::slice::from_mut;
 
 use clap::Parser;
-use pelago::halo::{Field, Halo, Plan, Settings};
+use pelago::halo::{Explanation, Field, Halo, Plan, Settings, StreamPlan};
 use pelago::{Duration, World};
 
 use crate::on_device::{Place, each_cell, set_values, values};
@@ -66,6 +66,9 @@ struct Arguments {
     /// Where the arrays are and the stencil is computed: host, or cuda (GPUs, by turns)
     #[arg(long, value_name = "KIND", default_value = "host")]
     device: Place,
+    /// GPUs: put the halo exchange into the stream of the stencil, so that the host waits for neither
+    #[arg(long)]
+    queued: bool,
     /// Do not compute during the halo exchange, as in the original benchmark
     #[arg(long)]
     no_overlap: bool,
@@ -114,6 +117,9 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     let arguments: Arguments = parse(arguments)?;
     let grid = Grid::new(arguments.size, ranks, arguments.split).map_err(Stop::Wrong)?;
     grid.array().map_err(Stop::Wrong)?;
+    if arguments.queued && arguments.device == Place::Host {
+        return Err(Stop::Wrong("only GPUs queue an exchange: give --device cuda".into()));
+    }
     Ok((arguments, grid))
 }
 
@@ -129,7 +135,7 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
         // A reader that has seen enough is no error.
         let mut out = report(grid, world.size(), iterations, &solved, hash);
         if arguments.borders.explain {
-            out += &solver.plans[0].explain().to_string();
+            out += &solver.plans.explain().to_string();
         }
         let _ = std::io::stdout().write_all(out.as_bytes());
     }
@@ -148,7 +154,7 @@ struct Solver<'w> {
     grid: &'w Grid,
     /// The pressure, and what the sweep in work makes of it; they change places after each.
     pressures: [Field<'w, f32, 3>; 2],
-    plans: [Plan<'w, f32, 3>; 2],
+    plans: Plans<'w>,
     /// Which of the two is the pressure.
     now: usize,
     coefficients: Coefficients,
@@ -156,6 +162,21 @@ struct Solver<'w> {
     order: Order,
     /// Nanoseconds to compute a cell, and of an iteration besides.
     costs: [f64; 2],
+}
+
+/// The exchanges of both, by the host or in the stream of the sweeps.
+enum Plans<'w> {
+    Host([Plan<'w, f32, 3>; 2]),
+    Stream([StreamPlan<'w, f32, 3>; 2]),
+}
+
+impl Plans<'_> {
+    fn explain(&self) -> &Explanation {
+        match self {
+            Self::Host([plan, _]) => plan.explain(),
+            Self::Stream([plan, _]) => plan.explain(),
+        }
+    }
 }
 
 /// What came of some iterations, the same on every rank.
@@ -180,7 +201,13 @@ impl<'w> Solver<'w> {
             },
         };
         let [one, other] = &mut pressures;
-        let plans = [Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?];
+        let plans = match &device {
+            Some(device) if arguments.queued => {
+                let build = |field| StreamPlan::build(world, from_mut(field), settings, device.stream().clone());
+                Plans::Stream([build(one)?, build(other)?])
+            }
+            _ => Plans::Host([Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?]),
+        };
         let order = if arguments.no_overlap { Order::whole } else { Order::new };
         let order = order(grid, pressures[0].block());
         let costs = [arguments.cost_cell, arguments.cost_iteration];
@@ -226,6 +253,7 @@ impl<'w> Solver<'w> {
             return self.iterate_on_device(is_last);
         }
         let Self { world, now, plans, pressures: [one, other], coefficients, order, costs: [cell, besides], .. } = self;
+        let Plans::Host(plans) = plans else { unreachable!("the arguments were checked") };
         let compute = |part: &Box3| {
             let cells: usize = part.iter().map(|range| range.len()).product();
             world.compute(Duration::from_picoseconds((*cell * cells as f64 * 1e3) as u64));
@@ -251,13 +279,25 @@ impl<'w> Solver<'w> {
         let Self { world, now, plans, pressures: [one, other], device, order, .. } = self;
         let device = device.as_ref().expect("the caller has asked");
         let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
-        let plan = &mut plans[*now];
         // The last sweep has written the borders.
-        plan.start(from_mut(p))?;
-        device.sweep(world, p, next, &order.inner)?;
-        plan.wait(from_mut(p))?;
-        order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
-        device.finish(world)?;
+        match plans {
+            Plans::Host(plans) => {
+                plans[*now].start(from_mut(p))?;
+                device.sweep(world, p, next, &order.inner)?;
+                plans[*now].wait(from_mut(p))?;
+                order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
+                device.finish(world)?;
+            }
+            Plans::Stream(plans) => {
+                plans[*now].start(from_mut(p))?;
+                device.sweep(world, p, next, &order.inner)?;
+                plans[*now].finish(from_mut(p))?;
+                order.outer.iter().try_for_each(|part| device.sweep(world, p, next, part))?;
+                if is_last {
+                    plans[*now].wait()?;
+                }
+            }
+        }
         *now = 1 - *now;
         if is_last { device.gosa(p.layout(), order) } else { Ok(0.0) }
     }

@@ -25,10 +25,7 @@ static __device__ void copy_face(const Face &face) {
     }
 }
 
-// All faces in one launch: packs, unpacks, or stores straight into a neighbour's field. Face `blockIdx.y`.
-extern "C" __global__ void pelago_copy_faces(const __grid_constant__ Faces list) {
-    if (blockIdx.y >= list.count) return;
-    const Face &face = list.faces[blockIdx.y];
+static __device__ void copy_any(const Face &face) {
     switch (face.word) {
     case 16: copy_face<uint4>(face); break;
     case 8: copy_face<u64>(face); break;
@@ -37,6 +34,14 @@ extern "C" __global__ void pelago_copy_faces(const __grid_constant__ Faces list)
     default: copy_face<unsigned char>(face); break;
     }
 }
+
+// All faces in one launch: packs, unpacks, or stores straight into a neighbour's field. Face `blockIdx.y`.
+extern "C" __global__ void pelago_copy_faces(const __grid_constant__ Faces list) {
+    if (blockIdx.y < list.count) copy_any(list.faces[blockIdx.y]);
+}
+
+// The same for any number of faces, in memory of the device: as many as the grid has in y.
+extern "C" __global__ void pelago_copy_listed(const Face *list) { copy_any(list[blockIdx.y]); }
 
 // Writes a word behind all that the stream has written, as seen by other devices and the host.
 extern "C" __global__ void pelago_signal(u64 *word, u64 value) {

@@ -5,10 +5,11 @@
  * Streams are queues. Whoever calls the driver executes a random number of heads of random queues, from a seed; so does a thread of the driver,
  * unless it is told not to: then one thread's calls and a seed determine everything. Kernels are functions of C, by the names in a module.
  *
- * PELAGO_MOCK_CUDA is a list of words: no-device, stub, old-version, out-of-memory, ipc-refused, no-stream-values, no-load, missing=FUNCTION,
+ * PELAGO_MOCK_CUDA is a list of words: no-device, stub, old-version, out-of-memory, ipc-refused, no-stream-values, no-load, no-peers, missing=FUNCTION,
  * devices=N, seed=N, manual. pelago_mock_set does the same later.
  *
- * Compiled with MOCK_WITHOUT_LOOKUP there is no cuGetProcAddress, as before CUDA 11.3, and with MOCK_WITHOUT_EVENTS no cuEventRecord. */
+ * Compiled with MOCK_WITHOUT_LOOKUP there is no cuGetProcAddress, as before CUDA 11.3, and with MOCK_WITHOUT_EVENTS no cuEventRecord. With MOCK_HIP functions have
+ * the names, and where they differ the arguments, that AMD's documentation of the HIP runtime states. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +23,60 @@
 #include <unistd.h>
 #include <dlfcn.h>
 
+#ifdef MOCK_HIP
+#define MOCK_WITHOUT_LOOKUP
+#define cuInit hipInit
+#define cuDriverGetVersion hipDriverGetVersion
+#define cuGetErrorString hipDrvGetErrorString
+#define cuDeviceGetCount hipGetDeviceCount
+#define cuDeviceGet hipDeviceGet
+#define cuDeviceGetName hipDeviceGetName
+#define cuDeviceGetUuid_v2 hipDeviceGetUuid
+#define cuDeviceTotalMem_v2 hipDeviceTotalMem
+#define cuDeviceGetAttribute hipDeviceGetAttribute
+#define cuDevicePrimaryCtxRetain hipDevicePrimaryCtxRetain
+#define cuDevicePrimaryCtxRelease_v2 hipDevicePrimaryCtxRelease
+#define cuCtxPushCurrent_v2 hipCtxPushCurrent
+#define cuCtxPopCurrent_v2 hipCtxPopCurrent
+#define cuCtxEnablePeerAccess hipCtxEnablePeerAccess
+#define cuDeviceCanAccessPeer hipDeviceCanAccessPeer
+#define cuMemAlloc_v2 hipMalloc
+#define cuMemAllocManaged hipMallocManaged
+#define cuMemFree_v2 hipFree
+#define cuMemHostAlloc hipHostMalloc
+#define cuMemFreeHost hipHostFree
+#define cuMemGetAddressRange_v2 hipMemGetAddressRange
+#define cuMemcpyHtoDAsync_v2 hipMemcpyHtoDAsync
+#define cuMemcpyDtoHAsync_v2 hipMemcpyDtoHAsync
+#define cuMemcpyDtoDAsync_v2 hipMemcpyDtoDAsync
+#define cuMemcpy2DAsync_v2 hipMemcpyParam2DAsync
+#define cuStreamCreate hipStreamCreateWithFlags
+#define cuStreamDestroy_v2 hipStreamDestroy
+#define cuStreamSynchronize hipStreamSynchronize
+#define cuStreamQuery hipStreamQuery
+#define cuStreamWaitEvent hipStreamWaitEvent
+#define cuStreamWriteValue64_v2 hipStreamWriteValue64
+#define cuEventCreate hipEventCreateWithFlags
+#define cuEventDestroy_v2 hipEventDestroy
+#define cuEventRecord hipEventRecord
+#define cuEventQuery hipEventQuery
+#define cuEventSynchronize hipEventSynchronize
+#define cuIpcGetMemHandle hipIpcGetMemHandle
+#define cuIpcOpenMemHandle_v2 hipIpcOpenMemHandle
+#define cuIpcCloseMemHandle hipIpcCloseMemHandle
+#define cuModuleLoadData hipModuleLoadData
+#define cuModuleUnload hipModuleUnload
+#define cuModuleGetFunction hipModuleGetFunction
+#define cuLaunchKernel hipModuleLaunchKernel
+enum { MAJOR = 23, MINOR = 61, MANAGED = 24, WORDS = -1 };
+#else
+enum { MAJOR = 75, MINOR = 76, MANAGED = 83, WORDS = 122 };
+#endif
+
 enum {
     OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, STUB_LIBRARY = 34, NO_DEVICE = 100, INVALID_DEVICE = 101,
     INVALID_CONTEXT = 201, MAP_FAILED_CODE = 205, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
-    LAUNCH_TIMEOUT = 702, NOT_SUPPORTED = 801
+    LAUNCH_TIMEOUT = 702, PEER_ACCESS_ALREADY = 704, PEER_ACCESS_UNSUPPORTED = 217, NOT_SUPPORTED = 801
 };
 enum { DEVICES_MAX = 16, MEMORIES_MAX = 4096, STACK_MAX = 32 };
 
@@ -53,7 +104,7 @@ typedef struct Operation {
     const char *from;
     uint64_t bytes, value;
     unsigned flags;
-    uint64_t rows, to_pitch, from_pitch;
+    uint64_t rows, to_pitch, from_pitch, grid_y;
     Event *event;
     void (*kernel)(const void *);
     unsigned char arguments[4096];
@@ -69,7 +120,10 @@ static Stream *streams;
 static int devices = 2, ready, has_pump, failed;
 static int no_device, stub, old_version, out_of_memory, ipc_refused, no_stream_values, no_load, manual;
 static char missing[64];
-static uint64_t seed = 1, executed, kernels_run, opened, closed, staged_in_flight_max, staged_in_flight, allocated;
+static uint64_t seed = 1, executed, kernels_run, opened, closed, staged_in_flight_max, staged_in_flight, allocated, host_waits;
+/* The device of the kernel that runs, its grid, and whose memory each device reaches. */
+static int running, peers[DEVICES_MAX][DEVICES_MAX], no_peers;
+static uint64_t grid_y;
 static __thread Context *stack[STACK_MAX];
 static __thread int depth;
 
@@ -89,6 +143,7 @@ static void set(const char *word, const char *value) {
     else if (!strcmp(word, "ipc-refused")) ipc_refused = (int)number;
     else if (!strcmp(word, "no-stream-values")) no_stream_values = (int)number;
     else if (!strcmp(word, "no-load")) no_load = (int)number;
+    else if (!strcmp(word, "no-peers")) no_peers = (int)number;
     else if (!strcmp(word, "manual")) manual = (int)number;
     else if (!strcmp(word, "failed")) failed = (int)number;
     else if (!strcmp(word, "devices")) devices = number < DEVICES_MAX ? (int)number : DEVICES_MAX;
@@ -127,6 +182,7 @@ uint64_t pelago_mock_count(const char *what) {
     else if (!strcmp(what, "closed")) count = closed;
     else if (!strcmp(what, "in-flight-max")) count = staged_in_flight_max;
     else if (!strcmp(what, "allocated")) count = allocated;
+    else if (!strcmp(what, "host-waits")) count = host_waits;
     else for (int i = 0; i < MEMORIES_MAX; i++) count += memories[i].kind != 0;
     pthread_mutex_unlock(&lock);
     return count;
@@ -157,31 +213,48 @@ static Memory *unused(void) {
     return NULL;
 }
 
+/* The same for a kernel: it reaches memory of its own device, and of those to which access was enabled. */
+static char *reached(uint64_t address, uint64_t bytes) {
+    Memory *memory = memory_at(address);
+    return memory && (memory->device == running || peers[running][memory->device]) ? data_of(address, bytes) : NULL;
+}
+
 /* ---- kernels ---- */
 
 typedef struct { uint64_t from, to, counts[3], words, from_strides[3], to_strides[3], word; } Face;
 typedef struct { uint64_t count; Face faces[26]; } Faces;
 
-static void copy_faces(const void *arguments) {
-    const Faces *list = arguments;
-    for (uint64_t f = 0; f < list->count; f++) {
-        const Face *face = &list->faces[f];
+static void copy_listed(const Face *faces, uint64_t count) {
+    for (uint64_t f = 0; f < count; f++) {
+        const Face *face = &faces[f];
         uint64_t bytes = face->words * face->word, fast = face->counts[2], middle = face->counts[1];
         for (uint64_t block = 0; block < face->counts[0] * middle * fast; block++) {
             uint64_t k = block % fast, j = block / fast % middle, i = block / fast / middle;
-            char *to = data_of(face->to + i * face->to_strides[0] + j * face->to_strides[1] + k * face->to_strides[2], bytes);
-            const char *from = data_of(face->from + i * face->from_strides[0] + j * face->from_strides[1] + k * face->from_strides[2], bytes);
+            char *to = reached(face->to + i * face->to_strides[0] + j * face->to_strides[1] + k * face->to_strides[2], bytes);
+            const char *from = reached(face->from + i * face->from_strides[0] + j * face->from_strides[1] + k * face->from_strides[2], bytes);
             if (!to || !from || (face->from | face->to) % face->word) { failed = 700; return; }
             memmove(to, from, bytes);
         }
     }
 }
 
+static void copy_faces(const void *arguments) {
+    const Faces *list = arguments;
+    copy_listed(list->faces, list->count);
+}
+
+/* As many faces as the grid has in y; the list is read when the kernel runs. */
+static void copy_list(const void *arguments) {
+    const Face *faces = (const Face *)reached(*(const uint64_t *)arguments, grid_y * sizeof(Face));
+    if (!faces) { failed = 700; return; }
+    copy_listed(faces, grid_y);
+}
+
 typedef struct { uint64_t word, value; } Signal;
 
 static void signal_word(const void *arguments) {
     const Signal *signal = arguments;
-    uint64_t *word = (uint64_t *)data_of(signal->word, 8);
+    uint64_t *word = (uint64_t *)reached(signal->word, 8);
     if (!word) { failed = 700; return; }
     __atomic_store_n(word, signal->value, __ATOMIC_SEQ_CST);
 }
@@ -248,6 +321,7 @@ static void water(const void *arguments) {
 typedef struct { const char *name; void (*run)(const void *); unsigned sizes[40]; } Kernel;
 static const Kernel KERNELS[] = {
     {"pelago_copy_faces", copy_faces, {sizeof(Faces)}},
+    {"pelago_copy_listed", copy_list, {8}},
     {"pelago_signal", signal_word, {8, 8}},
 #define OF_NUMBERS(name) {"pelago_" #name, name, {8, 8, 8}}
     OF_NUMBERS(sum_f32), OF_NUMBERS(sum_f64), OF_NUMBERS(sum_u32), OF_NUMBERS(sum_u64),
@@ -280,7 +354,7 @@ static void execute(Operation *operation) {
         break;
     case WRITE_VALUE: __atomic_store_n((uint64_t *)operation->to, operation->value, __ATOMIC_SEQ_CST); break;
     case RECORD: operation->event->done = operation->value; break;
-    case KERNEL: operation->kernel(operation->arguments); kernels_run++; break;
+    case KERNEL: grid_y = operation->grid_y; operation->kernel(operation->arguments); kernels_run++; break;
     default: break;
     }
     if (operation->flags == 0x80000000u) staged_in_flight--;
@@ -297,6 +371,7 @@ static int step(void) {
     Operation *operation = chosen->first;
     chosen->first = operation->next;
     if (!chosen->first) chosen->last = NULL;
+    running = chosen->device;
     execute(operation);
     free(operation);
     return 1;
@@ -342,6 +417,7 @@ static int enqueue(Stream *stream, const Operation *operation) {
 
 /* Executes what there is until a queue is empty or an event is over; gives up after ten seconds in which nothing could be executed. */
 static int finish(const Stream *stream, const Event *event, uint64_t ticket) {
+    host_waits++;
     for (int idle = 0; (stream && stream->first) || (event && event->done < ticket);) {
         if (failed) return failed;
         if (step()) { idle = 0; continue; }
@@ -443,10 +519,10 @@ API cuDeviceGetAttribute(int *value, int attribute, int device) {
     ENTER
     (void)device;
     switch (attribute) {
-    case 41: case 83: *value = 1; break;
-    case 122: *value = !no_stream_values; break;
-    case 75: *value = 9; break;
-    case 76: *value = 0; break;
+    case MANAGED: *value = 1; break;
+    case WORDS: *value = !no_stream_values; break;
+    case MAJOR: *value = 9; break;
+    case MINOR: *value = 0; break;
     default: *value = 0; break;
     }
     LEAVE
@@ -557,10 +633,15 @@ API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream *strea
     result = copy(stream, data_of(to, bytes), data_of(from, bytes), bytes, 0);
     LEAVE
 }
+#ifdef MOCK_HIP
+API hipMemcpyPeerAsync(uint64_t to, int to_device, uint64_t from, int from_device, size_t bytes, Stream *stream) {
+#else
 API cuMemcpyPeerAsync(uint64_t to, Context *to_context, uint64_t from, Context *from_context, size_t bytes, Stream *stream) {
+    int to_device = to_context->device, from_device = from_context->device;
+#endif
     ENTER_CONTEXT
     Memory *target = memory_at(to), *source = memory_at(from);
-    if (!target || !source || target->device != to_context->device || source->device != from_context->device) FAIL(INVALID_VALUE);
+    if (!target || !source || target->device != to_device || source->device != from_device) FAIL(INVALID_VALUE);
     result = copy(stream, data_of(to, bytes), data_of(from, bytes), bytes, 0);
     LEAVE
 }
@@ -622,10 +703,18 @@ API cuStreamWaitEvent(Stream *stream, Event *event, unsigned flags) {
     result = enqueue(stream, &operation);
     LEAVE
 }
+#ifdef MOCK_HIP
+API hipStreamWaitValue64(Stream *stream, uint64_t address, uint64_t value, unsigned flags, uint64_t mask) {
+#else
 API cuStreamWaitValue64_v2(Stream *stream, uint64_t address, uint64_t value, unsigned flags) {
+    uint64_t mask = UINT64_MAX;
+#endif
     ENTER_CONTEXT
-    char *word = data_of(address, 8);
+    if (mask != UINT64_MAX) FAIL(INVALID_VALUE);
     if (no_stream_values) FAIL(NOT_SUPPORTED);
+    if (!is_stream(stream)) FAIL(INVALID_HANDLE);
+    running = stream->device;
+    char *word = reached(address, 8);
     if (!word || address % 8) FAIL(INVALID_VALUE);
     Operation operation = {.what = WAIT_VALUE, .from = word, .value = value, .flags = flags};
     result = enqueue(stream, &operation);
@@ -633,9 +722,11 @@ API cuStreamWaitValue64_v2(Stream *stream, uint64_t address, uint64_t value, uns
 }
 API cuStreamWriteValue64_v2(Stream *stream, uint64_t address, uint64_t value, unsigned flags) {
     ENTER_CONTEXT
-    char *word = data_of(address, 8);
     (void)flags;
     if (no_stream_values) FAIL(NOT_SUPPORTED);
+    if (!is_stream(stream)) FAIL(INVALID_HANDLE);
+    running = stream->device;
+    char *word = reached(address, 8);
     if (!word || address % 8) FAIL(INVALID_VALUE);
     Operation operation = {.what = WRITE_VALUE, .to = word, .value = value};
     result = enqueue(stream, &operation);
@@ -684,6 +775,7 @@ API cuIpcOpenMemHandle_v2(uint64_t *address, Handle handle, unsigned flags) {
     if (flags != 1 || shared.magic != MAGIC) FAIL(INVALID_VALUE);
     /* The driver opens no handle of its own process. */
     if (ipc_refused || shared.process == getpid()) FAIL(INVALID_CONTEXT);
+    if (no_peers && shared.device != stack[depth - 1]->device) FAIL(PEER_ACCESS_UNSUPPORTED);
     Memory *memory = unused();
     snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.process, shared.file);
     int file = memory ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -694,6 +786,8 @@ API cuIpcOpenMemHandle_v2(uint64_t *address, Handle handle, unsigned flags) {
     void *start = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED || start == MAP_FAILED) FAIL(MAP_FAILED_CODE);
     *memory = (Memory){(uint64_t)start, shared.bytes, data, file, shared.device, 4};
+    /* Access is enabled when it is needed, as the flag says. */
+    peers[stack[depth - 1]->device][shared.device] = 1;
     *address = memory->start;
     opened++;
     LEAVE
@@ -727,7 +821,7 @@ API cuLaunchKernel(const Kernel *kernel, unsigned gx, unsigned gy, unsigned gz, 
     (void)shared;
     (void)extra;
     if (!gx || !gy || !gz || !bx || !by || !bz || (uint64_t)bx * by * bz > 1024 || gy > 65535 || gz > 65535) FAIL(INVALID_VALUE);
-    Operation operation = {.what = KERNEL, .kernel = kernel->run};
+    Operation operation = {.what = KERNEL, .kernel = kernel->run, .grid_y = gy};
     size_t used = 0;
     for (int i = 0; kernel->sizes[i]; i++) {
         memcpy(operation.arguments + used, parameters[i], kernel->sizes[i]);
@@ -737,7 +831,15 @@ API cuLaunchKernel(const Kernel *kernel, unsigned gx, unsigned gy, unsigned gz, 
     LEAVE
 }
 
-API cuDeviceCanAccessPeer(int *can, int device, int other) { ENTER (void)device; (void)other; *can = 1; LEAVE }
+API cuDeviceCanAccessPeer(int *can, int device, int other) { ENTER *can = device != other && !no_peers; LEAVE }
+API cuCtxEnablePeerAccess(Context *peer, unsigned flags) {
+    ENTER_CONTEXT
+    int *access = &peers[stack[depth - 1]->device][peer->device];
+    if (flags || no_peers) FAIL(INVALID_VALUE);
+    if (*access) FAIL(PEER_ACCESS_ALREADY);
+    *access = 1;
+    LEAVE
+}
 
 #ifndef MOCK_WITHOUT_LOOKUP
 API cuGetProcAddress_v2(const char *symbol, void **function, int version, uint64_t flags, int *status) {

@@ -5,7 +5,7 @@
 //! | [`Driver`], [`CudaError`] | the driver of the machine, or why there is none: nothing here panics without one |
 //! | [`Device`] | one GPU: allocates, makes streams, loads kernels |
 //! | [`CudaMemory`] | memory of a GPU: allocated, managed, the program's own, or another process's; a [`DeviceMemory`](pelago_memory::DeviceMemory) |
-//! | [`Stream`], [`Event`] | order among copies, kernels and words in memory of a GPU |
+//! | [`Stream`], [`Event`] | order among copies, kernels and words in memory of a GPU; a stream is a [`DeviceStream`] |
 //! | [`kernels`] | the kernels of this crate: strided copies, signals, sums |
 //!
 //! No part of CUDA is needed to build. The functions of the driver are a table of some fifty entries ([`driver`](crate::Driver)), taken at versions to which
@@ -24,4 +24,4 @@ pub mod mock;
 
 pub use device::{CudaMemory, Device, Event, Rows, Stream, kernels};
 pub use driver::{CudaError, Driver, Interface, LIBRARY_VARIABLE, Result};
-pub use pelago_memory::DeviceRange;
+pub use pelago_memory::{DeviceRange, DeviceStream};

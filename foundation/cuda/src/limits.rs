@@ -16,8 +16,11 @@ pub(crate) const LANES_LOST_MAX: usize = 16;
 /// have them open. Beyond, peers ask the owner.
 pub(crate) const EXPORTS_MAX: usize = 64;
 
-/// Boxes of cells that one launch of the copy kernel moves: the neighbours of a block in three dimensions.
+/// Boxes of cells that one launch of the copy kernel moves whose list is an argument: the neighbours of a block in three dimensions.
 pub const FACES_MAX: usize = 26;
+
+/// Boxes of cells that one launch moves whose list is in memory of the device: the neighbours of a block in three dimensions, of each of 150 fields.
+pub const LISTED_FACES_MAX: usize = 4096;
 
 const _: () = assert!(PIECES >= 2, "pieces overlap");
 

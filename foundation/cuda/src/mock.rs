@@ -70,7 +70,8 @@ impl MockDriver {
         self.call(word, value);
     }
 
-    /// A count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, or `memories` that exist.
+    /// A count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, `host-waits` for streams or events, or `memories` that
+    /// exist.
     pub fn count(&self, what: &str) -> u64 {
         let what = CString::new(what).expect("letters");
         // SAFETY: K1.

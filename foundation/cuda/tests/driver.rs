@@ -7,8 +7,8 @@ use std::sync::Arc;
 use pelago_base::{AtomicOperator, Shape, Width};
 use pelago_cuda::kernels::{Combination, Face, NumberKind, PTX, Sweep, Water};
 use pelago_cuda::mock::MockDriver;
-use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Rows};
-use pelago_memory::{Cells, DeviceMemory, DeviceRange, MemoryKind, Region};
+use pelago_cuda::{CudaError, CudaMemory, Device, Driver, Interface, Rows};
+use pelago_memory::{Cells, DeviceBlocks, DeviceMemory, DeviceRange, MemoryKind, Region};
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -81,6 +81,36 @@ fn a_driver_without_lookup_is_used_by_its_symbols() {
     assert_eq!(contents(&memory)[3..10], *b"symbols");
     let older = MockDriver::build(folder(), "older", &["MOCK_WITHOUT_LOOKUP", "MOCK_WITHOUT_EVENTS"]);
     line(&Driver::open(older.to_str().unwrap()).unwrap_err(), &["no function cuEventRecord"]);
+}
+
+/// HIP's functions, by the names and arguments of its documentation: the optional ones too.
+#[test]
+fn a_library_of_hip_is_used_by_its_names() {
+    let library = MockDriver::build(folder(), "amdhip64-mock", &["MOCK_HIP"]);
+    let driver = Driver::open(library.to_str().unwrap()).unwrap();
+    assert_eq!(driver.interface(), Interface::Hip);
+    let [one, two] = [0, 1].map(|ordinal| Device::of(&driver, ordinal).unwrap());
+    assert_eq!((one.capability(), one.uuid()[0], two.uuid()[0]), ((9, 0), 1, 2));
+    assert!(!one.has_stream_values(), "only for memory of signals, which is none of this");
+    let (from, to) = (one.allocate(300_000).unwrap(), two.allocate_managed(300_000).unwrap());
+    assert_eq!(from.kind(), MemoryKind::Device { driver: "hip", ordinal: 0 });
+    from.write(0, &numbers(300_000, 1)).unwrap();
+    // From device to device by their numbers.
+    to.copy_from(0, &*from, 0, 300_000).unwrap().unwrap();
+    assert!(contents(&to) == numbers(300_000, 1));
+    // A word of another device's, which it reaches; the wait has a mask.
+    let (writes, waits) = (one.stream().unwrap(), two.stream().unwrap());
+    let word = DeviceRange::whole(two.allocate(8).unwrap());
+    word.memory().write(0, &[0; 8]).unwrap();
+    waits.wait_at_least(&word, 5).unwrap();
+    assert!(!waits.is_over().unwrap());
+    writes.write_value(&word, 6).unwrap();
+    waits.synchronize().unwrap();
+    // The text of a failure.
+    let mock = MockDriver::at(&library);
+    mock.set("failed", 700);
+    assert!(from.write(0, &[0]).unwrap_err().0.contains("illegal memory access"));
+    mock.set("failed", 0);
 }
 
 #[test]
@@ -322,15 +352,84 @@ fn blocks_are_packed_by_one_kernel() {
     let shape = Shape { block: 4, counts: [1, 20, 5], strides: [0, 400, 36] };
     let expected: Vec<u8> = shape.offsets().flat_map(|at| numbers(10_000, 7)[40 + at as usize..][..4].to_vec()).collect();
     let (kernels, mut packed) = (mock.count("kernels"), vec![0; 400]);
-    memory.read_blocks(40, shape, &mut packed).unwrap();
+    let parts = |offset, blocks| [DeviceBlocks { memory: memory.clone(), offset, blocks }];
+    memory.gather(&parts(40, shape), &mut packed).unwrap();
     assert!(packed == expected && mock.count("kernels") == kernels + 1);
     memory.write(0, &[0; 10_000]).unwrap();
-    memory.write_blocks(40, shape, &packed).unwrap();
+    memory.scatter(&parts(40, shape), &packed).unwrap();
     let mut placed = vec![0; 10_000];
     shape.offsets().zip(packed.chunks(4)).for_each(|(at, block)| placed[40 + at as usize..][..4].copy_from_slice(block));
     assert!(contents(&memory) == placed && mock.count("kernels") == kernels + 2);
-    assert!(memory.read_blocks(3000, shape, &mut packed).is_err() && memory.write_blocks(3000, shape, &packed).is_err());
-    memory.read_blocks(0, Shape::strided(0, 4, 8), &mut []).unwrap();
+    assert!(memory.gather(&parts(9000, shape), &mut packed).is_err() && memory.scatter(&parts(9000, shape), &packed).is_err());
+    memory.gather(&parts(0, Shape::strided(0, 4, 8)), &mut []).unwrap();
+}
+
+/// Kernels and words of a stream reach memory of another device by its address only where access was enabled; copies of the driver need none.
+#[test]
+fn kernels_reach_memory_of_devices_that_allow_it() {
+    let (mock, [one, two]) = devices("peers");
+    let (here, there) = (one.allocate(64).unwrap(), two.allocate(64).unwrap());
+    here.write(0, &numbers(64, 1)).unwrap();
+    let [from, to] = [&here, &there].map(|memory| DeviceRange::whole(memory.clone()));
+    let whole = Shape::contiguous(64);
+    let face = Face { to: to.clone(), to_shape: whole, from: from.clone(), from_shape: whole };
+    let stream = one.stream().unwrap();
+    stream.copy_faces(std::slice::from_ref(&face)).unwrap();
+    stream.write_value(&to.part(0, 8).unwrap(), 7).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(contents(&there)[..8], 7u64.to_le_bytes());
+    assert_eq!(contents(&there)[8..], numbers(64, 1)[8..]);
+    // Another driver allows none.
+    mock.set("no-peers", 1);
+    let stream = two.stream().unwrap();
+    line(&stream.copy_faces(&[face]).unwrap_err(), &["another device"]);
+    assert!(stream.wait_at_least(&from.part(0, 8).unwrap(), 7).is_err());
+    stream.copy(&to, &from).unwrap();
+    stream.synchronize().unwrap();
+    assert!(contents(&there) == numbers(64, 1));
+}
+
+/// Blocks of several allocations come to the host by one kernel and go back by one, however many parts there are; those of another device by one of its own.
+#[test]
+fn parts_of_several_allocations_are_moved_by_one_kernel() {
+    let (mock, [one, two]) = devices("parts");
+    mock.set("manual", 1);
+    let memories = [&one, &one, &two].map(|device| device.allocate(4000).unwrap());
+    for (seed, memory) in memories.iter().enumerate() {
+        memory.write(0, &numbers(4000, seed)).unwrap();
+    }
+    for (count, on) in [(1, 1), (26, 2), (27, 2), (400, 2), (5000, 2), (9, 3)] {
+        let part = |number: usize| DeviceBlocks {
+            memory: memories[number * on / count].clone(),
+            offset: (number % 97) as u64,
+            blocks: Shape::strided((number % 4) as u64, 3, 900),
+        };
+        let parts: Vec<_> = (0..count).map(part).collect();
+        let bytes_of = |number: usize| {
+            let (part, all) = (&parts[number], numbers(4000, number * on / count));
+            let starts = part.blocks.offsets().map(|at| (part.offset + at) as usize);
+            starts.flat_map(|start| all[start..start + 3].to_vec()).collect::<Vec<_>>()
+        };
+        let expected: Vec<u8> = (0..count).flat_map(bytes_of).collect();
+        let (kernels, mut packed) = (mock.count("kernels"), vec![0; expected.len()]);
+        memories[0].gather(&parts, &mut packed).unwrap();
+        // Of each device; a list has 4,096 parts at most.
+        let launches = if count == 9 { 2 } else { count.div_ceil(4096) as u64 };
+        assert!(packed == expected, "{count} parts");
+        assert_eq!(mock.count("kernels") - kernels, if expected.is_empty() { 0 } else { launches }, "{count} parts");
+        memories.iter().for_each(|memory| memory.write(0, &[0xEE; 4000]).unwrap());
+        memories[0].scatter(&parts, &packed).unwrap();
+        let mut placed = vec![vec![0xEE; 4000]; 3];
+        let mut rest = &packed[..];
+        for (number, part) in parts.iter().enumerate() {
+            for at in part.blocks.offsets() {
+                placed[number * on / count][(part.offset + at) as usize..][..3].copy_from_slice(&rest[..3]);
+                rest = &rest[3..];
+            }
+        }
+        assert!(memories.iter().zip(&placed).all(|(memory, placed)| contents(memory) == *placed), "{count} parts");
+        memories.iter().enumerate().for_each(|(seed, memory)| memory.write(0, &numbers(4000, seed)).unwrap());
+    }
 }
 
 #[test]
@@ -538,9 +637,10 @@ fn a_device_that_takes_no_kernels_says_so() {
     stream.write_value(&word, 1).unwrap();
     // Blocks are moved one by one.
     let memory = device.allocate(100).unwrap();
-    memory.write_blocks(10, Shape::strided(3, 4, 20), &numbers(12, 1)).unwrap();
+    let rows = [DeviceBlocks { memory: memory.clone(), offset: 10, blocks: Shape::strided(3, 4, 20) }];
+    memory.scatter(&rows, &numbers(12, 1)).unwrap();
     let mut back = [0; 12];
-    memory.read_blocks(10, Shape::strided(3, 4, 20), &mut back).unwrap();
+    memory.gather(&rows, &mut back).unwrap();
     assert!(back[..] == numbers(12, 1) && contents(&memory)[30..34] == numbers(12, 1)[4..8]);
 }
 

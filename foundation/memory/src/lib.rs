@@ -10,7 +10,10 @@
 //! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
 //! | [`Region`], [`DeviceMemory`] | memory of any kind, that of devices too, which only its driver touches |
+//! | [`DeviceBlocks`], [`gather_by_reads`] | blocks of such memory that move together |
 //! | [`DeviceHandle`], [`open_device`] | memory of a device that another process has exported |
+//! | [`DeviceAnnouncement`] | memory of a device, as a rank tells others of it that may be in its process or in another one |
+//! | [`DeviceStream`] | a queue of what a device does: copies of blocks, and words that order them with those of others |
 //! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
 //! | [`Space`] | an allocator of addresses for such memory |
 //!
@@ -35,8 +38,10 @@
 mod bulk;
 mod cells;
 mod combine;
+mod device_announcement;
 mod device_handle;
 mod device_opener;
+mod device_stream;
 mod heap;
 mod mapping;
 mod pod;
@@ -49,14 +54,16 @@ mod strided;
 
 pub use cells::{CellSlice, Cells};
 pub use combine::{Combination, NumberKind, combine_by_host};
+pub use device_announcement::DeviceAnnouncement;
 pub use device_handle::DeviceHandle;
 pub use device_opener::{open_device, set_device_opener};
+pub use device_stream::{BlockCopy, DeviceStream, PreparedCopies};
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};
 pub use pointer::{GlobalPtr, PointerError};
 pub use reach::{Place, Reach, ReachLayout, Window};
-pub use region::{DeviceError, DeviceMemory, DeviceRange, MemoryKind, Region};
+pub use region::{DeviceBlocks, DeviceError, DeviceMemory, DeviceRange, MemoryKind, Region, gather_by_reads, scatter_by_writes};
 pub use regions::Regions;
 pub use space::Space;
 pub use strided::{copy_strided, write_strided};

@@ -60,22 +60,21 @@ pub trait DeviceMemory: Any + Send + Sync {
         None
     }
 
-    /// Reads blocks, one after the other, from `offset` on; `blocks` are in bytes and inside the memory, and `into` is as long as all of them.
+    /// Reads blocks of this and of other memory, one after the other, part after part, until `into` is full. The parts are inside their memory, and `into` is as
+    /// long as all of them. A driver with kernels gathers those of a device by one launch and moves them at once; here they are read block by block.
     ///
     /// # Errors
-    /// The device failed.
-    fn read_blocks(&self, offset: u64, blocks: Shape, into: &mut [u8]) -> Result<(), DeviceError> {
-        let parts = into.chunks_mut(blocks.block.max(1) as usize);
-        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.read(offset + start, part))
+    /// A device failed.
+    fn gather(&self, parts: &[DeviceBlocks], into: &mut [u8]) -> Result<(), DeviceError> {
+        gather_by_reads(parts, into)
     }
 
-    /// Writes blocks, as [`read_blocks`](Self::read_blocks) reads them.
+    /// Writes blocks, as [`gather`](Self::gather) reads them. No two of them overlap.
     ///
     /// # Errors
-    /// The device failed; some bytes may have been written.
-    fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
-        let parts = from.chunks(blocks.block.max(1) as usize);
-        blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part))
+    /// A device failed; some bytes may have been written.
+    fn scatter(&self, parts: &[DeviceBlocks], from: &[u8]) -> Result<(), DeviceError> {
+        scatter_by_writes(parts, from)
     }
 
     /// Combines each number from `offset` on with that of other device memory, in place: the first one is this memory's. Both ranges are aligned to the
@@ -106,6 +105,54 @@ pub trait DeviceMemory: Any + Send + Sync {
     fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
         None
     }
+}
+
+/// Blocks of some memory of a device: a part of what [`DeviceMemory::gather`] reads and [`DeviceMemory::scatter`] writes. In bytes.
+#[derive(Clone)]
+pub struct DeviceBlocks {
+    /// The memory.
+    pub memory: Arc<dyn DeviceMemory>,
+    /// From where the places of the blocks count.
+    pub offset: u64,
+    /// The blocks.
+    pub blocks: Shape,
+}
+
+impl DeviceBlocks {
+    /// How many bytes all of them have.
+    pub fn bytes(&self) -> u64 {
+        self.blocks.blocks() * self.blocks.block
+    }
+}
+
+/// Reads blocks one by one, each by its own memory: a [`gather`](DeviceMemory::gather) for drivers without kernels.
+///
+/// # Errors
+/// A device failed.
+pub fn gather_by_reads(parts: &[DeviceBlocks], into: &mut [u8]) -> Result<(), DeviceError> {
+    let mut rest = into;
+    for part in parts.iter().filter(|part| part.bytes() > 0) {
+        let (mine, others) = rest.split_at_mut(part.bytes() as usize);
+        let mut blocks = part.blocks.offsets().zip(mine.chunks_mut(part.blocks.block as usize));
+        blocks.try_for_each(|(start, block)| part.memory.read(part.offset + start, block))?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Writes blocks one by one, each by its own memory: a [`scatter`](DeviceMemory::scatter) for drivers without kernels.
+///
+/// # Errors
+/// A device failed; some bytes may have been written.
+pub fn scatter_by_writes(parts: &[DeviceBlocks], from: &[u8]) -> Result<(), DeviceError> {
+    let mut rest = from;
+    for part in parts.iter().filter(|part| part.bytes() > 0) {
+        let (mine, others) = rest.split_at(part.bytes() as usize);
+        let mut blocks = part.blocks.offsets().zip(mine.chunks(part.blocks.block as usize));
+        blocks.try_for_each(|(start, block)| part.memory.write(part.offset + start, block))?;
+        rest = others;
+    }
+    Ok(())
 }
 
 /// A device did not do what it was asked.

@@ -13,6 +13,8 @@ pub struct Explanation {
     pub rails: Vec<Candidate>,
     /// Each neighbour by the chosen route.
     pub links: Vec<LinkExplanation>,
+    /// The ways of a [plan on a stream](crate::StreamPlan), tried by whole exchanges, the host's last; none of other plans.
+    pub streams: Vec<Candidate>,
 }
 
 /// One neighbour.
@@ -68,6 +70,8 @@ pub enum Verdict {
     Excluded,
     /// Rejected: its rail does not reach the neighbour.
     NoRail,
+    /// Rejected: the stream of some rank does not write words of its neighbours, or does not reach their memory.
+    NoStreams,
     /// Rejected without a trial: each block would be an operation of a transport, or a fetch would cost a round trip, or it is too short to be
     /// striped over all rails.
     NotTried,
@@ -101,6 +105,7 @@ impl fmt::Display for Verdict {
             Self::NotClearlyCheaper => "rejected: not clearly cheaper than the proposal",
             Self::Excluded => "rejected: another was requested",
             Self::NoRail => "rejected: the rail does not reach the neighbour",
+            Self::NoStreams => "rejected: the streams of some ranks do not reach their neighbours",
             Self::NotTried => "rejected: not tried, too many messages",
             Self::NoTime => "rejected: not tried, the time for trials was over",
         })
@@ -116,6 +121,9 @@ impl fmt::Display for Candidate {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for way in &self.streams {
+            writeln!(f, "streams {way}")?;
+        }
         for route in &self.routes {
             writeln!(f, "route {route}")?;
         }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Failure, GlobalAddress, Rank, Shape};
-use pelago_rma::{CellSlice, DeviceMemory, Error, GlobalPtr, Pod, RegisteredDevice, Result, Symmetric, World};
+use pelago_rma::{CellSlice, DeviceBlocks, DeviceMemory, Error, GlobalPtr, Pod, RegisteredDevice, Result, Symmetric, World};
 
 use crate::grid::array::Array;
 use crate::grid::direction::{DirectionSet, in_order};
@@ -85,7 +85,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
 
     /// The field of this rank's block of `array` in memory of a device, which keeps what it holds. Collective: all ranks give memory of devices.
     ///
-    /// Plans exchange its halo as that of any field: a packed border is gathered and scattered by the device ([`DeviceMemory::read_blocks`]), a direct one goes from
+    /// Plans exchange its halo as that of any field: a packed border is gathered and scattered by the device ([`DeviceMemory::gather`]), a direct one goes from
     /// device to device where their driver offers that. Its cells are reached by [`device`](Self::device), by kernels, and by nothing else here: an exchange of
     /// the host's threads reads and writes them between `start` and `wait`, so kernels that write borders end before `start`, and kernels that read the halo
     /// begin after `wait`.
@@ -218,20 +218,16 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// Brings blocks of a field on a device into `into`, one after the other; in cells.
-    pub(crate) fn gather(&self, memory: &Arc<dyn DeviceMemory>, first: usize, blocks: Shape, into: &mut [u8]) -> Result<()> {
-        let bytes = size_of::<T>() as u64;
-        memory.read_blocks(first as u64 * bytes, blocks.scaled(bytes)?, into).map_err(|_| self.failed(first))
+    /// Blocks of a field on a device, in cells from the one at `first` on.
+    pub(crate) fn device_blocks(&self, first: usize, blocks: Shape) -> Option<DeviceBlocks> {
+        let (memory, bytes) = (self.device()?.clone(), size_of::<T>() as u64);
+        let blocks = blocks.scaled(bytes).expect("cells of the field are in memory");
+        Some(DeviceBlocks { memory, offset: first as u64 * bytes, blocks })
     }
 
-    /// The way back.
-    pub(crate) fn scatter(&self, memory: &Arc<dyn DeviceMemory>, first: usize, blocks: Shape, from: &[u8]) -> Result<()> {
-        let bytes = size_of::<T>() as u64;
-        memory.write_blocks(first as u64 * bytes, blocks.scaled(bytes)?, from).map_err(|_| self.failed(first))
-    }
-
-    fn failed(&self, first: usize) -> Error {
-        Error::Failed(Failure::Device(self.here(first).address()))
+    /// That the device failed that holds it.
+    pub(crate) fn failed(&self) -> Error {
+        Error::Failed(Failure::Device(self.here(0).address()))
     }
 
     /// By which no other field of this process is known.

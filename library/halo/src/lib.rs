@@ -5,6 +5,7 @@
 //! | [`Nodes`], [`Template`], [`Array`] (`grid`) | which rank owns which cells: a grid of ranks, block distribution, alignment, shadows |
 //! | [`Field`], [`View`] | the cells of one rank, owned and halo, as plain slices |
 //! | [`Plan`], [`Settings`] | the exchange, built once: start, compute what needs no halo, wait |
+//! | [`StreamPlan`] | the exchange of fields on devices in the order of a stream: no host waits |
 //! | [`Halo`], [`Route`], [`Method`], [`Explanation`] | which cells are brought, by which route and method, and why |
 //! | `exchange`, `trial` | the links of a block and their protocol; measuring methods and rails |
 //! | [`shape`] | boxes of cells as count × block × stride |
@@ -20,6 +21,7 @@ mod field;
 mod grid;
 mod plan;
 mod settings;
+mod stream_plan;
 mod trial;
 
 pub use explanation::{Candidate, Explanation, LinkExplanation, Verdict};
@@ -32,3 +34,4 @@ pub use grid::nodes::{DIMENSIONS_MAX, Nodes};
 pub use grid::shape;
 pub use plan::Plan;
 pub use settings::{Halo, Method, Route, Settings, TRIAL_LIMIT};
+pub use stream_plan::StreamPlan;

@@ -21,7 +21,7 @@ use crate::trial::{self, MethodComparison, TrialBudget};
 /// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
 /// a word of credit from the receiver, before the blocks or, if it fetches them itself, behind them. A flag goes by the rail of its data. No barrier.
 pub struct Plan<'w, T: Pod, const D: usize> {
-    exchange: Exchange<'w, T, D>,
+    pub(crate) exchange: Exchange<'w, T, D>,
     /// The numbers of its fields.
     fields: Vec<u64>,
     is_under_way: bool,
@@ -62,7 +62,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
             }
         };
         let (exchange, links, rails) = plans.swap_remove(taken);
-        let explanation = Explanation { routes: explained, rails, links };
+        let explanation = Explanation { routes: explained, rails, links, streams: Vec::new() };
         // No rank starts an exchange before all have ended their trials.
         world.barrier()?;
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, has_failed: false, explanation })
@@ -91,7 +91,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
     /// exchange anything, and what [`quiet`](pelago_rma::Context::quiet) would have reported counts as told.
     pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check_under_way(fields)?;
-        let ended = self.exchange.wait(fields, |_| false).and_then(|()| self.exchange.end(fields));
+        let ended = self.exchange.wait(fields, None).and_then(|()| self.exchange.end(fields));
         self.unless_failed(ended)?;
         self.is_under_way = false;
         Ok(())
@@ -108,7 +108,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         assert!(dimension < D, "dimension {dimension} of {D}");
         self.check_under_way(fields)?;
         let direction = across(dimension, side);
-        let arrived = self.exchange.wait(fields, |exchange| exchange.has_arrived(direction));
+        let arrived = self.exchange.wait(fields, Some(direction));
         self.unless_failed(arrived)?;
         fields.iter_mut().for_each(|field| field.unmark(1 << number(direction)));
         Ok(())
@@ -139,7 +139,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         ended
     }
 
-    fn check(&self, fields: &[Field<'w, T, D>]) -> Result<()> {
+    pub(crate) fn check(&self, fields: &[Field<'w, T, D>]) -> Result<()> {
         if self.has_failed {
             return Err(Error::Invalid("an exchange of the plan has failed"));
         }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use pelago_base::Rank;
 use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{Device, Driver};
-use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Settings, Template};
+use pelago_halo::{Array, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
 use pelago_kit::MockDevice;
 use pelago_rma::{DeviceMemory, Error, World};
+use pelago_test_support::simulated;
 use pelago_test_support::threads::{PLATFORMS, Platform, run};
 
 const EXCHANGES: u64 = 4;
@@ -89,20 +90,65 @@ fn any_device_memory_holds_a_field() {
     }
 }
 
+/// One launch packs the borders of all links and fields of a round, and one unpacks their halos; a face that is waited for alone is unpacked with what is there.
 #[test]
-fn a_packed_exchange_launches_two_kernels_for_each_link_and_field() {
+fn a_packed_exchange_launches_two_kernels_for_each_round() {
     let mock = MockDriver::new(Path::new(env!("CARGO_TARGET_TMPDIR")), "halo-counts");
     let driver = Driver::open(mock.name()).unwrap();
-    run(Platform::Mapped, 1, |world| {
+    for (halo, route, rounds) in
+        [(Halo::Faces, None, 1), (Halo::Corners, Some(Route::Direct), 1), (Halo::Corners, Some(Route::Forwarded), 3)]
+    {
+        for count in [1, 3] {
+            run(Platform::Mapped, 1, |world| {
+                let device = Device::of(&driver, 0).unwrap();
+                let template = Template::new([8, 8, 8], Nodes::new([1; 3], [true; 3]).unwrap()).unwrap();
+                let array = template.align([8; 3], [0; 3]).unwrap().shadow([[1, 1]; 3]).unwrap();
+                let field = |_| Field::<u32, 3>::on_device(world, &array, device.allocate(4000).unwrap()).unwrap();
+                let mut fields: Vec<_> = (0..count).map(field).collect();
+                let settings = Settings { methods: [Some(Method::Packed); 4], route, ..Settings::new(halo) };
+                let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+                let launched = |exchange: &mut dyn FnMut()| {
+                    let before = mock.count("kernels");
+                    exchange();
+                    mock.count("kernels") - before
+                };
+                let whole = launched(&mut || plan.reflect(&mut fields).unwrap());
+                assert_eq!(whole, 2 * rounds, "{count} fields of {halo:?}, {route:?}");
+                let by_face = launched(&mut || {
+                    plan.start(&mut fields).unwrap();
+                    plan.wait_face(&mut fields, 0, Side::Low).unwrap();
+                    plan.wait(&mut fields).unwrap();
+                });
+                assert!((2 * rounds..=2 * rounds + 1).contains(&by_face), "{by_face} of {count} fields of {halo:?}, {route:?}");
+            });
+        }
+    }
+}
+
+/// Halos come one after the other, on a network where datagrams overtake each other, and are unpacked together all the same.
+#[test]
+fn halos_that_come_at_different_times_are_unpacked_together() {
+    const ROUNDS: u64 = 10;
+    let mock = MockDriver::new(Path::new(env!("CARGO_TARGET_TMPDIR")), "halo-late");
+    let driver = Driver::open(mock.name()).unwrap();
+    mock.set("manual", 1);
+    let late = simulated::settings_late(4, 3);
+    simulated::run_to_the_end(&late, "late", |world| {
         let device = Device::of(&driver, 0).unwrap();
-        let template = Template::new([8, 8, 8], Nodes::new([1; 3], [true; 3]).unwrap()).unwrap();
+        let template = Template::new([8, 8, 8], Nodes::new([2, 2, 1], [true; 3]).unwrap()).unwrap();
         let array = template.align([8; 3], [0; 3]).unwrap().shadow([[1, 1]; 3]).unwrap();
-        let mut fields = [Field::<u32, 3>::on_device(world, &array, device.allocate(4000).unwrap()).unwrap()];
-        let settings = Settings { methods: [Some(Method::Packed); 4], ..Settings::new(Halo::Faces) };
-        let mut plan = Plan::build(world, &mut fields, &settings).unwrap();
+        let field = |_| Field::<u32, 3>::on_device(world, &array, device.allocate(4000).unwrap());
+        let mut fields = (0..2).map(field).collect::<pelago_rma::Result<Vec<_>>>()?;
+        let settings =
+            Settings { methods: [Some(Method::Packed); 4], route: Some(Route::Direct), ..Settings::new(Halo::Corners) };
+        let mut plan = Plan::build(world, &mut fields, &settings)?;
+        world.barrier()?;
         let before = mock.count("kernels");
-        plan.reflect(&mut fields).unwrap();
-        assert_eq!(mock.count("kernels") - before, 2 * 6, "six faces are packed and unpacked");
+        world.barrier()?;
+        (0..ROUNDS).try_for_each(|_| plan.reflect(&mut fields))?;
+        world.barrier()?;
+        assert_eq!(mock.count("kernels") - before, 2 * ROUNDS * 4, "one packs and one unpacks");
+        world.barrier()
     });
 }
 

@@ -48,7 +48,8 @@ pub use operations::accumulate::{Accumulation, Number};
 pub use operations::pending_get::PendingGet;
 pub use operations::signal::Signal;
 pub use pelago_memory::{
-    CellSlice, Combination, DeviceError, DeviceMemory, GlobalPtr, MemoryKind, NumberKind, Pod, PointerError, Word,
+    BlockCopy, CellSlice, Combination, DeviceAnnouncement, DeviceBlocks, DeviceError, DeviceMemory, DeviceRange, DeviceStream,
+    GlobalPtr, MemoryKind, NumberKind, Pod, PointerError, PreparedCopies, Word,
 };
 pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
 pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};

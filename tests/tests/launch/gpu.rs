@@ -80,6 +80,38 @@ fn himeno_on_devices_is_bitwise_that_of_the_host() {
     }
 }
 
+/// Streams of several processes order themselves by words in memory of each other; where they cannot, the host exchanges.
+#[test]
+fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
+    let program = ["himeno", "S", "--iterations", "5", "--device", "cuda", "--queued", "--trial-limit", "0", "--explain"];
+    let by_host = ["himeno", "S", "--iterations", "5"];
+    let found = |ended: &Ended| {
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.output.lines().find(|line| line.starts_with("hash")).map(str::to_owned).expect("a hash")
+    };
+    for ranks in [1, 2, 4, 8] {
+        let expected = found(&job("", ranks, "shm", &by_host));
+        let drivers = [
+            ("devices=3", "shm", true),
+            ("devices=1", "shm", true),
+            ("devices=2,no-peers", "shm", false),
+            ("devices=3,ipc-refused", "shm", false),
+            ("devices=3,no-stream-values", "shm", false),
+            ("devices=3", "udp", false),
+        ];
+        // What a driver lacks is the same for any number of ranks.
+        for (words, transport, is_queued) in drivers.into_iter().take(if ranks == 2 { 6 } else { 1 }) {
+            for method in ["direct", "packed"] {
+                let ended = job(words, ranks, transport, &[&program[..], &["--method", method]].concat());
+                assert_eq!(found(&ended), expected, "{ranks} ranks, {words}, {transport}, {method}");
+                let chosen = format!("streams {method} on streams");
+                let line = ended.output.lines().find(|line| line.starts_with(&chosen)).unwrap_or_else(|| panic!("{ended:?}"));
+                assert_eq!(line.contains("chosen: "), is_queued, "{ranks} ranks, {words}, {transport}: {line}");
+            }
+        }
+    }
+}
+
 /// What the program said before it failed, in one line, and the launcher after it.
 #[track_caller]
 fn only_line(ended: &Ended) -> &str {

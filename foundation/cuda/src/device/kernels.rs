@@ -8,16 +8,19 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use pelago_base::Shape;
-use pelago_memory::DeviceRange;
+/// Blocks to be copied, such as a face of a block of cells.
+pub use pelago_memory::BlockCopy as Face;
 pub use pelago_memory::{Combination, NumberKind};
+use pelago_memory::{DeviceMemory, DeviceRange};
 
 use super::Device;
 use super::stream::Stream;
 pub use super::water::{WATER_FIELDS, Water};
 use crate::driver::{CudaError, Functions, RawFunction, RawModule, RawStream, Result};
-pub use crate::limits::FACES_MAX;
+pub use crate::limits::{FACES_MAX, LISTED_FACES_MAX};
 
 /// The text of the kernels.
 pub const PTX: &str = include_str!("../../kernels/pelago.ptx");
@@ -33,6 +36,7 @@ const BLOCKS_MAX: u64 = 1024;
 pub struct Kernels {
     module: RawModule,
     copy_faces: RawFunction,
+    copy_listed: RawFunction,
     signal: RawFunction,
     /// By [`Combination`] and [`NumberKind`].
     combinations: [[RawFunction; 6]; 3],
@@ -40,23 +44,10 @@ pub struct Kernels {
     pub(super) water: RawFunction,
 }
 
-/// Blocks to be copied, such as a face of a block of cells: from one range to another, each with the places of the blocks from its start on, in bytes.
-#[derive(Clone, Debug)]
-pub struct Face {
-    /// Where they go.
-    pub to: DeviceRange,
-    /// Their places there.
-    pub to_shape: Shape,
-    /// Where they come from.
-    pub from: DeviceRange,
-    /// Their places there: as many blocks, of the same length.
-    pub from_shape: Shape,
-}
-
 /// A face as the kernel takes it.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-struct RawFace {
+pub(super) struct RawFace {
     from: u64,
     to: u64,
     counts: [u64; 3],
@@ -75,6 +66,21 @@ struct RawFaces {
 }
 
 const _: () = assert!(size_of::<RawFaces>() == 2712, "T1: what pelago.ptx says of its parameter");
+
+/// Bytes of a face in a list in memory of a device.
+pub(super) const RAW_FACE_BYTES: usize = size_of::<RawFace>();
+
+/// Faces in memory of a device, copied by one launch.
+pub(super) struct FaceList {
+    device: Device,
+    /// Nothing if the faces move nothing.
+    list: Option<DeviceRange>,
+    count: u32,
+    /// Of the longest face.
+    words: u64,
+    /// S1: all that the faces lead to.
+    _used: Vec<Arc<dyn DeviceMemory>>,
+}
 
 /// A sweep of the 19-point stencil of the Himeno benchmark over a box of cells, numbers of 32 bits. Each range begins at cell 0.
 #[derive(Clone, Debug)]
@@ -129,17 +135,15 @@ impl Sweep {
     }
 }
 
-impl Face {
-    /// Whether the blocks are the same at both ends and inside its ranges.
-    fn fits(&self) -> bool {
-        let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
-        self.to_shape.matches(&self.from_shape).is_ok() && inside(self.to_shape, &self.to) && inside(self.from_shape, &self.from)
-    }
+/// Whether the blocks are the same at both ends and inside its ranges.
+fn fits(face: &Face) -> bool {
+    let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
+    face.to_shape.matches(&face.from_shape).is_ok() && inside(face.to_shape, &face.to) && inside(face.from_shape, &face.from)
 }
 
 impl RawFace {
     /// Blocks at two addresses, in words that are as long as all addresses and distances allow. The shapes match.
-    fn new([to, from]: [u64; 2], shapes: [Shape; 2]) -> Self {
+    pub(super) fn new([to, from]: [u64; 2], shapes: [Shape; 2]) -> Self {
         let joined = shapes.map(Shape::canonical);
         // Joined alike at both ends, or not at all.
         let [to_shape, from_shape] = if joined[0].matches(&joined[1]).is_ok() { joined } else { shapes };
@@ -148,6 +152,18 @@ impl RawFace {
         let word = 1 << (to | from | block | distances(to_shape) | distances(from_shape)).trailing_zeros().min(4);
         let (from_strides, to_strides) = (from_shape.strides, to_shape.strides);
         Self { from, to, counts, words: block / word, from_strides, to_strides, word }
+    }
+
+    /// How many words it has.
+    fn all_words(&self) -> u64 {
+        self.counts.iter().product::<u64>() * self.words
+    }
+
+    /// As a list in memory of a device has it.
+    pub(super) fn encode(&self) -> [u8; RAW_FACE_BYTES] {
+        let Self { from, to, counts: [i, j, k], words, from_strides: [fi, fj, fk], to_strides: [ti, tj, tk], word } = *self;
+        let numbers = [from, to, i, j, k, words, fi, fj, fk, ti, tj, tk, word];
+        std::array::from_fn(|index| numbers[index / 8].to_le_bytes()[index % 8])
     }
 }
 
@@ -168,6 +184,7 @@ impl Kernels {
             Ok(Self {
                 module,
                 copy_faces: find("pelago_copy_faces")?,
+                copy_listed: find("pelago_copy_listed")?,
                 signal: find("pelago_signal")?,
                 combinations,
                 himeno: find("pelago_himeno")?,
@@ -193,26 +210,75 @@ impl Stream {
             return Err(CudaError::Invalid("a launch copies 26 faces at most"));
         }
         let mut raw = RawFaces { count: 0, faces: [RawFace::default(); FACES_MAX] };
-        let mut words = 0;
         for face in faces {
-            if !face.fits() {
-                return Err(CudaError::Invalid("the ends of a face differ, or reach past its memory"));
-            }
-            if face.to_shape.bytes() == Ok(0) {
-                continue;
-            }
-            let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
-            let one = RawFace::new([address(&face.to)?, address(&face.from)?], [face.to_shape, face.from_shape]);
-            words = words.max(one.counts.iter().product::<u64>() * one.words);
+            let Some(one) = self.raw_face(face, |range| self.reach(range).map(|memory| memory.address()))? else { continue };
             raw.faces[raw.count as usize] = one;
             raw.count += 1;
         }
         if raw.count == 0 {
             return Ok(());
         }
+        let words = raw.faces.iter().map(RawFace::all_words).max().unwrap_or(0);
         let kernel = self.device().kernels()?.copy_faces;
         // SAFETY: T1, D1; all blocks are inside the ranges, as checked, and the stream keeps them (S1).
         unsafe { self.launch(kernel, [blocks(words), raw.count as u32, 1], THREADS, &mut [(&raw mut raw).cast()]) }
+    }
+
+    /// Puts a list of faces into memory of the device, to be copied by one launch as often as one likes.
+    pub(super) fn list_faces(&self, faces: &[Face]) -> Result<FaceList> {
+        if faces.len() > LISTED_FACES_MAX {
+            return Err(CudaError::Invalid("a launch copies 4,096 listed faces at most"));
+        }
+        let mut used: Vec<Arc<dyn DeviceMemory>> = Vec::new();
+        let mut raw = Vec::with_capacity(faces.len());
+        for face in faces {
+            for end in [face.to.memory(), face.from.memory()] {
+                if !used.iter().any(|other| Arc::ptr_eq(other, end)) {
+                    used.push(end.clone());
+                }
+            }
+            raw.extend(self.raw_face(face, |range| self.reachable(range).map(|memory| memory.address()))?);
+        }
+        let device = self.device().clone();
+        device.kernels()?;
+        let list = match raw.len() {
+            0 => None,
+            count => {
+                let memory = device.allocate((count * RAW_FACE_BYTES) as u64)?;
+                let bytes: Vec<u8> = raw.iter().flat_map(RawFace::encode).collect();
+                device.state().lanes.upload(&device, memory.address(), &bytes)?;
+                Some(DeviceRange::whole(memory))
+            }
+        };
+        let words = raw.iter().map(RawFace::all_words).max().unwrap_or(0);
+        Ok(FaceList { device, list, count: raw.len() as u32, words, _used: used })
+    }
+
+    /// Copies listed faces, all by one launch.
+    pub(super) fn copy_listed(&self, faces: &Arc<FaceList>) -> Result<()> {
+        let Some(list) = &faces.list else { return Ok(()) };
+        if !self.device().is(&faces.device) {
+            return Err(CudaError::Invalid("the list of faces is in memory of another device"));
+        }
+        let mut address = self.reach(list)?.address();
+        // S1: with it all that its faces lead to.
+        self.keep(faces.clone())?;
+        let kernel = self.device().kernels()?.copy_listed;
+        // SAFETY: T1, D1; all blocks are inside their ranges, as was checked, and the stream keeps them (S1).
+        unsafe { self.launch(kernel, [blocks(faces.words), faces.count, 1], THREADS, &mut [(&raw mut address).cast()]) }
+    }
+
+    /// A face as the kernel takes it, checked; nothing if it moves nothing. `start` finds where a memory begins.
+    fn raw_face(&self, face: &Face, start: impl Fn(&DeviceRange) -> Result<u64>) -> Result<Option<RawFace>> {
+        if !fits(face) {
+            return Err(CudaError::Invalid("the ends of a face differ, or reach past its memory"));
+        }
+        if face.to_shape.bytes() == Ok(0) {
+            return Ok(None);
+        }
+        // A range is inside its memory.
+        let address = |range: &DeviceRange| Ok::<u64, CudaError>(start(range)? + range.offset());
+        Ok(Some(RawFace::new([address(&face.to)?, address(&face.from)?], [face.to_shape, face.from_shape])))
     }
 
     /// Writes a word by a kernel, behind all that the stream has written: a signal also where streams write no words.
@@ -220,10 +286,7 @@ impl Stream {
     /// # Errors
     /// The word is no aligned word of a GPU; the device takes no kernels; the driver's.
     pub fn signal(&self, word: &DeviceRange, value: u64) -> Result<()> {
-        let mut address = self.use_memory(word)?.range(word.offset(), word.bytes())?;
-        if word.bytes() != 8 || !address.is_multiple_of(8) {
-            return Err(CudaError::Invalid("a signal is eight aligned bytes"));
-        }
+        let mut address = self.word(word)?;
         let (kernel, mut value) = (self.device().kernels()?.signal, value);
         // SAFETY: T1, D1, S1.
         unsafe { self.launch(kernel, [1; 3], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
@@ -239,7 +302,7 @@ impl Stream {
             return Ok(());
         }
         let is_launched = counts[0] <= 65_535 && counts[1] <= 65_535 && counts[2] < 1 << 31;
-        let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+        let address = |range: &DeviceRange| self.reach(range)?.range(range.offset(), range.bytes());
         let [p, next, squares, coefficients] = [&sweep.p, &sweep.next, &sweep.squares, &sweep.coefficients].map(address);
         let (p, next, squares, coefficients) = (p?, next?, squares?, coefficients?);
         let is_aligned = (p | next | squares | coefficients).is_multiple_of(4);
@@ -258,7 +321,7 @@ impl Stream {
     /// # Errors
     /// The ranges differ in length, hold no whole numbers, or are not aligned to them; the device takes no kernels; the driver's.
     pub fn combine(&self, to: &DeviceRange, from: &DeviceRange, combination: Combination, number: NumberKind) -> Result<()> {
-        let address = |range: &DeviceRange| self.use_memory(range)?.range(range.offset(), range.bytes());
+        let address = |range: &DeviceRange| self.reach(range)?.range(range.offset(), range.bytes());
         let (mut target, mut source, bytes) = (address(to)?, address(from)?, number.width().bytes());
         if to.bytes() != from.bytes() || !(to.bytes() | target | source).is_multiple_of(bytes) {
             return Err(CudaError::Invalid("two ranges of equally many aligned numbers are combined"));
@@ -295,24 +358,27 @@ pub(super) unsafe fn enqueue_combination(
     })
 }
 
-/// Has a stream copy blocks between two addresses of a device, in its context: as [`Stream::copy_faces`], of which the caller has checked what that checks.
+/// Has a stream copy faces of a device, in its context, all by one launch: as [`Stream::copy_faces`], of which the caller has checked what that checks. More than
+/// [`FACES_MAX`] are read from the list at `list`, where the stream has them, encoded, before this.
 ///
 /// # Safety
-/// Both addresses lead to memory that holds the blocks, which match, until the stream has ended.
-pub(super) unsafe fn enqueue_blocks(
-    device: &Device,
-    stream: RawStream,
-    [to, from]: [u64; 2],
-    [to_shape, from_shape]: [Shape; 2],
-) -> Result<()> {
-    let mut raw = RawFaces { count: 1, faces: [RawFace::default(); FACES_MAX] };
-    raw.faces[0] = RawFace::new([to, from], [to_shape, from_shape]);
-    let words = raw.faces[0].counts.iter().product::<u64>() * raw.faces[0].words;
-    let (kernel, functions) = (device.kernels()?.copy_faces, &device.driver().functions);
-    let (mut arguments, none): ([*mut c_void; 1], _) = ([(&raw mut raw).cast()], std::ptr::null_mut());
+/// The faces lead to memory that holds their blocks until the stream has ended, and so does `list`.
+pub(super) unsafe fn enqueue_faces(device: &Device, stream: RawStream, faces: &[RawFace], list: u64) -> Result<()> {
+    let words = faces.iter().map(RawFace::all_words).max().unwrap_or(0);
+    let (kernels, functions) = (device.kernels()?, &device.driver().functions);
+    let mut raw = RawFaces { count: faces.len() as u64, faces: [RawFace::default(); FACES_MAX] };
+    let mut list = list;
+    let (kernel, argument) = match raw.faces.get_mut(..faces.len()) {
+        Some(room) => {
+            room.copy_from_slice(faces);
+            (kernels.copy_faces, (&raw mut raw).cast())
+        }
+        None => (kernels.copy_listed, (&raw mut list).cast()),
+    };
+    let (mut arguments, none): ([*mut c_void; 1], _) = ([argument], std::ptr::null_mut());
     // SAFETY: T1; the caller's promise. C1.
     functions.check("cuLaunchKernel", unsafe {
-        (functions.launch)(kernel, blocks(words), 1, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), none)
+        (functions.launch)(kernel, blocks(words), faces.len() as u32, 1, THREADS, 1, 1, 0, stream, arguments.as_mut_ptr(), none)
     })
 }
 

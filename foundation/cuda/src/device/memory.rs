@@ -9,10 +9,13 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{AtomicOperator, Shape, Width};
-use pelago_memory::{Combination, DeviceError, DeviceHandle, DeviceMemory, MemoryKind, NumberKind, combine_by_host};
+use pelago_memory::{
+    Combination, DeviceBlocks, DeviceError, DeviceHandle, DeviceMemory, MemoryKind, NumberKind, combine_by_host, gather_by_reads,
+    scatter_by_writes,
+};
 
 use super::Device;
-use super::kernels::{enqueue_blocks, enqueue_combination};
+use super::kernels::{FACES_MAX, LISTED_FACES_MAX, RAW_FACE_BYTES, RawFace, enqueue_combination, enqueue_faces};
 use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Interface, IpcHandle, RawStream, Result};
 
 /// What handles and kinds of this driver are called.
@@ -33,7 +36,7 @@ pub struct CudaMemory {
     origin: Origin,
     /// Held by atomics, which are atomic to each other.
     word: Mutex<()>,
-    /// Memory beside, in which blocks are packed.
+    /// Memory beside, in which blocks are packed, and lists of them behind.
     packed: Mutex<Option<Arc<CudaMemory>>>,
 }
 
@@ -117,15 +120,29 @@ impl CudaMemory {
     /// Opens memory that another process of this host has exported. What [`DeviceHandle`] holds comes from a peer: it is checked by the driver.
     pub(crate) fn import(driver: &Arc<Driver>, handle: &DeviceHandle) -> Result<Arc<Self>> {
         let told = Exported::decode(handle.bytes());
-        // The peer's number of the device may be another one here.
-        let devices = (0..driver.devices()).map(|ordinal| Device::of(driver, ordinal));
-        let device = devices
-            .filter_map(Result::ok)
-            .find(|device| told.uuid != [0; 16] && device.uuid() == told.uuid)
-            .map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
+        let device = told.device(driver).map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
+        Self::open(&device, &told)
+    }
+
+    /// The same for what a device itself does: opened in its context, which reaches memory of another device if the driver offers that.
+    pub(crate) fn import_for(device: &Device, handle: &DeviceHandle) -> Result<Arc<Self>> {
+        if *handle != DeviceHandle::new(name_of(device), handle.bytes()) {
+            return Err(CudaError::Invalid("the memory is another driver's"));
+        }
+        let told = Exported::decode(handle.bytes());
+        // A device that this process does not see is left to the driver.
+        match told.device(device.driver()) {
+            Some(other) if !device.reaches(&other)? => {
+                Err(CudaError::Unsupported("way to memory of another device by its address"))
+            }
+            _ => Self::open(device, &told),
+        }
+    }
+
+    fn open(device: &Device, told: &Exported) -> Result<Arc<Self>> {
         let sharing = |error: CudaError| CudaError::Sharing { device: told.ordinal, why: error.to_string() };
         let mut start = 0;
-        let functions = &driver.functions;
+        let functions = &device.driver().functions;
         device
             .within(|| {
                 // SAFETY: C1, C2: the driver checks the handle.
@@ -133,9 +150,9 @@ impl CudaMemory {
                 functions.check("cuIpcOpenMemHandle", code)
             })
             .map_err(sharing)?;
-        let memory = Self::of(&device, start.wrapping_add(told.offset), told.bytes, Origin::Imported { start });
+        let memory = Self::of(device, start.wrapping_add(told.offset), told.bytes, Origin::Imported { start });
         // Dropped, and so closed, if the peer tells of more than there is.
-        let (_, length) = device.within(|| whole(&device, start)).map_err(sharing)?;
+        let (_, length) = device.within(|| whole(device, start)).map_err(sharing)?;
         let is_inside = told.offset <= length && told.bytes <= length - told.offset;
         if is_inside { Ok(Arc::new(memory)) } else { Err(CudaError::Invalid("a peer shares more memory than it has")) }
     }
@@ -156,13 +173,50 @@ impl CudaMemory {
         self.range(offset, extent)
     }
 
-    /// Copies blocks on the device, and returns when they are there. Both ends hold them.
-    fn copy_blocks(&self, ends: [u64; 2], shapes: [Shape; 2]) -> Result<()> {
-        // SAFETY: D1; the callers have checked both ends, and this returns when the stream has ended.
-        self.device
-            .state()
-            .lanes
-            .on_stream(&self.device, |stream, _| unsafe { enqueue_blocks(&self.device, stream, ends, shapes) })
+    /// The blocks of parts in memory of this device, packed one after the other from `packed` on, as the copy kernel takes them.
+    fn faces(&self, parts: &[DeviceBlocks], packed: u64, are_read: bool) -> Result<Vec<RawFace>> {
+        let mut place = packed;
+        let face = |part: &DeviceBlocks| {
+            let memory = (&*part.memory as &dyn Any).downcast_ref::<Self>().expect("parts of this device");
+            let (there, packed) = (memory.blocks(part.offset, part.blocks)?, part.blocks.packed());
+            let (ends, shapes) = ([place, there], [packed, part.blocks]);
+            place += part.bytes();
+            Ok(if are_read { RawFace::new(ends, shapes) } else { RawFace::new([there, ends[0]], [part.blocks, packed]) })
+        };
+        parts.iter().filter(|part| part.bytes() > 0).map(face).collect()
+    }
+
+    /// Moves parts of this device by one launch, and between the device and the host at once.
+    fn move_parts(&self, parts: &[DeviceBlocks], mut bytes: Bytes<'_>) -> Result<()> {
+        let length = bytes.len() as u64;
+        let listed = if parts.len() > FACES_MAX { (parts.len() * RAW_FACE_BYTES) as u64 } else { 0 };
+        let list_offset = length.next_multiple_of(8);
+        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
+        let packed = self.room(&mut packed, list_offset + listed)?.address;
+        let faces = self.faces(parts, packed, matches!(bytes, Bytes::Into(_)))?;
+        if faces.is_empty() {
+            return Ok(());
+        }
+        let list: Vec<u8> = if faces.len() > FACES_MAX { faces.iter().flat_map(RawFace::encode).collect() } else { Vec::new() };
+        let list_upload = (packed + list_offset, &list[..]);
+        // SAFETY: D1; the parts are inside their memory, and this returns when the stream has ended.
+        let act = |stream, _: &_| unsafe { enqueue_faces(&self.device, stream, &faces, packed + list_offset) };
+        let lanes = &self.device.state().lanes;
+        match &mut bytes {
+            Bytes::Into(into) => lanes.transfer(&self.device, &[list_upload], act, Some((packed, into))),
+            Bytes::From(from) => lanes.transfer(&self.device, &[(packed, from), list_upload], act, None),
+        }
+    }
+
+    /// How many of the first parts are memory of one device, and move by one launch; with the first of them. None if they are another driver's, or the device
+    /// takes no kernels.
+    fn run_of(parts: &[DeviceBlocks]) -> Option<(&Self, usize)> {
+        let first =
+            (&*parts.first()?.memory as &dyn Any).downcast_ref::<Self>().filter(|first| first.device.kernels().is_ok())?;
+        let is_same = |part: &&DeviceBlocks| {
+            (&*part.memory as &dyn Any).downcast_ref::<Self>().is_some_and(|other| other.device.is(&first.device))
+        };
+        Some((first, parts.iter().take(LISTED_FACES_MAX).take_while(is_same).count()))
     }
 
     /// Memory beside for so many packed bytes: what was there, if it is large enough.
@@ -208,12 +262,18 @@ impl CudaMemory {
     pub(crate) fn enqueue_copy(&self, stream: RawStream, offset: u64, from: &Self, from_offset: u64, bytes: u64) -> Result<()> {
         let (to, source) = (self.range(offset, bytes)?, from.range(from_offset, bytes)?);
         let functions = &self.device.driver().functions;
-        match functions.copy_to_peer {
+        let is_same = self.device.is(&from.device);
+        match (functions.copy_to_peer, functions.copy_to_peer_by_number) {
             _ if bytes == 0 => Ok(()),
-            Some(copy) if !self.device.is(&from.device) => {
+            (Some(copy), _) if !is_same => {
                 // SAFETY: C1, D1.
                 let code = unsafe { copy(to, self.device.context(), source, from.device.context(), bytes as usize, stream) };
                 functions.check("cuMemcpyPeerAsync", code)
+            }
+            (None, Some(copy)) if !is_same => {
+                // SAFETY: C1, D1.
+                let code = unsafe { copy(to, self.device.number(), source, from.device.number(), bytes as usize, stream) };
+                functions.check("hipMemcpyPeerAsync", code)
             }
             _ => {
                 // SAFETY: C1, D1.
@@ -245,10 +305,7 @@ impl CudaMemory {
     }
 
     fn driver(&self) -> &'static str {
-        match self.device.driver().interface() {
-            Interface::Cuda => CUDA,
-            Interface::Hip => HIP,
-        }
+        name_of(&self.device)
     }
 }
 
@@ -289,34 +346,34 @@ impl DeviceMemory for CudaMemory {
         is_one_driver.then(|| Ok(self.copy_on_devices(offset, from, from_offset, bytes)?))
     }
 
-    fn read_blocks(&self, offset: u64, blocks: Shape, into: &mut [u8]) -> Result<(), DeviceError> {
-        if into.is_empty() {
-            return Ok(());
+    fn gather(&self, parts: &[DeviceBlocks], into: &mut [u8]) -> Result<(), DeviceError> {
+        let (mut parts, mut rest) = (parts, into);
+        while !parts.is_empty() {
+            let run = Self::run_of(parts);
+            let (mine, others) = parts.split_at(run.map_or(1, |(_, count)| count));
+            let (into, further) = rest.split_at_mut(mine.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize);
+            match run {
+                Some((first, _)) => first.move_parts(mine, Bytes::Into(into))?,
+                None => gather_by_reads(mine, into)?,
+            }
+            (parts, rest) = (others, further);
         }
-        // A device without kernels moves block by block.
-        if self.device.kernels().is_err() {
-            let parts = into.chunks_mut(blocks.block as usize);
-            return blocks.offsets().zip(parts).try_for_each(|(start, part)| self.read(offset + start, part));
-        }
-        // By one kernel into memory beside, and from there at once.
-        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        let packed = self.room(&mut packed, into.len() as u64)?;
-        self.copy_blocks([packed.address, self.blocks(offset, blocks)?], [blocks.packed(), blocks])?;
-        packed.read(0, into)
+        Ok(())
     }
 
-    fn write_blocks(&self, offset: u64, blocks: Shape, from: &[u8]) -> Result<(), DeviceError> {
-        if from.is_empty() {
-            return Ok(());
+    fn scatter(&self, parts: &[DeviceBlocks], from: &[u8]) -> Result<(), DeviceError> {
+        let (mut parts, mut rest) = (parts, from);
+        while !parts.is_empty() {
+            let run = Self::run_of(parts);
+            let (mine, others) = parts.split_at(run.map_or(1, |(_, count)| count));
+            let (from, further) = rest.split_at(mine.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize);
+            match run {
+                Some((first, _)) => first.move_parts(mine, Bytes::From(from))?,
+                None => scatter_by_writes(mine, from)?,
+            }
+            (parts, rest) = (others, further);
         }
-        if self.device.kernels().is_err() {
-            let parts = from.chunks(blocks.block as usize);
-            return blocks.offsets().zip(parts).try_for_each(|(start, part)| self.write(offset + start, part));
-        }
-        let mut packed = self.packed.lock().unwrap_or_else(PoisonError::into_inner);
-        let packed = self.room(&mut packed, from.len() as u64)?;
-        packed.write(0, from)?;
-        Ok(self.copy_blocks([self.blocks(offset, blocks)?, packed.address], [blocks, blocks.packed()])?)
+        Ok(())
     }
 
     fn combine(
@@ -376,6 +433,29 @@ impl std::fmt::Debug for CudaMemory {
     }
 }
 
+/// What is packed comes to the host, or comes from there.
+enum Bytes<'b> {
+    Into(&'b mut [u8]),
+    From(&'b [u8]),
+}
+
+impl Bytes<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Into(bytes) => bytes.len(),
+            Self::From(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// What handles of a device's driver are called.
+fn name_of(device: &Device) -> &'static str {
+    match device.driver().interface() {
+        Interface::Cuda => CUDA,
+        Interface::Hip => HIP,
+    }
+}
+
 /// The allocation that an address is in, in the context of the device.
 fn whole(device: &Device, address: u64) -> Result<(u64, u64)> {
     let functions = &device.driver().functions;
@@ -397,6 +477,12 @@ struct Exported {
 }
 
 impl Exported {
+    /// The device of this process that holds it: the peer's number of it may be another one here.
+    fn device(&self, driver: &Arc<Driver>) -> Option<Device> {
+        let mut devices = (0..driver.devices()).filter_map(|ordinal| Device::of(driver, ordinal).ok());
+        devices.find(|device| self.uuid != [0; 16] && device.uuid() == self.uuid)
+    }
+
     fn encode(&self) -> [u8; 100] {
         let mut bytes = [0; 100];
         bytes[..64].copy_from_slice(&self.handle);

@@ -2,12 +2,14 @@
 
 pub mod kernels;
 mod memory;
+mod queue;
 mod staging;
 mod stream;
 mod water;
 
 use std::any::Any;
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use pelago_memory::set_device_opener;
 
@@ -32,6 +34,8 @@ pub(crate) struct DeviceState {
     bytes: u64,
     pub(crate) lanes: Lanes,
     kernels: OnceLock<Result<Kernels>>,
+    /// Devices whose memory it was asked to reach, and whether it does.
+    peers: Mutex<BTreeMap<u32, bool>>,
 }
 
 impl Device {
@@ -61,8 +65,9 @@ impl Device {
         let number = functions.device(ordinal)?;
         let (name, bytes) = (functions.device_name(number)?, functions.device_bytes(number)?);
         let context = functions.retain(number)?;
-        let (lanes, kernels) = (Lanes::default(), OnceLock::new());
-        let state = Arc::new(DeviceState { driver: driver.clone(), ordinal, number, context, name, bytes, lanes, kernels });
+        let (lanes, kernels, peers) = (Lanes::default(), OnceLock::new(), Mutex::default());
+        let state =
+            Arc::new(DeviceState { driver: driver.clone(), ordinal, number, context, name, bytes, lanes, kernels, peers });
         let any: Arc<dyn Any + Send + Sync> = state.clone();
         known.insert(ordinal, Arc::downgrade(&any));
         Ok(Self(state))
@@ -157,6 +162,29 @@ impl Device {
 
     pub(crate) fn context(&self) -> RawContext {
         self.0.context
+    }
+
+    /// The driver's number of it.
+    pub(crate) fn number(&self) -> i32 {
+        self.0.number
+    }
+
+    /// Whether its kernels and streams reach memory of another device of this process, which this enables.
+    pub(crate) fn reaches(&self, other: &Self) -> Result<bool> {
+        if self.is(other) {
+            return Ok(true);
+        }
+        if !Arc::ptr_eq(&self.0.driver, &other.0.driver) {
+            return Ok(false);
+        }
+        let mut peers = self.0.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = peers.get(&other.0.ordinal) {
+            return Ok(known);
+        }
+        let ends = [self, other].map(|device| (device.0.context, device.0.number));
+        let reaches = self.driver().functions.reach_peer(ends[0], ends[1])?;
+        peers.insert(other.0.ordinal, reaches);
+        Ok(reaches)
     }
 
     /// Whether an allocation may be exported; the context of the device then lives to the end of the process, with all that is kept.

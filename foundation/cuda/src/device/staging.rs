@@ -47,27 +47,47 @@ unsafe impl Send for Lane {}
 impl Lanes {
     /// Copies `from` to the device's address `to`, and returns when it is there.
     pub(crate) fn upload(&self, device: &Device, to: u64, from: &[u8]) -> Result<()> {
+        self.transfer(device, &[(to, from)], |_, _| Ok(()), None)
+    }
+
+    /// Copies from the device's address `from` until `into` is full.
+    pub(crate) fn download(&self, device: &Device, from: u64, into: &mut [u8]) -> Result<()> {
+        self.transfer(device, &[], |_, _| Ok(()), Some((from, into)))
+    }
+
+    /// Runs `act` with the stream of a lane, and returns when the stream has ended.
+    pub(crate) fn on_stream(&self, device: &Device, act: impl FnOnce(RawStream, &Functions) -> Result<()>) -> Result<()> {
+        self.transfer(device, &[], act, None)
+    }
+
+    /// By one lane, in this order: copies bytes to addresses of the device, runs `act` with the stream, and copies from an address of the device until a buffer
+    /// is full. Returns when all of it is done.
+    pub(crate) fn transfer(
+        &self,
+        device: &Device,
+        uploads: &[(u64, &[u8])],
+        act: impl FnOnce(RawStream, &Functions) -> Result<()>,
+        download: Option<(u64, &mut [u8])>,
+    ) -> Result<()> {
         self.with(device, |lane, functions| {
-            for (number, piece) in from.chunks(PIECE_BYTES).enumerate() {
+            let pieces = uploads.iter().flat_map(|&(to, from)| {
+                from.chunks(PIECE_BYTES).enumerate().map(move |(number, piece)| (to + (number * PIECE_BYTES) as u64, piece))
+            });
+            for (number, (to, piece)) in pieces.enumerate() {
                 let slot = number % PIECES;
                 if number >= PIECES {
                     lane.finish(functions, slot)?;
                 }
                 // SAFETY: G1, G2; a piece is no longer than a slot.
                 unsafe { copy_nonoverlapping(piece.as_ptr(), lane.slot(slot), piece.len()) };
-                let target = to + (number * PIECE_BYTES) as u64;
                 // SAFETY: C1: the driver checks the target.
-                let code = unsafe { (functions.copy_to_device)(target, lane.slot(slot).cast(), piece.len(), lane.stream) };
+                let code = unsafe { (functions.copy_to_device)(to, lane.slot(slot).cast(), piece.len(), lane.stream) };
                 functions.check("cuMemcpyHtoDAsync", code)?;
                 lane.record(functions, slot)?;
             }
-            Ok(())
-        })
-    }
-
-    /// Copies from the device's address `from` until `into` is full.
-    pub(crate) fn download(&self, device: &Device, from: u64, into: &mut [u8]) -> Result<()> {
-        self.with(device, |lane, functions| {
+            act(lane.stream, functions)?;
+            let Some((from, into)) = download else { return Ok(()) };
+            // The stream fills a slot behind what it has read from there; the host waits for the event of that.
             let bytes = into.len();
             let fetch = |number: usize| -> Result<()> {
                 let start = number * PIECE_BYTES;
@@ -89,11 +109,6 @@ impl Lanes {
             }
             Ok(())
         })
-    }
-
-    /// Runs `act` with the stream of a lane, and returns when the stream has ended.
-    pub(crate) fn on_stream(&self, device: &Device, act: impl FnOnce(RawStream, &Functions) -> Result<()>) -> Result<()> {
-        self.with(device, |lane, functions| act(lane.stream, functions))
     }
 
     /// Frees what no thread uses any more, in the device's context.

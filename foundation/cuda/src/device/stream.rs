@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pelago_memory::{DeviceMemory, DeviceRange};
+use pelago_memory::DeviceRange;
 
 use super::Device;
 use super::memory::CudaMemory;
@@ -40,8 +40,8 @@ use crate::limits::STREAM_MEMORIES_MAX;
 pub struct Stream {
     device: Device,
     raw: RawStream,
-    /// S1.
-    used: Mutex<Vec<Arc<dyn DeviceMemory>>>,
+    /// S1: memory, and lists of faces with the memory that they name.
+    used: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
 /// A moment of a stream: when all is done that was in the stream before it was recorded.
@@ -141,9 +141,15 @@ impl Stream {
     /// As [`write_value`](Self::write_value).
     pub fn wait_at_least(&self, word: &DeviceRange, value: u64) -> Result<()> {
         let (address, functions) = (self.word(word)?, &self.device.driver().functions);
-        let wait = functions.stream_wait_value.ok_or(CudaError::Unsupported("streams that wait for words"))?;
-        // SAFETY: C1, D1, S1.
-        self.call("cuStreamWaitValue64", |_| unsafe { wait(self.raw, address, value, WAIT_AT_LEAST) })
+        match (functions.stream_wait_value, functions.stream_wait_masked_value) {
+            // SAFETY: C1, D1, S1.
+            (Some(wait), _) => self.call("cuStreamWaitValue64", |_| unsafe { wait(self.raw, address, value, WAIT_AT_LEAST) }),
+            (None, Some(wait)) => {
+                // SAFETY: C1, D1, S1.
+                self.call("hipStreamWaitValue64", |_| unsafe { wait(self.raw, address, value, WAIT_AT_LEAST, u64::MAX) })
+            }
+            (None, None) => Err(CudaError::Unsupported("streams that wait for words")),
+        }
     }
 
     /// Lets what follows wait for an event, as it was recorded last.
@@ -207,20 +213,43 @@ impl Stream {
 
     /// Keeps the memory of a range until the stream has ended (S1).
     pub(crate) fn use_memory<'r>(&self, range: &'r DeviceRange) -> Result<&'r CudaMemory> {
-        let found = (&**range.memory() as &dyn Any).downcast_ref::<CudaMemory>();
-        let memory = found.ok_or(CudaError::Invalid("a stream reaches memory of GPUs alone"))?;
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if !used.iter().any(|other| Arc::ptr_eq(other, range.memory())) {
-            if used.len() == STREAM_MEMORIES_MAX {
-                return Err(CudaError::Invalid("the stream uses too many allocations at once: synchronize it first"));
-            }
-            used.push(range.memory().clone());
-        }
+        let memory = cuda_memory(range)?;
+        self.keep(range.memory().clone())?;
         Ok(memory)
     }
 
-    fn word(&self, word: &DeviceRange) -> Result<u64> {
-        let address = self.use_memory(word)?.range(word.offset(), word.bytes())?;
+    /// The same, of memory that kernels and words of this stream reach by its address.
+    pub(crate) fn reach<'r>(&self, range: &'r DeviceRange) -> Result<&'r CudaMemory> {
+        let memory = self.reachable(range)?;
+        self.keep(range.memory().clone())?;
+        Ok(memory)
+    }
+
+    /// Memory that kernels and words of this stream reach by its address.
+    pub(crate) fn reachable<'r>(&self, range: &'r DeviceRange) -> Result<&'r CudaMemory> {
+        let memory = cuda_memory(range)?;
+        if self.device.reaches(memory.device())? {
+            Ok(memory)
+        } else {
+            Err(CudaError::Unsupported("way to memory of another device by its address"))
+        }
+    }
+
+    /// Keeps something until the stream has ended (S1).
+    pub(crate) fn keep(&self, what: Arc<dyn Any + Send + Sync>) -> Result<()> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !used.iter().any(|other| ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(&what))) {
+            if used.len() == STREAM_MEMORIES_MAX {
+                return Err(CudaError::Invalid("the stream uses too many allocations at once: synchronize it first"));
+            }
+            used.push(what);
+        }
+        Ok(())
+    }
+
+    /// The address of a word.
+    pub(crate) fn word(&self, word: &DeviceRange) -> Result<u64> {
+        let address = self.reach(word)?.range(word.offset(), word.bytes())?;
         let is_word = word.bytes() == 8 && address.is_multiple_of(8);
         if is_word { Ok(address) } else { Err(CudaError::Invalid("a word of a stream is eight aligned bytes")) }
     }
@@ -295,6 +324,11 @@ impl Device {
         // SAFETY: C1, and the caller's promise.
         over(self.within(|| functions.check("cuStreamQuery", unsafe { (functions.stream_query)(raw) })))
     }
+}
+
+fn cuda_memory(range: &DeviceRange) -> Result<&CudaMemory> {
+    let found = (&**range.memory() as &dyn Any).downcast_ref::<CudaMemory>();
+    found.ok_or(CudaError::Invalid("a stream reaches memory of GPUs alone"))
 }
 
 fn over(asked: Result<()>) -> Result<bool> {

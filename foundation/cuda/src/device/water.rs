@@ -106,7 +106,7 @@ impl Stream {
             return Err(CudaError::Invalid("the stencil reaches past its memory"));
         }
         let address = |range: &DeviceRange| {
-            let address = self.use_memory(range)?.range(range.offset(), range.bytes())?;
+            let address = self.reach(range)?.range(range.offset(), range.bytes())?;
             if address.is_multiple_of(8) { Ok(address) } else { Err(CudaError::Invalid("numbers of 8 bytes are aligned")) }
         };
         let (mut before, mut after) = ([0; WATER_FIELDS], [0; WATER_FIELDS]);

@@ -16,7 +16,7 @@ pub(crate) use table::{
     ATTACH_GLOBAL, Copy2D, Copy2DEnd, EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, IPC_LAZY_PEER_ACCESS, IpcHandle,
     MEMORY_DEVICE, NOT_READY, RawContext, RawEvent, RawFunction, RawModule, RawStream, STREAM_WITHOUT_LEGACY, WAIT_AT_LEAST,
 };
-use table::{DEVICE_64_BIT_VALUES, DEVICE_MAJOR, DEVICE_MANAGED, DEVICE_MINOR};
+use table::{Attribute, DEVICE_64_BIT_VALUES, DEVICE_MAJOR, DEVICE_MANAGED, DEVICE_MINOR};
 
 /// The environment variable that names the driver's library: a path or a name for the dynamic linker. A name that contains `amdhip64` is taken for HIP's.
 pub const LIBRARY_VARIABLE: &str = "PELAGO_CUDA_LIBRARY";
@@ -32,7 +32,8 @@ const VERSION_MIN: i32 = 11_000;
 pub enum Interface {
     /// NVIDIA's CUDA driver.
     Cuda,
-    /// AMD's HIP, whose functions have other names and mostly the same types. *Untested on hardware, and without a mock.*
+    /// AMD's HIP, whose functions have other names and mostly the same types. *Untested on hardware*: the mock driver has its names, as its documentation
+    /// states them.
     Hip,
 }
 
@@ -128,9 +129,12 @@ impl Driver {
         self.attribute(device, DEVICE_MANAGED) == 1
     }
 
-    /// Whether streams wait for words of 64 bits.
+    /// Whether streams wait for words of 64 bits in any memory.
     pub(crate) fn has_stream_values(&self, device: i32) -> bool {
-        self.functions.has_stream_values() && self.attribute(device, DEVICE_64_BIT_VALUES) == 1
+        let number = DEVICE_64_BIT_VALUES;
+        self.interface == Interface::Cuda
+            && self.functions.has_stream_values()
+            && self.functions.attribute(device, number) == Ok(1)
     }
 
     /// The generation of a device, major and minor.
@@ -138,9 +142,10 @@ impl Driver {
         (self.attribute(device, DEVICE_MAJOR), self.attribute(device, DEVICE_MINOR))
     }
 
-    /// Zero where the driver does not know the attribute. HIP numbers attributes differently.
-    fn attribute(&self, device: i32, attribute: i32) -> i32 {
-        if self.interface == Interface::Hip { 0 } else { self.functions.attribute(device, attribute).unwrap_or(0) }
+    /// Zero where the driver does not know the attribute.
+    fn attribute(&self, device: i32, attribute: Attribute) -> i32 {
+        let number = if self.interface == Interface::Hip { attribute.hip } else { attribute.cuda };
+        self.functions.attribute(device, number).unwrap_or(0)
     }
 }
 

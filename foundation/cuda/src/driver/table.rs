@@ -1,7 +1,8 @@
 //! The functions of the driver that are used, each at the version that has these types, and nothing else of it.
 //!
 //! C1: types and numbers are those of `cuda.h`; each function is taken at a version whose signature is this one, by `cuGetProcAddress` or by the name of its
-//! versioned symbol. HIP's functions of the other name have the same signature, as its documentation says; where they differ there is no other name.
+//! versioned symbol. HIP's functions of the other name have the same signature, as its documentation says; where they differ they are entries of their own, which
+//! CUDA lacks (`hip_only`), and CUDA's have no other name.
 //! C2: texts end with a zero byte and live until the call returns; places for results are valid for writes.
 //! C3: the driver may be called by any thread.
 #![allow(unsafe_code)]
@@ -83,29 +84,39 @@ pub(crate) const STREAM_WITHOUT_LEGACY: c_uint = 1;
 pub(crate) const EVENT_WITHOUT_TIMING: c_uint = 2;
 pub(crate) const IPC_LAZY_PEER_ACCESS: c_uint = 1;
 pub(crate) const WAIT_AT_LEAST: c_uint = 0;
-pub(super) const DEVICE_MAJOR: c_int = 75;
-pub(super) const DEVICE_MINOR: c_int = 76;
-pub(super) const DEVICE_MANAGED: c_int = 83;
+const PEER_ACCESS_ALREADY: Code = 704;
+
+/// An attribute of a device, by CUDA's number and by HIP's.
+pub(super) struct Attribute {
+    pub(super) cuda: c_int,
+    pub(super) hip: c_int,
+}
+
+pub(super) const DEVICE_MAJOR: Attribute = Attribute { cuda: 75, hip: 23 };
+pub(super) const DEVICE_MINOR: Attribute = Attribute { cuda: 76, hip: 61 };
+pub(super) const DEVICE_MANAGED: Attribute = Attribute { cuda: 83, hip: 24 };
+/// HIP lets streams wait for words of memory that is made for signals alone, as its documentation says: none of the memory here.
 pub(super) const DEVICE_64_BIT_VALUES: c_int = 122;
 
-/// A function as it is looked up: its name for `cuGetProcAddress`, the version there, the name of its symbol, and HIP's name.
+/// A function as it is looked up: its name for `cuGetProcAddress`, the version there, and the name of its symbol; and HIP's name. Where an interface lacks it there is
+/// no name.
 struct Entry {
-    name: &'static CStr,
-    version: c_int,
-    symbol: &'static CStr,
+    cuda: Option<(&'static CStr, c_int, &'static CStr)>,
     hip: Option<&'static CStr>,
 }
 
 macro_rules! table {
     (
         needed { $($name:ident: ($($argument:ty),*), $api:literal, $version:literal, $symbol:literal, $hip:literal;)* }
-        optional { $($extra:ident: ($($other:ty),*), $api_x:literal, $version_x:literal, $symbol_x:literal;)* }
+        optional { $($extra:ident: ($($other:ty),*), $api_x:literal, $version_x:literal, $symbol_x:literal, $hip_x:expr;)* }
+        hip_only { $($only:ident: ($($its:ty),*), $hip_o:literal;)* }
     ) => {
         /// The functions.
         #[derive(Clone, Copy)]
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> Code,)*
             $(pub(crate) $extra: Option<unsafe extern "C" fn($($other),*) -> Code>,)*
+            $(pub(crate) $only: Option<unsafe extern "C" fn($($its),*) -> Code>,)*
         }
 
         impl Functions {
@@ -116,13 +127,14 @@ macro_rules! table {
                 unsafe {
                     Ok(Self {
                         $($name: {
-                            let entry = Entry { name: name($api), version: $version, symbol: name($symbol), hip: Some(name($hip)) };
+                            let entry = Entry { cuda: Some((name($api), $version, name($symbol))), hip: Some(name($hip)) };
                             source.find(&entry).ok_or_else(|| CudaError::Function {
                                 library: library.into(),
                                 function: shown(if interface == Interface::Hip { $hip } else { $api }),
                             })?
                         },)*
-                        $($extra: source.find(&Entry { name: name($api_x), version: $version_x, symbol: name($symbol_x), hip: None }),)*
+                        $($extra: source.find(&Entry { cuda: Some((name($api_x), $version_x, name($symbol_x))), hip: $hip_x }),)*
+                        $($only: source.find(&Entry { cuda: None, hip: Some(name($hip_o)) }),)*
                     })
                 }
             }
@@ -173,11 +185,19 @@ table! {
             "cuLaunchKernel\0", 4000, "cuLaunchKernel\0", "hipModuleLaunchKernel\0";
     }
     optional {
-        get_error_string: (c_int, *mut *const c_char), "cuGetErrorString\0", 6000, "cuGetErrorString\0";
-        device_get_uuid: (*mut [u8; 16], c_int), "cuDeviceGetUuid\0", 11040, "cuDeviceGetUuid_v2\0";
-        copy_to_peer: (u64, RawContext, u64, RawContext, usize, RawStream), "cuMemcpyPeerAsync\0", 4000, "cuMemcpyPeerAsync\0";
-        stream_wait_value: (RawStream, u64, u64, c_uint), "cuStreamWaitValue64\0", 11070, "cuStreamWaitValue64_v2\0";
-        stream_write_value: (RawStream, u64, u64, c_uint), "cuStreamWriteValue64\0", 11070, "cuStreamWriteValue64_v2\0";
+        get_error_string: (c_int, *mut *const c_char), "cuGetErrorString\0", 6000, "cuGetErrorString\0", Some(c"hipDrvGetErrorString");
+        device_get_uuid: (*mut [u8; 16], c_int), "cuDeviceGetUuid\0", 11040, "cuDeviceGetUuid_v2\0", Some(c"hipDeviceGetUuid");
+        // HIP's takes numbers of devices.
+        copy_to_peer: (u64, RawContext, u64, RawContext, usize, RawStream), "cuMemcpyPeerAsync\0", 4000, "cuMemcpyPeerAsync\0", None;
+        can_access_peer: (*mut c_int, c_int, c_int), "cuDeviceCanAccessPeer\0", 4000, "cuDeviceCanAccessPeer\0", Some(c"hipDeviceCanAccessPeer");
+        enable_peer_access: (RawContext, c_uint), "cuCtxEnablePeerAccess\0", 4000, "cuCtxEnablePeerAccess\0", Some(c"hipCtxEnablePeerAccess");
+        // HIP's takes a mask besides.
+        stream_wait_value: (RawStream, u64, u64, c_uint), "cuStreamWaitValue64\0", 11070, "cuStreamWaitValue64_v2\0", None;
+        stream_write_value: (RawStream, u64, u64, c_uint), "cuStreamWriteValue64\0", 11070, "cuStreamWriteValue64_v2\0", Some(c"hipStreamWriteValue64");
+    }
+    hip_only {
+        copy_to_peer_by_number: (u64, c_int, u64, c_int, usize, RawStream), "hipMemcpyPeerAsync\0";
+        stream_wait_masked_value: (RawStream, u64, u64, c_uint, u64), "hipStreamWaitValue64\0";
     }
 }
 
@@ -220,14 +240,15 @@ impl Source {
             // SAFETY: the caller's promise.
             return unsafe { self.library.function(entry.hip?, None) }.ok();
         }
-        let (name, mut found, mut status) = (entry.name.as_ptr(), ptr::null_mut(), 0);
+        let (name, version, symbol) = entry.cuda?;
+        let (name, mut found, mut status) = (name.as_ptr(), ptr::null_mut(), 0);
         let code = match (self.lookup_2, self.lookup) {
             // SAFETY: C1, C2.
-            (Some(lookup), _) => unsafe { lookup(name, &mut found, entry.version, 0, &mut status) },
+            (Some(lookup), _) => unsafe { lookup(name, &mut found, version, 0, &mut status) },
             // SAFETY: C1, C2.
-            (None, Some(lookup)) => unsafe { lookup(name, &mut found, entry.version, 0) },
+            (None, Some(lookup)) => unsafe { lookup(name, &mut found, version, 0) },
             // SAFETY: the caller's promise.
-            (None, None) => return unsafe { self.library.function(entry.symbol, None) }.ok(),
+            (None, None) => return unsafe { self.library.function(symbol, None) }.ok(),
         };
         const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "a function is a pointer") }
         // SAFETY: the caller's promise; not null, and of equal size.
@@ -285,6 +306,28 @@ impl Functions {
 
     pub(super) const fn has_stream_values(&self) -> bool {
         self.stream_wait_value.is_some() && self.stream_write_value.is_some()
+    }
+
+    /// Lets a context reach all memory of another device's; whether it does.
+    pub(crate) fn reach_peer(
+        &self,
+        (context, device): (RawContext, i32),
+        (peer_context, peer): (RawContext, i32),
+    ) -> Result<bool> {
+        let (Some(can), Some(enable)) = (self.can_access_peer, self.enable_peer_access) else { return Ok(false) };
+        let mut is_possible = 0;
+        // SAFETY: C1, C2.
+        self.check("cuDeviceCanAccessPeer", unsafe { can(&mut is_possible, device, peer) })?;
+        if is_possible == 0 {
+            return Ok(false);
+        }
+        self.within(context, || {
+            // SAFETY: C1: the driver checks the context.
+            match unsafe { enable(peer_context, 0) } {
+                PEER_ACCESS_ALREADY => Ok(true),
+                code => self.check("cuCtxEnablePeerAccess", code).map(|()| true),
+            }
+        })
     }
 
     /// The driver's number of a device.

@@ -24,13 +24,15 @@
 //!
 //! All messages of a link go by one rail, so that flags stay behind their data.
 //!
-//! Fields on devices go over a transport, whoever the neighbour is: their borders are gathered by the device.
+//! Fields on devices go over a transport, whoever the neighbour is: devices pack and unpack the borders of all links of a round at once (`exchange/mod.rs`).
 //!
 //! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
 //! when its last put is complete. The transport reads a direct border from the field itself; `wait` ends when it has.
 
+use std::ops::Range;
+
 use pelago_base::{Rank, Shape};
-use pelago_rma::{GlobalPtr, Handle, Ordered, Pod, Rail, Result, Symmetric, World};
+use pelago_rma::{DeviceBlocks, GlobalPtr, Handle, Ordered, Pod, Rail, Result, Symmetric, World};
 
 use crate::field::Field;
 use crate::grid::array::Array;
@@ -70,6 +72,8 @@ pub(crate) struct Link<'w, const D: usize> {
     /// progress of this rank.
     all: Option<Rail>,
     parts: Option<Handle<'w>>,
+    /// Whether devices have unpacked what has come for them in the exchange that is under way.
+    pub(super) has_unpacked: bool,
 }
 
 /// The progress of a link in one exchange.
@@ -104,17 +108,17 @@ pub(crate) struct Piece {
     /// Its number in the plan.
     pub(crate) field: usize,
     /// Where the border begins, where the neighbour's halo begins, and the cells from there on.
-    border: usize,
-    there: usize,
-    border_shape: Shape,
-    there_shape: Shape,
+    pub(super) border: usize,
+    pub(super) there: usize,
+    pub(super) border_shape: Shape,
+    pub(super) there_shape: Shape,
     /// The border in the outbox or in the neighbour's inbox: where it begins, and the two shapes.
-    outgoing: usize,
-    packing: [Shape; 2],
+    pub(super) outgoing: usize,
+    pub(super) packing: [Shape; 2],
     /// The halo, and where its cells lie in the inbox; its shape first.
-    halo: usize,
-    incoming: usize,
-    unpacking: [Shape; 2],
+    pub(super) halo: usize,
+    pub(super) incoming: usize,
+    pub(super) unpacking: [Shape; 2],
     /// Where the neighbour's border begins, and the shapes of the halo and of that border.
     beyond: usize,
     fetching: [Shape; 2],
@@ -170,6 +174,7 @@ impl<'w, const D: usize> Link<'w, D> {
             sent: [None; 2],
             all: world.rails().all(),
             parts: None,
+            has_unpacked: false,
         }
     }
 
@@ -177,6 +182,11 @@ impl<'w, const D: usize> Link<'w, D> {
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.progress.is_some()
+    }
+
+    /// Whether its halo is in its place.
+    pub(crate) fn is_received(&self) -> bool {
+        self.progress.is_some_and(|progress| progress.is_received)
     }
 
     /// The rail that it uses.
@@ -256,13 +266,8 @@ impl<'w, const D: usize> Link<'w, D> {
                 let inbox = memory.cells.at(memory.world.rank(), self.buffers.inbox_here[self.half()]);
                 for piece in self.coming() {
                     let [to_shape, from_shape] = piece.unpacking;
-                    let field = &fields[piece.field];
-                    if let Some(device) = field.device() {
-                        let mut packed = vec![0; cells(to_shape) * size_of::<T>()];
-                        let start = self.buffers.inbox_here[self.half()] + piece.incoming;
-                        memory.cells.local().range(start..start + cells(to_shape)).cells().read(&mut packed);
-                        field.scatter(device, piece.halo, to_shape, &packed)?;
-                        continue;
+                    if fields[piece.field].device().is_some() {
+                        continue; // The device has unpacked it.
                     }
                     let (from, to) = (inbox.add(piece.incoming as u64), fields[piece.field].here(piece.halo));
                     memory.world.copy_strided(from, from_shape, to, to_shape)?.wait()?;
@@ -278,8 +283,42 @@ impl<'w, const D: usize> Link<'w, D> {
                 self.give_credit(memory)?;
             }
         }
+        self.has_unpacked = false;
         self.progress = self.progress.map(|progress| LinkProgress { is_received: true, ..progress });
         Ok(())
+    }
+
+    /// What devices pack of its border, and the cells of the outbox where it goes, which [`empty_outbox`](Self::empty_outbox) has emptied: links of fields on
+    /// devices are not by mapped memory.
+    pub(crate) fn packed_by_devices<'f, T: Pod>(
+        &'f self,
+        fields: &'f [Field<'w, T, D>],
+    ) -> impl Iterator<Item = (DeviceBlocks, Range<usize>)> + 'f {
+        let outbox = self.buffers.outbox[self.half()];
+        let packed = move |piece: &Piece| {
+            let (start, blocks) = (outbox + piece.outgoing, piece.packing[0]);
+            Some((fields[piece.field].device_blocks(piece.border, blocks)?, start..start + cells(blocks)))
+        };
+        self.leaving().filter(|_| self.method == Method::Packed).filter_map(packed)
+    }
+
+    /// What devices unpack of its halo, and the cells of the inbox where it comes from.
+    pub(crate) fn unpacked_by_devices<'f, T: Pod>(
+        &'f self,
+        fields: &'f [Field<'w, T, D>],
+    ) -> impl Iterator<Item = (DeviceBlocks, Range<usize>)> + 'f {
+        let inbox = self.buffers.inbox_here[self.half()];
+        let unpacked = move |piece: &Piece| {
+            let (start, blocks) = (inbox + piece.incoming, piece.unpacking[0]);
+            Some((fields[piece.field].device_blocks(piece.halo, blocks)?, start..start + cells(blocks)))
+        };
+        self.coming().filter(|_| self.method == Method::Packed).filter_map(unpacked)
+    }
+
+    /// Waits until the half of the outbox that this exchange uses has been sent before.
+    pub(crate) fn empty_outbox(&mut self) -> Result<()> {
+        let half = self.half();
+        self.sent[half].take().map_or(Ok(()), Handle::wait)
     }
 
     /// Waits until the exchange reads the field no longer, and until its flag is on its way: what has to follow all parts of a border would else
@@ -341,12 +380,12 @@ impl<'w, const D: usize> Link<'w, D> {
     }
 
     /// The pieces that it receives.
-    fn coming(&self) -> impl Iterator<Item = &Piece> {
+    pub(super) fn coming(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0]))
     }
 
     /// The pieces that it sends.
-    fn leaving(&self) -> impl Iterator<Item = &Piece> {
+    pub(super) fn leaving(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.border_shape))
     }
 
@@ -368,17 +407,15 @@ impl<'w, const D: usize> Link<'w, D> {
 
     /// Through the outbox, whose half was last read two exchanges ago.
     fn send_packed<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
+        self.empty_outbox()?;
         let half = self.half();
-        if let Some(before) = self.sent[half].take() {
-            before.wait()?;
-        }
         let outbox = memory.cells.at(memory.world.rank(), self.buffers.outbox[half]);
         self.pack(memory, fields, outbox)?;
         let inbox = memory.cells.at(self.neighbour, self.buffers.inbox_there[half]);
         Ok(Some(self.behind(memory.world, None).copy(outbox, inbox, self.cells()[0])?))
     }
 
-    /// Gathers the border of every field from `to` on, which is mapped.
+    /// Gathers the border of every field of the host from `to` on, which is mapped.
     fn pack<T: Pod>(
         &self,
         memory: &ExchangeMemory<'w, T>,
@@ -386,15 +423,9 @@ impl<'w, const D: usize> Link<'w, D> {
         to: GlobalPtr<T>,
     ) -> Result<Option<Handle<'w>>> {
         for piece in self.leaving() {
-            let [from_shape, to_shape] = piece.packing;
-            let field = &fields[piece.field];
-            if let Some(device) = field.device() {
-                // The outbox is this rank's: links of devices are not by mapped memory.
-                let mut packed = vec![0; cells(from_shape) * size_of::<T>()];
-                field.gather(device, piece.border, from_shape, &mut packed)?;
-                let start = self.buffers.outbox[self.half()] + piece.outgoing;
-                memory.cells.local().range(start..start + cells(from_shape)).cells().write(&packed);
-                continue;
+            let ([from_shape, to_shape], field) = (piece.packing, &fields[piece.field]);
+            if field.device().is_some() {
+                continue; // The device has packed it.
             }
             let from = field.here(piece.border);
             memory.world.copy_strided(from, from_shape, to.add(piece.outgoing as u64), to_shape)?;

@@ -1,8 +1,14 @@
 //! The links of a block by one route, and the state of an exchange over them.
+//!
+//! **Fields on devices.** What devices pack and unpack goes by one launch for all links and fields of a round: borders when the round begins, as packed ones need no
+//! leave; halos when the last of them has arrived, or, for a face that is waited for alone, when that one has. The bytes pass through one buffer of the host.
 
 pub(crate) mod link;
+pub(crate) mod queued;
 
-use pelago_rma::{Fault, Pod, Result, World};
+use std::ops::Range;
+
+use pelago_rma::{DeviceBlocks, Error, Fault, Pod, Result, World};
 
 use self::link::{Cut, ExchangeMemory, FLAG_WORDS, Link, LinkBuffers, LinkPosition, LinkProgress, pieces};
 use crate::field::Field;
@@ -24,6 +30,17 @@ pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
     rounds: usize,
     /// The round of the exchange that is under way.
     round: usize,
+    /// Whether some field is on a device.
+    is_on_device: bool,
+    staged: Staged,
+}
+
+/// What devices pack or unpack at once: the blocks, the cells of the outbox or inbox of each, and the bytes of all, one after the other.
+#[derive(Default)]
+struct Staged {
+    parts: Vec<DeviceBlocks>,
+    places: Vec<Range<usize>>,
+    bytes: Vec<u8>,
 }
 
 impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
@@ -48,7 +65,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
             })
             .collect();
         let rounds = links.iter().map(|link| link.position.round + 1).max().unwrap_or(0);
-        Ok(Self { links, memory, rounds, round: rounds })
+        Ok(Self { links, memory, rounds, round: rounds, is_on_device, staged: Staged::default() })
     }
 
     /// Begins an exchange over the links for which `takes_part` is true, and sends what may be sent.
@@ -69,6 +86,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         for link in self.links.iter_mut().filter(|link| link.is_active()) {
             link.begin(&self.memory)?;
         }
+        self.pack_by_devices(fields)?;
         for link in self.links.iter_mut().filter(|link| link.is_active() && link.position.round == 0) {
             if link.may_send(&self.memory) {
                 link.send(&self.memory, fields)?;
@@ -77,19 +95,19 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(())
     }
 
-    /// Waits until `is_enough`, or until the exchange is over.
+    /// Waits until the halo of a direction has arrived, or else until the exchange is over.
     ///
     /// Fails if a rank is lost, whether it is a neighbour or not: a neighbour that waits for the lost rank sends nothing more.
-    pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], is_enough: impl Fn(&Self) -> bool) -> Result<()> {
-        let waited = self.try_wait(fields, is_enough);
+    pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], wanted: Option<Direction<D>>) -> Result<()> {
+        let waited = self.try_wait(fields, wanted);
         self.told(waited)
     }
 
-    fn try_wait(&mut self, fields: &mut [Field<'w, T, D>], is_enough: impl Fn(&Self) -> bool) -> Result<()> {
+    fn try_wait(&mut self, fields: &mut [Field<'w, T, D>], wanted: Option<Direction<D>>) -> Result<()> {
         let world = self.memory.world;
         loop {
-            let moved = self.advance(fields)?;
-            if self.round == self.rounds || is_enough(self) {
+            let moved = self.advance(fields, wanted)?;
+            if self.round == self.rounds || wanted.is_some_and(|direction| self.has_arrived(direction)) {
                 return Ok(());
             }
             if !moved {
@@ -99,8 +117,13 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 {
                     return Err(Fault::PeerLost(rank).into());
                 }
-                let may_move = |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory);
-                let ready = |_: u64| self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory));
+                let ready = |_: u64| {
+                    let unpacks = self.unpacks_now(fields, wanted);
+                    let may_take = |link: &Link<'w, D>| unpacks || !self.is_on_device || !is_by_device(link, fields);
+                    let may_move =
+                        |link: &Link<'w, D>| link.may_send(&self.memory) || link.may_receive(&self.memory) && may_take(link);
+                    self.current().any(may_move) || self.current().all(|link| link.is_over(&self.memory))
+                };
                 world.wait_until(self.memory.flags.local(), 0, ready)?;
             }
         }
@@ -120,7 +143,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
     /// A whole exchange over those links.
     pub(crate) fn exchange(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
         self.start(fields, takes_part)?;
-        self.wait(fields, |_| false)?;
+        self.wait(fields, None)?;
         self.end(fields)
     }
 
@@ -140,16 +163,21 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
     }
 
     /// Advances the links as far as possible, round by round; returns whether anything was sent or received.
-    fn advance(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<bool> {
+    fn advance(&mut self, fields: &mut [Field<'w, T, D>], wanted: Option<Direction<D>>) -> Result<bool> {
         let mut moved = false;
+        let is_on_device = self.is_on_device;
         while self.round < self.rounds {
+            self.pack_by_devices(fields)?;
+            if self.unpacks_now(fields, wanted) {
+                self.unpack_by_devices(fields)?;
+            }
             let mut is_over = true;
             for link in self.links.iter_mut().filter(|link| link.is_active() && link.position.round == self.round) {
                 if link.may_send(&self.memory) {
                     link.send(&self.memory, fields)?;
                     moved = true;
                 }
-                if link.may_receive(&self.memory) {
+                if link.may_receive(&self.memory) && (!is_on_device || link.has_unpacked || !is_by_device(link, fields)) {
                     link.receive(&self.memory, fields)?;
                     moved = true;
                 }
@@ -163,10 +191,93 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(moved)
     }
 
+    /// Has devices pack the borders of all links of the present round that are to be sent, into their outboxes, by one launch.
+    fn pack_by_devices(&mut self, fields: &[Field<'w, T, D>]) -> Result<()> {
+        if !self.is_on_device {
+            return Ok(());
+        }
+        let Self { links, memory, round, staged, .. } = self;
+        let is_sent_now = |link: &&mut Link<'w, D>| link.is_active() && link.position.round == *round && link.may_send(memory);
+        staged.clear();
+        for link in links.iter_mut().filter(is_sent_now) {
+            if link.packed_by_devices(fields).next().is_some() {
+                link.empty_outbox()?;
+                staged.extend(link.packed_by_devices(fields));
+            }
+        }
+        let Staged { parts, places, bytes } = staged;
+        let Some(first) = parts.first() else { return Ok(()) };
+        bytes.resize(parts.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize, 0);
+        first.memory.gather(parts, bytes).map_err(|_| failed(fields))?;
+        let mut rest = &bytes[..];
+        for place in places {
+            let (mine, others) = rest.split_at(place.len() * size_of::<T>());
+            memory.cells.local().range(place.clone()).cells().write(mine);
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Has devices unpack the halos of all links of the present round that have arrived, from their inboxes, by one launch.
+    fn unpack_by_devices(&mut self, fields: &[Field<'w, T, D>]) -> Result<()> {
+        let Self { links, memory, round, staged, .. } = self;
+        staged.clear();
+        for link in links.iter_mut().filter(|link| link.is_active() && link.position.round == *round) {
+            if is_by_device(link, fields) && link.may_receive(memory) {
+                staged.extend(link.unpacked_by_devices(fields));
+                link.has_unpacked = true;
+            }
+        }
+        let Staged { parts, places, bytes } = staged;
+        let Some(first) = parts.first() else { return Ok(()) };
+        bytes.resize(parts.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize, 0);
+        let mut rest = &mut bytes[..];
+        for place in places {
+            let (mine, others) = rest.split_at_mut(place.len() * size_of::<T>());
+            memory.cells.local().range(place.clone()).cells().read(mine);
+            rest = others;
+        }
+        first.memory.scatter(parts, bytes).map_err(|_| failed(fields))
+    }
+
+    /// Whether what has arrived for devices is unpacked now: when all of the round has, or the halo that is waited for alone.
+    fn unpacks_now(&self, fields: &[Field<'w, T, D>], wanted: Option<Direction<D>>) -> bool {
+        if !self.is_on_device {
+            return false;
+        }
+        let mut awaited = self.current().filter(|link| !link.is_received() && is_by_device(link, fields)).peekable();
+        let is_wanted = |link: &Link<'w, D>| wanted == Some(link.position.direction) && link.may_receive(&self.memory);
+        awaited.peek().is_some() && (self.current().any(is_wanted) || awaited.all(|link| link.may_receive(&self.memory)))
+    }
+
     /// The links of the present round.
     fn current(&self) -> impl Iterator<Item = &Link<'w, D>> {
         self.links.iter().filter(|link| link.is_active() && link.position.round == self.round)
     }
+}
+
+impl Staged {
+    fn clear(&mut self) {
+        self.parts.clear();
+        self.places.clear();
+    }
+
+    fn extend(&mut self, all: impl Iterator<Item = (DeviceBlocks, Range<usize>)>) {
+        for (part, place) in all {
+            self.parts.push(part);
+            self.places.push(place);
+        }
+    }
+}
+
+/// Whether devices unpack some of what comes by a link.
+fn is_by_device<'w, T: Pod, const D: usize>(link: &Link<'w, D>, fields: &[Field<'w, T, D>]) -> bool {
+    link.unpacked_by_devices(fields).next().is_some()
+}
+
+/// That a device failed, whichever of several.
+fn failed<T: Pod, const D: usize>(fields: &[Field<'_, T, D>]) -> Error {
+    fields.iter().find(|field| field.device().is_some()).expect("some field is on a device").failed()
 }
 
 /// The links of a route, and the cells that they move.

@@ -33,7 +33,7 @@ const SAME: u64 = 200;
 pub(crate) const CHEAPER_PERCENT: u64 = 95;
 
 /// The same of sets, whose figures are those of whole exchanges.
-const CHEAPER_TOGETHER_PERCENT: u64 = 99;
+pub(crate) const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
 /// Maximum number of candidate sets of a trial, each with a method and a rail per dimension. If more sets exist, the trial covers one
 /// method with a rail per dimension, or one rail for all dimensions.
