@@ -31,6 +31,7 @@ mod statistics;
 mod tests;
 mod topology;
 
+pub use machine::datagrams::{Datagrams, MessageTimes};
 pub use machine::keys::{KEYS, Quantity};
 pub use machine::software::{Atomics, Descriptors, Detection, Serving, Software, Submission, Threads};
 pub use machine::{Machine, MachineError, RailInfo};

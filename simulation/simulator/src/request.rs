@@ -7,7 +7,7 @@ use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 
 use crate::costs::computing::Computing;
-use crate::protocol::settings::ProtocolError;
+use crate::protocol::settings::{Protocol, ProtocolError};
 use crate::settings::{Data, Settings};
 
 /// The name of the variable.
@@ -113,15 +113,19 @@ impl SimulationRequest {
     pub fn settings(&self) -> Result<Settings, RequestError> {
         let heap_bytes = (HEAPS_BYTES / 2 / u64::from(self.ranks.max(1))).clamp(HEAP_BYTES_MIN, HEAP_BYTES_MAX);
         let stack_bytes = if self.ranks > LARGE_STACKS_MAX { SMALL_STACK_BYTES } else { LARGE_STACK_BYTES };
+        let machine = Machine::parse(&self.machine)?;
+        let protocol = self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?;
+        // Its datagrams are those of the protocol.
+        let protocol = protocol.or_else(|| machine.datagrams().map(|_| Protocol::default()));
         Ok(Settings {
-            machine: Machine::parse(&self.machine)?,
+            machine,
             ranks: self.ranks,
             per_node: self.per_node,
             seed: self.seed,
             heap_bytes: self.heap_bytes.unwrap_or(1 << heap_bytes.ilog2()),
             stack_bytes: self.stack_bytes.map_or(stack_bytes, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             shared_stack: self.ranks > LARGE_STACKS_MAX,
-            protocol: self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?,
+            protocol,
             data: self.data,
             computing: self.computing,
             watch: Arc::default(),

@@ -312,7 +312,10 @@ fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob
     let network = Netsim::new(&settings.machine, ranks.div_ceil(per_node), settings.seed)?;
     let memory = RankMemory::new(ranks, settings.heap_bytes, stack_bytes, !costs_pages)?;
     let layout = memory.addresses();
-    let stations = settings.protocol.clone().map(|protocol| Stations::new(protocol, layout, ranks, settings.seed));
+    let stations = settings
+        .protocol
+        .clone()
+        .map(|protocol| Stations::new(protocol, layout, ranks, settings.seed, settings.machine.datagrams()));
     Ok(SimulatedJob::new(network, memory, stations, settings))
 }
 

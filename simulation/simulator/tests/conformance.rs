@@ -111,11 +111,21 @@ fn by_protocol(ranks: u32) -> Ranks {
     job("rx200-qdr", ranks, 1, Some(Protocol { faults, ..Protocol::default() }))
 }
 
+/// The same, where each message keeps cores busy, and a message may be several datagrams.
+fn by_datagrams_that_cost_time(ranks: u32) -> Ranks {
+    let rail = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap().1;
+    let node = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 1472\nwindow_bytes = 1000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
+                overlap_ns = 200.0\nwake_ns = 2e4\nsend = [[8, 2000.0], [65000, 9000.0]]\nreceive = [[8, 1000.0], [65000, 6000.0]]\n";
+    let faults = FaultInjection { loss: 50, duplication: 30, ..FaultInjection::default() };
+    job_on(&format!("{node}\n[[rail]]{rail}"), ranks, 2, Some(Protocol { faults, ..Protocol::default() }))
+}
+
 pelago_kit::conformance!(apart, a_rank_per_node);
 pelago_kit::conformance!(together, two_ranks_per_node);
 pelago_kit::conformance!(rails, two_rails);
 pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);
+pelago_kit::conformance!(datagrams, by_datagrams_that_cost_time);
 
 /// A get waits for a fence when its core performs it, and lets the put before the fence take effect, which releases the get. The get
 /// counts once among the operations that the next fence waits for: not again when it arrives.

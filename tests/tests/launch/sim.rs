@@ -222,6 +222,48 @@ fn this_machine_is_described_and_simulated() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// What stands behind a word of JSON in a line.
+fn json_values(ended: &Ended) -> Vec<serde_json::Value> {
+    ended.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn this_machine_is_described_and_checked_over_udp() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("pelago-tuned-udp-{}.toml", std::process::id()));
+    let path = path.to_str().unwrap();
+    run(&["tune", "--transport", "udp", "--rounds", "1", "-o", path]).expect(0, "");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains("\n# The machine was not known to be quiet"), "one round tells nothing: {text}");
+    for key in ["cores", "switch_ns", "datagram_bytes", "window_bytes", "post_ns", "latency_ns", "wake_ns", "send", "receive"] {
+        let says = |line: &str| ["# read", "# measured: ", "# fitted: "].iter().any(|how| line.contains(how));
+        assert!(text.lines().any(|line| line.starts_with(&format!("{key} = ")) && says(line)), "{key}: {text}");
+    }
+    let ranks = run(&["sim", "--machine", path, "--quiet", "-n", "4", "--per-node", "4", "ring"]);
+    assert_eq!((ranks.code, ranks.sorted_lines().len()), (Some(0), 4), "{ranks:?}");
+    let check =
+        ["tune", "--transport", "udp", "--check", "--machine", path, "--rounds", "1", "-n", "2,4", "--only", "ring,barrier"];
+    let ended = run(&[&check[..], &["--json"]].concat());
+    assert_eq!((ended.code, ended.error.as_str()), (Some(0), ""), "{ended:?}");
+    let (values, mut programs) = (json_values(&ended), Vec::new());
+    for value in &values[..2] {
+        assert!(value["real_us"].as_f64().unwrap() > 0.0 && value["simulated_us"].as_f64().unwrap() > 0.0, "{value}");
+        assert!(value["error_percent"].is_f64() && value["real_spread_percent"].is_null(), "one round has no spread: {value}");
+        assert_eq!(value["transport"], "udp");
+        programs.push((value["program"].as_str().unwrap(), value["ranks"].as_u64().unwrap()));
+    }
+    assert_eq!(programs, [("ring", 2), ("barrier", 2), ("ring", 4), ("barrier", 4)]);
+    assert_eq!(
+        (values.len(), &values[4]["machine"], &values[4]["within_limits"]),
+        (5, &"unknown".into(), &serde_json::Value::Null)
+    );
+    let table = run(&check);
+    assert!(table.output.ends_with("these figures do not count\n"), "{table:?}");
+    std::fs::remove_file(path).unwrap();
+}
+
 #[test]
 fn ranks_that_share_memory_see_each_other_after_the_time_of_the_machine() {
     let ended = run(&[
@@ -328,6 +370,10 @@ fn wrong_input_is_one_line() {
         (&["tune", "--check", "--machine", "/no/such/machine"], "/no/such/machine"),
         (&["tune", "-o", "/no/such/folder/file.toml"], "cannot write /no/such/folder/file.toml"),
         (&["tune", "--rounds", "0"], "'0'"),
+        (&["tune", "--transport", "ofi"], "--transport ofi is not measured"),
+        (&["tune", "--hosts", "a,b"], "--hosts needs --transport udp"),
+        (&["tune", "--check", "--only", "ring,rign"], "--only rign"),
+        (&["tune", "-n", "4"], "--check"),
         (&["sim", "-n", "2", "--machine", "laptop", "ring"], "no network"),
     ] {
         let ended = run(arguments);

@@ -1,15 +1,17 @@
 //! Which values a description may have.
 
+use super::datagrams::Datagrams;
 use super::software::Software;
 use super::spec::{CongestionSpec, DcqcnSpec, LinkSpec, RailKind, RailSpec, SharedSpec, SwiftSpec};
+use super::times::{SIZES_MAX, Times};
 use super::{Machine, MachineError};
 
 /// Maximum number of NICs per node, over all rails.
 const NICS_MAX: u32 = 64;
+/// Maximum number of cores of a node.
+const CORES_MAX: u32 = 1 << 16;
 /// Maximum number of virtual channels per link.
 const VCS_MAX: u8 = 16;
-/// Maximum number of entries of a table of times by size.
-const SIZES_MAX: usize = 64;
 /// Maximum packet size in bytes, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
 /// Nanoseconds that any single delay may last: an hour.
@@ -24,10 +26,22 @@ impl Machine {
         rate("node.copy_gb_per_s", self.node.copy_gb_per_s)?;
         delay("node.gather_ns", self.node.gather_ns)?;
         rate("node.gather_gb_per_s", self.node.gather_gb_per_s)?;
+        if let Some(cores) = self.node.cores {
+            range("node.cores", cores, 1, CORES_MAX)?;
+        }
+        delay("node.switch_ns", self.node.switch_ns)?;
         self.node.shared.iter().try_for_each(SharedSpec::check)?;
         self.node.software.check()?;
-        if self.rails.is_empty() && self.node.shared.is_none() {
-            return Err(MachineError("rail: there must be at least one [[rail]], or [node.shared] for a single node".into()));
+        self.node.datagrams.iter().try_for_each(Datagrams::check)?;
+        if self.node.datagrams.is_some() && self.node.shared.is_some() {
+            return Err(MachineError(
+                "node.shared: must be absent where [node.datagrams] has the costs of all communication".into(),
+            ));
+        }
+        if self.rails.is_empty() && self.node.shared.is_none() && self.node.datagrams.is_none() {
+            return Err(MachineError(
+                "rail: there must be at least one [[rail]], or [node.shared] or [node.datagrams] for a single node".into(),
+            ));
         }
         let nics = self.rails.iter().try_fold(0u32, |sum, rail| sum.checked_add(rail.count));
         if self.rails.iter().any(|rail| rail.count == 0) || nics.is_none_or(|nics| nics > NICS_MAX) {
@@ -69,24 +83,8 @@ impl SharedSpec {
         delay("node.shared.visible_ns", self.visible_ns)?;
         delay("node.shared.atomic_ns", self.atomic_ns)?;
         delay("node.shared.page_ns", self.page_ns)?;
-        for (key, times) in [("node.shared.put", &self.put), ("node.shared.get", &self.get)] {
-            if times.is_empty()
-                || times.len() > SIZES_MAX
-                || times[0].0 == 0
-                || times.windows(2).any(|pair| pair[0].0 >= pair[1].0)
-            {
-                let count = times.len();
-                return Err(MachineError::value(
-                    key,
-                    format!("{count} pairs"),
-                    &format!(
-                        "1 to {SIZES_MAX} of [bytes, nanoseconds], each of more bytes than the one before, the first of some"
-                    ),
-                ));
-            }
-            times.iter().try_for_each(|&(_, nanoseconds)| delay(key, nanoseconds))?;
-        }
-        Ok(())
+        Times::check("node.shared.put", &self.put)?;
+        Times::check("node.shared.get", &self.get)
     }
 }
 
@@ -243,21 +241,21 @@ impl LinkSpec {
     }
 }
 
-fn delay(key: &str, nanoseconds: f64) -> Result<(), MachineError> {
+pub(super) fn delay(key: &str, nanoseconds: f64) -> Result<(), MachineError> {
     if (0.0..=DELAY_NS_MAX).contains(&nanoseconds) {
         return Ok(());
     }
     Err(MachineError::value(key, nanoseconds, &format!("nanoseconds, from 0 to {DELAY_NS_MAX:e}")))
 }
 
-fn rate(key: &str, gigabytes_per_second: f64) -> Result<(), MachineError> {
+pub(super) fn rate(key: &str, gigabytes_per_second: f64) -> Result<(), MachineError> {
     if gigabytes_per_second == f64::INFINITY || (1e-6..=1e6).contains(&gigabytes_per_second) {
         return Ok(());
     }
     Err(MachineError::value(key, gigabytes_per_second, "gigabytes per second, from 1e-6 to 1e6, or inf"))
 }
 
-fn range(key: &str, value: u32, least: u32, most: u32) -> Result<(), MachineError> {
+pub(super) fn range(key: &str, value: u32, least: u32, most: u32) -> Result<(), MachineError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }

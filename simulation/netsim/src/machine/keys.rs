@@ -40,6 +40,8 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.copy_gb_per_s", GigabytesPerSecond),
     ("node.gather_ns", Nanoseconds),
     ("node.gather_gb_per_s", GigabytesPerSecond),
+    ("node.cores", Count(1 << 16)),
+    ("node.switch_ns", Nanoseconds),
     ("node.shared.visible_ns", Nanoseconds),
     ("node.shared.atomic_ns", Nanoseconds),
     ("node.shared.put", List(TIMES)),
@@ -60,6 +62,14 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("node.software.descriptor_ns", Nanoseconds),
     ("node.software.serve_ns", Nanoseconds),
     ("node.software.signal_ns", Nanoseconds),
+    ("node.datagrams.datagram_bytes", Bytes(U32)),
+    ("node.datagrams.window_bytes", Bytes(U32)),
+    ("node.datagrams.post_ns", Nanoseconds),
+    ("node.datagrams.send", List(TIMES)),
+    ("node.datagrams.receive", List(TIMES)),
+    ("node.datagrams.latency_ns", Nanoseconds),
+    ("node.datagrams.overlap_ns", Nanoseconds),
+    ("node.datagrams.wake_ns", Nanoseconds),
     ("rail.name", Text),
     ("rail.group", Count(U32)),
     ("rail.count", Count(U32)),
@@ -183,8 +193,8 @@ mod tests {
             };
             assert_eq!(accepted(machine, header, &with), known(table), "{table}");
         }
-        for table in ["node.software", "rail.receive", "rail.reliability", "rail.host_link"] {
-            let after = if table == "node.software" { "[[rail]]" } else { "[rail.link]" };
+        for table in ["node.software", "node.datagrams", "rail.receive", "rail.reliability", "rail.host_link"] {
+            let after = if table.starts_with("node.") { "[[rail]]" } else { "[rail.link]" };
             let with = format!("[{table}]\nno_such = 1\n{after}");
             assert_eq!(accepted("rx200-qdr", after, &with), known(table), "{table}");
         }

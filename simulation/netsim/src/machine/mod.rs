@@ -3,19 +3,23 @@
 //! | part | for |
 //! |---|---|
 //! | this file | a description that was read and checked |
-//! | `spec`, `software`, `topologies` | its tables: hardware, the library's use of cores, networks |
+//! | `spec`, `software`, `datagrams`, `topologies` | its tables: hardware, the library's use of cores, networks |
+//! | `times` | tables of times by bytes |
 //! | `check` | which values it may have |
 //! | `keys` | all values by their paths |
 
 mod check;
+pub(crate) mod datagrams;
 pub(crate) mod keys;
 pub(crate) mod software;
 pub(crate) mod spec;
+pub(crate) mod times;
 pub(crate) mod topologies;
 
 use pelago_base::Duration;
 use serde::Deserialize;
 
+use self::datagrams::Datagrams;
 use self::software::Software;
 use self::spec::{NicChoice, NodeSpec, RailSpec};
 use crate::events::ENTITIES_MAX;
@@ -148,6 +152,21 @@ impl Machine {
     /// The library's use of the cores of a node.
     pub fn software(&self) -> &Software {
         &self.node.software
+    }
+
+    /// How many cores a node has; `None` if each rank has its own.
+    pub fn cores(&self) -> Option<u32> {
+        self.node.cores
+    }
+
+    /// From one rank that gives a core up until another runs on it.
+    pub fn switch(&self) -> Duration {
+        Duration::from_picoseconds(picoseconds(self.node.switch_ns))
+    }
+
+    /// What datagrams of the library's own protocol cost the cores; `None` if ranks do not communicate by it.
+    pub fn datagrams(&self) -> Option<&Datagrams> {
+        self.node.datagrams.as_ref()
     }
 
     /// How long a NIC takes for an atomic on the memory of its own node, which crosses no link: that of the first rail.

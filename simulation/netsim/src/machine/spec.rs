@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::datagrams::Datagrams;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
@@ -27,8 +28,13 @@ pub(crate) struct NodeSpec {
     /// How long the core of a rank takes to gather blocks into one piece or scatter it, beside what its bytes take.
     pub(crate) gather_ns: f64,
     pub(crate) gather_gb_per_s: f64,
+    /// How many cores a node has, if its ranks may be more than those.
+    pub(crate) cores: Option<u32>,
+    /// From one rank that gives a core up until another runs on it.
+    pub(crate) switch_ns: f64,
     pub(crate) shared: Option<SharedSpec>,
     pub(crate) software: Software,
+    pub(crate) datagrams: Option<Datagrams>,
 }
 
 impl Default for NodeSpec {
@@ -39,8 +45,11 @@ impl Default for NodeSpec {
             copy_gb_per_s: inf,
             gather_ns: 0.0,
             gather_gb_per_s: inf,
+            cores: None,
+            switch_ns: 0.0,
             shared: None,
             software: Software::default(),
+            datagrams: None,
         }
     }
 }

@@ -4,8 +4,12 @@
 //! |---|---|
 //! | `computing` | computing between two calls: declared by the program, or measured on this machine |
 //! | `progress_threads` | calls and progress threads of the library |
+//! | `cores` | cores that ranks share |
+//! | `datagrams` | datagrams of the library's own protocol |
 //! | `intra_node` | memory that the ranks of a node share |
 
 pub(crate) mod computing;
+pub(crate) mod cores;
+pub(crate) mod datagrams;
 pub(crate) mod intra_node;
 pub(crate) mod progress_threads;

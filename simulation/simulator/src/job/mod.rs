@@ -10,9 +10,11 @@
 //! | `intra_node`, `progress_threads` | operations within a node; operations by progress threads |
 //! | `two_sided` | two-sided messages |
 //! | `stations` | operations by the library's own protocol |
+//! | `driving` | the same, where datagrams cost time of a core |
 //!
 //! The parts extend [`SimulatedJob`]; none is known to the records in `operations`, `costs` and `protocol` that they work on.
 
+mod driving;
 mod effects;
 mod intra_node;
 mod posting;
@@ -34,6 +36,8 @@ use self::rank_state::RankState;
 pub use self::rank_state::WaitReason;
 pub(crate) use self::scheduling::{CLOCK_READING, POLL};
 use self::tokens::{Subject, WakeUp};
+use crate::costs::cores::Cores;
+use crate::costs::datagrams::DatagramCosts;
 use crate::costs::intra_node::SharedMemoryCosts;
 use crate::costs::progress_threads::ProgressThreads;
 use crate::memory::RankMemory;
@@ -57,6 +61,9 @@ pub(crate) struct SimulatedJob {
     /// How many consecutive ranks share a node.
     per_node: u32,
     shared_memory: SharedMemoryCosts,
+    datagram_costs: Option<DatagramCosts>,
+    /// The cores of each node, if ranks may share them.
+    pub(crate) cores: Option<Cores>,
     progress_threads: ProgressThreads,
     pub(crate) ranks: Vec<RankState>,
     /// Ranks that run before time passes, in their order.
@@ -73,6 +80,8 @@ pub(crate) struct SimulatedJob {
     /// Peers that some rank takes for failed, where the network does without the library's own protocol.
     failed_peers: BTreeSet<Rank>,
     pub(crate) running: Option<Rank>,
+    /// Whether ranks run as coroutines, and look by themselves.
+    has_coroutines: bool,
     pub(crate) ended: u32,
     pub(crate) fault: Option<Fault>,
     /// Whether the job goes on when ranks fail, and the ranks that have.
@@ -93,16 +102,18 @@ impl SimulatedJob {
                 }
             }
         }
-        Self {
+        let mut job = Self {
             network,
             memory,
             stations,
             recorder: None,
             per_node,
             shared_memory: SharedMemoryCosts::of(&settings.machine),
+            datagram_costs: DatagramCosts::of(&settings.machine),
+            cores: None,
             progress_threads: ProgressThreads::of(&settings.machine, ranks),
             ranks: (0..ranks).map(|_| RankState::default()).collect(),
-            ready: (0..ranks).collect(),
+            ready: VecDeque::new(),
             operations: PendingOperations::default(),
             completions: CompletionTable::default(),
             messages: TwoSidedMessages::default(),
@@ -112,12 +123,16 @@ impl SimulatedJob {
             published: BTreeMap::new(),
             failed_peers: BTreeSet::new(),
             running: None,
+            has_coroutines: false,
             ended: 0,
             fault: None,
             tolerates_peer_failures: false,
             tolerated_failures: Vec::new(),
             failed_ranks: BTreeSet::new(),
-        }
+        };
+        job.cores = Cores::of(&settings.machine, ranks, per_node);
+        (0..ranks).for_each(|rank| job.admit(rank));
+        job
     }
 
     pub(crate) fn size(&self) -> u32 {
@@ -174,6 +189,10 @@ impl SimulatedJob {
             WakeUp::Seen { rank } => self.see(Rank::new(rank)),
             WakeUp::Datagram { number } => self.send_delayed_datagram(number),
             WakeUp::Station { rank, count } => self.handle_station_timer(Rank::new(rank), count),
+            WakeUp::Arrival { number } => self.arrive_driven(number),
+            WakeUp::Step { rank } => self.end_step_by_event(Rank::new(rank)),
+            WakeUp::Attend { rank } => self.attend_computing(Rank::new(rank)),
+            WakeUp::Core { rank } => self.run_on_core(rank),
             WakeUp::Death { rank } => self.handle_death(Rank::new(rank)),
         }
     }

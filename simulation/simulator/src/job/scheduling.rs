@@ -7,6 +7,7 @@ use pelago_report::StopReason;
 use super::rank_state::{RankState, RunState};
 use super::tokens::WakeUp;
 use super::{SimulatedJob, WaitReason};
+use crate::costs::cores::Admission;
 use crate::ranks::fiber;
 
 /// The weights of a poll without result and of a clock reading, in the measure of how long a rank has polled without waiting.
@@ -56,6 +57,9 @@ impl SimulatedJob {
     /// `rank` is about to stop until something happens, or until its deadline.
     pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, what: For) {
         self.stop(rank, RunState::Parked(what), until);
+        if self.is_driven() {
+            self.attend(rank);
+        }
     }
 
     /// `rank` is about to stop until its deadline.
@@ -66,6 +70,9 @@ impl SimulatedJob {
     /// `rank` polls memory without a call, and is about to stop until that is written to, or until its deadline.
     pub(crate) fn stop_polling(&mut self, rank: Rank, until: Option<Instant>) {
         self.stop(rank, RunState::Polling, until);
+        if self.is_driven() {
+            self.attend(rank);
+        }
     }
 
     /// A rank enters a barrier of the bootstrap; returns whether it was the last, which wakes the others.
@@ -88,6 +95,7 @@ impl SimulatedJob {
     /// A rank is about to run.
     pub(crate) fn resume(&mut self, rank: Rank) {
         self.running = Some(rank);
+        self.has_coroutines = true;
         let (now, state) = (self.network.now(), &mut self.ranks[rank.index()]);
         if let Some(since) = state.parked_since.take() {
             state.instant_waits = if now > since { 0 } else { state.instant_waits.saturating_add(1) };
@@ -149,6 +157,7 @@ impl SimulatedJob {
             if let Some(recorder) = &mut self.recorder {
                 recorder.stopped(rank, self.network.now(), StopReason::Ended);
             }
+            self.give_core_up(rank.number());
         }
     }
 
@@ -177,6 +186,15 @@ impl SimulatedJob {
         } else if state != RunState::Asleep {
             known.parked_since = Some(self.network.now());
         }
+        if let Some(cores) = &mut self.cores {
+            if state == RunState::Asleep {
+                let until = until.unwrap_or(self.network.now());
+                cores.begin(rank, until.since(self.network.now()));
+                return self.compute_on_core(rank.number());
+            }
+            self.give_core_up(rank.number());
+        }
+        let known = &mut self.ranks[rank.index()];
         if let Some(until) = until {
             let (now, rank) = (self.network.now(), rank.number());
             let deadline = WakeUp::Rank { rank, count: known.wait_count };
@@ -189,16 +207,66 @@ impl SimulatedJob {
         let RankState { state, missed_event, .. } = &mut self.ranks[number as usize];
         if matches!(state, RunState::Parked(_) | RunState::Polling) || (at_deadline && *state == RunState::Asleep) {
             *state = RunState::Ready;
-            self.ready.push_back(number);
+            self.admit(number);
         } else {
             *missed_event |= *state == RunState::Asleep;
         }
     }
 
-    /// The deadline of a wait has come, unless the rank waits for something else by now.
+    /// The deadline of a wait has come, unless the rank waits for something else by now. A rank that computes may have to let others run first.
     pub(super) fn end_wait(&mut self, number: u32, count: u32) {
-        if WakeUp::count(self.ranks[number as usize].wait_count) == count {
-            self.make_ready(number, true);
+        let RankState { wait_count, state, .. } = self.ranks[number as usize];
+        if WakeUp::count(wait_count) != count {
+            return;
+        }
+        if state == RunState::Asleep
+            && let Some(cores) = &mut self.cores
+            && cores.end_slice(number, self.network.now()) > Duration::ZERO
+        {
+            if cores.is_wanted(number) {
+                self.give_core_up(number);
+                return self.admit(number);
+            }
+            return self.compute_on_core(number);
+        }
+        self.make_ready(number, true);
+    }
+
+    /// A rank wants to run, and does so as soon as it has a core.
+    pub(super) fn admit(&mut self, number: u32) {
+        match self.cores.as_mut().map(|cores| cores.admit(number)) {
+            None => self.ready.push_back(number),
+            Some(Admission::After(Duration::ZERO)) => self.run_on_core(number),
+            Some(Admission::After(switch)) => self.switch_to(number, switch),
+            Some(Admission::Queued) => {}
+        }
+    }
+
+    fn switch_to(&mut self, number: u32, switch: Duration) {
+        self.network.wake_at(self.network.now() + switch, number, WakeUp::Core { rank: number }.token());
+    }
+
+    /// A rank has got a core.
+    pub(super) fn run_on_core(&mut self, number: u32) {
+        match self.ranks[number as usize].state {
+            RunState::Ready => self.ready.push_back(number),
+            RunState::Asleep => self.compute_on_core(number),
+            // It has ended meanwhile.
+            _ => self.give_core_up(number),
+        }
+    }
+
+    /// A rank computes as long as it has a core, or until it is done.
+    fn compute_on_core(&mut self, number: u32) {
+        let now = self.network.now();
+        let Some(cores) = &mut self.cores else { return };
+        let (until, count) = (cores.begin_slice(number, now), self.ranks[number as usize].wait_count);
+        self.network.wake_at(until, number, WakeUp::Rank { rank: number, count }.token());
+    }
+
+    fn give_core_up(&mut self, number: u32) {
+        if let Some((next, switch)) = self.cores.as_mut().and_then(|cores| cores.release(number)) {
+            self.switch_to(next, switch);
         }
     }
 

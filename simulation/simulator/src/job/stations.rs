@@ -5,11 +5,14 @@ use pelago_platform::Fault;
 
 use super::SimulatedJob;
 use super::tokens::{Subject, WakeUp};
-use crate::protocol::stations::StationRequest;
+use crate::protocol::stations::{StationChanges, StationRequest};
 
 impl SimulatedJob {
     /// A datagram reaches its rank.
     pub(super) fn receive_datagram(&mut self, number: u32) {
+        if self.is_driven() {
+            return self.receive_driven(number);
+        }
         let Some(stations) = &mut self.stations else { return };
         let rank = stations.receive(self.network.now(), number);
         self.network.consume(rank.number() / self.per_node);
@@ -63,6 +66,9 @@ impl SimulatedJob {
 
     /// Executes the requests of a rank's station, and wakes the rank if the station has news for it.
     pub(super) fn settle(&mut self, rank: Rank) {
+        if self.is_driven() {
+            return self.attend(rank);
+        }
         let Some(stations) = &mut self.stations else { return };
         let (mut requests, now) = (Vec::new(), self.network.now());
         let changes = stations.settle(now, rank, self.per_node, &mut requests);
@@ -83,6 +89,11 @@ impl SimulatedJob {
         if changes.has_news {
             self.make_ready(rank.number(), false);
         }
+        self.note_failed_peers(changes);
+    }
+
+    /// Peers have not answered for too long.
+    pub(super) fn note_failed_peers(&mut self, changes: StationChanges) {
         for failed in changes.failed_peers {
             self.note_failed_rank(failed);
             self.fail(Fault::PeerLost(failed));

@@ -3,7 +3,7 @@
 //! The network returns each token unchanged; only this module knows how the bits of one are used.
 
 /// Bits of the count that a wake-up carries.
-const COUNT_BITS: u32 = 29;
+const COUNT_BITS: u32 = 28;
 const COUNT_MASK: u32 = (1 << COUNT_BITS) - 1;
 
 /// The kind of a wake-up stands above its count, which stands above the number of the rank, operation or datagram.
@@ -32,6 +32,14 @@ pub(crate) enum WakeUp {
     Seen { rank: u32 },
     /// The progress thread of the initiator reports the end of an operation.
     Reported { operation: u32 },
+    /// A message reaches a rank of the same node, where datagrams cost time of a core.
+    Arrival { number: u32 },
+    /// A step of a rank's driver ends that an event has begun.
+    Step { rank: u32 },
+    /// The progress thread of a rank looks.
+    Attend { rank: u32 },
+    /// A rank has got a core.
+    Core { rank: u32 },
 }
 
 impl WakeUp {
@@ -52,6 +60,10 @@ impl WakeUp {
             Self::Posted { operation } => (5, 0, operation),
             Self::Seen { rank } => (6, 0, rank),
             Self::Reported { operation } => (7, 0, operation),
+            Self::Arrival { number } => (8, 0, number),
+            Self::Step { rank } => (9, 0, rank),
+            Self::Attend { rank } => (10, 0, rank),
+            Self::Core { rank } => (11, 0, rank),
         };
         kind << KIND_SHIFT | (Self::count(count) as u64) << COUNT_SHIFT | number as u64
     }
@@ -67,7 +79,11 @@ impl WakeUp {
             4 => Self::Station { rank: number, count },
             5 => Self::Posted { operation: number },
             6 => Self::Seen { rank: number },
-            _ => Self::Reported { operation: number },
+            7 => Self::Reported { operation: number },
+            8 => Self::Arrival { number },
+            9 => Self::Step { rank: number },
+            10 => Self::Attend { rank: number },
+            _ => Self::Core { rank: number },
         }
     }
 }
@@ -120,6 +136,10 @@ mod tests {
             WakeUp::Posted { operation: number },
             WakeUp::Seen { rank: number },
             WakeUp::Reported { operation: number },
+            WakeUp::Arrival { number },
+            WakeUp::Step { rank: number },
+            WakeUp::Attend { rank: number },
+            WakeUp::Core { rank: number },
         ] {
             assert_eq!(WakeUp::of(wake_up.token()), wake_up);
         }

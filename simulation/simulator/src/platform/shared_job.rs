@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank, Topology};
-use pelago_netsim::{Machine, RailInfo};
+use pelago_netsim::{Machine, MessageTimes, RailInfo};
 use pelago_platform::{
     Activity, Capabilities, Clock, Fault, For, NativeAtomics, Protection, Rail, VirtualTime, Wait, WaitPolicy, Woken,
 };
 
 use super::NAME;
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
+use crate::costs::cores::Cores;
 use crate::job::{CLOCK_READING, POLL, SimulatedJob};
 use crate::ranks::fiber;
 use crate::ranks::polling::Stop;
@@ -47,6 +48,8 @@ pub(crate) struct SharedJob {
     pub(super) topology: Topology,
     /// The machine's rails, unless the library's own protocol is simulated, which has one.
     pub(super) rails: Vec<Capabilities>,
+    /// Whether ranks share cores.
+    is_oversubscribed: bool,
     /// Whether computing takes the time that the program says.
     declared: bool,
     /// Measures computing time, if [`Computing::Measured`] asks for that.
@@ -64,14 +67,28 @@ impl SharedJob {
         let data_bytes_max = if settings.data == Data::Sizes { SIZED_BYTES_MAX } else { u64::MAX };
         let declared = settings.computing == Computing::Declared;
         let (capabilities, mut rails) = match job.stations {
-            Some(_) => (BY_PROTOCOL, vec![BY_PROTOCOL]),
+            Some(_) => {
+                let by_protocol = by_protocol(&settings.machine);
+                (by_protocol, vec![by_protocol])
+            }
             None => (BY_NIC, rails_of(&settings.machine)),
         };
         rails.iter_mut().for_each(|rail| rail.data_bytes_max = data_bytes_max);
         let capabilities = Capabilities { data_bytes_max, ..capabilities };
+        let is_oversubscribed = job.cores.as_ref().is_some_and(Cores::are_shared);
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);
-        Arc::new(Self { job: Mutex::new(job), capabilities, machine, topology, rails, declared, meter, status })
+        Arc::new(Self {
+            job: Mutex::new(job),
+            capabilities,
+            machine,
+            topology,
+            rails,
+            is_oversubscribed,
+            declared,
+            meter,
+            status,
+        })
     }
 
     /// The job, for a call of the running rank.
@@ -172,7 +189,7 @@ impl Wait for SharedJob {
     /// Ranks are coroutines of one thread, so that spinning is useless and no other thread may use the library. All lines of a rank in
     /// collectives, each of a word and a value, take a quarter of a page.
     fn policy(&self) -> WaitPolicy {
-        WaitPolicy { line_bytes: 16, takes_threads: false, ..WaitPolicy::default() }
+        WaitPolicy { line_bytes: 16, takes_threads: false, is_oversubscribed: self.is_oversubscribed, ..WaitPolicy::default() }
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
@@ -240,6 +257,14 @@ impl VirtualTime for SharedJob {
         let Some(rank) = self.job().running else { return };
         meter.lock().unwrap_or_else(PoisonError::into_inner).left(rank);
     }
+}
+
+/// What programs see of the library's own protocol: the times of the machine's datagrams, if it has them.
+fn by_protocol(machine: &Machine) -> Capabilities {
+    let Some(costs) = machine.datagrams() else { return BY_PROTOCOL };
+    let (times, (way, _)) = (MessageTimes::of(costs), costs.way());
+    let (latency, bytes_per_second) = (times.send(0) + way + times.receive(0), costs.bytes_per_second().min(1e12));
+    Capabilities { latency, bytes_per_second, ..BY_PROTOCOL }
 }
 
 /// The rails of a machine as programs see them. A machine without a network has one, that of its memory.

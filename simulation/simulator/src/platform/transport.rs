@@ -12,7 +12,11 @@ use pelago_platform::{
 use super::address_of;
 use super::shared_job::SharedJob;
 use crate::job::POLL;
+use crate::protocol::driver::{Load, Step};
 use crate::ranks::fiber;
+
+/// Maximum number of messages that one look takes in.
+const MESSAGES_PER_LOOK: u32 = 8;
 
 /// The transport of one rank.
 pub(super) struct SimulatedTransport {
@@ -35,6 +39,73 @@ impl SimulatedTransport {
             0 => Ok((peer, None)),
             _ if row as usize <= self.shared.rails.len() => Ok((peer, Some(row as u8 - 1))),
             _ => Err(PostError::Unknown(Endpoint(number))),
+        }
+    }
+}
+
+/// Where datagrams cost time of a core: the rank is busy with each message.
+impl SimulatedTransport {
+    fn post_driven(&self, to: Rank, operation: Operation<'_>, flags: Flags, token: Token) -> Result<(), PostError> {
+        self.await_step();
+        let mut job = self.shared.job();
+        let (busy, loads) = fiber::outside(|| job.post_driven(self.rank, to, operation, flags, token))?;
+        drop(job);
+        self.shared.stay_busy(busy);
+        for load in loads {
+            self.send_driven(load);
+        }
+        self.shared.job().set_timer(self.rank);
+        Ok(())
+    }
+
+    /// As the driver of `pelago-udp`: what waits is sent, what has come is taken in, and what follows from that is sent; returns whether anything
+    /// moved.
+    fn drive(&self) -> bool {
+        self.await_step();
+        self.shared.job().look_driven(self.rank);
+        let has_work = self.shared.job().has_work(self.rank);
+        let mut moved = has_work && self.send_driven(Load::Any { patient: false });
+        let mut taken = 0;
+        while taken < MESSAGES_PER_LOOK {
+            let begun = self.shared.job().begin_receive(self.rank);
+            let Some((step, time)) = begun else { break };
+            self.step(step, time);
+            taken += 1;
+        }
+        if taken > 0 {
+            moved = true;
+            self.send_driven(Load::Any { patient: true });
+        }
+        moved
+    }
+
+    /// Sends what there is; returns whether anything left.
+    fn send_driven(&self, load: Load) -> bool {
+        self.await_step();
+        let mut any = false;
+        loop {
+            let begun = fiber::outside(|| self.shared.job().begin_send(self.rank, load));
+            let Some((step, time)) = begun else { return any };
+            self.step(step, time);
+            any = true;
+        }
+    }
+
+    fn step(&self, step: Step, time: Duration) {
+        self.shared.stay_busy(time);
+        fiber::outside(|| self.shared.job().end_step(self.rank, step));
+    }
+
+    /// Waits until the progress thread has ended what it does.
+    fn await_step(&self) {
+        loop {
+            let left = self.shared.job().step_left(self.rank);
+            match left {
+                Some(left) if self.shared.job().running.is_some() && self.shared.job().fault.is_none() => {
+                    self.shared.pass(left.max(Duration::from_picoseconds(1)));
+                }
+                _ => return,
+            }
         }
     }
 }
@@ -77,6 +148,10 @@ impl Transport for SimulatedTransport {
             self.shared.pass(first_use);
             job = self.shared.job();
         }
+        if job.is_driven() && !matches!(operation, Operation::Sized(_)) {
+            drop(job);
+            return self.post_driven(target.0, operation, flags, token);
+        }
         let busy = fiber::outside(|| job.post(self.rank, target, operation, token))?;
         drop(job);
         self.shared.stay_busy(busy);
@@ -86,6 +161,14 @@ impl Transport for SimulatedTransport {
     /// Outside of a rank the caller advances the network by one event.
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut job = self.shared.job();
+        if job.is_driven() {
+            drop(job);
+            let moved = self.drive();
+            job = self.shared.job();
+            if moved | fiber::outside(|| job.take_completed(self.rank, completed)) {
+                return true;
+            }
+        }
         if fiber::outside(|| job.take_completed(self.rank, completed)) {
             return true;
         }
@@ -106,7 +189,12 @@ impl Transport for SimulatedTransport {
         if self.shared.job().stations.is_some() { None } else { Some(self) }
     }
 
-    fn flush(&mut self, _now: Instant) {}
+    fn flush(&mut self, _now: Instant) {
+        let load = self.shared.job().release_driven(self.rank);
+        if let Some(load) = load {
+            self.send_driven(load);
+        }
+    }
 
     fn before_sleep(&mut self) {}
 }

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use pelago_base::{Counters, Duration, GlobalAddress, Instant, Rank};
 use pelago_kit::datagrams::{RankConversations, RankMemory, admit, completed as fetch_completed, deregister, request};
 use pelago_memory::Region;
-use pelago_netsim::NetworkOperation;
+use pelago_netsim::{Datagrams, NetworkOperation};
 use pelago_platform::{Completion, Operation, PostError, RegisterError, Token};
 use pelago_protocol::{Config, Event, Key, Liveness, PeerIndex};
 
+use super::driver::{Driver, Load};
 use crate::protocol::faults::{FaultInjection, FaultRandom};
 use crate::protocol::settings::Protocol;
 
@@ -22,18 +23,20 @@ const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 /// The ends of all ranks, and the datagrams between them.
 pub(crate) struct Stations {
     protocol: Protocol,
-    ranks: Vec<StationEnd>,
+    pub(super) ranks: Vec<StationEnd>,
     /// Datagrams in transit.
     datagrams: Vec<Option<Datagram>>,
     free: Vec<u32>,
     /// Datagrams that the fault injection has dropped.
     dropped: u64,
     buffer: Box<[u8]>,
+    /// The longest datagram.
+    datagram_bytes: usize,
 }
 
 /// One rank's end.
-struct StationEnd {
-    conversations: RankConversations,
+pub(super) struct StationEnd {
+    pub(super) conversations: RankConversations,
     memory: RankMemory,
     peers: BTreeMap<Rank, PeerIndex>,
     random: FaultRandom,
@@ -41,12 +44,16 @@ struct StationEnd {
     due: Option<Instant>,
     timer_count: u32,
     dead: bool,
+    /// What it does where datagrams cost time of a core.
+    pub(super) driver: Box<Driver>,
 }
 
-struct Datagram {
-    from: Rank,
-    to: Rank,
-    bytes: Box<[u8]>,
+/// A datagram, or several from one rank to another that are given to the system at once.
+#[derive(Clone)]
+pub(super) struct Datagram {
+    pub(super) from: Rank,
+    pub(super) to: Rank,
+    pub(super) bytes: Box<[u8]>,
 }
 
 /// What a station requests of the network.
@@ -67,15 +74,24 @@ pub(crate) struct StationChanges {
 }
 
 impl Stations {
-    pub(crate) fn new(protocol: Protocol, layout: pelago_base::AddressLayout, ranks: u32, seed: u64) -> Self {
+    pub(crate) fn new(
+        protocol: Protocol,
+        layout: pelago_base::AddressLayout,
+        ranks: u32,
+        seed: u64,
+        costs: Option<&Datagrams>,
+    ) -> Self {
+        let datagram_bytes = costs.map_or(DATAGRAM_BYTES, |costs| costs.datagram_bytes as usize);
+        let window_bytes = costs.map_or(RECEIVE_WINDOW_BYTES, |costs| u64::from(costs.window_bytes));
         let end = |number| {
-            let (key, receive_window_bytes) = (Key([7; 16]), RECEIVE_WINDOW_BYTES);
+            let (key, receive_window_bytes) = (Key([7; 16]), window_bytes);
             let Protocol { encrypt, failure_limit, .. } = protocol;
             let me = Rank::new(number);
             let config = Config { me, incarnation: 1, layout, key, encrypt, failure_limit, receive_window_bytes };
             let random = FaultRandom::new(seed, u64::from(number));
             let (conversations, memory) = (RankConversations::new(config), RankMemory::new(layout, me));
-            StationEnd { conversations, memory, peers: BTreeMap::new(), random, due: None, timer_count: 0, dead: false }
+            let (peers, driver) = (BTreeMap::new(), Box::default());
+            StationEnd { conversations, memory, peers, random, due: None, timer_count: 0, dead: false, driver }
         };
         Self {
             ranks: (0..ranks).map(end).collect(),
@@ -83,7 +99,8 @@ impl Stations {
             datagrams: Vec::new(),
             free: Vec::new(),
             dropped: 0,
-            buffer: vec![0; DATAGRAM_BYTES].into(),
+            buffer: vec![0; datagram_bytes].into(),
+            datagram_bytes,
         }
     }
 
@@ -108,16 +125,15 @@ impl Stations {
         operation: Operation<'_>,
         token: Token,
     ) -> Result<(), PostError> {
+        let peer = self.peer(rank, to);
         let end = self.end(rank);
-        let peer = end.peer(to);
         admit(&end.conversations)?;
         end.conversations.submit(now, peer, request(operation)?, token.0).map_err(|_| PostError::Full)
     }
 
     pub(crate) fn fence(&mut self, rank: Rank, to: Rank) {
-        let end = self.end(rank);
-        let peer = end.peer(to);
-        end.conversations.fence(peer);
+        let peer = self.peer(rank, to);
+        self.end(rank).conversations.fence(peer);
     }
 
     pub(crate) fn take_completed(&mut self, rank: Rank, into: &mut Vec<Completion>) -> bool {
@@ -150,7 +166,9 @@ impl Stations {
         let end = self.end(datagram.to);
         if !end.dead {
             // The counters say what is refused.
-            let _ = end.conversations.handle_datagram(now, &mut datagram.bytes, &mut end.memory);
+            for bytes in pelago_protocol::cut(&mut datagram.bytes) {
+                let _ = end.conversations.handle_datagram(now, bytes, &mut end.memory);
+            }
         }
         datagram.to
     }
@@ -197,16 +215,8 @@ impl Stations {
             return changes;
         }
         loop {
+            self.handle_events(now, rank, &mut changes);
             let end = &mut self.ranks[rank.index()];
-            while let Some(event) = end.conversations.poll_event() {
-                match event {
-                    Event::Met(_, other) => drop(end.peer(other)),
-                    // The simulator has no launcher that knows whether a silent rank is alive.
-                    Event::Silent(other) => end.conversations.handle_liveness(now, other, Liveness::Unknown),
-                    Event::Lost(other) => changes.failed_peers.push(other),
-                    Event::Unreachable(other) => unreachable!("nobody says that rank {other} is alive"),
-                }
-            }
             let Some(transmit) = end.conversations.poll_transmit(now, &end.memory, &mut self.buffer, false) else { break };
             let bytes = &self.buffer[..transmit.bytes];
             let mut deliveries = self.protocol.faults.deliveries(&mut end.random, now, rank, transmit.to).peekable();
@@ -214,24 +224,88 @@ impl Stations {
             for delay in deliveries {
                 let datagram = Datagram { from: rank, to: transmit.to, bytes: bytes.into() };
                 let on_network = datagram.on_network(per_node);
-                let number = self.free.pop().unwrap_or(self.datagrams.len() as u32);
-                if number as usize == self.datagrams.len() {
-                    self.datagrams.push(None);
-                }
-                self.datagrams[number as usize] = Some(datagram);
+                let number = keep(&mut self.datagrams, &mut self.free, datagram);
                 requests.push(StationRequest::Send { number, datagram: on_network, from: rank, delay });
             }
         }
+        changes.has_news = self.has_news(rank);
+        requests.extend(self.timer(now, rank));
+        changes
+    }
+
+    /// Whether the rank has completions or incoming writes to look at.
+    pub(crate) fn has_news(&mut self, rank: Rank) -> bool {
         let end = self.end(rank);
-        changes.has_news = end.memory.take_touched() || end.conversations.completions() > 0;
+        end.memory.take_touched() || end.conversations.completions() > 0
+    }
+
+    /// The request for a timer of a rank's station that is earlier than the one that is set.
+    pub(crate) fn timer(&mut self, now: Instant, rank: Rank) -> Option<StationRequest> {
+        let end = self.end(rank);
         if let Some(due) = end.conversations.poll_timeout()
             && end.due.is_none_or(|known| due < known)
         {
             end.due = Some(due);
             end.timer_count = end.timer_count.wrapping_add(1);
-            requests.push(StationRequest::Timer { rank, at: due.max(now), count: end.timer_count });
+            return Some(StationRequest::Timer { rank, at: due.max(now), count: end.timer_count });
         }
-        changes
+        None
+    }
+
+    fn handle_events(&mut self, now: Instant, rank: Rank, changes: &mut StationChanges) {
+        while let Some(event) = self.end(rank).conversations.poll_event() {
+            match event {
+                Event::Met(_, other) => drop(self.peer(rank, other)),
+                // The simulator has no launcher that knows whether a silent rank is alive.
+                Event::Silent(other) => self.end(rank).conversations.handle_liveness(now, other, Liveness::Unknown),
+                Event::Lost(other) => changes.failed_peers.push(other),
+                Event::Unreachable(other) => unreachable!("nobody says that rank {other} is alive"),
+            }
+        }
+    }
+
+    /// Makes the next datagram of a rank.
+    pub(super) fn make(&mut self, now: Instant, rank: Rank, load: Load, changes: &mut StationChanges) -> Option<(Rank, Vec<u8>)> {
+        if let Some(made) = self.driver(rank).made.take() {
+            return Some(made);
+        }
+        if self.is_dead(rank) {
+            return None;
+        }
+        self.handle_events(now, rank, changes);
+        let StationEnd { conversations, memory, .. } = &mut self.ranks[rank.index()];
+        let transmit = match load {
+            Load::Any { patient } => conversations.poll_transmit(now, memory, &mut self.buffer, patient),
+            Load::Full(to) => conversations.poll_transmit_full(now, to, memory, &mut self.buffer),
+        };
+        transmit.map(|transmit| (transmit.to, self.buffer[..transmit.bytes].to_vec()))
+    }
+
+    pub(crate) fn driver(&mut self, rank: Rank) -> &mut Driver {
+        &mut self.ranks[rank.index()].driver
+    }
+
+    pub(super) fn datagram(&self, number: u32) -> &Datagram {
+        self.datagrams[number as usize].as_ref().expect("a message that has not ended is kept")
+    }
+
+    pub(super) fn keep(&mut self, datagram: Datagram) -> u32 {
+        keep(&mut self.datagrams, &mut self.free, datagram)
+    }
+
+    /// After how long each copy of a message arrives, beside the time of the network; none if it is lost.
+    pub(super) fn deliveries(&mut self, now: Instant, from: Rank, to: Rank) -> Vec<Duration> {
+        let random = &mut self.ranks[from.index()].random;
+        let delays: Vec<_> = self.protocol.faults.deliveries(random, now, from, to).collect();
+        self.dropped += u64::from(delays.is_empty());
+        delays
+    }
+
+    /// The number that the station of a rank has for a peer.
+    pub(crate) fn peer(&mut self, rank: Rank, peer: Rank) -> PeerIndex {
+        let datagram_bytes = self.datagram_bytes;
+        let StationEnd { peers, conversations, .. } = self.end(rank);
+        *peers.entry(peer).or_insert_with(|| conversations.connect(peer, datagram_bytes))
     }
 
     /// The counters of each rank's station.
@@ -244,10 +318,14 @@ impl Stations {
     }
 }
 
-impl StationEnd {
-    fn peer(&mut self, rank: Rank) -> PeerIndex {
-        *self.peers.entry(rank).or_insert_with(|| self.conversations.connect(rank, DATAGRAM_BYTES))
+/// Keeps a message until it has arrived; returns its number.
+fn keep(datagrams: &mut Vec<Option<Datagram>>, free: &mut Vec<u32>, datagram: Datagram) -> u32 {
+    let number = free.pop().unwrap_or(datagrams.len() as u32);
+    if number as usize == datagrams.len() {
+        datagrams.push(None);
     }
+    datagrams[number as usize] = Some(datagram);
+    number
 }
 
 impl Datagram {

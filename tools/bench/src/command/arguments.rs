@@ -14,7 +14,7 @@ pub(crate) const RANKS_DEFAULT: u32 = 2;
 /// Measure operations of the library next to the raw limits of this machine
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// Benchmarks, by name or by the name of an OSU benchmark (see --list) [default: all except crossing, collectives, one_shot, tuning, copy and those of shared variables]
+    /// Benchmarks, by name or by the name of an OSU benchmark (see --list) [default: all except crossing, datagrams, collectives, one_shot, tuning, copy and those of shared variables]
     #[arg(value_name = "NAME", value_parser = name)]
     pub names: Vec<String>,
     /// Number of ranks [default: 2; barrier: 2, 4, 8 and 16; launch: 2 and 16]
@@ -51,18 +51,12 @@ pub enum Format {
 }
 
 impl Arguments {
-    /// Those that measure `names` between ranks that share memory, with transfers of these sizes.
-    pub(crate) fn shared(names: &[&str], bytes: &[u64]) -> Self {
+    /// Those that measure `names` between ranks that reach each other like this, with transfers of these sizes.
+    pub(crate) fn over(transport: Transport, names: &[&str], bytes: &[u64]) -> Self {
         Self {
             names: names.iter().map(ToString::to_string).collect(),
             ranks: None,
-            settings: Settings {
-                transport: Transport::Shm,
-                bytes: bytes.to_vec(),
-                edge: EDGE_DEFAULT,
-                steps: None,
-                fabric: None,
-            },
+            settings: Settings { transport, bytes: bytes.to_vec(), edge: EDGE_DEFAULT, steps: None, fabric: None },
             format: Format::Json,
             json: false,
             compare: None,
@@ -120,7 +114,7 @@ mod tests {
         let arguments = parse(&[]).unwrap();
         let named = BENCHMARKS.iter().filter(|benchmark| benchmark.jobs == Jobs::Named).count();
         assert_eq!(arguments.benchmarks().count(), BENCHMARKS.len() - named, "all but those that are to be named");
-        assert_eq!(named, 10);
+        assert_eq!(named, 11);
         assert_eq!(arguments.settings.sizes(), BYTES_DEFAULT);
     }
 

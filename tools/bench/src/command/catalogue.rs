@@ -3,8 +3,8 @@
 use crate::Transport;
 use crate::error::Result;
 use crate::measure::{
-    atomics, barrier, collectives, computing, copies, crossing, faces, halo, indexed, memory, rate, shared, transfer, tuning,
-    visible,
+    atomics, barrier, collectives, computing, copies, crossing, datagrams, faces, halo, indexed, memory, rate, shared, transfer,
+    tuning, visible,
 };
 use crate::rank::context::RankContext;
 
@@ -138,6 +138,15 @@ pub(crate) const BENCHMARKS: &[Benchmark] = &[
         ranks_min_apart: 2,
         jobs: Jobs::Named,
         run: crossing::run,
+    },
+    Benchmark {
+        name: "datagrams",
+        osu: &[],
+        summary: "costs of a message at its sender and its receiver, and what passes between, of ranks that share no memory; for pelago tune",
+        ranks_min: 2,
+        ranks_min_apart: 2,
+        jobs: Jobs::Named,
+        run: datagrams::run,
     },
     Benchmark {
         name: "rate",

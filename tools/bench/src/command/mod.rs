@@ -13,7 +13,7 @@ use crate::command::arguments::RANKS_DEFAULT;
 use crate::command::catalogue::{BENCHMARKS, Jobs};
 use crate::peer::{self, PeerProgram};
 use crate::results::{plot, table};
-use crate::{Arguments, Format, Progress, Row, launch_rows};
+use crate::{Arguments, Format, Progress, Row, Transport, launch_rows};
 
 /// Measures what `arguments` name and shows the results.
 ///
@@ -38,14 +38,19 @@ pub fn list() -> String {
     BENCHMARKS.iter().map(|benchmark| format!("{:32}{}{}\n", benchmark.name, benchmark.summary, osu(benchmark.osu))).collect()
 }
 
-/// What one job of two ranks that share memory measures: `names`, as [`list`] has them, with transfers of these sizes.
+/// What one job of two ranks that reach each other by `transport` measures: `names`, as [`list`] has them, with transfers of these sizes.
 ///
 /// `job` is that of [`main`].
 ///
 /// # Errors
 /// The job cannot be run or fails, in one line.
-pub fn rows(names: &[&str], bytes: &[u64], job: impl FnOnce(u32, &[String]) -> Command) -> Result<Vec<Row>, String> {
-    let arguments = Arguments::shared(names, bytes);
+pub fn rows(
+    transport: Transport,
+    names: &[&str],
+    bytes: &[u64],
+    job: impl FnOnce(u32, &[String]) -> Command,
+) -> Result<Vec<Row>, String> {
+    let arguments = Arguments::over(transport, names, bytes);
     let mut rows = Vec::new();
     let code = run(&mut job(RANKS_DEFAULT, &arguments.of_rank(names)), &mut |row| rows.push(row));
     match code.map_err(|error| error.to_string())? {

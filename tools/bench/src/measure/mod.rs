@@ -6,6 +6,7 @@ pub(crate) mod collectives;
 pub(crate) mod computing;
 pub(crate) mod copies;
 pub(crate) mod crossing;
+pub(crate) mod datagrams;
 pub(crate) mod faces;
 pub(crate) mod halo;
 pub(crate) mod indexed;

@@ -74,7 +74,7 @@ impl Settings {
 
 impl Transport {
     /// Whether ranks of one host reach each other by a network, and map no memory of each other.
-    pub(crate) const fn is_network(self) -> bool {
+    pub const fn is_network(self) -> bool {
         matches!(self, Self::Udp | Self::Ofi)
     }
 

@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pelago_bench::Row;
 
+use super::noise::Verdict;
+use super::statistics::median;
 use crate::info::core;
 
 /// What was measured, in nanoseconds.
@@ -54,23 +56,26 @@ impl Figures {
         }
     }
 
+    /// Each value in all rounds, which are at least one, all with the same sizes.
+    pub(crate) fn by_value(rounds: &[Self]) -> Vec<Vec<f64>> {
+        let values = |round: &Self| {
+            let single = [round.one_way, round.atomic, round.page];
+            let by_bytes = round.put.iter().chain(&round.get).map(|&(_, time)| time);
+            single.into_iter().chain(by_bytes).collect::<Vec<_>>()
+        };
+        let rounds: Vec<_> = rounds.iter().map(values).collect();
+        (0..rounds[0].len()).map(|index| rounds.iter().filter_map(|round| round.get(index).copied()).collect()).collect()
+    }
+
     /// As TOML, for `pelago sim --machine`.
-    pub(crate) fn describe(&self, name: &str) -> String {
-        let cores = available_parallelism().map_or(1, usize::from);
-        let core = core().unwrap_or_else(|| "an unknown core".into()).replace(['"', '\\'], "");
-        let date = date(SystemTime::now());
+    pub(crate) fn describe(&self, head: &Head) -> String {
         let Self { one_way, atomic, page, put, get } = self;
         let visible = (one_way - put.first().map_or(0.0, |&(_, time)| time)).max(0.0);
         let pairs = |times: &[(u64, f64)]| {
             times.iter().map(|&(bytes, time)| format!("    [{bytes}, {}],\n", number(time))).collect::<String>()
         };
-        let mut text = format!(
-            "# Measured by `pelago tune` on {date}: {core}, {cores} cores.\n\
-             # One node, whose ranks share memory: give --per-node as many ranks as -n, and not more than cores.\n\
-             name = \"{name}\"\n\
-             about = \"one node, {cores} cores ({core}), measured on {date}\"\n\n\
-             [node.shared]\n"
-        );
+        let mut text = head.text("One node, whose ranks share memory: give --per-node as many ranks as -n.", "one node");
+        text.push_str("\n[node.shared]\n");
         for (key, value, what) in [
             (
                 "visible_ns",
@@ -91,15 +96,47 @@ impl Figures {
     }
 }
 
-/// The one in the middle, of at least one.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+/// What stands at the head of a description.
+pub(crate) struct Head {
+    name: String,
+    core: String,
+    cores: usize,
+    date: String,
+    /// Whether the machine was quiet, if that was looked for.
+    verdict: Option<String>,
+    /// Nanoseconds from one rank that gives a core up until another runs on it, if that is known.
+    switch: Option<f64>,
+}
+
+impl Head {
+    /// Of this machine, today.
+    pub(crate) fn of(name: &str, verdict: Option<&Verdict>, switch: Option<f64>) -> Self {
+        let core = core().unwrap_or_else(|| "an unknown core".into()).replace(['"', '\\'], "");
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self { name: name.into(), core, cores, date: date(SystemTime::now()), verdict: verdict.map(Verdict::to_string), switch }
+    }
+
+    /// `purpose` is a sentence on how the description is used, `what` a few words on what it describes.
+    pub(crate) fn text(&self, purpose: &str, what: &str) -> String {
+        let Self { name, core, cores, date, verdict, switch } = self;
+        let node = switch.map_or(String::new(), |switch| {
+            let turns = "measured: two threads that take turns on a core by yielding";
+            format!(
+                "\n[node]\n{:28}# read\n{:28}# {turns}\n",
+                format!("cores = {cores}"),
+                format!("switch_ns = {}", number(switch))
+            )
+        });
+        let verdict = verdict.as_ref().map_or(String::new(), |verdict| format!("# The machine was {verdict}.\n"));
+        format!(
+            "# Measured by `pelago tune` on {date}: {core}, {cores} cores.\n{verdict}# {purpose}\n\
+             name = \"{name}\"\nabout = \"{what}, {cores} cores ({core}), measured on {date}\"\n{node}"
+        )
+    }
 }
 
 /// With a decimal point, as TOML wants it, and no digits that are noise.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     format!("{value:.2}")
 }
 
@@ -138,10 +175,12 @@ mod tests {
 
     #[test]
     fn what_was_measured_is_a_machine() {
-        let text = Figures::of(&rows(1.0)).unwrap().describe("mine");
+        let text = Figures::of(&rows(1.0)).unwrap().describe(&Head::of("mine", Some(&Verdict::Unknown), Some(700.0)));
         let machine = Machine::parse(&text).unwrap();
-        assert_eq!(machine.name(), "mine");
+        assert_eq!((machine.name(), machine.switch().as_picoseconds()), ("mine", 700_000));
+        assert!(machine.cores().is_some());
         assert!(text.contains("visible_ns = 60.00 ") && text.contains("[64, 5.00]"), "{text}");
+        assert!(text.contains("\n# The machine was not known to be quiet"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 130), "{text}");
     }
 
@@ -163,7 +202,7 @@ mod tests {
     fn the_median_is_that_of_each_value() {
         let rounds: Vec<_> = [3.0, 1.0, 2.0].map(|times| Figures::of(&rows(times)).unwrap()).into();
         assert_eq!(Figures::median(&rounds), Figures::of(&rows(2.0)).unwrap());
-        assert_eq!((median(vec![4.0, 1.0]), median(vec![7.0])), (2.5, 7.0));
+        assert_eq!(Figures::by_value(&rounds)[1], [21.0, 7.0, 14.0], "the atomic");
     }
 
     #[test]

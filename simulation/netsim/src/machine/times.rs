@@ -1,0 +1,55 @@
+//! Times by bytes, as tables of a description have them.
+
+use super::{MachineError, check, picoseconds};
+
+/// Maximum number of entries of a table of times by size.
+pub(super) const SIZES_MAX: usize = 64;
+
+/// How long so many bytes take: points by bytes, at least one; the first has bytes.
+pub(crate) struct Times(Vec<(u64, u64)>);
+
+impl Times {
+    /// Of checked pairs of bytes and nanoseconds.
+    pub(crate) fn of(pairs: &[(u64, f64)]) -> Self {
+        Self(pairs.iter().map(|&(bytes, time)| (bytes, picoseconds(time))).collect())
+    }
+
+    /// Whether these pairs of the key `key` may be those of a description.
+    pub(super) fn check(key: &str, times: &[(u64, f64)]) -> Result<(), MachineError> {
+        if times.is_empty() || times.len() > SIZES_MAX || times[0].0 == 0 || times.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
+            let count = times.len();
+            return Err(MachineError::value(
+                key,
+                format!("{count} pairs"),
+                &format!("1 to {SIZES_MAX} of [bytes, nanoseconds], each of more bytes than the one before, the first of some"),
+            ));
+        }
+        times.iter().try_for_each(|&(_, nanoseconds)| check::delay(key, nanoseconds))
+    }
+
+    /// On the straight line between the two points beside it; below the first as the first; beyond the last at its rate.
+    pub(crate) fn at(&self, bytes: u64) -> u64 {
+        let after = self.0.partition_point(|&(size, _)| size < bytes);
+        let (line, from, over) = match (after.checked_sub(1).map(|before| self.0[before]), self.0.get(after)) {
+            (None, first) => return first.map_or(0, |&(_, time)| time),
+            (Some((small, fast)), Some(&(large, slow))) => ((slow, fast), bytes - small, large - small),
+            (Some((small, time)), None) => ((time, 0), bytes, small),
+        };
+        let part = |time: u64, from: u64| u128::from(time) * u128::from(from) / u128::from(over);
+        u64::try_from(part(line.0, from) + part(line.1, over.saturating_sub(from))).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_lie_on_lines_between_what_was_measured() {
+        let times = Times(vec![(8, 1_000), (64, 9_000), (1024, 5_000)]);
+        assert_eq!([0, 1, 8, 36, 64, 544, 1024].map(|bytes| times.at(bytes)), [1_000, 1_000, 1_000, 5_000, 9_000, 7_000, 5_000]);
+        assert_eq!([2048, 1 << 20].map(|bytes| times.at(bytes)), [10_000, 5_120_000]);
+        assert_eq!(times.at(u64::MAX), u64::MAX, "no longer than there is time");
+        assert_eq!(Times(vec![(8, u64::MAX)]).at(u64::MAX), u64::MAX);
+    }
+}

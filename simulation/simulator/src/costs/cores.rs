@@ -1,0 +1,179 @@
+//! The cores of each node, where the machine says how many there are: ranks that want to run take turns on them.
+//!
+//! A rank that waits gives its core to the next that wants to run, as the library lets others run while it looks. A rank that computes has its core
+//! for a slice at a time.
+
+use std::collections::VecDeque;
+
+use pelago_base::{Duration, Instant, Rank};
+use pelago_netsim::Machine;
+
+/// For how long a rank that computes has a core while others want it: the base slice of Linux's scheduler (EEVDF).
+const SLICE: Duration = Duration::from_microseconds(3_000);
+
+/// The cores of all nodes, and the ranks that want one.
+pub(crate) struct Cores {
+    nodes: Vec<NodeCores>,
+    per_node: u32,
+    switch: Duration,
+    ranks: Vec<Turn>,
+}
+
+/// What a rank has of a core.
+#[derive(Clone, Default)]
+struct Turn {
+    /// The core that it has.
+    core: Option<usize>,
+    /// What it has yet to compute, and since when it does.
+    rest: Duration,
+    since: Instant,
+}
+
+struct NodeCores {
+    cores: Vec<Core>,
+    /// Ranks that want a core, in the order in which they came.
+    queue: VecDeque<u32>,
+}
+
+#[derive(Clone, Default)]
+struct Core {
+    is_taken: bool,
+    /// The rank that had it last: another one costs a switch.
+    last: Option<u32>,
+}
+
+/// What becomes of a rank that wants a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It has one after this time.
+    After(Duration),
+    /// It waits until another gives one up.
+    Queued,
+}
+
+impl Cores {
+    /// Those of a machine that says how many a node has, for so many ranks.
+    pub(crate) fn of(machine: &Machine, ranks: u32, per_node: u32) -> Option<Self> {
+        let cores = machine.cores()?;
+        let node = || NodeCores { cores: vec![Core::default(); cores as usize], queue: VecDeque::new() };
+        let nodes = (0..ranks.div_ceil(per_node)).map(|_| node()).collect();
+        Some(Self { nodes, per_node, switch: machine.switch(), ranks: vec![Turn::default(); ranks as usize] })
+    }
+
+    /// Whether ranks of a node share cores.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.nodes.first().is_some_and(|node| node.cores.len() < (self.per_node as usize).min(self.ranks.len()))
+    }
+
+    fn node(&mut self, rank: u32) -> &mut NodeCores {
+        &mut self.nodes[(rank / self.per_node) as usize]
+    }
+
+    /// A rank wants to run.
+    pub(crate) fn admit(&mut self, rank: u32) -> Admission {
+        if self.ranks[rank as usize].core.is_some() {
+            return Admission::After(Duration::ZERO);
+        }
+        let node = self.node(rank);
+        let free = || node.cores.iter().enumerate().filter(|(_, core)| !core.is_taken);
+        let own = free().find(|(_, core)| core.last == Some(rank)).map(|(number, _)| number);
+        // One that nobody has had before one to which another may return.
+        let Some(number) = own.or_else(|| free().min_by_key(|(_, core)| core.last.is_some()).map(|(number, _)| number)) else {
+            node.queue.push_back(rank);
+            return Admission::Queued;
+        };
+        Admission::After(self.take(rank, number))
+    }
+
+    /// A rank takes a free core; returns how long the switch takes.
+    fn take(&mut self, rank: u32, number: usize) -> Duration {
+        let core = &mut self.node(rank).cores[number];
+        let is_same = core.last.is_none_or(|last| last == rank);
+        *core = Core { is_taken: true, last: Some(rank) };
+        self.ranks[rank as usize].core = Some(number);
+        if is_same { Duration::ZERO } else { self.switch }
+    }
+
+    /// A rank gives its core up; returns the rank that has it next, if one wants it, and after which time.
+    pub(crate) fn release(&mut self, rank: u32) -> Option<(u32, Duration)> {
+        let number = self.ranks[rank as usize].core.take()?;
+        let node = self.node(rank);
+        node.cores[number].is_taken = false;
+        let next = node.queue.pop_front()?;
+        Some((next, self.take(next, number)))
+    }
+
+    /// A rank begins to compute for so long.
+    pub(crate) fn begin(&mut self, rank: Rank, time: Duration) {
+        self.ranks[rank.index()].rest = time;
+    }
+
+    /// A rank that computes has a core from now on; returns when it has had it for long enough, or is done.
+    pub(crate) fn begin_slice(&mut self, rank: u32, now: Instant) -> Instant {
+        let turn = &mut self.ranks[rank as usize];
+        turn.since = now;
+        now + turn.rest.min(SLICE)
+    }
+
+    /// A slice of a rank ends; returns what it has yet to compute.
+    pub(crate) fn end_slice(&mut self, rank: u32, now: Instant) -> Duration {
+        let turn = &mut self.ranks[rank as usize];
+        let left = turn.rest.as_picoseconds().saturating_sub(now.since(turn.since).as_picoseconds());
+        turn.rest = Duration::from_picoseconds(left);
+        turn.rest
+    }
+
+    /// Whether another rank wants the core of this one.
+    pub(crate) fn is_wanted(&mut self, rank: u32) -> bool {
+        !self.node(rank).queue.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cores(ranks: u32, per_node: u32, cores: usize) -> Cores {
+        let node = || NodeCores { cores: vec![Core::default(); cores], queue: VecDeque::new() };
+        Cores {
+            nodes: (0..ranks.div_ceil(per_node)).map(|_| node()).collect(),
+            per_node,
+            switch: Duration::from_nanoseconds(700),
+            ranks: vec![Turn::default(); ranks as usize],
+        }
+    }
+
+    const NONE: Duration = Duration::ZERO;
+    const SWITCH: Duration = Duration::from_nanoseconds(700);
+
+    #[test]
+    fn ranks_take_turns_in_their_order() {
+        let mut cores = cores(4, 4, 2);
+        assert!(cores.are_shared());
+        assert_eq!(
+            [0, 1, 2, 3].map(|rank| cores.admit(rank)),
+            [Admission::After(NONE), Admission::After(NONE), Admission::Queued, Admission::Queued]
+        );
+        assert_eq!((cores.release(1), cores.release(0)), (Some((2, SWITCH)), Some((3, SWITCH))));
+        assert_eq!((cores.release(2), cores.release(3)), (None, None));
+        assert_eq!(cores.admit(3), Admission::After(NONE), "it returns to the core that it had last");
+        assert_eq!(cores.admit(0), Admission::After(SWITCH));
+    }
+
+    #[test]
+    fn nodes_have_cores_of_their_own() {
+        let mut cores = cores(4, 2, 2);
+        assert!(!cores.are_shared());
+        assert!([0, 1, 2, 3].map(|rank| cores.admit(rank)).iter().all(|admission| *admission == Admission::After(NONE)));
+    }
+
+    #[test]
+    fn computing_goes_on_after_a_slice() {
+        let (mut cores, rank) = (cores(2, 2, 1), Rank::new(0));
+        cores.begin(rank, Duration::from_microseconds(4_000));
+        assert_eq!(cores.begin_slice(0, Instant::ZERO), Instant::ZERO + SLICE);
+        assert_eq!(cores.end_slice(0, Instant::ZERO + SLICE), Duration::from_microseconds(1_000));
+        let later = Instant::ZERO + Duration::from_microseconds(9_000);
+        assert_eq!(cores.begin_slice(0, later), later + Duration::from_microseconds(1_000));
+    }
+}

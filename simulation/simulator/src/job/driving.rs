@@ -1,0 +1,210 @@
+//! Drivers of conversations where datagrams cost time of a core: the rank drives while it is in the library, events drive while it waits, and its
+//! progress thread does while it computes.
+//!
+//! A step takes time: it begins, and ends when that time has passed. Only one step of a rank is under way at any time. A progress thread runs on a
+//! core of its own: computing is not made longer by it.
+
+use pelago_base::{Duration, Rank};
+use pelago_platform::{Flags, Operation, PostError, Token};
+
+use super::SimulatedJob;
+use super::rank_state::RunState;
+use super::tokens::WakeUp;
+use crate::protocol::driver::{Load, Step};
+use crate::protocol::stations::{StationChanges, StationRequest};
+
+impl SimulatedJob {
+    /// Posts an operation of the running rank to `to`, whose sending is up to the caller; returns how long that takes, and what is to be sent.
+    pub(crate) fn post_driven(
+        &mut self,
+        rank: Rank,
+        to: Rank,
+        operation: Operation<'_>,
+        flags: Flags,
+        token: Token,
+    ) -> Result<(Duration, Vec<Load>), PostError> {
+        let (Some(stations), Some(costs)) = (&mut self.stations, &self.datagram_costs) else {
+            return Ok((Duration::ZERO, Vec::new()));
+        };
+        stations.post(self.network.now(), rank, to, operation, token)?;
+        let peer = stations.peer(rank, to);
+        let waiting = &mut stations.driver(rank).waiting;
+        let loads = match *waiting {
+            None if flags.more => {
+                *waiting = Some(peer);
+                Vec::new()
+            }
+            Some(other) if flags.more && other == peer => Vec::new(),
+            before => {
+                if !flags.more {
+                    *waiting = None;
+                }
+                before.filter(|other| *other != peer && !flags.more).into_iter().chain([peer]).map(Load::Full).collect()
+            }
+        };
+        Ok((costs.post, loads))
+    }
+
+    /// What waits for company is to be sent now.
+    pub(crate) fn release_driven(&mut self, rank: Rank) -> Option<Load> {
+        self.stations.as_mut()?.driver(rank).waiting.take().map(Load::Full)
+    }
+
+    /// Whether datagrams cost time of a core.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.datagram_costs.is_some() && self.stations.is_some()
+    }
+
+    /// How long until the step of `rank` that an event has begun is over; `None` if there is none.
+    pub(crate) fn step_left(&mut self, rank: Rank) -> Option<Duration> {
+        let now = self.network.now();
+        let (_, end) = self.stations.as_mut()?.driver(rank).step?;
+        Some(end.since(now))
+    }
+
+    /// The running rank looks.
+    pub(crate) fn look_driven(&mut self, rank: Rank) {
+        let now = self.network.now();
+        if let Some(stations) = &mut self.stations {
+            stations.driver(rank).look(now);
+        }
+    }
+
+    /// Begins to take in a message of `rank`; returns the time until [`end_step`](Self::end_step).
+    pub(crate) fn begin_receive(&mut self, rank: Rank) -> Option<(Step, Duration)> {
+        self.stations.as_mut()?.begin_receive(rank, &self.datagram_costs.as_ref()?.times)
+    }
+
+    /// Begins to send a message of `rank`; returns as `begin_receive`.
+    pub(crate) fn begin_send(&mut self, rank: Rank, load: Load) -> Option<(Step, Duration)> {
+        let (stations, costs) = (self.stations.as_mut()?, self.datagram_costs.as_ref()?);
+        let (now, mut changes) = (self.network.now(), StationChanges::default());
+        let begun = stations.begin_send(now, rank, load, &costs.times, &mut changes);
+        if let Some((Step::Send(number), time)) = begun {
+            // It may be on its way before its sender is done with it.
+            let after = (time + costs.latency).max(costs.overlap);
+            let after = Duration::from_picoseconds(after.as_picoseconds() - costs.overlap.as_picoseconds());
+            let requests = stations.leave(now, number, self.per_node, after);
+            self.perform(requests);
+        }
+        self.note_failed_peers(changes);
+        begun
+    }
+
+    /// Whether `rank` has anything to send, acknowledgements included.
+    pub(crate) fn has_work(&self, rank: Rank) -> bool {
+        self.stations.as_ref().is_some_and(|stations| stations.has_work(rank))
+    }
+
+    /// Ends a step whose time has passed.
+    pub(crate) fn end_step(&mut self, rank: Rank, step: Step) {
+        let now = self.network.now();
+        if let (Step::Receive(number), Some(stations)) = (step, &mut self.stations) {
+            stations.receive(now, number);
+        }
+        self.set_timer(rank);
+    }
+
+    /// Sets the timer of a rank's station after it was used.
+    pub(crate) fn set_timer(&mut self, rank: Rank) {
+        let now = self.network.now();
+        let request = self.stations.as_mut().and_then(|stations| stations.timer(now, rank));
+        self.perform(request);
+    }
+
+    fn perform(&mut self, requests: impl IntoIterator<Item = StationRequest>) {
+        let now = self.network.now();
+        for request in requests {
+            match request {
+                StationRequest::Send { number, datagram, from, delay } => {
+                    // Between ranks of a node there is no network.
+                    let wake_up = match datagram {
+                        pelago_netsim::NetworkOperation::Datagram { from, to, .. } if from == to => WakeUp::Arrival { number },
+                        _ => WakeUp::Datagram { number },
+                    };
+                    self.network.wake_at(now + delay, from.number(), wake_up.token());
+                }
+                StationRequest::Timer { rank, at, count } => {
+                    let rank = rank.number();
+                    self.network.wake_at(at, rank, WakeUp::Station { rank, count }.token());
+                }
+            }
+        }
+    }
+
+    /// A message reaches its rank by the network.
+    pub(super) fn receive_driven(&mut self, number: u32) {
+        let Some(stations) = &mut self.stations else { return };
+        let rank = stations.arrive(number);
+        self.network.consume(rank.number() / self.per_node);
+        self.attend(rank);
+    }
+
+    /// A message reaches its rank within the node.
+    pub(super) fn arrive_driven(&mut self, number: u32) {
+        let Some(stations) = &mut self.stations else { return };
+        let rank = stations.arrive(number);
+        self.attend(rank);
+    }
+
+    /// Lets the driver of a rank do what there is to do, now if the rank waits, and by its progress thread if it computes. A rank that runs does it itself.
+    pub(super) fn attend(&mut self, rank: Rank) {
+        let (Some(stations), Some(costs)) = (&mut self.stations, &self.datagram_costs) else { return };
+        let now = self.network.now();
+        match self.ranks[rank.index()].state {
+            // It takes a core to look.
+            RunState::Parked(_) | RunState::Polling if self.cores.is_some() => {
+                if stations.has_mail(rank) || stations.has_work(rank) {
+                    self.make_ready(rank.number(), false);
+                }
+            }
+            RunState::Parked(_) | RunState::Polling | RunState::Ended => self.step_by_event(rank),
+            RunState::Asleep if stations.driver(rank).called.is_none() => {
+                let at = stations.driver(rank).attends_at(now, costs.wake);
+                stations.driver(rank).called = Some(at);
+                self.network.wake_at(at, rank.number(), WakeUp::Attend { rank: rank.number() }.token());
+            }
+            // Where ranks are no coroutines, none looks by itself.
+            RunState::Ready if !self.has_coroutines => self.step_by_event(rank),
+            RunState::Asleep | RunState::Ready => {}
+        }
+    }
+
+    /// The progress thread of a rank that computed when it was called looks.
+    pub(super) fn attend_computing(&mut self, rank: Rank) {
+        let Some(stations) = &mut self.stations else { return };
+        let driver = stations.driver(rank);
+        driver.called = None;
+        if self.ranks[rank.index()].state == RunState::Asleep {
+            driver.listens = true;
+            self.step_by_event(rank);
+        }
+    }
+
+    /// Begins the next step of a rank that does not look itself, unless one is under way.
+    fn step_by_event(&mut self, rank: Rank) {
+        let Some(stations) = &mut self.stations else { return };
+        let now = self.network.now();
+        if stations.driver(rank).step.is_some() {
+            return;
+        }
+        let begun = self.begin_receive(rank).or_else(|| self.begin_send(rank, Load::Any { patient: false }));
+        let Some((step, time)) = begun else { return self.set_timer(rank) };
+        if let Some(stations) = &mut self.stations {
+            stations.driver(rank).step = Some((step, now + time));
+        }
+        self.network.wake_at(now + time, rank.number(), WakeUp::Step { rank: rank.number() }.token());
+    }
+
+    /// A step that an event has begun ends. A rank that waits and has something to look at goes on by itself.
+    pub(super) fn end_step_by_event(&mut self, rank: Rank) {
+        let Some((step, _)) = self.stations.as_mut().and_then(|stations| stations.driver(rank).step.take()) else { return };
+        self.end_step(rank, step);
+        if self.stations.as_mut().is_some_and(|stations| stations.has_news(rank)) {
+            self.make_ready(rank.number(), false);
+        }
+        if self.ranks[rank.index()].state != RunState::Ready || !self.has_coroutines {
+            self.step_by_event(rank);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Medians and spreads of what was measured.
+
+/// The one in the middle, of at least one.
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    quantile(sorted(values), 0.5)
+}
+
+/// The range of the middle half of the values, in parts of their median: how much a measurement differs from the next. `None` for fewer than three
+/// values, which tell nothing of that.
+pub(crate) fn spread(values: &[f64]) -> Option<f64> {
+    if values.len() < 3 {
+        return None;
+    }
+    let values = sorted(values.to_vec());
+    let [low, middle, high] = [0.25, 0.5, 0.75].map(|part| quantile(values.clone(), part));
+    Some(if high > low { (high - low) / middle.abs().max(f64::MIN_POSITIVE) } else { 0.0 })
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The value below which this part of the sorted values is, on the line between the two beside it.
+fn quantile(values: Vec<f64>, part: f64) -> f64 {
+    let place = part * (values.len() - 1) as f64;
+    let (below, above) = (values[place.floor() as usize], values[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_spreads_are_those_of_the_middle_half() {
+        assert_eq!((median(vec![4.0, 1.0]), median(vec![7.0]), median(vec![3.0, 1.0, 2.0])), (2.5, 7.0, 2.0));
+        assert_eq!(spread(&[10.0, 10.0, 10.0]), Some(0.0));
+        assert_eq!(spread(&[9.0, 10.0, 11.0, 10.0, 1000.0]), Some(0.1), "one outlier is no spread");
+        assert_eq!(spread(&[8.0, 12.0, 10.0]), Some(0.2));
+        assert_eq!((spread(&[1.0, 2.0]), spread(&[])), (None, None));
+    }
+}
