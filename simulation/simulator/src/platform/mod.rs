@@ -33,3 +33,8 @@ pub(crate) fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Parts {
 fn address_of(rank: Rank) -> Address {
     Address(rank.number().to_le_bytes().into())
 }
+
+/// Whether that is the address of a rank.
+fn is_address_of(rank: Rank, address: &Address) -> bool {
+    address.0 == rank.number().to_le_bytes()
+}

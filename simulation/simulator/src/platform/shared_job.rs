@@ -41,6 +41,8 @@ const SIZED_BYTES_MAX: u64 = 64;
 /// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
 pub(crate) struct SharedJob {
     job: Mutex<SimulatedJob>,
+    /// How many ranks it has.
+    pub(super) size: u32,
     /// Those of all rails, where the machine chooses one.
     pub(super) capabilities: Capabilities,
     machine: Machine,
@@ -71,7 +73,8 @@ impl SharedJob {
         let capabilities = Capabilities { data_bytes_max, ..capabilities };
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);
-        Arc::new(Self { job: Mutex::new(job), capabilities, machine, topology, rails, declared, meter, status })
+        let size = job.size();
+        Arc::new(Self { job: Mutex::new(job), size, capabilities, machine, topology, rails, declared, meter, status })
     }
 
     /// The job, for a call of the running rank.
@@ -161,8 +164,15 @@ impl SharedJob {
 impl Clock for SharedJob {
     fn now(&self) -> Instant {
         self.entered();
-        self.count_poll(CLOCK_READING);
-        let now = self.job().now();
+        let mut job = self.job();
+        let lasts = job.running.and_then(|rank| job.count_poll(rank, CLOCK_READING));
+        if let Some(duration) = lasts {
+            drop(job);
+            self.pass(duration);
+            job = self.job();
+        }
+        let now = job.now();
+        drop(job);
         self.left();
         now
     }
@@ -176,10 +186,12 @@ impl Wait for SharedJob {
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if let Some(fault) = self.fault() {
+        let mut job = self.job();
+        if let Some(fault) = job.fault {
             return Woken::Fault(fault);
         }
-        self.job().begin_check();
+        job.begin_check();
+        drop(job);
         if ready() {
             return Woken::Look;
         }
