@@ -1,7 +1,7 @@
 //! The job as its ranks share it, with its clock, waiting and virtual time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank, Topology};
@@ -11,6 +11,7 @@ use pelago_platform::{
 };
 
 use super::NAME;
+use super::one_thread::{OneThread, OneThreadGuard};
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
 use crate::job::{CLOCK_READING, POLL, SimulatedJob};
 use crate::ranks::fiber;
@@ -38,9 +39,9 @@ const BY_PROTOCOL: Capabilities = Capabilities {
 /// real.
 const SIZED_BYTES_MAX: u64 = 64;
 
-/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
+/// The job as its ranks share it. Only one rank runs at any time, and all in one thread; none keeps hold of the job where it stops.
 pub(crate) struct SharedJob {
-    job: Mutex<SimulatedJob>,
+    job: OneThread<SimulatedJob>,
     /// How many ranks it has.
     pub(super) size: u32,
     /// Those of all rails, where the machine chooses one.
@@ -74,18 +75,18 @@ impl SharedJob {
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);
         let size = job.size();
-        Arc::new(Self { job: Mutex::new(job), size, capabilities, machine, topology, rails, declared, meter, status })
+        Arc::new(Self { job: OneThread::new(job), size, capabilities, machine, topology, rails, declared, meter, status })
     }
 
     /// The job, for a call of the running rank.
-    pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
+    pub(crate) fn job(&self) -> OneThreadGuard<'_, SimulatedJob> {
         self.status.count_call();
         self.scheduled()
     }
 
     /// The job, between the turns of ranks.
-    pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn scheduled(&self) -> OneThreadGuard<'_, SimulatedJob> {
+        self.job.lock()
     }
 
     /// Lets time pass for the running rank.
