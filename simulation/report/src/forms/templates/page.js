@@ -350,7 +350,7 @@
     if (!columns || isWhole) return;
     byId("activity").hidden = false;
     const canvas = byId("activity-map");
-    const [left, top] = [66, 4];
+    const [left, top] = [84, 20];
     const rows = activity.operations.length / columns;
     const kinds = {
       operations: { cells: activity.operations, text: (value) => counted(value, "operation") + " posted" },
@@ -384,7 +384,11 @@
       const every = Math.max(1, Math.ceil(15 / high));
       for (let row = 0; row < rows; row += every) {
         const at = top + (row + 0.5) * high + 4;
-        if (at < height) context.fillText(`rank ${row * each}`, left - 8, at);
+        if (at < height) context.fillText(`rank ${grouped(row * each)}`, left - 8, at);
+      }
+      for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+        context.textAlign = part === 1 ? "right" : part ? "center" : "left";
+        context.fillText(time(Math.round(part * job.end_ps)), left + (part * job.end_ps / long) * wide, top - 8);
       }
     };
     const soon = redrawn(canvas, draw);
