@@ -167,7 +167,7 @@ struct Solver<'w> {
 /// The exchanges of both, by the host or in the stream of the sweeps.
 enum Plans<'w> {
     Host([Plan<'w, f32, 3>; 2]),
-    Stream([StreamPlan<'w, f32, 3>; 2]),
+    Stream(Box<[StreamPlan<'w, f32, 3>; 2]>),
 }
 
 impl Plans<'_> {
@@ -204,7 +204,7 @@ impl<'w> Solver<'w> {
         let plans = match &device {
             Some(device) if arguments.queued => {
                 let build = |field| StreamPlan::build(world, from_mut(field), settings, device.stream().clone());
-                Plans::Stream([build(one)?, build(other)?])
+                Plans::Stream(Box::new([build(one)?, build(other)?]))
             }
             _ => Plans::Host([Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?]),
         };

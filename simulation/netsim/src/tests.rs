@@ -1,5 +1,6 @@
 //! Whatever was done, in the end everything is free again.
 
+use pelago_base::Instant;
 use proptest::prelude::*;
 
 use crate::machine::Machine;
@@ -157,4 +158,37 @@ fn packets_are_taken_in_order_and_once() {
     netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;
     let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.in_order(0, sequence));
     assert_eq!(taken, [false, true, false, false, true, false, true]);
+}
+
+/// Operations that an entity posts at once begin as if each had an event of its own in the queue, and all of them have one.
+#[test]
+fn operations_posted_at_once_take_one_event_in_the_queue() {
+    const EACH: u32 = 50;
+    let machine = Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap();
+    let run = |is_interrupted: bool| {
+        let mut netsim = Netsim::new(&machine, 4, 1).unwrap();
+        for entity in 0..2 {
+            for number in 0..EACH {
+                let to = (entity + 1 + number % 3) % 4;
+                netsim.post(entity, NetworkOperation::Put { from: entity, to, bytes: 3_000 }, u64::from(entity * EACH + number));
+                if is_interrupted {
+                    // Takes a number between those of two operations.
+                    netsim.wake_at(Instant::ZERO, entity, 0);
+                }
+            }
+        }
+        let pending = netsim.queue.len();
+        let mut notices = Vec::new();
+        while let Some(notice) = netsim.next() {
+            if !matches!(notice, Notice::Wake { .. }) {
+                notices.push((netsim.now(), notice));
+            }
+        }
+        (pending, notices)
+    };
+    let (joined, notices) = run(false);
+    let (apart, expected) = run(true);
+    assert_eq!((joined, apart), (2, 4 * EACH as usize));
+    assert_eq!(notices.len(), 3 * 2 * EACH as usize, "read, effect and end of each");
+    assert_eq!(notices, expected);
 }

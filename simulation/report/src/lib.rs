@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Recorder`] | is called for each event: ranks that stop and go on, operations in transit |
 //! | [`Facts`], [`LinkUse`] | what the simulator knows of the job when it is over: the machine, the end, the links |
-//! | [`Report`], `sections` | all of it, in order: totals, ranks, latencies, links, time line |
+//! | [`Report`], `sections` | all of it, in order: totals, ranks, activity, latencies, links, time line |
 //! | [`Distribution`] | how often which latency occurred, in bounded memory |
 //! | [`Report::to_json`], [`Report::trace`], [`Report::to_html`], `forms` | the three forms |
 //! | [`limits`] | every bound, with its unit and its reason |
@@ -27,6 +27,7 @@ pub use forms::trace::TraceNode;
 pub use limits::Limits;
 pub use recorder::{Recorder, StopReason};
 pub use report::{FORMAT, JobFacts, ReadError, Report, Totals};
+pub use sections::activity::Activity;
 pub use sections::distribution::{Bucket, Distribution};
 pub use sections::latencies::{OperationKind, OperationReport};
 pub use sections::links::{LinkRow, Links, Share};

@@ -20,6 +20,12 @@ impl Default for Limits {
 /// number each.
 pub const RANK_ROWS_MAX: usize = 4096;
 
+/// Maximum number of rows of the grid of what all ranks did when: as many as a screen shows apart.
+pub const ACTIVITY_ROWS_MAX: usize = 128;
+
+/// Maximum number of columns of that grid, which takes 512 KiB while it is recorded.
+pub const ACTIVITY_COLUMNS_MAX: usize = 256;
+
 /// Maximum number of links that a report lists individually.
 pub const LINK_ROWS_MAX: usize = 50;
 

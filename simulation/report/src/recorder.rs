@@ -5,13 +5,14 @@ use pelago_base::{Instant, Rank};
 use crate::facts::Facts;
 use crate::limits::Limits;
 use crate::report::Report;
+use crate::sections::activity::ActivityGrid;
 use crate::sections::latencies::{OperationKind, Tally};
 use crate::sections::ranks::RankRow;
 use crate::sections::timeline::{MessageSpan, RankActivity, RankSpan, Timeline};
 
 /// Records what happens in a job, in the order of time.
 ///
-/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, and what
+/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, 512 KiB, and what
 /// [`Limits`] lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Recorder {
@@ -23,6 +24,7 @@ pub struct Recorder {
     under_way_max: u64,
     /// In the order of [`OperationKind::ALL`].
     tallies: [Tally; 4],
+    activity: ActivityGrid,
     timeline: Timeline,
 }
 
@@ -70,6 +72,7 @@ impl Recorder {
             under_way_now: 0,
             under_way_max: 0,
             tallies: Default::default(),
+            activity: ActivityGrid::new(),
             timeline: Timeline::new(limits),
         }
     }
@@ -102,6 +105,7 @@ impl Recorder {
         state.operations += 1;
         state.bytes = state.bytes.saturating_add(bytes);
         self.tallies[kind as usize].post(bytes);
+        self.activity.add_operation(from, now);
         self.under_way_now += 1;
         self.under_way_max = self.under_way_max.max(self.under_way_now);
         let record = MessageSpan {
@@ -167,9 +171,10 @@ impl Recorder {
             self.change(Rank::new(number), facts.end, None);
         }
         self.timeline.finish(self.ranks.len() as u32);
+        let activity = self.activity.finish(self.ranks.len() as u32, facts.end);
         let rows = (0..).zip(&self.ranks).map(|(rank, state)| state.row(rank)).collect();
         let latencies = OperationKind::ALL.into_iter().filter_map(|kind| self.tallies[kind as usize].report(kind)).collect();
-        Report::new(facts, rows, latencies, self.under_way_max, self.timeline)
+        Report::new(facts, rows, activity, (latencies, self.under_way_max), self.timeline)
     }
 
     /// What the rank did until now is over.
@@ -183,6 +188,9 @@ impl Recorder {
                 RankActivity::Computing => &mut state.computing_ps,
             };
             *time += (now - since).as_picoseconds();
+            if done == RankActivity::Computing {
+                self.activity.add_computing(rank, since, now);
+            }
             let (from_ps, to_ps) = (since.as_picoseconds(), now.as_picoseconds());
             self.timeline.add_span(RankSpan { rank: rank.number(), state: done, from_ps, to_ps }, self.limits);
         }

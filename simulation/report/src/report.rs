@@ -4,6 +4,7 @@ use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
+use crate::sections::activity::Activity;
 use crate::sections::latencies::OperationReport;
 use crate::sections::links::Links;
 use crate::sections::ranks::{RankRow, Ranks};
@@ -23,6 +24,9 @@ pub struct Report {
     pub totals: Totals,
     /// What each rank did with its time.
     pub ranks: Ranks,
+    /// What all ranks did when.
+    #[serde(default)]
+    pub activity: Activity,
     /// How long operations took: an entry for each kind that occurred.
     pub latencies: Vec<OperationReport>,
     /// How much of the time links were sending.
@@ -122,8 +126,8 @@ impl Report {
     pub(crate) fn new(
         facts: Facts,
         rows: Vec<RankRow>,
-        latencies: Vec<OperationReport>,
-        operations_under_way_max: u64,
+        activity: Activity,
+        (latencies, operations_under_way_max): (Vec<OperationReport>, u64),
         timeline: Timeline,
     ) -> Self {
         let Facts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end, fault, .. } = facts;
@@ -141,6 +145,6 @@ impl Report {
         };
         let job = JobFacts { program, machine, machine_source, ranks, nodes, per_node, seed, computing, end_ps, fault };
         let links = Links::new(facts.links, Instant::from_picoseconds(end_ps));
-        Self { format: FORMAT, job, totals, ranks: Ranks::new(rows), latencies, links, timeline }
+        Self { format: FORMAT, job, totals, ranks: Ranks::new(rows), activity, latencies, links, timeline }
     }
 }

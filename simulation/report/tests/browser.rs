@@ -186,6 +186,7 @@ fn the_page_shows_what_the_report_says() {
     assert_eq!(canvas.number("data-messages") as usize, report.timeline.messages.len());
     assert_eq!(canvas.number("data-lines"), report.totals.operations, "all of it is in view");
     assert!(element(page, "id=\"left-out\"").text("</ul>").contains("Nothing"));
+    assert!(page.contains("<section id=\"activity\" aria-labelledby=\"activity-title\" hidden"), "the time line shows all");
 }
 
 #[test]
@@ -207,6 +208,22 @@ fn the_page_says_what_it_leaves_out() {
     }
     assert_eq!(elements(page, "<tr data-rank=").count(), 4096);
     assert_eq!(elements(page, "<tr data-link=").count(), 50);
+    let map = element(page, "id=\"activity-map\"");
+    let rows = report.activity.operations.len() as u64 / u64::from(report.activity.columns);
+    assert_eq!((map.number("data-rows"), map.number("data-columns")), (rows, report.activity.columns.into()));
+    let kind = map.attribute("data-kind");
+    let most = if kind == "computing" {
+        u64::from(report.activity.computing_ppm.iter().copied().max().unwrap())
+    } else {
+        report.activity.operations.iter().copied().max().unwrap()
+    };
+    assert!(most > 0 && map.number("data-most") == most, "{most} of {kind}");
+    let quantiles = report.ranks.waiting;
+    for (name, value) in [("median_ps", quantiles.median_ps), ("p99_ps", quantiles.p99_ps)] {
+        let mark = format!("data-quantile=\"waiting-{name}\"");
+        let shown = element(page, &mark);
+        assert_eq!((shown.number("data-ps"), shown.text("</dd>")), (value, time(value)), "{name}");
+    }
     let note = element(page, "id=\"timeline-note\"").text("</p>");
     let until = time(report.timeline.complete_until_ps.unwrap());
     assert_eq!(

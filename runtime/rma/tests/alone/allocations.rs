@@ -3,13 +3,18 @@
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
 
-use super::scripted::{Answer, HEAP_BYTES, lone};
+use super::scripted::{Answer, HEAP_BYTES, Script, lone_with};
 use pelago_test_support::counting::allocations;
 
 /// How often 10,000 operations allocate, when as many have been done before.
 fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
+    counted_of(u64::MAX, operation)
+}
+
+/// The same where transfers of more than so many bytes move sizes only.
+fn counted_of(data_bytes_max: u64, operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     const RANKS: u32 = 2;
-    let (world, script) = lone(RANKS);
+    let (world, script) = lone_with(RANKS, Script::default(), data_bytes_max);
     script.lock().unwrap().answer = Answer::Completes;
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let to = GlobalPtr::from_address(layout.encode(Rank::new(1), SegmentId::SYMMETRIC, 64).unwrap()).unwrap();
@@ -70,6 +75,15 @@ fn long_puts_keep_a_copy() {
         world.put(to, &[value; 100]).unwrap();
     });
     assert!(long >= 10_000, "long puts keep a copy: {long}");
+}
+
+#[test]
+fn long_puts_by_size_keep_nothing() {
+    let long = counted_of(64, |world, to, value| {
+        assert!(!world.moves_data());
+        world.put(to, &[value; 100]).unwrap();
+    });
+    assert!(long <= 1, "{long} allocations: the vector of the script may double");
 }
 
 #[test]

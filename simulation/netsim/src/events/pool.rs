@@ -64,23 +64,25 @@ impl<T> std::ops::IndexMut<u32> for Pool<T> {
     }
 }
 
-/// A list, first in first out, of records of one pool: a circle in which the last record leads to the first.
+/// A list, first in first out, of records of one pool. Knows both its ends: to find the first by the last would fetch one record more.
 #[derive(Clone, Copy)]
 pub(crate) struct List {
+    /// `NONE` if it is empty.
+    first: u32,
     last: u32,
 }
 
 impl List {
-    pub(crate) const EMPTY: Self = Self { last: NONE };
+    pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE };
 
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
-        self.last == NONE
+        self.first == NONE
     }
 
     #[inline]
-    pub(crate) fn first<T: Linked>(self, pool: &Pool<T>) -> Option<u32> {
-        self.last().map(|last| pool[last].next())
+    pub(crate) fn first(self) -> Option<u32> {
+        (!self.is_empty()).then_some(self.first)
     }
 
     #[inline]
@@ -95,7 +97,11 @@ impl List {
 
     #[inline]
     pub(crate) fn push<T: Linked>(&mut self, pool: &mut Pool<T>, index: u32) {
-        self.push_first(pool, index);
+        if self.is_empty() {
+            self.first = index;
+        } else {
+            pool[self.last].link(index);
+        }
         self.last = index;
     }
 
@@ -103,23 +109,20 @@ impl List {
     #[inline]
     pub(crate) fn push_first<T: Linked>(&mut self, pool: &mut Pool<T>, index: u32) {
         if self.is_empty() {
-            pool[index].link(index);
             self.last = index;
         } else {
-            let first = pool[self.last].next();
-            pool[index].link(first);
-            pool[self.last].link(index);
+            pool[index].link(self.first);
         }
+        self.first = index;
     }
 
     #[inline]
-    pub(crate) fn pop<T: Linked>(&mut self, pool: &mut Pool<T>) -> Option<u32> {
-        let first = self.first(pool)?;
+    pub(crate) fn pop<T: Linked>(&mut self, pool: &Pool<T>) -> Option<u32> {
+        let first = self.first()?;
         if first == self.last {
             *self = Self::EMPTY;
         } else {
-            let second = pool[first].next();
-            pool[self.last].link(second);
+            self.first = pool[first].next();
         }
         Some(first)
     }
@@ -147,7 +150,7 @@ mod tests {
             for step in steps {
                 match step {
                     0 => {
-                        let index = list.pop(&mut pool);
+                        let index = list.pop(&pool);
                         prop_assert_eq!(index, oracle.pop_front());
                         index.into_iter().for_each(|index| pool.remove(index));
                     }
@@ -162,7 +165,7 @@ mod tests {
                         oracle.push_back(index);
                     }
                 }
-                let listed = std::iter::successors(list.first(&pool), |&index| list.after(&pool, index));
+                let listed = std::iter::successors(list.first(), |&index| list.after(&pool, index));
                 prop_assert_eq!(listed.collect::<Vec<_>>(), oracle.iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!((list.last(), list.is_empty()), (oracle.back().copied(), oracle.is_empty()));
                 prop_assert_eq!(pool.used(), oracle.len());

@@ -110,6 +110,14 @@ impl Queue {
 }
 
 #[cfg(test)]
+impl Queue {
+    /// How many events have not happened.
+    pub(crate) fn len(&self) -> usize {
+        self.present.len() + self.joined.len() + self.buckets.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -15,7 +15,7 @@ use std::collections::{HashMap, VecDeque};
 
 use pelago_base::{Duration, Instant};
 
-use crate::events::pool::{NONE, Pool};
+use crate::events::pool::{List, NONE, Pool};
 use crate::events::queue::{Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
@@ -26,7 +26,7 @@ use crate::nics::flow::Flow;
 use crate::nics::flowlet::{FLOWLETS, Flowlet};
 use crate::nics::nic::{Nic, RailNics, task};
 use crate::nics::node::{Node, SharedMemory};
-use crate::nics::transfer::{Line, Missing, OperationKind, Phase, Timeout, Transfer};
+use crate::nics::transfer::{AttemptTable, Line, Missing, OperationKind, Phase, Timeout, Transfer};
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
 use crate::topology::Topology;
@@ -39,8 +39,8 @@ const AHEAD: usize = 4;
 /// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) requests a wake-up, and [`next`](Self::next) advances to the
 /// next notice. The same calls give the same notices at the same times, always.
 ///
-/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (about 100 bytes each),
-/// with packets under way (about 100 bytes each), and with the largest number of an entity (4 bytes).
+/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (64 bytes each),
+/// with packets under way (64 bytes each), and with the largest number of an entity (4 bytes).
 ///
 /// ```
 /// use pelago_base::Instant;
@@ -61,6 +61,11 @@ pub struct Netsim {
     pub(crate) nics: Vec<Nic>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) transfers: Pool<Transfer>,
+    pub(crate) attempts: AttemptTable,
+    /// Packets that wait for a receive slot, of each NIC.
+    pub(crate) held: Vec<List>,
+    /// The transfer that was posted last and has yet to begin.
+    last_posted: Option<Beginning>,
     pub(crate) notices: VecDeque<Notice>,
     /// How many keys each entity has used.
     sequences: Vec<u32>,
@@ -93,6 +98,9 @@ impl Netsim {
             nics: Vec::new(),
             nodes: (0..nodes).map(|_| Node::default()).collect(),
             transfers: Pool::new(),
+            attempts: AttemptTable::default(),
+            held: Vec::new(),
+            last_posted: None,
             notices: VecDeque::new(),
             sequences: Vec::new(),
             flowlets: Vec::new(),
@@ -159,6 +167,7 @@ impl Netsim {
             self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
         }
         self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
+        self.held.resize(self.nics.len(), List::EMPTY);
         if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
             return Err(MachineError::too_many(nodes));
         }
@@ -234,14 +243,12 @@ impl Netsim {
         let transfer = self.transfers.insert(Transfer {
             token,
             bytes,
-            deadline: u64::MAX,
             by: ends[0],
             from: ends[1],
             to: ends[2],
             packets,
             sent: 0,
             received: 0,
-            admitted: 0,
             under_way: 0,
             salt: choice as u32,
             via: (choice >> 32) as u32,
@@ -250,20 +257,34 @@ impl Netsim {
             timeout: Timeout::Unset,
             kind,
             phase: Phase::Requesting,
-            retries: 0,
-            not_ready: 0,
             line: Line::Out,
             read: false,
             missing: Missing::Nothing,
             slot: false,
         });
-        let time = now.saturating_add(delay);
-        self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) });
+        self.attempts.begin(transfer);
+        let beginning = Beginning { time: now.saturating_add(delay), key, transfer };
+        self.begin_later(beginning, shared.is_none());
+        let time = beginning.time;
         if let Some((_, Some(visible))) = shared {
             // Whoever asked is done with it, and others see it later.
             let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
             self.queue.push(Event { time, key, payload: u64::from(transfer) });
         }
+    }
+
+    /// Schedules the beginning of a transfer. Of those that an entity posts one after another for one time only the first is an event; each of the
+    /// others becomes one when the one before it has happened, and so directly after it. Thus an entity that posts thousands at once has one event
+    /// in the queue.
+    #[inline]
+    fn begin_later(&mut self, beginning: Beginning, is_alone: bool) {
+        let Beginning { time, key, transfer } = beginning;
+        let is_next = |last: &Beginning| last.time == time && last.key + 1 == key && time > self.queue.now();
+        match self.last_posted.filter(is_next) {
+            Some(last) if is_alone => self.transfers[last.transfer].next = transfer,
+            _ => self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) }),
+        }
+        self.last_posted = is_alone.then_some(beginning);
     }
 
     /// How long an operation keeps the core of its initiator busy: some time only where the ranks of a node share memory.
@@ -397,17 +418,29 @@ impl Netsim {
         let index = event.payload as u32;
         match event.key & class::MASK {
             class::WAKE => self.notices.push_back(Notice::Wake { token: event.payload }),
-            class::START => self.start(index),
+            class::START => {
+                self.begin_next(event);
+                self.start(index);
+            }
             class::LINK => self.network.wake(&mut self.queue, index),
             class::READY => self.network.ready(&mut self.queue, event),
             _ => self.perform(event.payload),
         }
         while let Some(outcome) = self.network.outcomes.pop_front() {
             match outcome {
-                PacketOutcome::Left(packet) => self.left(packet),
+                PacketOutcome::Left { packet, terminal } => self.left(packet, terminal),
                 PacketOutcome::Arrives { packet, tail } => self.arrives(packet, tail),
                 PacketOutcome::Lost(packet) => self.lost(packet),
             }
+        }
+    }
+
+    /// Schedules the beginning that comes directly after the one that happens.
+    #[inline]
+    fn begin_next(&mut self, Event { time, key, payload }: Event) {
+        let next = std::mem::replace(&mut self.transfers[payload as u32].next, NONE);
+        if next != NONE {
+            self.queue.push(Event { time, key: key + 1, payload: u64::from(next) });
         }
     }
 
@@ -474,6 +507,15 @@ impl Netsim {
         state.sequence = state.sequence.wrapping_add(1);
         self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
     }
+}
+
+/// When a transfer begins.
+#[derive(Clone, Copy)]
+struct Beginning {
+    time: u64,
+    /// The key of its event, without the class.
+    key: u64,
+    transfer: u32,
 }
 
 /// The links that fail, by their numbers, each way.

@@ -99,10 +99,10 @@ impl Netsim {
             if state.reading || state.buffered >= rail.transmit_packets {
                 return;
             }
-            let Some(index) = state.sending.first(&self.transfers) else { return };
+            let Some(index) = state.sending.first() else { return };
             let transfer = &mut self.transfers[index];
             if transfer.phase == Phase::Ended || transfer.sent == transfer.packets {
-                state.sending.pop(&mut self.transfers);
+                state.sending.pop(&self.transfers);
                 self.transfers[index].line = Line::Out;
                 self.forget(index);
                 continue;
@@ -114,7 +114,7 @@ impl Netsim {
                 if turn == Turn::Now {
                     flow.sends(control, now, rail.payload(transfer, sequence) + u64::from(rail.header_bytes));
                 } else {
-                    state.sending.pop(&mut self.transfers);
+                    state.sending.pop(&self.transfers);
                     self.hold_back(nic, index, turn);
                     continue;
                 }
@@ -132,7 +132,7 @@ impl Netsim {
             let (all, turns) = (transfer.sent == transfer.packets, rail.order == TransmitOrder::RoundRobin);
             let state = &mut self.nics[nic as usize];
             if all || turns {
-                state.sending.pop(&mut self.transfers);
+                state.sending.pop(&self.transfers);
                 self.transfers[index].line = if all { Line::Out } else { Line::Listed };
                 if !all {
                     state.sending.push(&mut self.transfers, index);
@@ -152,7 +152,7 @@ impl Netsim {
 
     /// A packet was read.
     fn read(&mut self, packet: u32) {
-        let nic = self.transfers[self.network.packets[packet].part.transfer].from;
+        let nic = self.source(packet);
         self.nics[nic as usize].reading = false;
         self.put_on(packet);
         self.transmit(nic);
@@ -175,10 +175,10 @@ impl Netsim {
     }
 
     /// The link has taken a packet.
-    pub(crate) fn left(&mut self, packet: u32) {
-        let part = self.network.packets[packet].part;
-        if part.role == role::DATA {
-            let nic = self.transfers[part.transfer].from;
+    pub(crate) fn left(&mut self, packet: u32, terminal: u32) {
+        let packet = &self.network.packets[packet];
+        if packet.part.role == role::DATA {
+            let nic = self.rails[usize::from(packet.rail())].first + terminal;
             self.nics[nic as usize].buffered -= 1;
             self.transmit(nic);
         }
@@ -237,9 +237,14 @@ impl Netsim {
     /// Writes a packet to memory, from a time that may lie ahead.
     pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
-        let Part { transfer, sequence, .. } = self.network.packets[packet].part;
-        let payload = rail.payload(&self.transfers[transfer], sequence);
-        let bank = rail.bank(&self.transfers[transfer], sequence);
+        let payload = u64::from(self.network.packets[packet].bytes() - rail.header_bytes);
+        let bank = match rail.bank {
+            0 => 0,
+            _ => {
+                let Part { transfer, sequence, .. } = self.network.packets[packet].part;
+                rail.bank(&self.transfers[transfer], sequence)
+            }
+        };
         let nic_state = &mut self.nics[nic as usize];
         let behind = nic_state.write_free.saturating_sub(from);
         if rail.kind == RailKind::Ethernet && behind > rail.write.time(u64::from(rail.receive_bytes)) {
@@ -402,14 +407,17 @@ impl Netsim {
         }
     }
 
+    /// The NIC that sends a packet which no router has yet. As the next, from the packet alone: its transfer is seldom in the cache.
+    #[inline]
+    fn source(&self, packet: u32) -> u32 {
+        let packet = &self.network.packets[packet];
+        self.rails[usize::from(packet.rail())].first + self.network.terminal(packet)
+    }
+
     /// The NIC to which a packet goes.
+    #[inline]
     pub(crate) fn destination(&self, packet: u32) -> u32 {
-        let part = self.network.packets[packet].part;
-        let transfer = &self.transfers[part.transfer];
-        match part.role {
-            role::DATA => transfer.to,
-            role::REQUEST | role::ACKNOWLEDGE | role::MISSING | role::NOT_READY | role::CONGESTED | role::ANSWER => transfer.from,
-            _ => transfer.by,
-        }
+        let packet = &self.network.packets[packet];
+        self.rails[usize::from(packet.rail())].first + packet.terminal()
     }
 }

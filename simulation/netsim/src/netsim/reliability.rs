@@ -45,17 +45,18 @@ impl Netsim {
             return self.write(nic, packet, now);
         }
         let kind = self.rail(nic).kind;
-        let transfer = &mut self.transfers[index];
-        if kind == RailKind::Tofu && transfer.admitted + 1 < transfer.packets {
+        let packets = self.transfers[index].packets;
+        let attempts = self.attempts.of(index);
+        if kind == RailKind::Tofu && attempts.admitted + 1 < packets {
             // Only the packet that completes a datagram takes the slot: one that waits for packets behind it must not hold any.
-            transfer.admitted += 1;
+            attempts.admitted += 1;
             return self.write(nic, packet, now);
         }
         if self.take_slot(nic, index) {
             return self.write(nic, packet, now);
         }
         match kind {
-            RailKind::Tofu => self.nics[nic as usize].held.push(&mut self.network.packets, packet),
+            RailKind::Tofu => self.held[nic as usize].push(&mut self.network.packets, packet),
             RailKind::InfinibandRc => {
                 self.network.free(&mut self.queue, packet, now);
                 self.lost_in_flow(index, role::DATA);
@@ -89,8 +90,8 @@ impl Netsim {
 
     /// Packets that wait for a slot try again, in the order in which they came.
     fn offer_again(&mut self, nic: u32) {
-        let mut held = std::mem::replace(&mut self.nics[nic as usize].held, List::EMPTY);
-        while let Some(packet) = held.pop(&mut self.network.packets) {
+        let mut held = std::mem::replace(&mut self.held[nic as usize], List::EMPTY);
+        while let Some(packet) = held.pop(&self.network.packets) {
             self.admit(packet);
         }
     }
@@ -133,7 +134,7 @@ impl Netsim {
                 if transfer.missing == Missing::Reported {
                     transfer.missing = Missing::Nothing;
                 }
-                transfer.retries = 0;
+                self.attempts.of(index).retries = 0;
                 self.watch(index);
                 return true;
             }
@@ -163,17 +164,17 @@ impl Netsim {
 
     /// The receiver had no slot.
     pub(crate) fn not_ready(&mut self, index: u32) {
-        let transfer = &mut self.transfers[index];
-        let from = transfer.from;
-        transfer.not_ready = transfer.not_ready.saturating_add(1);
-        let tries = transfer.not_ready;
+        let from = self.transfers[index].from;
+        let attempts = self.attempts.of(index);
+        attempts.not_ready = attempts.not_ready.saturating_add(1);
+        let tries = attempts.not_ready;
         let (most, delay) = (self.rail(from).not_ready_retries, self.rail(from).not_ready);
         if tries > most {
             return self.fail(index, FailureReason::ReceiverNotReady);
         }
         let at = self.queue.now() + delay;
         self.transfers[index].pending += 1;
-        self.transfers[index].deadline = at + self.rail(from).timeout;
+        self.attempts.of(index).deadline = at + self.rail(from).timeout;
         self.at(from, at, task::RESUME, index);
     }
 
@@ -199,8 +200,8 @@ impl Netsim {
             return;
         }
         let deadline = self.queue.now() + timeout;
+        self.attempts.of(index).deadline = deadline;
         let transfer = &mut self.transfers[index];
-        transfer.deadline = deadline;
         if transfer.timeout == Timeout::Unset {
             transfer.timeout = Timeout::Scheduled;
             transfer.pending += 1;
@@ -221,7 +222,7 @@ impl Netsim {
         transfer.pending -= 1;
         transfer.timeout = Timeout::Unset;
         if transfer.phase != Phase::Ended {
-            let (by, deadline) = (transfer.by, transfer.deadline);
+            let (by, deadline) = (transfer.by, self.attempts.of(index).deadline);
             if now < deadline {
                 transfer.pending += 1;
                 transfer.timeout = Timeout::Scheduled;
@@ -238,11 +239,12 @@ impl Netsim {
     /// Repeats what was not answered.
     fn repeat(&mut self, index: u32) {
         let most = self.rail(self.transfers[index].by).retries;
-        let transfer = &mut self.transfers[index];
-        if transfer.retries >= most {
+        let attempts = self.attempts.of(index);
+        if attempts.retries >= most {
             return self.fail(index, FailureReason::RetriesExhausted);
         }
-        transfer.retries += 1;
+        attempts.retries += 1;
+        let transfer = &mut self.transfers[index];
         transfer.missing = Missing::Nothing;
         let again = match transfer.kind {
             OperationKind::Put | OperationKind::Datagram => true,

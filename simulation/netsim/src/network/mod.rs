@@ -169,6 +169,12 @@ impl Network {
         })
     }
 
+    /// The terminal that a packet leaves which has come no further than its link.
+    #[inline]
+    pub(crate) fn terminal(&self, packet: &Packet) -> u32 {
+        packet.channel - self.fabrics[usize::from(packet.rail)].first_channel
+    }
+
     /// The head of a packet has passed the stages before the switch.
     #[inline]
     pub(crate) fn ready(&mut self, queue: &mut Queue, event: Event) {
@@ -215,7 +221,7 @@ impl Network {
         let spare = state.back_at <= now;
         if spare {
             state.room += std::mem::take(&mut state.back);
-            if let Some(first) = state.releases.pop(&mut self.releases) {
+            if let Some(first) = state.releases.pop(&self.releases) {
                 (state.back, state.back_at) = (self.releases[first].bytes, self.releases[first].at);
                 self.releases.remove(first);
             }
@@ -299,7 +305,7 @@ impl Network {
     /// Takes the first packet out of a line.
     fn step_out(&mut self, Request { channel, lane, .. }: Request) {
         let state = &mut self.lanes[lane as usize];
-        state.line.pop(&mut self.packets);
+        state.line.pop(&self.packets);
         if state.line.is_empty() {
             state.waiting = 0;
             let state = &mut self.channels[channel as usize];
@@ -337,7 +343,7 @@ impl Network {
         while lines != 0 {
             let lane = first + lines.trailing_zeros();
             lines &= lines - 1;
-            let Some(packet) = self.lanes[lane as usize].line.first(&self.packets) else { continue };
+            let Some(packet) = self.lanes[lane as usize].line.first() else { continue };
             let Packet { input, ready, .. } = self.packets[packet];
             let request = Request { packet, input, channel, lane };
             let at = self.possible(request, now);
@@ -399,7 +405,7 @@ impl Network {
             return now;
         }
         let mut room = state.room + state.back;
-        let mut release = state.releases.first(&self.releases);
+        let mut release = state.releases.first();
         let mut at = state.back_at;
         while room < bytes {
             let Some(index) = release else {
@@ -420,8 +426,8 @@ impl Network {
             return;
         }
         state.room += std::mem::take(&mut state.back);
-        while let Some(first) = state.releases.first(&self.releases).filter(|&first| self.releases[first].at <= now) {
-            state.releases.pop(&mut self.releases);
+        while let Some(first) = state.releases.first().filter(|&first| self.releases[first].at <= now) {
+            state.releases.pop(&self.releases);
             state.room += self.releases[first].bytes;
             self.releases.remove(first);
         }
@@ -467,7 +473,7 @@ impl Network {
         }
         let pause = (fabric.pfc.is_some()).then(|| (fabric.first_pause + lane - fabric.first_lane) as usize);
         match (input, drops) {
-            (NONE, _) => self.outcomes.push_back(PacketOutcome::Left(packet)),
+            (NONE, _) => self.outcomes.push_back(PacketOutcome::Left { packet, terminal: number - fabric.first_channel }),
             (_, true) => self.release(queue, number, lane, now + time, bytes),
             (_, false) => self.leave(queue, request, time),
         }
@@ -501,7 +507,7 @@ impl Network {
         let claim = fabric.claim(bytes);
         let state = &mut self.lanes[input as usize];
         state.drained = drained;
-        match state.buffer.pop(&mut self.packets) {
+        match state.buffer.pop(&self.packets) {
             Some(next) => self.schedule(queue, next, drained),
             None => state.asked = false,
         }

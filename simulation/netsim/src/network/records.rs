@@ -31,8 +31,21 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    #[inline]
     pub(crate) fn rail(&self) -> u8 {
         self.rail
+    }
+
+    /// Its bytes on a link.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    /// The terminal that it goes to.
+    #[inline]
+    pub(crate) fn terminal(&self) -> u32 {
+        self.header.to
     }
 }
 
@@ -124,7 +137,8 @@ pub(super) struct Channel {
     pub(super) ejects: bool,
 }
 
-/// One virtual channel of a channel.
+/// One virtual channel of a channel. One line of cache.
+#[repr(align(64))]
 pub(super) struct Lane {
     /// When it can be allocated again.
     pub(super) free: u64,
@@ -149,7 +163,7 @@ pub(super) struct Lane {
 }
 
 /// What each packet in the network, each channel and each lane takes; a channel has 8 bytes more in `ports`.
-const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 && size_of::<Lane>() == 48);
+const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 && size_of::<Lane>() == 64);
 
 /// A kind of link.
 #[derive(Clone, Copy)]
@@ -273,8 +287,8 @@ impl Fabric {
 
 /// What the NICs have to know.
 pub(crate) enum PacketOutcome {
-    /// A packet has left its NIC.
-    Left(u32),
+    /// A packet has left its NIC, which has this number on its rail.
+    Left { packet: u32, terminal: u32 },
     /// A packet's tail reaches its last NIC at that time; its room is to be given back.
     Arrives { packet: u32, tail: u64 },
     /// A packet is lost.

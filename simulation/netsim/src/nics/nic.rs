@@ -155,7 +155,8 @@ fn bank_ns(nic: &NicSpec, software: &Software) -> f64 {
     if switching > 0.0 && software.detection == Detection::Thread { switching + software.signal_ns } else { switching }
 }
 
-/// A NIC of a node.
+/// A NIC of a node. One line of cache.
+#[repr(align(64))]
 pub(crate) struct Nic {
     pub(crate) rail: u8,
     /// Whether a packet is being read.
@@ -176,9 +177,10 @@ pub(crate) struct Nic {
     pub(crate) atomics: u64,
     /// Operations with packets to send.
     pub(crate) sending: List,
-    /// Packets that wait for a receive slot.
-    pub(crate) held: List,
 }
+
+/// What each NIC takes, besides a list of packets that wait for a receive slot.
+const _: () = assert!(size_of::<Nic>() == 64);
 
 impl Nic {
     pub(crate) fn new(rail: u8, terminal: u32) -> Self {
@@ -194,7 +196,6 @@ impl Nic {
             stage_free: 0,
             atomics: 0,
             sending: List::EMPTY,
-            held: List::EMPTY,
         }
     }
 

@@ -76,12 +76,12 @@ pub(crate) mod role {
     pub(crate) const ANSWER: u8 = 7;
 }
 
-/// An operation over the network. NICs are numbered through all rails.
+/// An operation over the network. NICs are numbered through all rails. One line of cache: thousands are under way at once, and each of their
+/// events needs one.
+#[repr(align(64))]
 pub(crate) struct Transfer {
     pub(crate) token: u64,
     pub(crate) bytes: u64,
-    /// When it is tried again unless something arrives before.
-    pub(crate) deadline: u64,
     /// The NICs of the initiator, of the owner of the bytes, and of their destination.
     pub(crate) by: u32,
     pub(crate) from: u32,
@@ -90,20 +90,17 @@ pub(crate) struct Transfer {
     pub(crate) packets: u32,
     pub(crate) sent: u32,
     pub(crate) received: u32,
-    /// Packets of a datagram that needed no slot.
-    pub(crate) admitted: u32,
     /// Packets of any role that are in the network or in a NIC.
     pub(crate) under_way: u32,
     pub(crate) salt: u32,
     pub(crate) via: u32,
+    /// The next in the list of its NIC; before it reaches the NIC, the one whose beginning comes directly after its own.
     pub(crate) next: u32,
     /// Scheduled tasks that name it.
     pub(crate) pending: u8,
     pub(crate) timeout: Timeout,
     pub(crate) kind: OperationKind,
     pub(crate) phase: Phase,
-    pub(crate) retries: u8,
-    pub(crate) not_ready: u8,
     pub(crate) line: Line,
     /// Whether its bytes have all been read once.
     pub(crate) read: bool,
@@ -113,7 +110,46 @@ pub(crate) struct Transfer {
 }
 
 /// What each transfer takes.
-const _: () = assert!(size_of::<Transfer>() <= 80);
+const _: () = assert!(size_of::<Transfer>() == 64);
+
+/// What is tried again of a transfer.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempts {
+    /// When it is tried again unless something arrives before.
+    pub(crate) deadline: u64,
+    /// Packets of a datagram that needed no slot.
+    pub(crate) admitted: u32,
+    /// How often it was repeated since something arrived, and how often its receiver was not ready.
+    pub(crate) retries: u8,
+    pub(crate) not_ready: u8,
+}
+
+impl Attempts {
+    const NONE: Self = Self { deadline: u64::MAX, admitted: 0, retries: 0, not_ready: 0 };
+}
+
+/// The attempts of transfers, by their numbers: apart from them, as rails that lose nothing and have slots enough need none.
+#[derive(Default)]
+pub(crate) struct AttemptTable(Vec<Attempts>);
+
+impl AttemptTable {
+    /// Those of a transfer, which has made none if nobody has asked for them since it began.
+    pub(crate) fn of(&mut self, transfer: u32) -> &mut Attempts {
+        let index = transfer as usize;
+        if index >= self.0.len() {
+            self.0.resize(index + 1, Attempts::NONE);
+        }
+        &mut self.0[index]
+    }
+
+    /// A transfer of this number begins.
+    #[inline]
+    pub(crate) fn begin(&mut self, transfer: u32) {
+        if let Some(attempts) = self.0.get_mut(transfer as usize) {
+            *attempts = Attempts::NONE;
+        }
+    }
+}
 
 impl Linked for Transfer {
     fn next(&self) -> u32 {
@@ -121,5 +157,22 @@ impl Linked for Transfer {
     }
     fn link(&mut self, next: u32) {
         self.next = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_begins_without_the_attempts_of_an_earlier_one_of_its_number() {
+        let mut table = AttemptTable::default();
+        table.begin(3);
+        *table.of(3) = Attempts { deadline: 5, admitted: 1, retries: 2, not_ready: 3 };
+        table.begin(3);
+        for number in [0, 3, 9] {
+            let Attempts { deadline, admitted, retries, not_ready } = *table.of(number);
+            assert_eq!((deadline, admitted, retries, not_ready), (u64::MAX, 0, 0, 0), "{number}");
+        }
     }
 }

@@ -31,12 +31,13 @@ impl Report {
     }
 
     fn without_timeline(&self) -> Self {
-        let Self { format, job, totals, ranks, latencies, links, .. } = self;
+        let Self { format, job, totals, ranks, activity, latencies, links, .. } = self;
         Self {
             format: *format,
             job: job.clone(),
             totals: *totals,
             ranks: ranks.clone(),
+            activity: activity.clone(),
             latencies: latencies.clone(),
             links: links.clone(),
             timeline: Default::default(),

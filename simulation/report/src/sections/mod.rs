@@ -1,5 +1,6 @@
 //! The sections of a report: what was counted and recorded, by subject.
 
+pub(crate) mod activity;
 pub(crate) mod distribution;
 pub(crate) mod latencies;
 pub(crate) mod links;

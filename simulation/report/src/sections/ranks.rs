@@ -23,13 +23,22 @@ pub struct Ranks {
     pub left_out: u64,
 }
 
-/// The least, the mean (rounded down) and the largest time of all ranks.
+/// How a time is spread over all ranks: the least, the mean (rounded down), quantiles and the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     /// The least.
     pub min_ps: u64,
     /// The mean.
     pub mean_ps: u64,
+    /// That of half of the ranks is no longer.
+    #[serde(default)]
+    pub median_ps: u64,
+    /// That of 90 % is no longer.
+    #[serde(default)]
+    pub p90_ps: u64,
+    /// That of 99 % is no longer.
+    #[serde(default)]
+    pub p99_ps: u64,
     /// The largest.
     pub max_ps: u64,
 }
@@ -77,10 +86,18 @@ impl RankRow {
 }
 
 impl Spread {
-    fn of(times: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
-        let (count, sum) = (times.len() as u128, times.clone().map(u128::from).sum::<u128>());
-        let (min_ps, max_ps) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
-        Self { min_ps, mean_ps: sum.checked_div(count).unwrap_or(0) as u64, max_ps }
+    /// Cost: sorts the times.
+    fn of(times: impl Iterator<Item = u64>) -> Self {
+        let mut times: Vec<u64> = times.collect();
+        times.sort_unstable();
+        let sum: u128 = times.iter().copied().map(u128::from).sum();
+        let mean_ps = sum.checked_div(times.len() as u128).unwrap_or(0) as u64;
+        let quantile = |percent: usize| {
+            let index = (times.len() * percent).div_ceil(100).saturating_sub(1);
+            times.get(index).copied().unwrap_or(0)
+        };
+        let [min_ps, median_ps, p90_ps, p99_ps, max_ps] = [0, 50, 90, 99, 100].map(quantile);
+        Self { min_ps, mean_ps, median_ps, p90_ps, p99_ps, max_ps }
     }
 }
 
@@ -96,8 +113,11 @@ mod tests {
     fn few_ranks_are_all_listed() {
         let ranks = Ranks::new(vec![row(0, 10, Some(1)), row(1, 21, None)]);
         assert_eq!((ranks.count, ranks.unfinished, ranks.left_out, ranks.rows.len()), (2, 1, 0, 2));
-        assert_eq!(ranks.computing, Spread { min_ps: 10, mean_ps: 15, max_ps: 21 });
-        assert_eq!(ranks.waiting, Spread { min_ps: 2, mean_ps: 2, max_ps: 2 });
+        let computing = Spread { min_ps: 10, mean_ps: 15, median_ps: 10, p90_ps: 21, p99_ps: 21, max_ps: 21 };
+        assert_eq!(ranks.computing, computing);
+        assert_eq!(ranks.waiting, Spread::of([2, 2].into_iter()));
+        let times = Spread::of((1..=1000).rev());
+        assert_eq!([times.min_ps, times.median_ps, times.p90_ps, times.p99_ps, times.max_ps], [1, 500, 900, 990, 1000]);
         assert_eq!(Ranks::new(Vec::new()).computing, Spread::default());
     }
 

@@ -2,7 +2,7 @@
 
 use pelago_base::Rank;
 use pelago_netsim::NetworkOperation;
-use pelago_platform::{Completion, Failure, For, Transfer};
+use pelago_platform::{Completion, Failure, For};
 
 use super::SimulatedJob;
 use super::rank_state::RunState;
@@ -19,23 +19,23 @@ impl SimulatedJob {
         let most = self.memory.addresses().segment_bytes();
         let by = me / self.per_node;
         match operation {
-            OwnedOperation::Write { to, bytes } => {
-                NetworkOperation::Put { from: by, to: node(*to), bytes: bytes.as_slice().len() as u64 }
+            OwnedOperation::Short { .. }
+            | OwnedOperation::Long { .. }
+            | OwnedOperation::Put { .. }
+            | OwnedOperation::SizedPut { .. } => {
+                NetworkOperation::Put { from: by, to: node(operation.address()), bytes: operation.kind().1 }
             }
-            OwnedOperation::Put { from, to } => NetworkOperation::Put { from: by, to: node(*to), bytes: from.bytes() as u64 },
-            OwnedOperation::Get { from, to, .. } => NetworkOperation::Get { by, at: node(*from), bytes: to.bytes() as u64 },
-            OwnedOperation::Copy { from, to, bytes, .. } => {
-                NetworkOperation::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
+            OwnedOperation::Get(_) | OwnedOperation::SizedGet { .. } => {
+                NetworkOperation::Get { by, at: node(operation.address()), bytes: operation.kind().1 }
+            }
+            OwnedOperation::Copy(copy) => {
+                NetworkOperation::Copy { by, from: node(copy.from), to: node(copy.to), bytes: copy.bytes.min(most) }
             }
             OwnedOperation::Atomic { at, .. } if self.is_by_progress_thread(operation) => {
                 NetworkOperation::Put { from: by, to: node(*at), bytes: REQUEST_BYTES }
             }
             OwnedOperation::Atomic { at, .. } => NetworkOperation::Atomic { by, at: node(*at) },
-            OwnedOperation::Sized(Transfer::Put { to, bytes }) => {
-                NetworkOperation::Put { from: by, to: node(*to), bytes: *bytes }
-            }
-            OwnedOperation::Sized(Transfer::Get { from, bytes }) => NetworkOperation::Get { by, at: node(*from), bytes: *bytes },
-            OwnedOperation::Sized(Transfer::Copy { from, to, bytes }) => {
+            OwnedOperation::SizedCopy { from, to, bytes } => {
                 NetworkOperation::Copy { by, from: node(*from), to: node(*to), bytes: (*bytes).min(most) }
             }
         }
@@ -67,8 +67,7 @@ impl SimulatedJob {
     pub(super) fn proceed_all(&mut self, number: u32) {
         let (mut due, mut next) = (Vec::new(), Some(number));
         while let Some(number) = next {
-            let pending = self.operations.get(number);
-            let (epoch, pair) = (pending.epoch, self.pair(pending));
+            let (epoch, pair) = (self.epoch(number), self.pair(self.operations.get(number)));
             if self.proceed(number, epoch, pair) {
                 due.extend(self.release(pair, epoch));
             }
@@ -119,7 +118,7 @@ impl SimulatedJob {
         if let Some(recorder) = &mut self.recorder {
             recorder.effective(number, self.network.now());
         }
-        let (finished, stage) = (pending.completion != CompletionStage::UnderWay, pending.stage);
+        let (finished, stage) = (pending.completion.is_finished(), pending.stage);
         if needs_reply {
             self.reply(number);
         }
@@ -163,16 +162,14 @@ impl SimulatedJob {
     pub(super) fn end(&mut self, number: u32, failure: Option<Failure>) {
         let pending = self.operations.get_mut(number);
         pending.completion = CompletionStage::Finished;
-        let mut over = None;
+        let mut is_over = false;
         if let Some(failure) = failure {
             pending.result = Err(failure);
-            if !std::mem::replace(&mut pending.effective, true) {
-                over = Some(pending.epoch);
-            }
+            is_over = !std::mem::replace(&mut pending.effective, true);
         }
         // One that takes effect early is kept until others see it.
         let effective = pending.effective && pending.stage != OperationStage::Early;
-        let over = over.map(|epoch| (self.pair(self.operations.get(number)), epoch));
+        let over = is_over.then(|| (self.pair(self.operations.get(number)), self.epoch(number)));
         if let Some((pair, epoch)) = over
             && self.operations.get(number).postponed
             && let Some(fences) = self.fences.get_mut(&pair)
@@ -193,16 +190,12 @@ impl SimulatedJob {
 
     /// Removes an operation that has ended and taken effect.
     fn complete(&mut self, number: u32) {
-        let PendingOperation { rank, token, result, earlier, later, completion, .. } = self.operations.remove(number);
+        let (PendingOperation { rank, token, result, completion, .. }, latest) = self.operations.remove(number);
+        if let Some(latest) = latest {
+            self.ranks[rank.index()].latest = latest;
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.completed(number, result.is_err(), self.network.now());
-        }
-        if let Some(earlier) = earlier {
-            self.operations.get_mut(earlier.get() - 1).later = later;
-        }
-        match later {
-            Some(later) => self.operations.get_mut(later.get() - 1).earlier = earlier,
-            None => self.ranks[rank.index()].latest = earlier,
         }
         if completion != CompletionStage::Delivered {
             self.add_completion(rank, Completion { token, result });
@@ -222,6 +215,12 @@ impl SimulatedJob {
         if concerns {
             self.make_ready(u32::from(rank), false);
         }
+    }
+
+    /// The fences before an operation, between its rank and its target.
+    fn epoch(&self, number: u32) -> u32 {
+        // Most jobs have none, and do not look.
+        if self.fences.is_empty() { 0 } else { self.operations.surroundings(number).epoch }
     }
 
     /// The initiator and the target of an operation.

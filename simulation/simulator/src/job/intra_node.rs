@@ -37,14 +37,14 @@ impl SimulatedJob {
         if self.shared_memory.visible.is_none() || self.is_intra_node_put(pending) {
             return;
         }
-        let (mut next, mut earlier) = (pending.earlier, Vec::new());
+        let (mut next, mut earlier) = (self.operations.surroundings(number).earlier, Vec::new());
         while let Some(link) = next {
             let number = link.get() - 1;
             let pending = self.operations.get(number);
             if matches!(pending.stage, OperationStage::InTransit | OperationStage::AtSource) && self.is_intra_node_put(pending) {
                 earlier.push(number);
             }
-            next = pending.earlier;
+            next = self.operations.surroundings(number).earlier;
         }
         for number in earlier.into_iter().rev() {
             self.operations.get_mut(number).stage = OperationStage::Early;

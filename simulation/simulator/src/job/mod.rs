@@ -149,6 +149,7 @@ impl SimulatedJob {
         let by_protocol = self.stations.is_some();
         match notice {
             Notice::Wake { token } => self.wake(WakeUp::of(token)),
+            Notice::Read { token } if !Subject::needs_read(token) => {}
             Notice::Read { token } => match Subject::of(token) {
                 Subject::Operation(number) if !by_protocol => self.arrive_at_source(number),
                 _ => {}

@@ -10,7 +10,7 @@ use super::{IN_FLIGHT_MAX, SimulatedJob};
 use crate::costs::progress_threads::Submitted;
 use crate::operations::fences::FenceOrder;
 use crate::operations::owned::OwnedOperation;
-use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation, link};
+use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
     /// Posts an operation of `rank`; returns how long that keeps the core of the rank busy.
@@ -41,30 +41,21 @@ impl SimulatedJob {
         let epoch = self.fences.get_mut(&(me, target.number())).map_or(0, FenceOrder::admit);
         let result = if target.number() < self.size() { Ok(0) } else { Err(Failure::OutOfBounds(operation.address())) };
         let result = self.failed_end(&operation).map_or(result, |failed| Err(Failure::PeerLost(failed)));
-        let earlier = self.ranks[me as usize].latest;
+        let needs_read = operation.needs_read();
         let pending = PendingOperation {
-            earlier,
-            later: None,
-            rank,
-            rail,
             token,
             operation,
-            epoch,
             result,
+            rank,
             stage: OperationStage::InTransit,
             postponed: false,
             effective: false,
             completion: CompletionStage::UnderWay,
-            half_answered: false,
         };
-        let number = self.operations.insert(pending);
-        self.ranks[me as usize].latest = link(number);
+        let number = self.operations.insert(pending, &mut self.ranks[me as usize].latest, (epoch, rail));
         if let Some(recorder) = &mut self.recorder {
             let (kind, bytes) = self.operations.get(number).operation.kind();
             recorder.posted(number, kind, rank, target, bytes, self.network.now());
-        }
-        if let Some(earlier) = earlier {
-            self.operations.get_mut(earlier.get() - 1).later = link(number);
         }
         let idle = self.ranks[me as usize].in_flight == 1;
         let now = self.network.now();
@@ -75,7 +66,7 @@ impl SimulatedJob {
             return Ok(busy);
         }
         match self.progress_threads.submit(now, rank, idle) {
-            None => self.network.post_by(rail, me, on_network, Subject::Operation(number).token()),
+            None => self.network.post_by(rail, me, on_network, Subject::Operation(number).token_of(needs_read)),
             Some(Submitted { busy, at }) => {
                 self.network.wake_at(at, me, WakeUp::Posted { operation: number }.token());
                 return Ok(busy + self.network.busy(on_network));
@@ -141,13 +132,19 @@ impl SimulatedJob {
         }
         let (mut next, mut left) = (self.ranks[rank.index()].latest, 0);
         while let Some(number) = next {
-            let pending = self.operations.get(number.get() - 1);
+            let number = number.get() - 1;
+            let pending = self.operations.get(number);
             left += u32::from(!pending.effective && pending.operation.target(&self.memory) == target);
-            next = pending.earlier;
+            next = self.operations.surroundings(number).earlier;
         }
         if left > 0 {
             self.fences.insert(pair, FenceOrder { epoch: 1, first: 0, epochs: VecDeque::from([(left, Vec::new())]) });
         }
+    }
+
+    /// Whether [`take_completed`](Self::take_completed) may find any.
+    pub(crate) fn may_have_completed(&self, rank: Rank) -> bool {
+        self.stations.is_some() || !self.ranks[rank.index()].completed.is_empty()
     }
 
     /// Moves the completions of `rank` to `into`; returns whether there were any.

@@ -6,14 +6,15 @@ use super::SimulatedJob;
 use super::tokens::{Subject, WakeUp};
 use crate::costs::progress_threads::REPLY_BYTES;
 use crate::operations::owned::OwnedOperation;
+use crate::operations::pending::CompletionStage;
 
 impl SimulatedJob {
     /// The NIC learns of an operation that a call or a progress thread has prepared.
     pub(super) fn post_to_nic(&mut self, number: u32) {
         let pending = self.operations.get(number);
-        let (rank, rail) = (pending.rank.number(), pending.rail);
+        let (rank, rail) = (pending.rank.number(), self.operations.surroundings(number).rail);
         let on_network = self.on_network(rank, &pending.operation);
-        self.network.post_by(rail, rank, on_network, Subject::Operation(number).token());
+        self.network.post_by(rail, rank, on_network, Subject::Operation(number).token_of(pending.operation.needs_read()));
     }
 
     /// Whether the progress thread of the target performs an operation, not its NIC.
@@ -58,7 +59,8 @@ impl SimulatedJob {
 
     /// Either the reply of a progress thread has arrived, or the acknowledgement of the request to it; with both, the operation has ended.
     pub(super) fn answer_by_progress_thread(&mut self, number: u32) {
-        if std::mem::replace(&mut self.operations.get_mut(number).half_answered, true) {
+        let completion = &mut self.operations.get_mut(number).completion;
+        if std::mem::replace(completion, CompletionStage::HalfAnswered) == CompletionStage::HalfAnswered {
             self.report_end(number);
         }
     }

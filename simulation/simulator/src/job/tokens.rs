@@ -12,6 +12,8 @@ const KIND_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
 const MESSAGE: u64 = 1 << 32;
 const REPLY: u64 = 1 << 33;
+/// Of an operation: nothing is to be done when its source has been read.
+const UNREAD: u64 = 1 << 34;
 
 /// What happens when a time comes that the job has named to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,18 @@ impl Subject {
         }
     }
 
+    /// The token of an operation, whether or not something is to be done when its source has been read.
+    #[inline]
+    pub(crate) const fn token_of(self, needs_read: bool) -> u64 {
+        if needs_read { self.token() } else { self.token() | UNREAD }
+    }
+
+    /// Whether something may be to be done when the source has been read. The token alone tells, as the record is seldom in the cache.
+    #[inline]
+    pub(crate) const fn needs_read(token: u64) -> bool {
+        token & UNREAD == 0
+    }
+
     #[inline]
     pub(crate) const fn of(token: u64) -> Self {
         let number = token as u32;
@@ -145,6 +159,10 @@ mod tests {
         }
         for subject in [Subject::Operation(number), Subject::Message(number), Subject::Reply(number)] {
             assert_eq!(Subject::of(subject.token()), subject);
+            for needs_read in [false, true] {
+                let token = subject.token_of(needs_read);
+                assert_eq!((Subject::of(token), Subject::needs_read(token)), (subject, needs_read));
+            }
         }
         let wrapped = WakeUp::Rank { rank: 1, count: COUNT_MASK + 3 };
         assert_eq!(WakeUp::of(wrapped.token()), WakeUp::Rank { rank: 1, count: 2 }, "a count wraps round");

@@ -18,6 +18,12 @@ pub(crate) struct CompletionList {
     last: RecordLink,
 }
 
+impl CompletionList {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
 impl CompletionTable {
     /// Appends a completion to the list of a rank.
     pub(crate) fn add(&mut self, of: &mut CompletionList, completion: Completion) {
@@ -27,10 +33,10 @@ impl CompletionTable {
             None => self.records.push((completion, None)),
         }
         match of.last {
-            Some(last) => self.records[last.get() as usize - 1].1 = link(number),
-            None => of.first = link(number),
+            Some(last) => self.records[last.get() as usize - 1].1 = Some(link(number)),
+            None => of.first = Some(link(number)),
         }
-        of.last = link(number);
+        of.last = Some(link(number));
     }
 
     /// Moves all completions of a rank to `into`; returns whether there were any.

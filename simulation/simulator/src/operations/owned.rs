@@ -12,65 +12,103 @@ const SHORT_BYTES_MAX: usize = 16;
 
 /// An operation, with its own copy of the bytes of a write.
 pub(crate) enum OwnedOperation {
-    Write {
+    /// A write of few bytes.
+    Short {
         to: GlobalAddress,
-        bytes: CapturedBytes,
+        bytes: [u8; SHORT_BYTES_MAX],
+        length: u8,
+    },
+    /// A write of more.
+    Long {
+        to: GlobalAddress,
+        bytes: Box<[u8]>,
     },
     Put {
         from: Cells<'static>,
         to: GlobalAddress,
     },
-    Get {
-        from: GlobalAddress,
-        to: Cells<'static>,
-        read: Option<Box<[u8]>>,
-    },
-    Copy {
-        from: GlobalAddress,
-        to: GlobalAddress,
-        bytes: u64,
-        read: Option<Box<[u8]>>,
-    },
+    Get(Box<OwnedGet>),
+    Copy(Box<OwnedCopy>),
     Atomic {
         at: GlobalAddress,
         width: Width,
-        operator: AtomicOperator,
+        /// The code of the operator, and what it expects: in less room than the operator itself.
+        operator: u8,
+        expected: u64,
         operand: u64,
     },
-    /// Stands for a transfer: moves no bytes, and fails where the transfer would.
-    Sized(Transfer),
+    /// Stands for a put: moves no bytes, and fails where the put would. As the next two.
+    SizedPut {
+        to: GlobalAddress,
+        bytes: u64,
+    },
+    SizedGet {
+        from: GlobalAddress,
+        bytes: u64,
+    },
+    SizedCopy {
+        from: GlobalAddress,
+        to: GlobalAddress,
+        bytes: u64,
+    },
 }
 
-/// CapturedBytes that were captured.
-pub(crate) enum CapturedBytes {
-    Short([u8; SHORT_BYTES_MAX], u8),
-    Long(Box<[u8]>),
+/// A get, and what it has read.
+pub(crate) struct OwnedGet {
+    from: GlobalAddress,
+    to: Cells<'static>,
+    read: Option<Box<[u8]>>,
 }
+
+/// A copy, and what it has read.
+pub(crate) struct OwnedCopy {
+    pub(crate) from: GlobalAddress,
+    pub(crate) to: GlobalAddress,
+    pub(crate) bytes: u64,
+    read: Option<Box<[u8]>>,
+}
+
+const _: () = assert!(size_of::<OwnedOperation>() == 32, "it fits the line of its record");
 
 impl OwnedOperation {
     pub(crate) fn new(operation: Operation<'_>) -> Self {
         match operation {
-            Operation::Write { to, bytes } => Self::Write { to, bytes: CapturedBytes::new(bytes) },
+            Operation::Write { to, bytes } => Self::write(to, bytes),
             Operation::Put { from, to } => Self::Put { from, to },
-            Operation::Get { from, to } => Self::Get { from, to, read: None },
-            Operation::Copy { from, to, bytes } => Self::Copy { from, to, bytes, read: None },
-            Operation::Atomic { at, width, operator, operand } => Self::Atomic { at, width, operator, operand },
-            Operation::Sized(transfer) => Self::Sized(transfer),
+            Operation::Get { from, to } => Self::Get(Box::new(OwnedGet { from, to, read: None })),
+            Operation::Copy { from, to, bytes } => Self::Copy(Box::new(OwnedCopy { from, to, bytes, read: None })),
+            Operation::Atomic { at, width, operator, operand } => {
+                let (operator, expected) = operator.code();
+                Self::Atomic { at, width, operator, expected: expected.unwrap_or(0), operand }
+            }
+            Operation::Sized(Transfer::Put { to, bytes }) => Self::SizedPut { to, bytes },
+            Operation::Sized(Transfer::Get { from, bytes }) => Self::SizedGet { from, bytes },
+            Operation::Sized(Transfer::Copy { from, to, bytes }) => Self::SizedCopy { from, to, bytes },
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => unreachable!("refused when it was posted"),
         }
+    }
+
+    fn write(to: GlobalAddress, bytes: &[u8]) -> Self {
+        if bytes.len() > SHORT_BYTES_MAX {
+            return Self::Long { to, bytes: bytes.into() };
+        }
+        let mut short = [0; SHORT_BYTES_MAX];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Self::Short { to, bytes: short, length: bytes.len() as u8 }
     }
 
     /// Its kind, and how many bytes it moves.
     pub(crate) fn kind(&self) -> (OperationKind, u64) {
         match self {
-            Self::Write { bytes, .. } => (OperationKind::Put, bytes.as_slice().len() as u64),
+            Self::Short { length, .. } => (OperationKind::Put, u64::from(*length)),
+            Self::Long { bytes, .. } => (OperationKind::Put, bytes.len() as u64),
             Self::Put { from, .. } => (OperationKind::Put, from.bytes() as u64),
-            Self::Get { to, .. } => (OperationKind::Get, to.bytes() as u64),
-            Self::Copy { bytes, .. } => (OperationKind::Copy, *bytes),
+            Self::Get(get) => (OperationKind::Get, get.to.bytes() as u64),
+            Self::Copy(copy) => (OperationKind::Copy, copy.bytes),
             Self::Atomic { width, .. } => (OperationKind::Atomic, width.bytes()),
-            Self::Sized(Transfer::Put { bytes, .. }) => (OperationKind::Put, *bytes),
-            Self::Sized(Transfer::Get { bytes, .. }) => (OperationKind::Get, *bytes),
-            Self::Sized(Transfer::Copy { bytes, .. }) => (OperationKind::Copy, *bytes),
+            Self::SizedPut { bytes, .. } => (OperationKind::Put, *bytes),
+            Self::SizedGet { bytes, .. } => (OperationKind::Get, *bytes),
+            Self::SizedCopy { bytes, .. } => (OperationKind::Copy, *bytes),
         }
     }
 
@@ -81,16 +119,17 @@ impl OwnedOperation {
 
     #[inline]
     pub(crate) fn is_put(&self) -> bool {
-        matches!(self, Self::Write { .. } | Self::Put { .. } | Self::Sized(Transfer::Put { .. }))
+        matches!(self, Self::Short { .. } | Self::Long { .. } | Self::Put { .. } | Self::SizedPut { .. })
     }
 
     /// The address whose owner is the target.
     pub(crate) fn address(&self) -> GlobalAddress {
-        match *self {
-            Self::Write { to, .. } | Self::Put { to, .. } | Self::Sized(Transfer::Put { to, .. }) => to,
-            Self::Get { from, .. } | Self::Copy { from, .. } => from,
-            Self::Sized(Transfer::Get { from, .. } | Transfer::Copy { from, .. }) => from,
-            Self::Atomic { at, .. } => at,
+        match self {
+            Self::Short { to, .. } | Self::Long { to, .. } | Self::Put { to, .. } | Self::SizedPut { to, .. } => *to,
+            Self::Get(get) => get.from,
+            Self::SizedGet { from, .. } | Self::SizedCopy { from, .. } => *from,
+            Self::Copy(copy) => copy.from,
+            Self::Atomic { at, .. } => *at,
         }
     }
 
@@ -101,30 +140,32 @@ impl OwnedOperation {
 
     /// The rank whose memory it writes, where other ranks can see it.
     pub(crate) fn written(&self, memory: &RankMemory) -> Option<Rank> {
-        match *self {
-            Self::Write { to, .. } | Self::Put { to, .. } | Self::Copy { to, .. } => Some(memory.addresses().rank(to)),
-            Self::Sized(Transfer::Put { to, .. } | Transfer::Copy { to, .. }) => Some(memory.addresses().rank(to)),
-            Self::Atomic { at, .. } => Some(memory.addresses().rank(at)),
-            Self::Get { .. } | Self::Sized(Transfer::Get { .. }) => None,
-        }
+        let at = match self {
+            Self::Short { to, .. } | Self::Long { to, .. } | Self::Put { to, .. } => to,
+            Self::SizedPut { to, .. } | Self::SizedCopy { to, .. } => to,
+            Self::Copy(copy) => &copy.to,
+            Self::Atomic { at, .. } => at,
+            Self::Get(_) | Self::SizedGet { .. } => return None,
+        };
+        Some(memory.addresses().rank(*at))
     }
 
     /// Whether its source is still to be read before it takes effect.
     pub(crate) fn needs_read(&self) -> bool {
-        matches!(
-            self,
-            Self::Get { read: None, .. }
-                | Self::Copy { read: None, .. }
-                | Self::Sized(Transfer::Get { .. } | Transfer::Copy { .. })
-        )
+        match self {
+            Self::Get(get) => get.read.is_none(),
+            Self::Copy(copy) => copy.read.is_none(),
+            Self::SizedGet { .. } | Self::SizedCopy { .. } => true,
+            _ => false,
+        }
     }
 
     /// Reads the source of a get or a copy.
     pub(crate) fn read(&mut self, memory: &RankMemory) -> Result<(), Failure> {
         let (from, bytes, read) = match self {
-            Self::Get { from, to, read } => (*from, to.bytes() as u64, read),
-            Self::Copy { from, bytes, read, .. } => (*from, *bytes, read),
-            Self::Sized(Transfer::Get { from, bytes } | Transfer::Copy { from, bytes, .. }) => {
+            Self::Get(get) => (get.from, get.to.bytes() as u64, &mut get.read),
+            Self::Copy(copy) => (copy.from, copy.bytes, &mut copy.read),
+            Self::SizedGet { from, bytes } | Self::SizedCopy { from, bytes, .. } => {
                 return memory.find(*from, *bytes).map(|_| ());
             }
             _ => return Ok(()),
@@ -136,43 +177,29 @@ impl OwnedOperation {
     /// Takes effect for its initiator; returns the old word of an atomic, else 0.
     pub(crate) fn perform(&self, rank: Rank, memory: &RankMemory) -> Result<u64, Failure> {
         let (moved, to) = match self {
-            Self::Write { to, bytes } => (memory.find(*to, bytes.as_slice().len() as u64)?.write(bytes.as_slice()), *to),
+            Self::Short { to, bytes, length } => {
+                (memory.find(*to, u64::from(*length))?.write(&bytes[..usize::from(*length)]), *to)
+            }
+            Self::Long { to, bytes } => (memory.find(*to, bytes.len() as u64)?.write(bytes), *to),
             Self::Put { from, to } => {
                 (memory.find(*to, from.bytes() as u64)?.copy_from(&Region::Host(memory.present(rank, *from))), *to)
             }
-            Self::Get { to, read, .. } => {
-                memory.present(rank, *to).write(read.as_deref().unwrap_or_default());
+            Self::Get(get) => {
+                memory.present(rank, get.to).write(get.read.as_deref().unwrap_or_default());
                 return Ok(0);
             }
-            Self::Copy { to, bytes, read, .. } => (memory.find(*to, *bytes)?.write(read.as_deref().unwrap_or_default()), *to),
-            Self::Atomic { at, width, operator, operand } => {
-                let found = memory.find(*at, width.bytes())?.atomic(*width, *operator, *operand);
+            Self::Copy(copy) => (memory.find(copy.to, copy.bytes)?.write(copy.read.as_deref().unwrap_or_default()), copy.to),
+            Self::Atomic { at, width, operator, expected, operand } => {
+                let operator = AtomicOperator::from_code(*operator, *expected).expect("the code of an operator");
+                let found = memory.find(*at, width.bytes())?.atomic(*width, operator, *operand);
                 return found.map_err(|_| Failure::Device(*at))?.ok_or(Failure::Misaligned(*at));
             }
-            Self::Sized(Transfer::Put { to, bytes } | Transfer::Copy { to, bytes, .. }) => {
+            Self::SizedPut { to, bytes } | Self::SizedCopy { to, bytes, .. } => {
                 return memory.find(*to, *bytes).map(|_| 0);
             }
-            Self::Sized(Transfer::Get { .. }) => return Ok(0),
+            Self::SizedGet { .. } => return Ok(0),
         };
         moved.map(|()| 0).map_err(|_| Failure::Device(to))
-    }
-}
-
-impl CapturedBytes {
-    pub(crate) fn new(bytes: &[u8]) -> Self {
-        if bytes.len() > SHORT_BYTES_MAX {
-            return Self::Long(bytes.into());
-        }
-        let mut short = [0; SHORT_BYTES_MAX];
-        short[..bytes.len()].copy_from_slice(bytes);
-        Self::Short(short, bytes.len() as u8)
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Short(bytes, length) => &bytes[..usize::from(*length)],
-            Self::Long(bytes) => bytes,
-        }
     }
 }
 
@@ -202,7 +229,7 @@ mod tests {
             assert_eq!(target.to_vec(), [7 + rank as u8; 8]);
         }
         let read = Some(vec![5; 8].into());
-        OwnedOperation::Get { from: to, to: frame, read }.perform(Rank::new(0), &memory).unwrap();
+        OwnedOperation::Get(Box::new(OwnedGet { from: to, to: frame, read })).perform(Rank::new(0), &memory).unwrap();
         assert_eq!(frame.to_vec(), [8; 8], "the frame of the rank that runs is left alone");
         claim(0);
         assert_eq!(frame.to_vec(), [5; 8]);

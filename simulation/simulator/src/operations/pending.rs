@@ -10,27 +10,35 @@ use crate::operations::owned::OwnedOperation;
 /// The number of a record in a list, plus one.
 pub(crate) type RecordLink = Option<NonZeroU32>;
 
-/// An operation that is under way.
+/// An operation that is under way. One line of cache: thousands are under way at once, and each of their events needs one.
+#[repr(align(64))]
 pub(crate) struct PendingOperation {
-    pub(crate) earlier: RecordLink,
-    pub(crate) later: RecordLink,
-    pub(crate) rank: Rank,
-    /// The rail that the initiator has named.
-    pub(crate) rail: Option<u8>,
     pub(crate) token: Token,
     pub(crate) operation: OwnedOperation,
-    /// The fences before it, between its rank and its target; 0 for most.
-    pub(crate) epoch: u32,
     pub(crate) result: Result<u64, Failure>,
+    pub(crate) rank: Rank,
     pub(crate) stage: OperationStage,
     /// Whether it is in the list of a fence that holds it back.
     pub(crate) postponed: bool,
     /// Whether it has taken effect.
     pub(crate) effective: bool,
     pub(crate) completion: CompletionStage,
-    /// Of a request to a progress thread: whether the first of its reply and the network's acknowledgement has arrived.
-    pub(crate) half_answered: bool,
 }
+
+/// What is kept of an operation apart, as few of its events need it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Surroundings {
+    /// The operations of its rank before and after it.
+    pub(crate) earlier: RecordLink,
+    pub(crate) later: RecordLink,
+    /// The fences before it, between its rank and its target; 0 for most.
+    pub(crate) epoch: u32,
+    /// The rail that the initiator has named.
+    pub(crate) rail: Option<u8>,
+}
+
+/// What each operation under way takes, besides a transfer of the network.
+const _: () = assert!(size_of::<Option<PendingOperation>>() == 64 && size_of::<Surroundings>() == 16);
 
 /// How far an operation has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,31 +56,50 @@ pub(crate) enum OperationStage {
 pub(crate) enum CompletionStage {
     /// The network has not finished the operation.
     UnderWay,
+    /// The same of a request to a progress thread: the first of its reply and the network's acknowledgement has arrived.
+    HalfAnswered,
     /// The network has finished it, so that its initiator may learn of its completion.
     Finished,
     /// The initiator has its completion, and the record only waits until others see the effect.
     Delivered,
 }
 
+impl CompletionStage {
+    /// Whether the network has finished the operation.
+    pub(crate) fn is_finished(self) -> bool {
+        matches!(self, Self::Finished | Self::Delivered)
+    }
+}
+
 /// PendingOperations by the number that the network calls them.
 #[derive(Default)]
 pub(crate) struct PendingOperations {
     pub(crate) records: Vec<Option<PendingOperation>>,
+    /// Of each record.
+    surroundings: Vec<Surroundings>,
     free: Vec<u32>,
 }
 
 impl PendingOperations {
-    pub(crate) fn insert(&mut self, pending: PendingOperation) -> u32 {
-        match self.free.pop() {
+    /// Adds an operation after the latest of its rank, and becomes that.
+    pub(crate) fn insert(&mut self, pending: PendingOperation, latest: &mut RecordLink, (epoch, rail): (u32, Option<u8>)) -> u32 {
+        let surroundings = Surroundings { earlier: *latest, later: None, epoch, rail };
+        let number = match self.free.pop() {
             Some(number) => {
                 self.records[number as usize] = Some(pending);
+                self.surroundings[number as usize] = surroundings;
                 number
             }
             None => {
                 self.records.push(Some(pending));
+                self.surroundings.push(surroundings);
                 (self.records.len() - 1) as u32
             }
+        };
+        if let Some(earlier) = latest.replace(link(number)) {
+            self.surroundings[earlier.get() as usize - 1].later = Some(link(number));
         }
+        number
     }
 
     pub(crate) fn get(&self, number: u32) -> &PendingOperation {
@@ -83,13 +110,26 @@ impl PendingOperations {
         self.records[number as usize].as_mut().expect("the network names operations that it has")
     }
 
-    pub(crate) fn remove(&mut self, number: u32) -> PendingOperation {
+    pub(crate) fn surroundings(&self, number: u32) -> Surroundings {
+        self.surroundings[number as usize]
+    }
+
+    /// Removes an operation from those of its rank; returns also which of them is the latest from now on, if it was the latest.
+    pub(crate) fn remove(&mut self, number: u32) -> (PendingOperation, Option<RecordLink>) {
+        let pending = self.records[number as usize].take().expect("the network names operations that it has");
+        let Surroundings { earlier, later, .. } = self.surroundings[number as usize];
+        if let Some(earlier) = earlier {
+            self.surroundings[earlier.get() as usize - 1].later = later;
+        }
+        if let Some(later) = later {
+            self.surroundings[later.get() as usize - 1].earlier = earlier;
+        }
         self.free.push(number);
-        self.records[number as usize].take().expect("the network names operations that it has")
+        (pending, later.is_none().then_some(earlier))
     }
 }
 
 /// The link to a record.
-pub(crate) fn link(number: u32) -> RecordLink {
-    NonZeroU32::new(number + 1)
+pub(crate) fn link(number: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(number)
 }

@@ -22,7 +22,7 @@ impl Bootstrap for SimulatedBootstrap {
     }
 
     fn size(&self) -> u32 {
-        self.shared.job().size()
+        self.shared.size
     }
 
     fn topology(&self) -> Topology {
@@ -45,12 +45,11 @@ impl Bootstrap for SimulatedBootstrap {
     }
 
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
-        let job = self.shared.job();
-        let missing = || BootstrapError::Missing(rank, key.into());
-        match key {
-            NAME if rank.number() < job.size() => Ok(address_of(rank).0),
-            _ => job.published.get(&(rank, key.into())).cloned().ok_or_else(missing),
+        if key == NAME && rank.number() < self.shared.size {
+            return Ok(address_of(rank).0);
         }
+        let missing = || BootstrapError::Missing(rank, key.into());
+        self.shared.job().published.get(&(rank, key.into())).cloned().ok_or_else(missing)
     }
 
     fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {

@@ -2,11 +2,13 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | `shared_job` | the job behind a lock; `Clock`, `Wait`, `VirtualTime` |
+//! | `shared_job` | the job as its ranks share it; `Clock`, `Wait`, `VirtualTime` |
+//! | `one_thread` | a lock for the only thread that uses a value |
 //! | `transport` | `Transport`, and two-sided messages |
 //! | `bootstrap` | `Bootstrap` |
 
 mod bootstrap;
+mod one_thread;
 mod shared_job;
 mod transport;
 
@@ -32,4 +34,9 @@ pub(crate) fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Parts {
 
 fn address_of(rank: Rank) -> Address {
     Address(rank.number().to_le_bytes().into())
+}
+
+/// Whether that is the address of a rank.
+fn is_address_of(rank: Rank, address: &Address) -> bool {
+    address.0 == rank.number().to_le_bytes()
 }

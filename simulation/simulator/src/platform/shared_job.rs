@@ -1,7 +1,7 @@
 //! The job as its ranks share it, with its clock, waiting and virtual time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank, Topology};
@@ -11,6 +11,7 @@ use pelago_platform::{
 };
 
 use super::NAME;
+use super::one_thread::{OneThread, OneThreadGuard};
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
 use crate::costs::cores::Cores;
 use crate::job::{CLOCK_READING, POLL, SimulatedJob};
@@ -39,9 +40,11 @@ const BY_PROTOCOL: Capabilities = Capabilities {
 /// real.
 const SIZED_BYTES_MAX: u64 = 64;
 
-/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
+/// The job as its ranks share it. Only one rank runs at any time, and all in one thread; none keeps hold of the job where it stops.
 pub(crate) struct SharedJob {
-    job: Mutex<SimulatedJob>,
+    job: OneThread<SimulatedJob>,
+    /// How many ranks it has.
+    pub(super) size: u32,
     /// Those of all rails, where the machine chooses one.
     pub(super) capabilities: Capabilities,
     machine: Machine,
@@ -78,28 +81,19 @@ impl SharedJob {
         let is_oversubscribed = job.cores.as_ref().is_some_and(Cores::are_shared);
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);
-        Arc::new(Self {
-            job: Mutex::new(job),
-            capabilities,
-            machine,
-            topology,
-            rails,
-            is_oversubscribed,
-            declared,
-            meter,
-            status,
-        })
+        let (size, job) = (job.size(), OneThread::new(job));
+        Arc::new(Self { job, size, capabilities, machine, topology, rails, is_oversubscribed, declared, meter, status })
     }
 
     /// The job, for a call of the running rank.
-    pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
+    pub(crate) fn job(&self) -> OneThreadGuard<'_, SimulatedJob> {
         self.status.count_call();
         self.scheduled()
     }
 
     /// The job, between the turns of ranks.
-    pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
-        self.job.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn scheduled(&self) -> OneThreadGuard<'_, SimulatedJob> {
+        self.job.lock()
     }
 
     /// Lets time pass for the running rank.
@@ -178,8 +172,15 @@ impl SharedJob {
 impl Clock for SharedJob {
     fn now(&self) -> Instant {
         self.entered();
-        self.count_poll(CLOCK_READING);
-        let now = self.job().now();
+        let mut job = self.job();
+        let lasts = job.running.and_then(|rank| job.count_poll(rank, CLOCK_READING));
+        if let Some(duration) = lasts {
+            drop(job);
+            self.pass(duration);
+            job = self.job();
+        }
+        let now = job.now();
+        drop(job);
         self.left();
         now
     }
@@ -193,10 +194,12 @@ impl Wait for SharedJob {
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if let Some(fault) = self.fault() {
+        let mut job = self.job();
+        if let Some(fault) = job.fault {
             return Woken::Fault(fault);
         }
-        self.job().begin_check();
+        job.begin_check();
+        drop(job);
         if ready() {
             return Woken::Look;
         }

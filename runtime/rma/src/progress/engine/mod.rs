@@ -41,7 +41,8 @@ pub(crate) struct Engine {
     may_be_on_all_rails: bool,
     peers: Peers,
     order: Order,
-    /// Of live operations, each at the place of its number; made when first needed. The others are what is left of earlier ones.
+    /// Of live operations, each at the place of its number, up to the last place that was used; made when first needed. The others are what is left of
+    /// earlier ones.
     records: Vec<Record>,
     outcomes: Outcomes,
     /// Operations that have begun and are not wholly posted.
@@ -271,7 +272,9 @@ impl Engine {
     ) -> Result<Option<u64>> {
         let size = bytes.len() as u64;
         let on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
-        if bytes.len() > self.inject_size || on_all_rails && size >= STRIPED_BYTES_MIN {
+        // Of one by size nothing is kept, whatever its length.
+        let most = if by_size { self.message_bytes_max } else { self.inject_size as u64 };
+        if size > most || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
         }
         // Made anew where it is needed: to copy what was just written word by word takes a core as long as all else here.
@@ -510,17 +513,17 @@ impl Engine {
         peer.live += 1;
         peer.orderly += u32::from(record.stage.is_orderly());
         self.peers.get_mut(other).live += 1;
-        self.records[self.order.place_of(id)] = record;
+        *self.place(id) = record;
     }
 
     /// The same of a write that the transport has captured.
     #[inline(always)]
     fn store_written(&mut self, id: u64, at: PeerNumber, stage: Stage, bytes: usize, on_all_rails: bool) {
-        let place = self.order.place_of(id);
-        let record = &mut self.records[place];
+        let record = self.place(id);
         record.become_written(at, stage, bytes);
         record.on_all_rails = on_all_rails;
-        self.captured += record.written as usize;
+        let written = record.written;
+        self.captured += written as usize;
         self.taken[0] += 1;
         self.taken[1] += bytes as u64;
         let peer = self.peers.get_mut(at);
@@ -539,14 +542,30 @@ impl Engine {
 
     #[cold]
     fn grow(&mut self) {
-        let mut before = std::mem::take(&mut self.records);
+        let (places, mut before) = (self.order.places(), std::mem::take(&mut self.records));
         self.order.grow();
-        self.records.resize_with(self.order.places(), Record::default);
-        for id in self.order.live_ids() {
+        self.records.reserve_exact(self.order.places());
+        let live: Vec<u64> = self.order.live_ids().collect();
+        for id in live {
             // Each was found by its number modulo the count of places, which is a power of two.
-            let place = id as usize & (before.len() - 1);
-            self.records[self.order.place_of(id)] = std::mem::take(&mut before[place]);
+            let place = id as usize & (places - 1);
+            *self.place(id) = std::mem::take(&mut before[place]);
         }
+    }
+
+    /// The record at the place of a number. Those behind the last that was ever used are not made: they would take memory.
+    #[inline(always)]
+    fn place(&mut self, id: u64) -> &mut Record {
+        let place = self.order.place_of(id);
+        if place >= self.records.len() {
+            self.make_records(place);
+        }
+        &mut self.records[place]
+    }
+
+    #[cold]
+    fn make_records(&mut self, place: usize) {
+        self.records.resize_with(place + 1, Record::default);
     }
 
     /// The record of an operation that has not ended.

@@ -3,7 +3,7 @@
   // A seed is a name, not a quantity: all its digits count, and numbers here have 53 bits.
   const exact = (key, value, context) => (key === "seed" && context && context.source ? context.source : value);
   const report = JSON.parse(document.getElementById("report").textContent, exact);
-  const { job, totals, ranks, latencies, links, timeline } = report;
+  const { job, totals, ranks, activity, latencies, links, timeline } = report;
 
   // ---- words and numbers ----
 
@@ -329,6 +329,83 @@
       "data-rank": row.rank, "data-computing-ps": row.computing_ps, "data-waiting-ps": row.waiting_ps,
       "data-ended-ps": row.ended_ps ?? undefined, "data-operations": row.operations, "data-bytes": row.bytes,
     }));
+  }
+
+  function rankQuantiles() {
+    const list = byId("ranks-quantiles");
+    const named = [["least", "min_ps"], ["median", "median_ps"], ["90 %", "p90_ps"], ["99 %", "p99_ps"], ["most", "max_ps"]];
+    for (const [what, spread] of [["computing", ranks.computing], ["waiting", ranks.waiting]]) {
+      for (const [name, field] of named) {
+        const value = make("dd", { "data-quantile": `${what}-${field}`, "data-ps": spread[field] }, time(spread[field]));
+        list.append(make("div", {}, make("dt", {}, `${what}, ${name}`), value));
+      }
+    }
+  }
+
+  // ---- all ranks, where the time line does not show all that happened ----
+
+  function activitySection() {
+    const { columns, ranks_per_row: each, column_ps: long } = activity || {};
+    const isWhole = timeline.ranks >= ranks.count && timeline.complete_until_ps === null;
+    if (!columns || isWhole) return;
+    byId("activity").hidden = false;
+    const canvas = byId("activity-map");
+    const [left, top] = [84, 20];
+    const rows = activity.operations.length / columns;
+    const kinds = {
+      operations: { cells: activity.operations, text: (value) => counted(value, "operation") + " posted" },
+      computing: { cells: activity.computing_ppm, text: (value) => `computing ${percent(value)} of the time` },
+    };
+    let kind = activity.computing_ppm.some((ppm) => ppm > 0) ? "computing" : "operations";
+    const most = () => kinds[kind].cells.reduce((largest, value) => Math.max(largest, value), 0);
+    canvas.dataset.rows = rows;
+    canvas.dataset.columns = columns;
+    byId("activity-summary").textContent = `${counted(ranks.count, "rank")} in ${counted(rows, "row")}, all of the time`;
+    byId("activity-note").textContent = `a cell is ${counted(each, "rank")} for ${time(long)}`;
+    const size = () => [(canvas.clientWidth - left) / columns, (canvas.clientHeight - top) / rows];
+    const draw = () => {
+      const { context, height, style } = prepare(canvas);
+      const [largest, [wide, high]] = [most(), size()];
+      byId("activity-max").textContent = kinds[kind].text(largest);
+      canvas.dataset.kind = kind;
+      canvas.dataset.most = largest;
+      canvas.setAttribute("aria-label", `Heat map of ${kind} by ranks and time, at most ${kinds[kind].text(largest)}`);
+      for (const other of Object.keys(kinds)) byId(`activity-${other}`).setAttribute("aria-pressed", String(other === kind));
+      // A few colors, each of which is mixed once.
+      const shades = Array.from({ length: 33 }, (_, shade) => heat(shade / 32, style));
+      kinds[kind].cells.forEach((value, index) => {
+        const [row, column] = [Math.floor(index / columns), index % columns];
+        context.fillStyle = shades[largest ? Math.ceil((value / largest) * 32) : 0];
+        context.fillRect(left + column * wide, top + row * high, Math.ceil(wide), Math.ceil(high));
+      });
+      context.fillStyle = style.getPropertyValue("--muted");
+      context.font = "11px system-ui, sans-serif";
+      context.textAlign = "right";
+      const every = Math.max(1, Math.ceil(15 / high));
+      for (let row = 0; row < rows; row += every) {
+        const at = top + (row + 0.5) * high + 4;
+        if (at < height) context.fillText(`rank ${grouped(row * each)}`, left - 8, at);
+      }
+      for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+        context.textAlign = part === 1 ? "right" : part ? "center" : "left";
+        context.fillText(time(Math.round(part * job.end_ps)), left + (part * job.end_ps / long) * wide, top - 8);
+      }
+    };
+    const soon = redrawn(canvas, draw);
+    for (const other of Object.keys(kinds)) {
+      byId(`activity-${other}`).addEventListener("click", () => { kind = other; soon(); });
+    }
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect();
+      const [wide, high] = size();
+      const column = Math.floor((event.clientX - box.left - left) / wide);
+      const row = Math.floor((event.clientY - box.top - top) / high);
+      if (column < 0 || row < 0 || column >= columns || row >= rows) return showTip("", event);
+      const last = Math.min(ranks.count, (row + 1) * each) - 1;
+      const which = each > 1 ? `ranks ${grouped(row * each)} to ${grouped(last)}` : `rank ${grouped(row)}`;
+      const until = Math.min(job.end_ps, (column + 1) * long);
+      showTip(`${which}\nfrom ${time(column * long)} to ${time(until)}\n${kinds[kind].text(kinds[kind].cells[row * columns + column])}`, event);
+    });
   }
 
   // ---- what was left out ----
@@ -671,6 +748,8 @@
   latency();
   linkSection();
   rankSection();
+  rankQuantiles();
+  activitySection();
   leftOut();
   timelineSection();
   document.documentElement.dataset.drawn = "true";
