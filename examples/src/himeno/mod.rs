@@ -166,15 +166,15 @@ struct Solver<'w> {
 
 /// The exchanges of both, by the host or in the stream of the sweeps.
 enum Plans<'w> {
-    Host([Plan<'w, f32, 3>; 2]),
-    Stream(Box<[StreamPlan<'w, f32, 3>; 2]>),
+    Host(Vec<Plan<'w, f32, 3>>),
+    Stream(Vec<StreamPlan<'w, f32, 3>>),
 }
 
 impl Plans<'_> {
     fn explain(&self) -> &Explanation {
         match self {
-            Self::Host([plan, _]) => plan.explain(),
-            Self::Stream([plan, _]) => plan.explain(),
+            Self::Host(plans) => plans[0].explain(),
+            Self::Stream(plans) => plans[0].explain(),
         }
     }
 }
@@ -204,9 +204,9 @@ impl<'w> Solver<'w> {
         let plans = match &device {
             Some(device) if arguments.queued => {
                 let build = |field| StreamPlan::build(world, from_mut(field), settings, device.stream().clone());
-                Plans::Stream(Box::new([build(one)?, build(other)?]))
+                Plans::Stream(vec![build(one)?, build(other)?])
             }
-            _ => Plans::Host([Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?]),
+            _ => Plans::Host(vec![Plan::build(world, from_mut(one), settings)?, Plan::build(world, from_mut(other), settings)?]),
         };
         let order = if arguments.no_overlap { Order::whole } else { Order::new };
         let order = order(grid, pressures[0].block());
