@@ -9,12 +9,16 @@ use pelago_protocol::PeerIndex;
 
 use super::stations::{Datagram, StationChanges, StationRequest, Stations};
 
-/// Bounds of a message of several datagrams, as the system has them.
+/// Maximum size in bytes of a message of several datagrams, as the system has it.
 const MESSAGE_BYTES_MAX: usize = 65_000;
+
+/// Maximum number of datagrams of a message, as the system has it.
 const MESSAGE_DATAGRAMS_MAX: u32 = 64;
 
-/// For how long a rank has been away, at least and at most, before its progress thread takes over (decision 8).
+/// For how long a rank has been away, at least, before its progress thread takes over (decision 8).
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
+
+/// The same, at most.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
 /// What is to be sent.
