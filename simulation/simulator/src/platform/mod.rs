@@ -2,13 +2,11 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | `shared_job` | the job as its ranks share it; `Clock`, `Wait`, `VirtualTime` |
-//! | `one_thread` | a lock for the only thread that uses a value |
+//! | `shared_job` | the job behind a lock; `Clock`, `Wait`, `VirtualTime` |
 //! | `transport` | `Transport`, and two-sided messages |
 //! | `bootstrap` | `Bootstrap` |
 
 mod bootstrap;
-mod one_thread;
 mod shared_job;
 mod transport;
 

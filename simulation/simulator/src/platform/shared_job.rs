@@ -1,7 +1,7 @@
 //! The job as its ranks share it, with its clock, waiting and virtual time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Duration, Instant, Rank, Topology};
@@ -11,7 +11,6 @@ use pelago_platform::{
 };
 
 use super::NAME;
-use super::one_thread::{OneThread, OneThreadGuard};
 use crate::costs::computing::{ComputeMeter, Computing, wall_time};
 use crate::costs::cores::Cores;
 use crate::job::{CLOCK_READING, POLL, SimulatedJob};
@@ -40,9 +39,9 @@ const BY_PROTOCOL: Capabilities = Capabilities {
 /// real.
 const SIZED_BYTES_MAX: u64 = 64;
 
-/// The job as its ranks share it. Only one rank runs at any time, and all in one thread; none keeps hold of the job where it stops.
+/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
 pub(crate) struct SharedJob {
-    job: OneThread<SimulatedJob>,
+    job: Mutex<SimulatedJob>,
     /// How many ranks it has.
     pub(super) size: u32,
     /// Those of all rails, where the machine chooses one.
@@ -81,19 +80,19 @@ impl SharedJob {
         let is_oversubscribed = job.cores.as_ref().is_some_and(Cores::are_shared);
         let machine = settings.machine.clone();
         let topology = machine.topology(settings.ranks, settings.per_node);
-        let (size, job) = (job.size(), OneThread::new(job));
+        let (size, job) = (job.size(), Mutex::new(job));
         Arc::new(Self { job, size, capabilities, machine, topology, rails, is_oversubscribed, declared, meter, status })
     }
 
     /// The job, for a call of the running rank.
-    pub(crate) fn job(&self) -> OneThreadGuard<'_, SimulatedJob> {
+    pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
         self.status.count_call();
         self.scheduled()
     }
 
     /// The job, between the turns of ranks.
-    pub(crate) fn scheduled(&self) -> OneThreadGuard<'_, SimulatedJob> {
-        self.job.lock()
+    pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
+        self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets time pass for the running rank.
