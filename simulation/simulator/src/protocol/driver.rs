@@ -18,7 +18,7 @@ const MESSAGE_DATAGRAMS_MAX: u32 = 64;
 /// For how long a rank has been away, at least, before its progress thread takes over (decision 8).
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
 
-/// The same, at most.
+/// For how long it has been away, at most.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
 /// What is to be sent.
