@@ -75,7 +75,8 @@ impl Context {
     /// Waits until the element at `index` of this rank's own memory satisfies `condition`, and returns it.
     ///
     /// Looks for a moment, then lets others run, then sleeps until somebody writes to this rank's memory by an operation of the
-    /// library (a plain store of another thread is noticed late).
+    /// library (a plain store of another thread is noticed late). `condition` may look at other words of that memory as well; where it does not, nothing
+    /// else wakes a rank in [`wait_for_word`](Self::wait_for_word).
     ///
     /// # Errors
     /// The job is at fault: a rank was lost, or all ranks wait; see [`on_peer_lost`](crate::World::on_peer_lost).
@@ -84,7 +85,7 @@ impl Context {
     /// `index` is past the end.
     pub fn wait_until<T: Pod>(&self, cells: CellSlice<'_, T>, index: usize, mut condition: impl FnMut(T) -> bool) -> Result<T> {
         let losses = self.losses();
-        self.block_on_word("a value", word_of(cells, index), None, (cells, index), || {
+        self.block_on_memory("a value", word_of(cells, index), None, || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))
@@ -106,7 +107,7 @@ impl Context {
         mut condition: impl FnMut(T) -> bool,
     ) -> Result<T> {
         let losses = self.losses();
-        self.block_on_word("a value", word_of(cells, index), Some(limit), (cells, index), || {
+        self.block_on_memory("a value", word_of(cells, index), Some(limit), || {
             self.nothing_lost_since(losses)?;
             let value = cells.load(index);
             Ok(condition(value).then_some(value))

@@ -88,7 +88,8 @@ fn who_sleeps_is_inside_the_library_and_waits() {
     assert_eq!(late.wait(), Ok(()));
 }
 
-/// Of a wait for one word the platform is told where that lies; not if the word spans two cache lines, is not in the heap, or if anything else matters.
+/// Of a wait for one word the platform is told where that lies; not if the word spans two cache lines, is not in the heap, or if anything else may matter, such as to a
+/// condition of the program.
 #[test]
 fn a_wait_for_a_word_says_where_it_lies() {
     let (world, script) = job();
@@ -99,24 +100,25 @@ fn a_wait_for_a_word_says_where_it_lies() {
             .filter_map(|said| if let Park(For::Line(line), _) = said { Some(line) } else { None })
             .collect::<Vec<_>>()
     };
+    let wait_for = |index| world.wait_for_word("it", None, words.ptr(index), || Ok(None::<()>));
     for index in [0, 7, 15] {
-        assert!(world.wait_until(words.local(), index, |value| value == 1).is_err());
+        assert!(wait_for(index).is_err());
         assert_eq!(told(), [line(&world, words.local(), index)]);
+        assert!(world.wait_until(words.local(), index, |_| words.local().load(3) == 1).is_err());
+        assert!(told().is_empty(), "the condition may look at other words");
     }
     let pairs = world.alloc_individual::<[u64; 3]>(3).unwrap();
-    assert!(world.wait_until(pairs.local(), 2, |value| value == [1; 3]).is_err());
+    assert!(world.wait_for_word("it", None, pairs.ptr(2), || Ok(None::<()>)).is_err());
     assert!(told().is_empty(), "it spans two lines");
     assert!(world.wait_until_any(None, words.local(), &[0, 1], |_, value| value == 1).is_err());
     assert!(world.wait_for("it", None, || Ok(None::<()>)).is_err());
     assert!(told().is_empty());
-    assert!(world.wait_for_word("it", None, words.ptr(9), || Ok(None::<()>)).is_err());
-    assert_eq!(told(), [line(&world, words.local(), 9)]);
     let elsewhere = world.wait_for_word("it", None, word(1), || Ok(None::<()>));
     assert_eq!(elsewhere, Err(Error::Invalid("a rank waits for a word of its own memory")));
     // What has yet to be posted may follow any completion.
     let first = world.put(word(1), &[1]).unwrap();
     world.after(&first).put(word(2), &[1]).unwrap();
-    assert!(world.wait_until(words.local(), 0, |value| value == 1).is_err());
+    assert!(wait_for(0).is_err());
     assert!(told().is_empty());
     script.lock().unwrap().complete(0, Ok(0));
     world.progress();
@@ -127,10 +129,9 @@ fn a_wait_for_a_word_says_where_it_lies() {
 fn what_is_waited_for_is_said() {
     let (world, script) = job();
     let local = world.alloc_individual::<u64>(1).unwrap();
-    let place = For::Line(line(&world, local.local(), 0));
     let deadlock = Err(Error::Fault(Fault::Deadlock));
     assert_eq!(world.wait_until(local.local(), 0, |value| value == 1).map(drop), deadlock);
-    assert_eq!(said_inside(&script), [Does(Waits), Park(place, None), Does(GoesOn)]);
+    assert_eq!(said_inside(&script), [Does(Waits), Park(For::Memory, None), Does(GoesOn)]);
     let first = world.put(word(1), &[1]).unwrap();
     assert_eq!(world.quiet(), deadlock);
     assert_eq!(said_inside(&script), [Does(Waits), Park(For::AtMost(0), None), Does(GoesOn)]);
@@ -185,7 +186,7 @@ fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
 fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     let (world, script) = job();
     let memory = world.alloc_individual::<u64>(1).unwrap();
-    let (limit, place) = (nanoseconds_of(500), For::Line(line(&world, memory.local(), 0)));
+    let (limit, place) = (nanoseconds_of(500), For::Memory);
     let within = |limit| world.wait_until_within(limit, memory.local(), 0, |value| value == 1);
     said(&script);
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
