@@ -332,7 +332,9 @@ fn wake(world: &World) -> pelago::Result<()> {
         if round % 2 == 0 {
             world.wait_for("the turn", None, || Ok((turn.local().load(0) == round).then_some(())))?;
         } else {
-            world.wait_until(turn.local(), 0, |value| value == round)?;
+            world.wait_for_word("the turn", None, turn.at(world.rank(), 0), || {
+                Ok((turn.local().load(0) == round).then_some(()))
+            })?;
         }
         if world.rank() != Rank::new(0) {
             world.put(turn.at(right, 0), &[round])?;
