@@ -232,10 +232,12 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
             if self.stream.is_over().map_err(failed)? {
                 return Ok(Some(()));
             }
-            match self.world.lost().first() {
-                Some(&rank) if self.world.losses() > 0 => Err(Fault::PeerLost(rank).into()),
-                _ => Ok(None),
+            if self.world.losses() > 0
+                && let Some(&rank) = self.world.lost().first()
+            {
+                return Err(Fault::PeerLost(rank).into());
             }
+            Ok(None)
         })?;
         self.queued = 0;
         Ok(())

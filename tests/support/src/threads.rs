@@ -36,7 +36,7 @@ pub enum Platform {
     Remote,
     /// By a transport whose writes wake nobody without a notification, and that takes short messages only. Ranks sleep until they are woken.
     Fabric,
-    /// By a transport that refuses, delays and reorders what it may.
+    /// By a transport that refuses, delays and reorders what it may, and that captures long writes, as UDP does.
     Unruly,
     /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
     Rails,
@@ -118,6 +118,9 @@ fn over_fabric(
     Some(ofi)
 }
 
+/// What a transport does that captures long writes.
+const CAPTURING: Capabilities = Capabilities { inject_size: 1 << 20, ..Loopback::CAPABILITIES };
+
 /// Runs `body` as every rank of one job.
 pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
     run_counted(platform, size, |world, _| body(world));
@@ -150,7 +153,11 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
         move |rank: Rank| own[rank.index()].bell(rank).into_iter().for_each(Doorbell::ring)
     };
     std::thread::scope(|scope| {
-        let capabilities = if platform == Platform::Fabric { FABRIC } else { Loopback::CAPABILITIES };
+        let capabilities = match platform {
+            Platform::Fabric => FABRIC,
+            Platform::Unruly => CAPTURING,
+            _ => Loopback::CAPABILITIES,
+        };
         let [ends, intra_ends] = [0; 2].map(|_| Loopback::network_like(capabilities, addresses, size, wake.clone()));
         for ((rank, end), intra) in (0..size).map(Rank::new).zip(ends).zip(intra_ends) {
             let host = move |rank: Rank| rank.number() / HOST_RANKS;

@@ -13,6 +13,7 @@
 //! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
 //! | `outputs` | whether a file can be written, before the work for it |
+//! | `statistics` | medians and spreads of what was measured |
 //!
 //! Exit codes, which scripts rely on: 0 success; 1 the program failed; 2 wrong usage; 3 a rank or host failed; 4 time limit; 130 interrupted.
 //! Every error is one line on standard error: the problem, its place and a remedy.
@@ -27,6 +28,7 @@ mod manual;
 mod outputs;
 mod run;
 mod sim;
+mod statistics;
 mod sweep;
 mod top;
 mod tune;

@@ -6,6 +6,7 @@ use pelago_bench::{CURVES_MAX, Curve, curves_of_numbers};
 use serde_json::Value;
 
 use super::table::Table;
+use crate::statistics::median;
 
 /// Maximum number of pictures of a sweep; the table has the rest.
 pub(crate) const SWEEP_PICTURES_MAX: usize = 20;
@@ -67,13 +68,6 @@ fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
 }
 
-/// The middle of some numbers, at least one.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +103,5 @@ mod tests {
         assert_eq!(pictures(&table(&[("a", 2, 0, 1.0)]), "time_us", None), Err("no column has several positive numbers".into()));
         let two = table(&[("a", 2, 0, 1.0), ("b", 2, 0, 1.0)]);
         assert!(pictures(&two, "time_us", Some("program")).is_err_and(|why| why.starts_with("program is not a positive number")));
-        assert_eq!(median(vec![4.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0]), 2.5);
     }
 }

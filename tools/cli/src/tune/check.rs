@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::noise::{Noise, Verdict};
 use super::place::Place;
-use super::statistics::{median, spread};
+use crate::statistics::{median, spread};
 use crate::{Refused, bundled};
 
 /// The errors, in per cent, that a description of a quiet machine should keep to: their median, and the largest.

@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pelago_bench::Row;
 
 use super::noise::Verdict;
-use super::statistics::median;
 use crate::info::core;
+use crate::statistics::median;
 
 /// What was measured, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]

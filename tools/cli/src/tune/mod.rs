@@ -6,7 +6,7 @@
 //! | `place` | how ranks reach each other, and on which hosts |
 //! | `figures`, `network` | what was measured of shared memory, and of datagrams, as a description |
 //! | `turns` | what it takes to let another rank run on a core |
-//! | `statistics`, `noise` | medians and spreads; whether the machine was quiet |
+//! | `noise` | whether the machine was quiet |
 //! | `check` | programs that run here, beside the same simulated |
 
 mod check;
@@ -14,7 +14,6 @@ mod figures;
 mod network;
 mod noise;
 mod place;
-mod statistics;
 mod turns;
 
 use std::io::Write;
@@ -26,13 +25,13 @@ use clap::Args;
 use pelago_bench::{Progress, Row};
 use pelago_netsim::Machine;
 
+use crate::statistics::median;
 use crate::{Refused, bundled, outputs, sim, this};
 use check::Check;
 use figures::{Figures, Head};
 use network::NetworkFigures;
 use noise::Noise;
 use place::Place;
-use statistics::median;
 
 /// What is measured, as `pelago bench` calls it, of ranks that share memory, and of others.
 const MEASURED: [&str; 2] = ["visible", "crossing"];

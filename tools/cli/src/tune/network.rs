@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use pelago_bench::Row;
 
 use super::figures::{Head, number};
-use super::statistics::median;
+use crate::statistics::median;
 
 /// Bytes of a datagram beside those that an operation moves, at most.
 const OVERHEAD_BYTES: u64 = 100;

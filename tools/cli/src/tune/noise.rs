@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::statistics::{median, spread};
+use crate::statistics::{median, spread};
 
 /// For how long each core is watched at a time.
 const WATCH: Duration = Duration::from_millis(30);
