@@ -66,6 +66,9 @@ static int by_value(const void *one, const void *other) {
         fflush(stdout);                                                                                                                      \
     } while (0)
 
+/* The least that a routine of a library can do: a call, and the instruction. */
+__attribute__((noinline)) static long called_add(long *word, long value) { return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST); }
+
 int main(int count, char **arguments) {
     long few = count > 1 ? atol(arguments[1]) : 2000, checked = 0;
     shmem_init();
@@ -90,6 +93,7 @@ int main(int count, char **arguments) {
         /* What an atomic instruction costs by itself: on the same word where loads and stores reach it, else on one of this PE. */
         long *plain = shmem_ptr(&words[64], 1) ? shmem_ptr(&words[64], 1) : &words[64];
         MEASURE("plain_atomic", kind, few, 0, got += __atomic_fetch_add(plain, 1, __ATOMIC_SEQ_CST));
+        MEASURE("called_atomic", kind, few, 0, got += called_add(plain, 1));
         shmem_barrier_all();
         for (int i = 0; me == 1 && i < WORDS; i++) checked += words[i];
         checked += got;

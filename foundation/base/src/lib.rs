@@ -7,6 +7,7 @@
 //! | [`GlobalAddress`], [`AddressLayout`] | rank, segment and offset in 64 bits; how a job divides those bits |
 //! | [`Topology`], [`Partition`] | where ranks are in a machine; groups of ranks that are near each other |
 //! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
+//! | [`Sample`] | which ranks are recorded, and when |
 //! | [`Shape`]; [`Block`], [`Blocks`] | a strided set of blocks; a block of a list, and either of the two |
 //! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
 //! | [`Failure`] | why an operation had no effect |
@@ -24,6 +25,7 @@ mod failure;
 pub mod limits;
 mod operation;
 mod rank;
+mod sample;
 mod shape;
 mod team;
 mod time;
@@ -35,6 +37,7 @@ pub use event::{Counters, Event};
 pub use failure::Failure;
 pub use operation::{AtomicOperator, Width};
 pub use rank::Rank;
+pub use sample::{Sample, SampleError};
 pub use shape::{Shape, ShapeError};
 pub use team::{Team, TeamError};
 pub use time::{Duration, Instant};

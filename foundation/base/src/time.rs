@@ -8,6 +8,12 @@ use core::{fmt, ops};
 const PICOSECONDS_PER_NANOSECOND: u64 = 1_000;
 const PICOSECONDS_PER_SECOND: f64 = 1e12;
 
+/// Units of a time in a text, and their picoseconds.
+const UNITS: [(&str, u64); 5] = [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+
+/// Maximum time that a text may say, in seconds.
+const TEXT_SECONDS_MAX: f64 = 1e6;
+
 /// A moment, in picoseconds since the start of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
@@ -63,6 +69,17 @@ impl Duration {
     /// `seconds` seconds; negative and not-a-number give zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * PICOSECONDS_PER_SECOND) as u64)
+    }
+
+    /// A number with the unit `ps`, `ns`, `us`, `ms` or `s`, such as `2.5ms`, below a million seconds; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (number, unit) = UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))?;
+        if let Ok(whole) = number.parse::<u64>() {
+            return whole.checked_mul(unit).map(Self);
+        }
+        let number: f64 = number.parse().ok()?;
+        let seconds = number * unit as f64 / PICOSECONDS_PER_SECOND;
+        (0.0..TEXT_SECONDS_MAX).contains(&seconds).then(|| Self((number * unit as f64).round() as u64))
     }
 
     /// Picoseconds.
@@ -131,6 +148,15 @@ mod tests {
         assert_eq!(Duration::from_milliseconds(2), Duration::from_microseconds(2_000));
         assert_eq!(Duration::from_seconds(1.5).as_nanoseconds(), 1_500_000_000);
         assert_eq!(core::time::Duration::from(Duration::from_microseconds(7)), core::time::Duration::from_micros(7));
+    }
+
+    #[test]
+    fn a_text_is_a_number_with_a_unit() {
+        let picoseconds = |text| Duration::parse(text).map(Duration::as_picoseconds);
+        assert_eq!(["7ps", "2ns", "2.5us", "1ms", "0s"].map(picoseconds), [7, 2000, 2_500_000, 1_000_000_000, 0].map(Some));
+        for text in ["", "1", "s", "-1s", "nans", "1e9s", "99999999999999s", "1 s", "1h"] {
+            assert_eq!(picoseconds(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
         transport = Box::new(Trace::new(transport, move |line: &str| eprintln!("rank {rank}: {line}")));
     }
     let host = local.host().clone();
-    let mut record = settings.record.clone().map(|record| RankRecord::new(record.folder, rank, &host, clock, record.all));
+    let mut record = settings.record.clone().map(|record| RankRecord::new(record, rank, &host, clock));
     let mut waits: Arc<dyn Wait> = wait.clone();
     if let Some(record) = &record {
         transport = record.transport(transport);
@@ -79,7 +79,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
     let world = World::new(Parts { reach, clock, wait: waits, virtual_time: None, bootstrap, transport })?;
     if let Some(record) = &mut record {
-        record.align(&world, &host)?;
+        record.begin(&world, &host)?;
     }
     Ok(Joined { world, wait, counters, record })
 }

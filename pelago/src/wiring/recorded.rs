@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pelago_base::Rank;
 use pelago_kit::{Record, RecordWaits, RecordedHost, RecordedRank, Recording};
-use pelago_launch::OsClock;
+use pelago_launch::{OsClock, RecordSettings};
 use pelago_platform::{Clock, Transport, Wait};
 use pelago_shm::HostMemory;
 
@@ -21,29 +21,48 @@ pub(crate) struct RankRecord {
     clock: OsClock,
     file: PathBuf,
     all: bool,
+    /// Whether the rank is one of the sample. If not, it has no layers, and is here for the clock of its host.
+    is_sampled: bool,
 }
 
 impl RankRecord {
-    /// A recording of `me`, which is left in `folder`; with `all`, also of the shortest waits.
-    pub(super) fn new(folder: PathBuf, me: Rank, host: &HostMemory, clock: OsClock, all: bool) -> Self {
-        let recording = Recording::new(me, host.reach().addresses());
+    /// A recording of `me`.
+    pub(super) fn new(settings: RecordSettings, me: Rank, host: &HostMemory, clock: OsClock) -> Self {
+        let RecordSettings { folder, all, sample } = settings;
+        let is_sampled = sample.has(me);
+        let recording = Recording::new(me, host.reach().addresses(), sample);
         let host = RecordedHost { first: host.first().number(), ..RecordedHost::default() };
-        Self { recording, host, clock, file: folder.join(me.to_string()), all }
+        Self { recording, host, clock, file: folder.join(me.to_string()), all, is_sampled }
     }
 
     pub(super) fn transport(&self, inner: Box<dyn Transport>) -> Box<dyn Transport> {
+        if !self.is_sampled {
+            return inner;
+        }
         Box::new(Record::new(inner, self.recording.clone(), Arc::new(self.clock)))
     }
 
     pub(super) fn wait(&self, inner: Arc<dyn Wait>) -> Arc<dyn Wait> {
+        if !self.is_sampled {
+            return inner;
+        }
         Arc::new(RecordWaits::new(inner, self.recording.clone(), Arc::new(self.clock), self.all))
+    }
+
+    /// Measures how far the clock of this host is from that of the host of rank 0, and begins the time of the sample when all ranks are there.
+    /// Collective.
+    pub(super) fn begin(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
+        self.align(world, host)?;
+        world.barrier()?;
+        self.recording.start(self.clock.now());
+        Ok(())
     }
 
     /// Measures how far the clock of this host is from that of the host of rank 0. Collective.
     ///
     /// The first rank of each other host adds one to a word of rank 0, which answers with its time. That time lies between the two
     /// moments at which the first rank began and ended to ask; half of the time between them bounds the error.
-    pub(super) fn align(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
+    fn align(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
         const ASKED: usize = 0;
         const ANSWERED: usize = 1;
         const TIME: usize = 2;
@@ -83,11 +102,14 @@ impl RankRecord {
                 }
             }
         }
-        world.barrier()
+        Ok(())
     }
 
-    /// Leaves what was recorded, or says in one line why not.
+    /// Leaves what was recorded, or says in one line why not. Of the ranks that are not in the sample, only the first of each host leaves something.
     pub(crate) fn leave(&self, rank: Rank) {
+        if !self.is_sampled && rank.number() != self.host.first {
+            return;
+        }
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = RecordedHost { name: name.trim().into(), ..self.host.clone() };
         let recorded = RecordedRank { host, clock_ns: self.clock.started_ns(), ..self.recording.recorded(self.clock.now()) };

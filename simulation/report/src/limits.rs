@@ -1,18 +1,34 @@
 //! Every bound, with its unit and its reason.
 
+use pelago_base::{Rank, Sample};
+
 /// How much of the time line is kept. Totals, latencies and the times of ranks cover everything, whatever is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Spans kept, and messages kept, each: 24 and 64 bytes of memory. The first to end and the first to be posted are kept.
     pub records_max: usize,
-    /// Ranks of which any are kept: those with the lowest numbers. A message needs both its ends among them.
+    /// Ranks of which any are kept, unless the sample names ranks: those with the lowest numbers. A message needs both its ends among them.
     pub ranks_max: u32,
+    /// Which ranks are kept, and of which time: spans as far as they are in it, and messages that are posted in it. A message needs one of its ends
+    /// among ranks that the sample names.
+    pub sample: Sample,
+}
+
+impl Limits {
+    pub(crate) fn has(&self, rank: u32) -> bool {
+        if self.sample.names_ranks() { self.sample.has(Rank::new(rank)) } else { rank < self.ranks_max }
+    }
+
+    pub(crate) fn has_message(&self, from: u32, to: u32) -> bool {
+        let ends = [from, to].map(|rank| self.has(rank));
+        if self.sample.names_ranks() { ends != [false; 2] } else { ends == [true; 2] }
+    }
 }
 
 impl Default for Limits {
-    /// A million of each, of [`RANK_ROWS_MAX`] ranks: as much as viewers of traces open with ease.
+    /// A million of each, of [`RANK_ROWS_MAX`] ranks, of the whole time: as much as viewers of traces open with ease.
     fn default() -> Self {
-        Self { records_max: 1_000_000, ranks_max: RANK_ROWS_MAX as u32 }
+        Self { records_max: 1_000_000, ranks_max: RANK_ROWS_MAX as u32, sample: Sample::ALL }
     }
 }
 

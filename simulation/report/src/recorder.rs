@@ -66,14 +66,14 @@ impl Recorder {
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { records_max: limits.records_max.min(u32::MAX as usize), ..limits };
         Self {
-            limits,
             ranks: Vec::new(),
             under_way: Vec::new(),
             under_way_now: 0,
             under_way_max: 0,
             tallies: Default::default(),
             activity: ActivityGrid::new(),
-            timeline: Timeline::new(limits),
+            timeline: Timeline::new(&limits),
+            limits,
         }
     }
 
@@ -118,7 +118,7 @@ impl Recorder {
             completed_ps: None,
             failed: false,
         };
-        let kept = self.timeline.add_message(record, self.limits).map(|place| place as u32);
+        let kept = self.timeline.add_message(record, &self.limits).map(|place| place as u32);
         let place = place_of(&mut self.under_way, message as usize);
         let before = place.replace(UnderWay { kind, effective: false, from, posted: now, kept });
         assert!(before.is_none(), "message {message} is posted while it is under way");
@@ -192,7 +192,7 @@ impl Recorder {
                 self.activity.add_computing(rank, since, now);
             }
             let (from_ps, to_ps) = (since.as_picoseconds(), now.as_picoseconds());
-            self.timeline.add_span(RankSpan { rank: rank.number(), state: done, from_ps, to_ps }, self.limits);
+            self.timeline.add_span(RankSpan { rank: rank.number(), state: done, from_ps, to_ps }, &self.limits);
         }
     }
 

@@ -192,7 +192,7 @@ fn the_page_shows_what_the_report_says() {
 #[test]
 fn the_page_says_what_it_leaves_out() {
     let Some(browser) = browser() else { return };
-    let report = support::job(4100, 3, Limits { records_max: 5000, ranks_max: 1000 });
+    let report = support::job(4100, 3, Limits { records_max: 5000, ranks_max: 1000, ..Limits::default() });
     let document = shown(browser, &report, "large");
     assert!(document.contains("data-drawn=\"true\""), "the script came to its end");
     let page = visible(&document);

@@ -239,7 +239,7 @@ proptest! {
         let happenings = happenings(wishes);
         let end = happenings.last().map_or(0, |(now, _)| *now) + 10;
         let all = record(&happenings, Limits::default(), end);
-        let few = record(&happenings, Limits { records_max, ranks_max }, end);
+        let few = record(&happenings, Limits { records_max, ranks_max, ..Limits::default() }, end);
         prop_assert_eq!((&few.totals, &few.ranks, &few.latencies), (&all.totals, &all.ranks, &all.latencies));
         let (all, few) = (all.timeline, few.timeline);
         prop_assert!(few.spans.len() <= records_max && few.messages.len() <= records_max);
@@ -259,7 +259,9 @@ proptest! {
 
 #[test]
 fn a_report_survives_its_json() {
-    for report in [small(), job(20, 5, Limits::default()), job(5000, 1, Limits { records_max: 100, ranks_max: 50 })] {
+    for report in
+        [small(), job(20, 5, Limits::default()), job(5000, 1, Limits { records_max: 100, ranks_max: 50, ..Limits::default() })]
+    {
         let json = report.to_json();
         assert_eq!(json.lines().count(), 1);
         assert_eq!(Report::from_json(&json).unwrap(), report);
@@ -294,7 +296,7 @@ fn what_is_no_report_is_refused_in_one_line() {
 #[test]
 fn the_same_job_gives_the_same_bytes() {
     let forms = || {
-        let report = job(64, 8, Limits { records_max: 300, ranks_max: 40 });
+        let report = job(64, 8, Limits { records_max: 300, ranks_max: 40, ..Limits::default() });
         (report.to_json(), report.to_html(), trace(&report))
     };
     assert!(forms() == forms());
@@ -386,13 +388,58 @@ fn the_counter_follows_the_messages() {
 
 #[test]
 fn the_trace_says_what_is_left_out() {
-    let report = job(64, 4, Limits { records_max: 50, ranks_max: 20 });
+    let report = job(64, 4, Limits { records_max: 50, ranks_max: 20, ..Limits::default() });
     let whole: Value = serde_json::from_str(&trace(&report)).unwrap();
     assert_eq!(whole["otherData"]["spans_left_out"], report.timeline.spans_left_out);
     assert_eq!(whole["otherData"]["messages_left_out"], report.timeline.messages_left_out);
     let events = events(&report);
     assert!(of(&events, "C").all(|event| event["name"] == "messages under way, of those kept"));
     assert_eq!(events.iter().filter(|event| event["name"] == "thread_name").count(), 20);
+}
+
+#[test]
+fn a_sample_has_what_the_whole_has_of_its_ranks_and_its_time() {
+    let whole = job(5000, 2, Limits { ranks_max: 5000, ..Limits::default() });
+    let (from, until) = (5_500_000, 8_000_000);
+    let sampled = |text: &str| job(5000, 2, Limits { sample: text.parse().unwrap(), ..Limits::default() });
+    let report = sampled("4990,4992-4995@5500ns-8us");
+    let is_sampled = |rank: u32| rank == 4990 || (4992..=4995).contains(&rank);
+    let spans: Vec<RankSpan> = whole
+        .timeline
+        .spans
+        .iter()
+        .filter(|span| is_sampled(span.rank))
+        .map(|span| RankSpan { from_ps: span.from_ps.max(from), to_ps: span.to_ps.min(until), ..*span })
+        .filter(|span| span.from_ps < span.to_ps)
+        .collect();
+    let in_order = |spans: &[RankSpan]| {
+        let mut spans = spans.to_vec();
+        spans.sort_by_key(|span| (span.from_ps, span.rank, span.to_ps));
+        spans
+    };
+    assert_eq!(report.timeline.spans, in_order(&spans));
+    let is_in = |message: &&MessageSpan| {
+        (from..until).contains(&message.posted_ps) && (is_sampled(message.from) || is_sampled(message.to))
+    };
+    let messages: Vec<MessageSpan> = whole.timeline.messages.iter().filter(is_in).copied().collect();
+    assert!(!messages.is_empty() && !spans.is_empty());
+    assert_eq!(report.timeline.messages, messages);
+    assert_eq!(report.totals, whole.totals, "the rest of the report is of the whole job");
+    let left_out = whole.timeline.spans.len() + whole.timeline.messages.len() - spans.len() - messages.len();
+    assert_eq!(report.timeline.spans_left_out + report.timeline.messages_left_out, left_out as u64);
+    // Only rows of which there is something, each in its node.
+    let shown: Value = serde_json::from_str(&trace(&report)).unwrap();
+    assert_eq!(shown["otherData"]["sample"], "4990,4992-4995@5500000ps-8000000ps");
+    let ends = messages.iter().flat_map(|message| [message.from, message.to]);
+    let rows: BTreeSet<u32> = spans.iter().map(|span| span.rank).chain(ends).collect();
+    let events = events(&report);
+    let named = |what: &str| events.iter().filter(|event| event["name"] == what).count();
+    let nodes: BTreeSet<u32> = rows.iter().map(|rank| rank / 2).collect();
+    assert_eq!((named("thread_name"), named("process_name")), (rows.len(), nodes.len() + 1), "and the row of the job");
+    assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
+    // A part of the time alone has the first ranks, as the whole time has.
+    let early = sampled("all@0s-1us").timeline;
+    assert!(early.spans.iter().all(|span| span.rank < 4096 && span.to_ps <= 1_000_000) && early.spans.len() == 4096);
 }
 
 #[test]

@@ -47,5 +47,5 @@ pub use crate::request::{RequestError, SimulationRequest, Summary, VARIABLE};
 pub use crate::run::{
     Processes, SimulationOutcome, begin_thread, end_process, end_thread, ends, is_unwinding, simulate, simulate_processes, thread,
 };
-pub use crate::settings::{Data, Settings};
+pub use crate::settings::{Data, ReportSettings, Settings};
 pub use crate::summary::SimulationSummary;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pelago_base::SampleError;
 use pelago_netsim::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 
 use crate::costs::computing::Computing;
 use crate::protocol::settings::{Protocol, ProtocolError};
-use crate::settings::{Data, Settings};
+use crate::settings::{Data, ReportSettings, Settings};
 
 /// The name of the variable.
 pub const VARIABLE: &str = "PELAGO_SIM";
@@ -47,6 +48,9 @@ pub struct SimulationRequest {
     pub report: Option<PathBuf>,
     /// Where to write a trace, in the format of Chrome and Perfetto.
     pub trace: Option<PathBuf>,
+    /// Which part of the job the time line of the report and the trace have.
+    #[serde(default)]
+    pub sample: Option<String>,
 }
 
 /// The line on standard error that says at the end what was simulated.
@@ -71,6 +75,9 @@ pub enum RequestError {
     /// Its machine is none.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// Its sample is none.
+    #[error("sample: {0}")]
+    Sample(#[from] SampleError),
     /// Its faults are none.
     #[error(transparent)]
     Protocol(ProtocolError),
@@ -115,6 +122,7 @@ impl SimulationRequest {
         let stack_bytes = if self.ranks > LARGE_STACKS_MAX { SMALL_STACK_BYTES } else { LARGE_STACK_BYTES };
         let machine = Machine::parse(&self.machine)?;
         let protocol = self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?;
+        let sample = self.sample.as_deref().map(str::parse).transpose()?;
         // Its datagrams are those of the protocol.
         let protocol = protocol.or_else(|| machine.datagrams().map(|_| Protocol::default()));
         Ok(Settings {
@@ -129,7 +137,8 @@ impl SimulationRequest {
             data: self.data,
             computing: self.computing,
             watch: Arc::default(),
-            report: (self.report.is_some() || self.trace.is_some()).then(|| self.program.clone()),
+            report: (self.report.is_some() || self.trace.is_some())
+                .then(|| ReportSettings { program: self.program.clone(), sample: sample.unwrap_or_default() }),
         })
     }
 }

@@ -188,7 +188,8 @@ struct Prepared {
 
 fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, SimulationError> {
     let mut job = simulated_job(settings, settings.stack_bytes.max(STACK_BYTES_MIN))?;
-    job.recorder = settings.report.is_some().then(|| Recorder::new(Limits::default()));
+    job.recorder =
+        settings.report.as_ref().map(|report| Recorder::new(Limits { sample: report.sample.clone(), ..Limits::default() }));
     let entry = StatusEntry::new(&settings.watch);
     // The library's own protocol keeps pointers to what is put and got.
     let stacks = if shares_stack && job.stations.is_none() {
@@ -279,7 +280,7 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
         longest_queue: link.queue_max,
     };
     Facts {
-        program: settings.report.clone().unwrap_or_default(),
+        program: settings.report.as_ref().map(|report| report.program.clone()).unwrap_or_default(),
         machine: settings.machine.name().into(),
         machine_source: settings.machine.about().into(),
         ranks: settings.ranks,

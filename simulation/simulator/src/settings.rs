@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pelago_base::Sample;
 use pelago_netsim::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -35,10 +36,26 @@ pub struct Settings {
     pub data: Data,
     /// What computing costs in virtual time.
     pub computing: Computing,
-    /// What to call the program in a report, if one is wanted.
-    pub report: Option<String>,
+    /// What a report has, if one is wanted.
+    pub report: Option<ReportSettings>,
     /// By which another thread observes the simulation and ends it.
     pub watch: Arc<SimulationControl>,
+}
+
+/// What a report has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportSettings {
+    /// What it calls the program.
+    pub program: String,
+    /// The part of the job that is in its time line. Everything else covers the whole job.
+    pub sample: Sample,
+}
+
+impl ReportSettings {
+    /// Of the whole job, for a program that is called so.
+    pub fn of(program: &str) -> Self {
+        Self { program: program.into(), sample: Sample::ALL }
+    }
 }
 
 /// What operations move.

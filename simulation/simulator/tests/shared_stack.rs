@@ -8,13 +8,13 @@ use std::hint::black_box;
 use pelago_base::{Duration, Rank};
 use pelago_platform::Fault;
 use pelago_rma::{Handle, Result, World};
-use pelago_simulator::{Settings, simulate};
+use pelago_simulator::{ReportSettings, Settings, simulate};
 use pelago_test_support::simulated::{self, run};
 
 /// What a job returns, and its report, with stacks of their own and with one stack.
 fn both<R: Debug + PartialEq>(settings: Settings, body: impl Fn(&World) -> Result<R>) -> Vec<R> {
     let [own, shared] = [false, true].map(|shared_stack| {
-        let settings = Settings { shared_stack, report: Some("stacks".into()), ..settings.clone() };
+        let settings = Settings { shared_stack, report: Some(ReportSettings::of("stacks")), ..settings.clone() };
         let outcome = run(&settings, &body);
         assert_eq!((outcome.fault, outcome.failed, outcome.stuck), (None, None, Vec::new()), "shared: {shared_stack}");
         let results: Vec<R> = outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect();

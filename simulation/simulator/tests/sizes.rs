@@ -2,12 +2,12 @@
 
 use pelago_base::{Duration, Rank, Shape};
 use pelago_rma::{Error, Result, World};
-use pelago_simulator::{Data, FaultInjection, Protocol, Settings, SimulationError, SimulationOutcome, simulate};
+use pelago_simulator::{Data, FaultInjection, Protocol, ReportSettings, Settings, SimulationError, SimulationOutcome, simulate};
 use pelago_test_support::simulated::{self, run};
 
 fn settings(machine: &str, ranks: u32, per_node: u32, data: Data) -> Settings {
     let settings = simulated::settings(machine, ranks, per_node);
-    Settings { heap_bytes: 64 << 20, data, report: Some("sizes".into()), ..settings }
+    Settings { heap_bytes: 64 << 20, data, report: Some(ReportSettings::of("sizes")), ..settings }
 }
 
 /// Bytes that are moved by size alone, and some that are not.

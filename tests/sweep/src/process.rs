@@ -46,6 +46,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
         program: program.name().to_owned(),
         report: None,
         trace: None,
+        sample: None,
         time_limit_seconds: None,
     };
     let mut command = Command::new(path);

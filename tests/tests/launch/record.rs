@@ -83,6 +83,62 @@ fn runs_of_many_programs_replay_to_their_end() {
     }
 }
 
+/// Of four ranks on two hosts, those are recorded that are not the first of theirs.
+#[test]
+fn a_sample_is_recorded_and_replays() {
+    let file = file("sample");
+    let name = file.to_str().unwrap();
+    let hosts = ["--hosts", "a:2,b:2", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
+    let trace = format!("{name}.json");
+    let options = [&hosts[..], &["--trace", &trace, "--sample", "1,3"]].concat();
+    let (ranks, operations, _) = recorded(&file, &options, &["alltoall", "--repeat", "3"]);
+    assert_eq!(ranks, "2");
+    assert_eq!(replayed(&file, &["--machine", "rx200-qdr"], "4").0, operations);
+    let text = fs::read_to_string(&trace).unwrap();
+    let trace_json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(trace_json["otherData"]["ranks_missing"], 0);
+    assert_eq!(text.matches("\"thread_name\"").count(), 4, "two ranks, and those at the other ends of their operations");
+    let offsets = trace_json["otherData"]["clocks"].as_object().unwrap();
+    let second = offsets.iter().find(|(host, _)| host.contains("ranks from 2")).expect("the host of rank 3").1;
+    assert!(second["error_ns_max"].as_u64() > Some(0), "the first rank of the host has measured its clock: {second}");
+    fs::remove_file(&trace).unwrap();
+    removed(&file);
+}
+
+/// A job of 0.3 s at least, of which the time before and after a window is left out.
+#[test]
+fn a_part_of_the_time_is_recorded() {
+    let file = file("window");
+    let himeno = ["himeno", "XS", "--iterations", "60"];
+    let (_, all, seconds) = recorded(&file, &["-n", "2", "--transport", "shm"], &himeno);
+    let (from, until) = (seconds * 0.5, seconds * 0.75);
+    let sample = format!("all@{from}s-{until}s");
+    let (ranks, some, lasts) = recorded(&file, &["-n", "2", "--transport", "shm", "--sample", &sample], &himeno);
+    assert!(ranks == "2" && some < all, "{some} of {all}");
+    assert!(lasts <= seconds * 0.25 + 0.01, "{lasts} of {seconds} s");
+    assert_eq!(replayed(&file, &["--machine", "laptop", "--per-node", "2"], "2").0, some);
+    // After the end of the job there is nothing.
+    let (_, none, _) = recorded(&file, &["-n", "2", "--transport", "shm", "--sample", "all@100000s-"], &["ring"]);
+    assert_eq!(none, 0);
+    removed(&file);
+}
+
+#[test]
+fn what_is_no_sample_is_refused() {
+    for (options, why) in [
+        (&["--sample", "0"][..], "--sample is for --trace and --record"),
+        (&["--record", "/tmp/x", "--sample", "2-9"], "--sample 2-9: the job has ranks 0 to 1"),
+        (&["--record", "/tmp/x", "--sample", "0@1s"], "write RANKS or RANKS@FROM-TO"),
+    ] {
+        let ended = run(&[&["run", "-n", "2"], options, &["ring"]].concat());
+        assert!(ended.code == Some(2) && ended.error.contains(why), "{ended:?}");
+    }
+    let ended = run(&["sim", "-n", "4", "--machine", "rx200-qdr", "--trace", "/tmp/x", "--sample", "4", "ring"]);
+    assert!(ended.code == Some(2) && ended.error.contains("the job has ranks 0 to 3"), "{ended:?}");
+    let ended = run(&["sim", "-n", "4", "--machine", "rx200-qdr", "--report", "/tmp/x", "--sample", "3", "ring"]);
+    assert!(ended.code == Some(2), "{ended:?}");
+}
+
 #[test]
 fn what_is_not_recorded_is_told() {
     let file = file("lost");

@@ -43,6 +43,7 @@ fn bytes(ranks: u32) -> u64 {
         program: "meet".into(),
         report: None,
         trace: None,
+        sample: None,
     };
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["run", "--quiet", "--release", "--package", "pelago-bench", "--bin", "pelago-count", "--", "meet"]);

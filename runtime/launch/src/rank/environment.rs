@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use pelago_base::{Duration, Rank};
+use pelago_base::{Duration, Rank, Sample, SampleError};
 
 use crate::limits::START_LIMIT_DEFAULT;
 use crate::rank::meeting_secret::SecretSource;
@@ -49,6 +49,9 @@ pub mod names {
     pub const RECORD: &str = "PELAGO_RECORD";
     /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`.
     pub const RECORD_ALL: &str = "PELAGO_RECORD_ALL";
+    /// With [`RECORD`], which ranks record, and in which time since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
+    /// `pelago run --sample`.
+    pub const RECORD_SAMPLE: &str = "PELAGO_RECORD_SAMPLE";
     /// `1`: each rank ends with a line on standard error that counts them.
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
     /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
@@ -117,6 +120,8 @@ pub struct RecordSettings {
     pub folder: PathBuf,
     /// Whether that is all: operations on mapped memory too, and the shortest waits.
     pub all: bool,
+    /// Which ranks record, and when.
+    pub sample: Sample,
 }
 
 /// The settings of a rank, from its environment.
@@ -369,7 +374,13 @@ impl LaunchSettings {
             copy: variables.choice(names::COPY, "attach or thread", &copy)?,
             trace: variables.switch(names::TRACE)?,
             record: match (variables.0)(names::RECORD) {
-                Some(folder) => Some(RecordSettings { folder: folder.into(), all: variables.switch(names::RECORD_ALL)? }),
+                Some(folder) => Some(RecordSettings {
+                    folder: folder.into(),
+                    all: variables.switch(names::RECORD_ALL)?,
+                    sample: variables
+                        .read(names::RECORD_SAMPLE, SampleError::EXPECTED, |text| text.parse().ok())?
+                        .unwrap_or_default(),
+                }),
                 None => None,
             },
             statistics: variables.switch(names::STATISTICS)?,

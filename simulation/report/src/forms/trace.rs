@@ -40,9 +40,17 @@ impl Report {
         write!(events.to, r#"{{"displayTimeUnit":"ns","otherData":{{"#)?;
         write!(events.to, r#""program":{},"machine":{},"#, text(&self.job.program), text(&self.job.machine))?;
         notes.iter().try_for_each(|(name, value)| write!(events.to, "{}:{value},", text(name)))?;
+        timeline.sample.iter().try_for_each(|sample| write!(events.to, r#""sample":{},"#, text(sample)))?;
         write!(events.to, r#""spans_left_out":{},"#, timeline.spans_left_out)?;
         write!(events.to, r#""messages_left_out":{}}},"traceEvents":["#, timeline.messages_left_out)?;
-        (0..timeline.ranks).try_for_each(|rank| events.name(rank))?;
+        let mut named = None;
+        for rank in timeline.shown() {
+            let node = events.node(rank);
+            if named.replace(node) != Some(node) {
+                events.name_node(rank, node)?;
+            }
+            events.name(rank)?;
+        }
         timeline.spans.iter().try_for_each(|span| events.span(span))?;
         (1..).zip(&timeline.messages).try_for_each(|(number, message)| events.message(number, message))?;
         self.count_under_way(&mut events)?;
@@ -87,15 +95,16 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Names the row of a rank, and before its first rank the node.
+    /// Names a node, before the row of the first of its ranks that is shown.
+    fn name_node(&mut self, rank: u32, node: usize) -> io::Result<()> {
+        let (at, name) = (self.at(rank), text(&self.nodes[node].name));
+        self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":{name}}}"#))?;
+        self.event(format_args!(r#""ph":"M","name":"process_sort_index",{at},"args":{{"sort_index":{node}}}"#))
+    }
+
+    /// Names the row of a rank.
     fn name(&mut self, rank: u32) -> io::Result<()> {
         let at = self.at(rank);
-        let node = self.node(rank);
-        if self.nodes[node].first == rank {
-            let name = text(&self.nodes[node].name);
-            self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":{name}}}"#))?;
-            self.event(format_args!(r#""ph":"M","name":"process_sort_index",{at},"args":{{"sort_index":{node}}}"#))?;
-        }
         self.event(format_args!(r#""ph":"M","name":"thread_name",{at},"args":{{"name":"rank {rank}"}}"#))?;
         self.event(format_args!(r#""ph":"M","name":"thread_sort_index",{at},"args":{{"sort_index":{rank}}}"#))
     }

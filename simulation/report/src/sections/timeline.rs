@@ -1,5 +1,8 @@
 //! What happened when: how ranks spent their time, and messages between them.
 
+use std::collections::BTreeSet;
+
+use pelago_base::Instant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::Limits;
@@ -11,6 +14,9 @@ use crate::sections::latencies::OperationKind;
 /// `posted_ps`, `effective_ps`, `completed_ps`, `failed`: a tenth of the size that names in each of a million would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
+    /// The [`Sample`](pelago_base::Sample) that it is confined to, as text; `None` if it is the whole job. What is outside of it counts as left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
     /// Ranks from this one on are not in the time line.
     pub ranks: u32,
     /// Before this time nothing of those ranks is left out; `None` if nothing is.
@@ -80,13 +86,18 @@ pub struct MessageSpan {
 }
 
 impl Timeline {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { ranks: limits.ranks_max, ..Self::default() }
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let sample = &limits.sample;
+        let is_sample = sample.names_ranks() || sample.names_times();
+        let ranks = if sample.names_ranks() { u32::MAX } else { limits.ranks_max };
+        Self { sample: is_sample.then(|| sample.to_string()), ranks, ..Self::default() }
     }
 
     /// Keeps a span if there is room.
-    pub(crate) fn add_span(&mut self, span: RankSpan, limits: Limits) {
-        if span.rank >= limits.ranks_max {
+    pub(crate) fn add_span(&mut self, span: RankSpan, limits: &Limits) {
+        let [from, until] = [limits.sample.from(), limits.sample.until()].map(Instant::as_picoseconds);
+        let span = RankSpan { from_ps: span.from_ps.max(from), to_ps: span.to_ps.min(until), ..span };
+        if !limits.has(span.rank) || span.from_ps >= span.to_ps {
             self.spans_left_out += 1;
         } else if self.spans.len() < limits.records_max {
             self.spans.push(span);
@@ -97,8 +108,9 @@ impl Timeline {
     }
 
     /// Keeps a message if there is room; returns where.
-    pub(crate) fn add_message(&mut self, message: MessageSpan, limits: Limits) -> Option<usize> {
-        if message.from.max(message.to) >= limits.ranks_max {
+    pub(crate) fn add_message(&mut self, message: MessageSpan, limits: &Limits) -> Option<usize> {
+        let is_in_time = limits.sample.has_moment(Instant::from_picoseconds(message.posted_ps));
+        if !is_in_time || !limits.has_message(message.from, message.to) {
             self.messages_left_out += 1;
             return None;
         }
@@ -126,11 +138,22 @@ impl Timeline {
             messages_left_out: self.messages_left_out.saturating_add(more_messages.len() as u64),
             spans: spans.into(),
             messages: messages.into(),
+            sample: self.sample.clone(),
             ..*self
         };
         more_spans.first().into_iter().for_each(|span| first.leave_out_from(span.from_ps));
         more_messages.first().into_iter().for_each(|message| first.leave_out_from(message.posted_ps));
         first
+    }
+
+    /// The ranks that a viewer shows, in ascending order: all below [`ranks`](Self::ranks), or those of which a sample has something.
+    pub(crate) fn shown(&self) -> Vec<u32> {
+        if self.sample.is_none() {
+            return (0..self.ranks).collect();
+        }
+        let ends = self.messages.iter().flat_map(|message| [message.from, message.to]);
+        let shown: BTreeSet<u32> = self.spans.iter().map(|span| span.rank).chain(ends).collect();
+        shown.into_iter().collect()
     }
 
     fn leave_out_from(&mut self, from_ps: u64) {

@@ -9,8 +9,6 @@ use crate::protocol::faults::{FaultInjection, Partition};
 
 /// Maximum probability that a description of faults may state.
 const CHANCE_MAX: f64 = 1.0;
-/// Maximum time in seconds that a description of faults may state.
-const SECONDS_MAX: f64 = 1e6;
 
 /// How the library's own protocol carries operations by datagrams.
 ///
@@ -65,7 +63,7 @@ impl Protocol {
             "loss" => faults.loss = chance(value).ok_or(CHANCE)?,
             "duplicate" => faults.duplication = chance(value).ok_or(CHANCE)?,
             "delay" => {
-                let parts = value.split_once(':').and_then(|(often, late)| Some((chance(often)?, duration(late)?)));
+                let parts = value.split_once(':').and_then(|(often, late)| Some((chance(often)?, Duration::parse(late)?)));
                 (faults.delay, faults.delay_max) = parts.ok_or("write delay=CHANCE:TIME, as in delay=0.1:50us")?;
             }
             "partition" => {
@@ -79,13 +77,13 @@ impl Protocol {
                 let parts = value.split_once('@').and_then(|(who, when)| Some((rank(who)?, instant(when)?)));
                 faults.deaths.push(parts.ok_or("write kill=RANK@TIME, as in kill=3@2ms")?);
             }
-            "told" => faults.announced_after = Some(duration(value).ok_or("write told=TIME, as in told=10ms")?),
+            "told" => faults.announced_after = Some(Duration::parse(value).ok_or("write told=TIME, as in told=10ms")?),
             "slow" => {
-                let parts = value.split_once(':').and_then(|(who, late)| Some((rank(who)?, duration(late)?)));
+                let parts = value.split_once(':').and_then(|(who, late)| Some((rank(who)?, Duration::parse(late)?)));
                 faults.slow.push(parts.ok_or("write slow=RANK:TIME, as in slow=2:10us")?);
             }
             "limit" => {
-                let limit = duration(value).filter(|limit| *limit > Duration::ZERO);
+                let limit = Duration::parse(value).filter(|limit| *limit > Duration::ZERO);
                 self.failure_limit = limit.ok_or("write limit=TIME, as in limit=1s")?;
             }
             "encrypt" if value.is_empty() => self.encrypt = true,
@@ -131,18 +129,7 @@ fn rank(text: &str) -> Option<Rank> {
 }
 
 fn instant(text: &str) -> Option<Instant> {
-    Some(Instant::ZERO + duration(text)?)
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    let units = [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000_u64)];
-    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))?;
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(unit).map(Duration::from_picoseconds);
-    }
-    let number: f64 = number.parse().ok()?;
-    let seconds = number * unit as f64 / 1e12;
-    (0.0..SECONDS_MAX).contains(&seconds).then(|| Duration::from_picoseconds((number * unit as f64).round() as u64))
+    Some(Instant::ZERO + Duration::parse(text)?)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pelago_kit::RecordedRank;
+use pelago_base::{Rank, Sample};
+use pelago_kit::{RecordedHost, RecordedRank};
 
 use crate::Refused;
 
@@ -35,23 +36,23 @@ impl Gathering {
         &self.folder
     }
 
-    /// What the ranks of a job have left.
+    /// What the ranks of a job have left, of whom those of `sample` record.
     ///
     /// # Errors
     /// Nothing.
-    pub(super) fn parts(&self, ranks: u32) -> Result<Parts, String> {
+    pub(super) fn parts(&self, ranks: u32, sample: &Sample) -> Result<Parts, String> {
         let read = |rank: u32| {
             let text = fs::read_to_string(self.folder.join(rank.to_string())).ok()?;
             text.parse::<RecordedRank>().ok().map(|recorded| (rank, recorded))
         };
-        let recorded: Vec<_> = (0..ranks).filter_map(read).collect();
-        if recorded.is_empty() {
+        let parts = Parts::of_sample(ranks, (0..ranks).filter_map(read).collect(), sample);
+        if parts.recorded.is_empty() {
             return Err(
                 "no rank has recorded anything (killed, not a program of Pelago, or on a host that does not share the folder)"
                     .into(),
             );
         }
-        Ok(Parts { ranks, recorded })
+        Ok(parts)
     }
 }
 
@@ -65,18 +66,37 @@ impl Drop for Gathering {
 pub(super) struct Parts {
     /// Ranks of the job.
     pub(super) ranks: u32,
-    /// Those that have left something, in order.
+    /// How many of them record.
+    pub(super) sampled: u32,
+    /// The hosts, as far as their first ranks have left something.
+    pub(super) hosts: Vec<RecordedHost>,
+    /// Ranks that have recorded something, in order.
     pub(super) recorded: Vec<(u32, RecordedRank)>,
 }
 
+#[cfg(test)]
 impl Parts {
-    /// What to add to the clock of the host of a rank for that of the host of rank 0, and how far that may be wrong.
-    pub(super) fn offset_of(&self, rank: &RecordedRank) -> (i64, u64) {
-        let first = self.recorded.iter().find(|(number, _)| *number == rank.host.first);
-        first.map_or((0, 0), |(_, first)| (first.host.offset_ns, first.host.error_ns))
+    /// What the ranks of a job have left, all of whom record.
+    pub(super) fn of(ranks: u32, left: Vec<(u32, RecordedRank)>) -> Self {
+        Self::of_sample(ranks, left, &Sample::ALL)
+    }
+}
+
+impl Parts {
+    fn of_sample(ranks: u32, left: Vec<(u32, RecordedRank)>, sample: &Sample) -> Self {
+        let is_first = |(number, rank): &&(u32, RecordedRank)| rank.host.first == *number;
+        let hosts = left.iter().filter(is_first).map(|(_, rank)| rank.host.clone()).collect();
+        let recorded = left.into_iter().filter(|&(rank, _)| sample.has(Rank::new(rank))).collect();
+        Self { ranks, sampled: sample.count(ranks), hosts, recorded }
     }
 
-    /// When the clock of each rank stood at zero, in nanoseconds after the first of them did.
+    /// What to add to the clock of the host of a rank for that of the host of rank 0, and how far that may be wrong.
+    pub(super) fn offset_of(&self, rank: &RecordedRank) -> (i64, u64) {
+        let host = self.hosts.iter().find(|host| host.first == rank.host.first);
+        host.map_or((0, 0), |host| (host.offset_ns, host.error_ns))
+    }
+
+    /// When the clock of each rank stood at zero, in nanoseconds after the first of these clocks did.
     pub(super) fn starts(&self) -> Vec<u64> {
         let start_of = |rank: &RecordedRank| i128::from(rank.clock_ns) + i128::from(self.offset_of(rank).0);
         let starts: Vec<i128> = self.recorded.iter().map(|(_, rank)| start_of(rank)).collect();
@@ -84,14 +104,14 @@ impl Parts {
         starts.into_iter().map(|start| u64::try_from(start - zero).unwrap_or(0)).collect()
     }
 
-    /// Ranks that have left nothing.
+    /// Ranks of the sample that have left nothing.
     pub(super) fn missing(&self) -> usize {
-        self.ranks as usize - self.recorded.len()
+        self.sampled as usize - self.recorded.len()
     }
 
     /// What a file lacks, in one line; `None` if nothing.
     pub(super) fn lacks(&self, file: &Path) -> Option<String> {
-        let (missing, ranks) = (self.missing(), self.ranks);
+        let (missing, ranks) = (self.missing(), self.sampled);
         let dropped: u64 = self.recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped).sum();
         (missing > 0 || dropped > 0).then(|| {
             format!(

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use pelago_base::Duration;
 use pelago_base::limits::RANKS_PER_HOST_MAX;
+use pelago_base::{Duration, Sample};
 use pelago_examples::PROGRAMS;
 use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
 
-use crate::run::gathering::Gathering;
+use crate::run::gathering::{Gathering, Parts};
 use crate::run::hosts::{OnHosts, Placement};
 use crate::{Refused, bundled, outputs, say};
 
@@ -98,6 +98,9 @@ pub(crate) struct Run {
     /// records 131072 operations and as many waits; compressed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Part of the job in the files of --trace and --record: RANKS or RANKS@FROM-TO, such as 0-7,512@1.5s-2s or all@10s-; times since all ranks joined the job [default: all]
+    #[arg(long, value_name = "RANKS@FROM-TO")]
+    sample: Option<Sample>,
     /// List the bundled programs
     #[arg(long)]
     list: bool,
@@ -131,15 +134,19 @@ impl Run {
         }
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
         let mut job = self.job(&placement)?;
-        let gathering = self.gathering()?;
+        let gathering = self.gathering(placement.ranks)?;
         if let Some(gathering) = &gathering {
             job.environment.push((names::RECORD.into(), gathering.folder().into()));
             if self.record.is_some() {
                 job.environment.push((names::RECORD_ALL.into(), "1".into()));
             }
+            if let Some(sample) = &self.sample {
+                job.environment.push((names::RECORD_SAMPLE.into(), sample.to_string().into()));
+            }
         }
         let (ranks, title) = (placement.ranks, self.title());
         let [trace, record] = [self.trace.clone(), self.record.clone()];
+        let sample = self.sample.clone().unwrap_or_default();
         let outcome = match self.on.place(job, placement)? {
             Ok(cluster) => cluster.run(),
             Err(job) => job.run(),
@@ -148,7 +155,7 @@ impl Run {
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
-        let written = gathering.map_or(Ok(()), |gathering| write([&trace, &record], &title, &gathering, ranks));
+        let written = gathering.map_or(Ok(()), |gathering| write([&trace, &record], &title, &gathering.parts(ranks, &sample)));
         if let Err(why) = &written {
             say(why);
         }
@@ -157,8 +164,16 @@ impl Run {
     }
 
     /// Where ranks leave what they record, if that is asked for.
-    fn gathering(&self) -> Result<Option<Gathering>, Refused> {
+    fn gathering(&self, ranks: u32) -> Result<Option<Gathering>, Refused> {
         let files = [&self.trace, &self.record];
+        if let Some(sample) = &self.sample {
+            if files == [&None, &None] {
+                return Err(Refused("--sample is for --trace and --record".into()));
+            }
+            if sample.count(ranks) == 0 {
+                return Err(Refused(format!("--sample {sample}: the job has ranks 0 to {}", ranks - 1)));
+            }
+        }
         files.into_iter().flatten().try_for_each(|file| outputs::check(file))?;
         if let (Some(trace), Some(record)) = (&self.trace, &self.record)
             && trace == record
@@ -227,12 +242,12 @@ impl Run {
 }
 
 /// Writes a trace, a recording, or both, of what ranks have left.
-fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, gathering: &Gathering, ranks: u32) -> Result<(), String> {
+fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, parts: &Result<Parts, String>) -> Result<(), String> {
     let files = [trace, record].into_iter().flatten();
     let names = files.map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ");
-    let parts = gathering.parts(ranks).map_err(|why| format!("nothing is written to {names}: {why}"))?;
-    let traced = trace.as_ref().map_or(Ok(()), |file| trace::write(file, title.into(), &parts));
-    let recorded = record.as_ref().map_or(Ok(()), |file| record::write(file, title, &parts));
+    let parts = parts.as_ref().map_err(|why| format!("nothing is written to {names}: {why}"))?;
+    let traced = trace.as_ref().map_or(Ok(()), |file| trace::write(file, title.into(), parts));
+    let recorded = record.as_ref().map_or(Ok(()), |file| record::write(file, title, parts));
     traced.and(recorded)
 }
 

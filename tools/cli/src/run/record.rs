@@ -64,7 +64,7 @@ struct Schedule<'p> {
     chains: Vec<Vec<Item>>,
     /// For each rank, which of its operations others wait for.
     is_message: Vec<Vec<bool>>,
-    /// Nanoseconds from the first event to the last.
+    /// Nanoseconds from the beginning to the last event.
     lasts_ns: u64,
     unexplained_ns: u64,
 }
@@ -85,7 +85,8 @@ impl<'p> Schedule<'p> {
         let ranks = || parts.recorded.iter().map(|(_, rank)| rank).zip(&starts);
         // All ranks end where the memory of the first was full, as later operations of others would be missing.
         let ends_ns = ranks().map(|(rank, start)| start + recorded_until(rank)).min().unwrap_or(0);
-        let lasts_ns = ranks().map(|(rank, start)| start + rank.end_ns).max().unwrap_or(0).min(ends_ns);
+        let begins_ns = ranks().map(|(rank, start)| start + rank.begin_ns).min().unwrap_or(0);
+        let lasts_ns = ranks().map(|(rank, start)| start + rank.end_ns).max().unwrap_or(0).min(ends_ns).saturating_sub(begins_ns);
         let mut schedule = Self {
             parts,
             chains: Vec::new(),
@@ -105,7 +106,7 @@ impl<'p> Schedule<'p> {
         let (number, rank) = &self.parts.recorded[place];
         let start = starts[place];
         let mut incoming = self.incoming(place, starts);
-        let mut chain = Chain { items: Vec::new(), at_ns: start, gap_ns: 0, ends_ns };
+        let mut chain = Chain { items: Vec::new(), at_ns: start + rank.begin_ns, gap_ns: 0, ends_ns };
         let mut posts = (0..rank.operations.len()).filter(|&post| rank.operations[post].to != *number).peekable();
         let posted = |post: usize| start + rank.operations[post].posted_ns;
         for &(from, to) in &rank.waits {
@@ -304,8 +305,7 @@ mod tests {
     }
 
     fn text(ranks: Vec<RecordedRank>) -> String {
-        let recorded: Vec<_> = (0..).zip(ranks).collect();
-        let parts = Parts { ranks: recorded.len() as u32, recorded };
+        let parts = Parts::of(ranks.len() as u32, (0..).zip(ranks).collect());
         let mut bytes = Vec::new();
         Schedule::new(&parts).write("p", &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();

@@ -49,7 +49,7 @@ enum Happening {
 impl Trace {
     /// Joins what ranks have recorded, by the clock of the host of rank 0. Time 0 is the moment at which the first rank began.
     fn new(program: String, parts: &Parts) -> Self {
-        let Parts { ranks, recorded } = parts;
+        let Parts { ranks, recorded, .. } = parts;
         let ranks = *ranks;
         let mut happenings = Vec::new();
         let mut message = 0;
@@ -169,10 +169,7 @@ mod tests {
         let zero = RecordedRank { operations: vec![put], ..rank(0, 1_000_000, 0) };
         // The clock of the second host is 900,000 ns behind; rank 3 takes the offset of the first rank of its host.
         let (two, three) = (rank(2, 100_200, 900_000), RecordedRank { waits: vec![(10, 60)], ..rank(2, 100_300, 0) });
-        let trace = Trace::new(
-            "p".into(),
-            &Parts { ranks: 4, recorded: vec![(0, zero), (1, rank(0, 1_000_000, 0)), (2, two), (3, three)] },
-        );
+        let trace = Trace::new("p".into(), &Parts::of(4, vec![(0, zero), (1, rank(0, 1_000_000, 0)), (2, two), (3, three)]));
         let report = &trace.report;
         assert_eq!(trace.nodes.iter().map(|node| node.first).collect::<Vec<_>>(), [0, 2]);
         let wait = report.timeline.spans.iter().find(|span| span.rank == 3 && span.state.name() == "waiting").unwrap();
@@ -191,7 +188,7 @@ mod tests {
     fn what_is_missing_is_counted() {
         let mut one = rank(0, 0, 0);
         (one.waits, one.waits_dropped, one.operations_dropped) = (vec![(1, 2)], 7, 9);
-        let trace = Trace::new("p".into(), &Parts { ranks: 3, recorded: vec![(1, one)] });
+        let trace = Trace::new("p".into(), &Parts::of(3, vec![(1, one)]));
         let json = written(&trace);
         let notes = &json["otherData"];
         assert_eq!([&notes["ranks_missing"], &notes["waits_dropped_by_ranks"], &notes["operations_dropped_by_ranks"]], [2, 7, 9]);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
-use pelago_base::Duration;
+use pelago_base::{Duration, Sample};
 use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VARIABLE};
@@ -92,6 +92,9 @@ pub(crate) struct Sim {
     /// Write a trace for chrome://tracing or Perfetto to a file
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Part of the job in the file of --trace: RANKS or RANKS@FROM-TO, such as 512-519@1ms-2ms or all@20us-; the time is virtual [default: the first 4096 ranks, the whole time]
+    #[arg(long, value_name = "RANKS@FROM-TO", requires = "trace", conflicts_with = "report")]
+    sample: Option<Sample>,
     /// Omit the summary line at the end
     #[arg(long)]
     quiet: bool,
@@ -190,6 +193,7 @@ impl Sim {
             protocol: self.faults.as_ref().map(Protocol::to_string).or_else(|| self.protocol.then(String::new)),
             report: self.report.clone(),
             trace: self.trace.clone(),
+            sample: self.sample.as_ref().map(Sample::to_string),
         };
         for (value, option) in [(ranks, "-n"), (self.per_node, "--per-node")] {
             if value == 0 || value > pelago_base::limits::RANKS_MAX {
@@ -201,6 +205,11 @@ impl Sim {
             return Err(Refused(
                 "--data sizes: the library's own protocol carries bytes; leave out --protocol and --faults".into(),
             ));
+        }
+        if let Some(sample) = &self.sample
+            && sample.count(ranks) == 0
+        {
+            return Err(Refused(format!("--sample {sample}: the job has ranks 0 to {}", ranks - 1)));
         }
         let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
         has_room(name, &settings.machine, ranks, self.per_node)?;

@@ -94,6 +94,7 @@ impl Case {
             program: self.name().into(),
             report: None,
             trace: None,
+            sample: None,
         };
         let (mut words, bundled) = (self.words.iter(), self.is_bundled());
         let mut command = match words.next() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pelago_base::{AddressLayout, Counters, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Counters, GlobalAddress, Instant, Rank, Sample};
 use pelago_platform::{
     Activity, Clock, Completion, Endpoint, Fault, Flags, For, Network, Operation, PostError, Registry, Reports, Token, Transfer,
     Transport, TwoSided, Wait, WaitPolicy, WaitSite, Woken,
@@ -17,17 +17,19 @@ const RECORDED_WAITS_MAX: usize = 1 << 17;
 /// Maximum number of operations that a rank records, of 48 bytes each; later ones are counted.
 const RECORDED_OPERATIONS_MAX: usize = 1 << 17;
 
-/// What a rank has done so far. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
+/// What a rank has done so far in the time of a sample. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
 ///
 /// Memory: 16 bytes for each wait and 48 for each operation up to 131,072 of each, and an entry of a table for each operation in flight.
 pub struct Recording {
     me: Rank,
     layout: AddressLayout,
+    sample: Sample,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
+    /// The time that is recorded: from, until.
+    window: (Instant, Instant),
     /// Threads that use the library, and those of them that wait.
     threads: u32,
     waiting: u32,
@@ -39,16 +41,34 @@ struct State {
 }
 
 impl Recording {
-    /// Of the rank `me`, whose operations name memory by addresses of this layout.
-    pub fn new(me: Rank, layout: AddressLayout) -> Arc<Self> {
-        Arc::new(Self { me, layout, state: Mutex::default() })
+    /// Of the rank `me`, whose operations name memory by addresses of this layout: of what is posted in the time of `sample`, and of waits as far as
+    /// they are in it. A sample that names times waits for [`start`](Self::start).
+    pub fn new(me: Rank, layout: AddressLayout, sample: Sample) -> Arc<Self> {
+        let never = (Sample::ALL.until(), Sample::ALL.until());
+        let state = State {
+            window: if sample.names_times() { never } else { (sample.from(), sample.until()) },
+            threads: 0,
+            waiting: 0,
+            since: None,
+            rank: RecordedRank::default(),
+            in_flight: HashMap::new(),
+        };
+        Arc::new(Self { me, layout, sample, state: Mutex::new(state) })
     }
 
-    /// What was recorded, up to now.
+    /// The times of the sample count from now on, by the clock of the layers.
+    pub fn start(&self, now: Instant) {
+        if self.sample.names_times() {
+            let at = |moment: Instant| now + moment.since(Instant::ZERO);
+            self.state().window = (at(self.sample.from()), at(self.sample.until()));
+        }
+    }
+
+    /// What was recorded, up to now. Before the time of the sample begins, that is nothing.
     pub fn recorded(&self, now: Instant) -> RecordedRank {
-        let mut recorded = self.state().rank.clone();
-        recorded.end_ns = nanoseconds(now);
-        recorded
+        let state = self.state();
+        let (from, until) = state.window;
+        RecordedRank { begin_ns: nanoseconds(from.min(now)), end_ns: nanoseconds(until.min(now)), ..state.rank.clone() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -68,9 +88,12 @@ impl Recording {
         if are_waiting(state) {
             state.since.get_or_insert(now);
         } else if let Some(since) = state.since.take() {
-            let span = (nanoseconds(since), nanoseconds(now));
+            let (since, now) = (since.max(state.window.0), now.min(state.window.1));
+            if since > now {
+                return;
+            }
             if state.rank.waits.len() < RECORDED_WAITS_MAX {
-                state.rank.waits.push(span);
+                state.rank.waits.push((nanoseconds(since), nanoseconds(now)));
             } else {
                 state.rank.waits_dropped += 1;
             }
@@ -89,6 +112,9 @@ impl Recording {
         };
         let mut state = self.state();
         let state = &mut *state;
+        if began < state.window.0 || began >= state.window.1 {
+            return;
+        }
         if state.rank.operations.len() < RECORDED_OPERATIONS_MAX {
             state.in_flight.insert(token.0, state.rank.operations.len());
             state.rank.operations.push(operation);
@@ -287,7 +313,7 @@ mod tests {
         let layout = AddressLayout::new(2, 4096).unwrap();
         let mut network = Loopback::network(layout, 2);
         let peer = network[1].network().address();
-        let recording = Recording::new(Rank::new(0), layout);
+        let recording = Recording::new(Rank::new(0), layout, Sample::ALL);
         let clock = Arc::new(Hand(AtomicU64::new(5000)));
         let mut transport = Record::new(network.remove(0), recording.clone(), clock);
         let there = transport.network().connect(None, Rank::new(1), &peer).unwrap();
@@ -314,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_rank_waits_while_all_of_its_threads_do() {
-        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap());
+        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap(), Sample::ALL);
         let at = |ns: u64| Instant::from_picoseconds(ns * 1000);
         recording.note(Activity::Joins, at(0));
         recording.note(Activity::Joins, at(0));
@@ -329,8 +355,32 @@ mod tests {
     }
 
     #[test]
+    fn only_the_time_of_the_sample_is_recorded() {
+        let sample = "0@7ns-17ns".parse().unwrap();
+        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap(), sample);
+        let at = |ns: u64| Instant::from_picoseconds(ns * 1000);
+        let write = Operation::Write { to: GlobalAddress::from_bits(0x1000), bytes: b"abc" };
+        recording.posted(Token(9), &write, at(1), at(1));
+        recording.start(at(3));
+        for (number, ns) in [9, 10, 19, 20].into_iter().enumerate() {
+            recording.posted(Token(number as u64), &write, at(ns), at(ns));
+        }
+        recording.completed(&[2, 3].map(|token| Completion { token: Token(token), result: Ok(0) }), at(25));
+        for (from, to) in [(1, 2), (8, 12), (14, 15), (19, 30), (40, 50)] {
+            recording.note(Activity::Waits, at(from));
+            recording.note(Activity::GoesOn, at(to));
+        }
+        assert_eq!(recording.recorded(at(5)), RecordedRank { begin_ns: 5, end_ns: 5, ..recording.recorded(at(5)) });
+        let recorded = recording.recorded(at(60));
+        let posted: Vec<_> = recorded.operations.iter().map(|one| (one.posted_ns, one.completed)).collect();
+        assert_eq!(posted, [(10, None), (19, Some((25, true)))], "an end is recorded whenever it comes");
+        assert_eq!(recorded.waits, [(10, 12), (14, 15), (19, 20)]);
+        assert_eq!((recorded.begin_ns, recorded.end_ns, recorded.operations_dropped, recorded.waits_dropped), (10, 20, 0, 0));
+    }
+
+    #[test]
     fn what_exceeds_the_bounds_is_counted() {
-        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap());
+        let recording = Recording::new(Rank::new(0), AddressLayout::new(2, 4096).unwrap(), Sample::ALL);
         let write = Operation::Write { to: GlobalAddress::from_bits(0x1000), bytes: b"abc" };
         for number in 0..RECORDED_OPERATIONS_MAX as u64 + 3 {
             recording.posted(Token(number), &write, Instant::ZERO, Instant::ZERO);

@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 /// The first line of the text form, with the version of its layout.
-const HEAD: &str = "pelago-recorded 2";
+const HEAD: &str = "pelago-recorded 3";
 
 /// What one rank has recorded. Times are in nanoseconds of the clock of the rank.
 ///
@@ -15,7 +15,9 @@ pub struct RecordedRank {
     pub host: RecordedHost,
     /// The monotonic time of the host at which the clock of the rank stood at zero.
     pub clock_ns: u64,
-    /// When the recording ends.
+    /// When the recording begins.
+    pub begin_ns: u64,
+    /// When it ends.
     pub end_ns: u64,
     /// When the rank waited: from, to.
     pub waits: Vec<(u64, u64)>,
@@ -91,7 +93,8 @@ impl fmt::Display for RecordedRank {
         // A name is one word of the text.
         let name: String = name.chars().map(|letter| if letter.is_whitespace() { '_' } else { letter }).collect();
         writeln!(f, "{HEAD}\nhost {first} {offset_ns} {error_ns} {name}")?;
-        writeln!(f, "clock {} {}\ndropped {} {}", self.clock_ns, self.end_ns, self.waits_dropped, self.operations_dropped)?;
+        writeln!(f, "clock {} {} {}", self.clock_ns, self.begin_ns, self.end_ns)?;
+        writeln!(f, "dropped {} {}", self.waits_dropped, self.operations_dropped)?;
         self.waits.iter().try_for_each(|(from, to)| writeln!(f, "wait {from} {to}"))?;
         for RecordedOperation { kind, to, bytes, posted_ns, returned_ns, completed } in &self.operations {
             write!(f, "{} {to} {bytes} {posted_ns} {returned_ns}", kind.name())?;
@@ -131,7 +134,7 @@ impl RecordedRank {
                 (self.host.first, self.host.offset_ns, self.host.error_ns) = (next(words)?, next(words)?, next(words)?);
                 self.host.name = words.next().unwrap_or_default().into();
             }
-            "clock" => (self.clock_ns, self.end_ns) = (next(words)?, next(words)?),
+            "clock" => (self.clock_ns, self.begin_ns, self.end_ns) = (next(words)?, next(words)?, next(words)?),
             "dropped" => (self.waits_dropped, self.operations_dropped) = (next(words)?, next(words)?),
             "wait" => self.waits.push((next(words)?, next(words)?)),
             name => {
@@ -158,6 +161,7 @@ mod tests {
         let rank = RecordedRank {
             host: RecordedHost { name: "a".into(), first: 2, offset_ns: -5, error_ns: 7 },
             clock_ns: 1 << 60,
+            begin_ns: 1,
             end_ns: 100,
             waits: vec![(1, 2), (30, 40)],
             waits_dropped: 8,
@@ -173,11 +177,11 @@ mod tests {
         assert_eq!(named.to_string().parse::<RecordedRank>().unwrap().host.name, "my_host");
         for (wrong, why) in [
             ("", "does not begin"),
-            ("pelago-recorded 3\n", "does not begin"),
-            ("pelago-recorded 2\nwait 1\n", "\"wait 1\""),
-            ("pelago-recorded 2\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
-            ("pelago-recorded 2\nwait 1 2 3\n", "\"wait 1 2 3\""),
-            ("pelago-recorded 2\npush 1 2 3\n", "push"),
+            ("pelago-recorded 2\n", "does not begin"),
+            ("pelago-recorded 3\nwait 1\n", "\"wait 1\""),
+            ("pelago-recorded 3\nput 1 2 3 4 5\n", "\"put 1 2 3 4 5\""),
+            ("pelago-recorded 3\nwait 1 2 3\n", "\"wait 1 2 3\""),
+            ("pelago-recorded 3\npush 1 2 3\n", "push"),
         ] {
             let error = wrong.parse::<RecordedRank>().unwrap_err();
             assert!(error.contains(why), "{error}");
