@@ -80,8 +80,8 @@ impl<M: Memory> Conversations<M> {
         !self.waiting.is_empty()
     }
 
-    /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if nothing is
-    /// on its way there.
+    /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if no short
+    /// operation is on its way there.
     pub fn poll_transmit_full(&mut self, now: Instant, to: PeerIndex, memory: &M, buffer: &mut [u8]) -> Option<Transmit> {
         self.transmit(now, to.0, Sources::of(memory), buffer, false)
     }

@@ -73,6 +73,8 @@ pub(crate) struct Sender {
     early: u32,
     /// Datagrams on their way that the peer answers at once.
     prompt_in_flight: u64,
+    /// The last datagram of short operations that was sent.
+    latest_short: u64,
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
     /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
@@ -179,6 +181,7 @@ impl Sender {
             tries: 0,
             early: 0,
             prompt_in_flight: 0,
+            latest_short: u64::MAX,
             waiting_since: now,
             congestion: Congestion::new(receive_window, charge(datagram_bytes as u64)),
             receive_window,
@@ -234,7 +237,7 @@ impl Sender {
     /// nothing else is to be done first. Returns how many bytes it takes.
     #[inline]
     pub(crate) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
-        let is_held = !self.in_flight.is_empty() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
+        let is_held = self.awaits_company() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
         if !is_held || !self.epoch.transfers.is_empty() || self.queued_bytes >= QUEUED_BYTES_MAX {
             return None;
         }
@@ -304,7 +307,14 @@ impl Sender {
         }
     }
 
-    /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram waits until it is full or nothing is on its way.
+    /// Whether a datagram that is not full waits, so that what is posted meanwhile goes along (Nagle, RFC 896): while short operations are on their way, whose
+    /// answer comes at once and sends what waits. Pieces of long operations and answers hold up nothing: what follows a long put is as a rule its signal,
+    /// and nothing would send it while its rank computes (Minshall's variant of the rule).
+    fn awaits_company(&self) -> bool {
+        self.sent(self.latest_short).is_some_and(|sent| sent.state != State::Settled)
+    }
+
+    /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram may have to wait for company.
     pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
         // A peer that has not answered twice is asked by one datagram at a time.
         let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.receive_window);
@@ -319,7 +329,7 @@ impl Sender {
             return Some(oldest.map_or(Next::Empty, |index| Next::Again(self.base + index as u64)));
         }
         self.pass_fence();
-        let hurried = eagerly || self.in_flight.is_empty() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
+        let hurried = eagerly || !self.awaits_company() || self.epoch.drafts.len() > 1 || !self.epoch.transfers.is_empty();
         let may = allowed && (self.in_flight.len() as u64) < SEQUENCE_WINDOW && self.congestion.due(round_trip.smoothed()) <= now;
         (hurried && may && !self.epoch.is_empty()).then_some(Next::New)
     }
@@ -394,12 +404,16 @@ impl Sender {
         let before = (sent.state == State::OnItsWay && sent.tries > 0).then_some((sent.bytes, sent.prompt));
         (sent.state, sent.prompt, sent.transmission, sent.bytes) = (State::OnItsWay, prompt, count, bytes as u32);
         sent.tries += 1;
+        let is_short = prompt && sent.piece.is_none();
         if let Some((bytes, prompt)) = before {
             self.end_flight(bytes, prompt);
         }
         self.bytes_in_flight += bytes as u64;
         self.datagrams_in_flight += 1;
         self.prompt_in_flight += u64::from(prompt);
+        if is_short {
+            self.latest_short = sequence;
+        }
         self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt, asks });
         // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());

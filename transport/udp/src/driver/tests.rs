@@ -372,3 +372,31 @@ fn a_put_and_its_signal_are_one_datagram() {
         assert_eq!(job.count(0, Event::DatagramSent) - before, 1, "with {bytes} bytes");
     }
 }
+
+/// A rank may compute from then on, and take in no answer that would send what waits. Neither does an answer of its own hold up the signal.
+#[test]
+fn the_signal_of_a_long_put_leaves_at_once_and_what_follows_a_short_one_waits() {
+    let mut job = Job::new(2);
+    job.write(0, 1, &[1; 8]);
+    job.until_ended(1);
+    let (peer, back, at) = (job.peer(0, 1), job.peer(1, 0), heap(job.layout, 1));
+    let to = GlobalAddress::from_bits(at.bits() + 64);
+    let add = |at| Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
+    for (bytes, leave) in [(8, 1), (INJECT_SIZE + 1, 2), (28_000, 2)] {
+        for answers in [false, true] {
+            if answers {
+                job.ranks[1].post(job.now, back, add(heap(job.layout, 0)), Flags::NONE, Token(3)).unwrap();
+                job.now = job.now + STEP;
+                let before = job.count(0, Event::DatagramSent);
+                job.ranks[0].drive(job.now, false);
+                assert_eq!(job.count(0, Event::DatagramSent) - before, 1, "the answer");
+            }
+            let before = job.count(0, Event::DatagramSent);
+            let values = vec![3; bytes];
+            job.ranks[0].post(job.now, peer, Operation::Write { to, bytes: &values }, Flags::NONE, Token(1)).unwrap();
+            job.ranks[0].post(job.now, peer, add(at), Flags::FENCE, Token(2)).unwrap();
+            assert_eq!(job.count(0, Event::DatagramSent) - before, leave, "with {bytes} bytes, answers {answers}");
+            job.until_ended(2);
+        }
+    }
+}
