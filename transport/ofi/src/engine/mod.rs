@@ -330,6 +330,11 @@ impl Engine {
         self.ports.iter().map(Port::descriptor).collect()
     }
 
+    /// Whether a core of this rank takes part in each access of a peer, of which the descriptors tell.
+    pub(crate) fn serves_accesses(&self) -> bool {
+        self.ports.iter().all(Port::is_served_by_core)
+    }
+
     /// Whether the descriptors tell of everything that happens from now on.
     pub(crate) fn may_sleep(&mut self) -> bool {
         self.ports.iter_mut().all(Port::may_sleep)

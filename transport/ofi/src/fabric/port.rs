@@ -329,6 +329,12 @@ impl Port {
         self.info.cq_data_bytes() > 0
     }
 
+    /// Whether a core of the target takes part in each access, inside its calls here: its descriptor is readable then, also where the access is no
+    /// event. Sockets work so.
+    pub(crate) fn is_served_by_core(&self) -> bool {
+        !moves_memory(&self.info)
+    }
+
     /// Readable when something may have happened; `None` if the provider has no such descriptor.
     pub(crate) fn descriptor(&self) -> Option<&OwnedFd> {
         self.descriptor.as_ref()
