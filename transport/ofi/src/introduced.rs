@@ -90,7 +90,8 @@ impl<C: Transport> Introduced<C> {
         registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
         let address = control.network().address();
         let longest = control.network().capabilities().message_bytes_max.min(ofi.capabilities().message_bytes_max);
-        let limited = |rail: &Capabilities| Capabilities { message_bytes_max: longest, ..*rail };
+        // What goes around is posted with the time.
+        let limited = |rail: &Capabilities| Capabilities { message_bytes_max: longest, keeps_time: false, ..*rail };
         let (capabilities, rails) = (limited(ofi.capabilities()), ofi.rails().iter().map(limited).collect());
         Ok(Self {
             capabilities,

@@ -21,6 +21,10 @@ const LOOKS_FOR_SLEEPER: u32 = 64;
 /// gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it with this thread.
 const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
 
+/// Looks without an event after which the thread of a sleeping rank looks at the descriptors instead, where a core serves accesses: they tell
+/// also of a read by a peer, so that a series of gets keeps the thread awake.
+const LOOKS_BEFORE_WATCHING: u32 = 1;
+
 /// A sleep that was not worth it: about ten times what falling asleep and waking take.
 const SHORT_SLEEP_MICROSECONDS: u32 = 100;
 
@@ -91,7 +95,8 @@ impl ProgressThread {
         let call = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let descriptors = shared.lock().descriptors().map(|all| all.into_iter().map(OwnedFd::try_clone).collect());
         let completions = descriptors.transpose()?;
-        let attendance = Attendance { shared: shared.clone(), call: call.clone(), completions };
+        let watches = shared.lock().serves_accesses();
+        let attendance = Attendance { shared: shared.clone(), call: call.clone(), completions, watches };
         let thread = std::thread::Builder::new().name("pelago-ofi".into()).spawn(move || attendance.run())?;
         Ok(Self { shared, call, thread: Some(thread) })
     }
@@ -155,6 +160,8 @@ struct Attendance {
     call: Arc<OwnedFd>,
     /// One for each rail; `None` if one of them has none.
     completions: Option<Vec<OwnedFd>>,
+    /// Whether they tell of each access of a peer.
+    watches: bool,
 }
 
 impl Attendance {
@@ -177,7 +184,14 @@ impl Attendance {
             idle = if engine.drive() { 0 } else { idle + 1 };
             let (news, losses) = (engine.take_news(), engine.take_losses());
             let is_rank_asleep = self.shared.sleeping.load(Ordering::Relaxed);
-            let is_idle = idle >= if is_rank_asleep { patience.looks() } else { LOOKS };
+            let is_oversubscribed = self.shared.is_oversubscribed;
+            let watched = self.completions.as_deref().filter(|_| self.watches && is_rank_asleep && !is_oversubscribed);
+            let looks_max = match watched {
+                Some(_) => LOOKS_BEFORE_WATCHING,
+                None if is_rank_asleep => patience.looks(),
+                None => LOOKS,
+            };
+            let is_idle = idle >= looks_max;
             let may_sleep = is_idle && (self.completions.is_none() || engine.may_sleep());
             let has_unsent = engine.has_unsent();
             drop(engine);
@@ -190,8 +204,14 @@ impl Attendance {
                 }
                 continue;
             }
+            if let Some(descriptors) = watched.filter(|_| !has_unsent)
+                && is_ready_soon(descriptors, patience.looks(), || self.is_left_alone())
+            {
+                idle = 0;
+                continue;
+            }
             let must_look = self.completions.is_none() || has_unsent;
-            let is_patient = is_rank_asleep && !must_look && !self.shared.is_oversubscribed;
+            let is_patient = is_rank_asleep && !must_look && !is_oversubscribed;
             let pause = if must_look { Some(POLL_PAUSE_MICROSECONDS) } else { patience.limit().filter(|_| is_patient) };
             let is_woken = self.sleep(self.completions.as_deref().unwrap_or_default(), pause);
             if is_patient {
@@ -215,14 +235,59 @@ impl Attendance {
         let limit = limit.map(|limit| Timespec { tv_sec: 0, tv_nsec: i64::from(limit) * 1000 });
         let _ = poll(sources, limit.as_ref());
         let is_woken = sources[1..].iter().any(|source| !source.revents().is_empty());
-        let _ = rustix::io::read(&*self.call, &mut [0; 8]);
+        if !sources[0].revents().is_empty() {
+            let _ = rustix::io::read(&*self.call, &mut [0; 8]);
+        }
         is_woken
     }
+
+    /// Whether the rank sleeps on, and nobody wants the thread to end.
+    fn is_left_alone(&self) -> bool {
+        self.shared.sleeping.load(Ordering::Relaxed) && !self.shared.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Looks so often whether one of the descriptors is readable, as long as `goes_on`.
+fn is_ready_soon(descriptors: &[OwnedFd], looks: u32, goes_on: impl Fn() -> bool) -> bool {
+    let Some(first) = descriptors.first() else { return false };
+    let mut sources: [_; RAILS_MAX] =
+        std::array::from_fn(|rail| PollFd::new(descriptors.get(rail).unwrap_or(first), PollFlags::IN));
+    let sources = &mut sources[..descriptors.len().min(RAILS_MAX)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    for look in 0..looks {
+        if poll(sources, Some(&at_once)).is_ok_and(|ready| ready > 0) {
+            return true;
+        }
+        if !goes_on() {
+            break;
+        }
+        // A peer may share the core.
+        if look < LOOKS_FOR_SLEEPER { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_readable_descriptor_is_found_and_no_other_is_waited_for() {
+        let bells = [(); 2].map(|()| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap());
+        let looks = std::cell::Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            true
+        };
+        assert!(!is_ready_soon(&bells, 5, look));
+        assert_eq!(looks.take(), 5);
+        assert!(!is_ready_soon(&bells, 5, || !look()), "the rank is awake");
+        assert_eq!(looks.take(), 1);
+        rustix::io::write(&bells[1], &1_u64.to_ne_bytes()).unwrap();
+        assert!(is_ready_soon(&bells, 5, look));
+        assert_eq!(looks.get(), 0);
+        assert!(!is_ready_soon(&[], 5, look));
+    }
 
     #[test]
     fn short_sleeps_make_the_thread_look_longer_and_a_long_one_ends_that() {

@@ -41,11 +41,12 @@ pub struct Setup {
 pub const NAME: &str = "ofi";
 
 /// What operations cost over sockets, which are all that was measured. Cores of the target perform atomics, because those of a fabric do not exclude
-/// those of cores; a write wakes its target if it says so.
+/// those of cores; a write wakes its target if it says so; no post needs the time.
 const CAPABILITIES: Capabilities = Capabilities {
     latency: Duration::from_microseconds(20),
     bytes_per_second: 2e9,
     wakes_target: false,
+    keeps_time: true,
     ..Capabilities::of(NAME)
 };
 

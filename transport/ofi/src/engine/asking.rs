@@ -80,9 +80,7 @@ impl Engine {
         self.peers[peer].lanes[lane].queue.push_back(key);
         self.issue_all(peer);
         // One that has left at once needs nobody to look after it: the progress thread sleeps on.
-        if self.peers[peer].has_unsent() {
-            self.busy.insert(peer);
-        }
+        self.resume(peer);
         Ok(())
     }
 
@@ -431,7 +429,7 @@ impl Engine {
         }
         let unanswered = &mut self.peers[peer].unanswered[count];
         *unanswered = unanswered.saturating_sub(1);
-        self.busy.insert(peer);
+        self.resume(peer);
         self.settle(key);
     }
 

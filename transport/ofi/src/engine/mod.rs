@@ -330,6 +330,11 @@ impl Engine {
         self.ports.iter().map(Port::descriptor).collect()
     }
 
+    /// Whether a core of this rank takes part in each access of a peer, of which the descriptors tell.
+    pub(crate) fn serves_accesses(&self) -> bool {
+        self.ports.iter().all(Port::is_served_by_core)
+    }
+
     /// Whether the descriptors tell of everything that happens from now on.
     pub(crate) fn may_sleep(&mut self) -> bool {
         self.ports.iter_mut().all(Port::may_sleep)
@@ -571,6 +576,13 @@ impl Engine {
         }
     }
 
+    /// Something has ended that what has yet to leave to a peer may have waited for, if there is anything.
+    fn resume(&mut self, peer: usize) {
+        if self.peers[peer].has_unsent() {
+            self.busy.insert(peer);
+        }
+    }
+
     /// Lets leave what has room.
     fn pump(&mut self, peer: usize) {
         self.send_again(peer);
@@ -584,9 +596,7 @@ impl Engine {
         if self.peers[peer].is_failing {
             self.fabric_lost(peer);
         }
-        if self.peers[peer].has_unsent() {
-            self.busy.insert(peer);
-        }
+        self.resume(peer);
     }
 
     /// Ends all that needs a peer. Of accesses under way the provider says when it has let go of local memory, and of detours the other transport.
@@ -620,7 +630,7 @@ impl Engine {
                 self.completed.push(Completion { token, result });
                 if begun {
                     self.peers[peer].lanes[lane].started -= 1;
-                    self.busy.insert(peer);
+                    self.resume(peer);
                 }
             }
             Then::Answer { peer, id, start } => {

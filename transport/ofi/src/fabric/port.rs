@@ -30,6 +30,8 @@ use crate::message::End;
 
 const SLOTS: usize = RECEIVE_SLOTS + TRANSMIT_SLOTS;
 
+const NO_ENTRY: FiCqDataEntry = FiCqDataEntry { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0 };
+
 /// Providers in the order in which they are taken if none is named: those of networks that move memory by themselves, then sockets.
 const PREFERRED: [&str; 8] = ["cxi", "efa", "opx", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp", "sockets", "udp;ofi_rxd"];
 
@@ -105,6 +107,8 @@ pub(crate) struct Port {
     memory: NonNull<u8>,
     contexts: NonNull<FiContext>,
     free: Vec<Slot>,
+    /// What a read of the queue of completions fills.
+    entries: Box<[FiCqDataEntry; COMPLETIONS_AT_ONCE]>,
     end: End,
     descriptor: Option<OwnedFd>,
     keys: u64,
@@ -196,6 +200,7 @@ impl Port {
             memory: allocated(slots_layout()),
             contexts: allocated(contexts_layout()).cast(),
             free: (RECEIVE_SLOTS..SLOTS).rev().map(|slot| Slot(slot as u32)).collect(),
+            entries: Box::new([NO_ENTRY; COMPLETIONS_AT_ONCE]),
             end: End { fabric: 0, name: Vec::new() },
             descriptor: None,
             keys: 0,
@@ -322,6 +327,12 @@ impl Port {
     /// Whether a write can tell its target that it has taken effect.
     pub(crate) fn can_notify(&self) -> bool {
         self.info.cq_data_bytes() > 0
+    }
+
+    /// Whether a core of the target takes part in each access, inside its calls here: its descriptor is readable then, also where the access is no
+    /// event. Sockets work so.
+    pub(crate) fn is_served_by_core(&self) -> bool {
+        !moves_memory(&self.info)
     }
 
     /// Readable when something may have happened; `None` if the provider has no such descriptor.
@@ -497,17 +508,16 @@ impl Port {
 
     /// Appends what has happened, some of it; returns whether there may be more.
     pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> bool {
-        let nothing = FiCqDataEntry { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0 };
-        let mut entries = [nothing; COMPLETIONS_AT_ONCE];
+        let entries = self.entries.as_mut_ptr().cast();
         // SAFETY: F1, F7: the queue was opened for entries of this format.
-        let count =
-            unsafe { ((*(*self.completions).ops).read)(self.completions, entries.as_mut_ptr().cast(), COMPLETIONS_AT_ONCE) };
+        let count = unsafe { ((*(*self.completions).ops).read)(self.completions, entries, COMPLETIONS_AT_ONCE) };
         if count == -FI_EAVAIL {
             self.poll_error(events);
             return true;
         }
         let count = usize::try_from(count).unwrap_or(0).min(COMPLETIONS_AT_ONCE);
-        for entry in &entries[..count] {
+        for index in 0..count {
+            let entry = self.entries[index];
             let event = if entry.flags & FI_REMOTE_WRITE != 0 {
                 Some(Event::Written)
             } else {
