@@ -169,16 +169,37 @@ impl Layout {
 }
 
 /// Whether a message of so many bytes waits in a slot for the network (E3). Others are captured: by `put`, or, as far as they are not sent at once, by
-/// transports that take up to `captured` bytes from where they are.
+/// transports that take up to `captured` bytes from where they are, which is one range.
 #[inline]
-fn is_kept(bytes: usize, from: &[Span], captured: usize) -> bool {
-    bytes > if let [Span { blocks: 1, .. }] = from { captured.max(INJECT_SIZE) } else { INJECT_SIZE }
+fn is_kept(bytes: usize, from: &[Span], captured: usize, whole: Option<usize>) -> bool {
+    bytes > if is_one_range(from, whole) { captured.max(INJECT_SIZE) } else { INJECT_SIZE }
 }
 
-/// Values that a member keeps in a slot to send them later.
-pub(crate) fn kept(schedule: &Schedule, value_bytes: usize, captured: usize, maps: impl Fn(u32) -> bool) -> usize {
+/// Whether spans are one range of memory: part of one block, or adjacent blocks, which are that if a piece is a `whole` block.
+#[inline]
+fn is_one_range(from: &[Span], whole: Option<usize>) -> bool {
+    match *from {
+        [Span { blocks, stride, start, length, .. }] => blocks == 1 || stride == 1 && start == 0 && whole == Some(length),
+        _ => false,
+    }
+}
+
+/// Values of a block, if pieces of this shape are whole blocks of `count` values.
+pub(crate) fn whole_blocks(piece: &Shape, count: usize) -> Option<usize> {
+    (piece.count == count).then_some(count)
+}
+
+/// Values that a member keeps in a slot to send them later; `whole` is that of [`whole_blocks`].
+pub(crate) fn kept(
+    schedule: &Schedule,
+    value_bytes: usize,
+    (captured, whole): (usize, Option<usize>),
+    maps: impl Fn(u32) -> bool,
+) -> usize {
     let sent = schedule.steps.iter().map(|step| match step {
-        Step::Send { to, from, message } if is_kept(message.length * value_bytes, from, captured) && !maps(*to) => message.length,
+        Step::Send { to, from, message } if is_kept(message.length * value_bytes, from, captured, whole) && !maps(*to) => {
+            message.length
+        }
         _ => 0,
     });
     sent.sum()
@@ -375,7 +396,8 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
             }
             return world.put(flag, &[self.epoch]).map(drop);
         }
-        let handle = if is_kept(message.length * size_of::<T>(), from, self.layout.captured) {
+        let whole = whole_blocks(&self.layout.shape, self.layout.count);
+        let handle = if is_kept(message.length * size_of::<T>(), from, self.layout.captured, whole) {
             // E3.
             let at = self.layout.piece.room + *kept;
             *kept += message.length;
@@ -384,7 +406,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
             let own = self.place.words.at(world, world.rank(), room).cast::<T>()?.add(at as u64);
             on(Handle::done()).copy(own, target, message.length)?
         } else if let [span] = from
-            && (span.blocks == 1)
+            && is_one_range(from, whole)
         {
             let range = self.ranges(*span).next().expect("there is a block");
             on(Handle::done()).put(target, &self.slice(span.buffer)[range])?

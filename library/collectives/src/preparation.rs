@@ -4,7 +4,7 @@ use pelago_rma::{Error, Rail, Result};
 
 use crate::choice::Rails;
 use crate::collectives::{Collectives, Key};
-use crate::executor::{LINE_BYTES, Layout, kept, rail_between};
+use crate::executor::{LINE_BYTES, Layout, kept, rail_between, whole_blocks};
 use crate::plan_state::PlanState;
 use crate::pool::Region;
 use crate::schedule::{Buffer, Schedule, Shape, Span, Step};
@@ -18,8 +18,53 @@ const SLOTS_MAX: usize = 512;
 /// left the caches of those who wrote and read it last; a line that another core still holds changed comes from there three times as slowly.
 const ROOM_BYTES: usize = 1024 * 1024;
 
+/// Bytes of one slot of an exchange of all members where processors move the bytes of a network: what lands is read while it is in the core's own cache,
+/// unless pieces would be too short. To one member, and from one, pieces stay long: there each waits for a credit.
+const ROOM_BYTES_MOVED: usize = 512 * 1024;
+
 /// Bytes of the lines of all slots of a plan, unless two need more. They are cleared when the plan is made.
 const LINES_BYTES: usize = 64 * 1024;
+
+/// What bounds the pieces of an operation, in bytes.
+struct Bounds {
+    /// Of a slot.
+    room: usize,
+    /// Of a slot whose blocks are no longer than `least`.
+    room_max: usize,
+    least: usize,
+    /// Of a block, where the pieces of an operation follow one another through members.
+    block: usize,
+}
+
+impl Bounds {
+    /// Those of an operation on whole blocks, with the settings `plan_bytes` and `piece_bytes`, on a network that captures puts of so many bytes.
+    fn new(whole: Shape, value_bytes: usize, (plan_bytes, piece_bytes): (usize, usize), mapped: bool, captured: usize) -> Self {
+        let flows = matches!(whole.operation, Collective::Broadcast { .. } | Collective::Reduce { .. })
+            || matches!(whole.algorithm, Algorithm::Chain | Algorithm::Shared);
+        // Networks whose processors move the bytes take long puts from where they are.
+        let is_moved = !mapped && captured >= piece_bytes;
+        let (room_max, least) = (plan_bytes / 2, if is_moved { piece_bytes } else { 0 });
+        let is_exchange = matches!(
+            whole.operation,
+            Collective::Allgather | Collective::Allreduce | Collective::Alltoall | Collective::ReduceScatter
+        );
+        let near = match (mapped, is_moved && is_exchange) {
+            // What lands is read while it is in the core's own cache.
+            (true, _) => ROOM_BYTES / 4,
+            (false, true) => ROOM_BYTES_MOVED,
+            (false, false) => room_max,
+        };
+        let piece_bytes = if is_moved { whole.piece_bytes(value_bytes, piece_bytes) } else { piece_bytes };
+        let block = if flows { piece_bytes.min(room_max) } else { usize::MAX };
+        Self { room: near.min(room_max), room_max, least, block }
+    }
+
+    /// Whether a slot and a block may have so many bytes.
+    fn hold(&self, slot: usize, block: usize) -> bool {
+        let room = if block <= self.least { self.room_max } else { self.room };
+        slot <= room && block <= self.block
+    }
+}
 
 impl Collectives<'_> {
     /// Memory and steps for an operation by an algorithm. Collective.
@@ -31,27 +76,18 @@ impl Collectives<'_> {
         }
         self.meet_for(key, algorithm, rails)?;
         let mut shape = whole;
-        let flows = matches!(key.operation, Collective::Broadcast { .. } | Collective::Reduce { .. })
-            || matches!(algorithm, Algorithm::Chain | Algorithm::Shared);
-        // Where memory is mapped, what lands is read while it is in the core's own cache.
-        let room_bytes = if self.is_mapped() { (self.plan_bytes / 2).min(ROOM_BYTES / 4) } else { self.plan_bytes / 2 };
         let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
-        let piece_bytes = match self.piece_bytes {
-            least if !self.is_mapped() && captured >= least => whole.piece_bytes(value_bytes, least),
-            bytes => bytes,
-        };
-        let most = if flows { piece_bytes.min(self.plan_bytes / 2) } else { self.plan_bytes / 2 };
+        let bounds = Bounds::new(whole, value_bytes, (self.plan_bytes, self.piece_bytes), self.is_mapped(), captured);
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
         let (piece, slot_values) = loop {
             let piece = shape.schedule(self.position());
-            let mut values = [(piece.room + kept(&piece, value_bytes, captured, maps)) as u64];
+            let mut values = [(piece.room + kept(&piece, value_bytes, (captured, whole_blocks(&shape, key.count)), maps)) as u64];
             // What is kept depends on who is a neighbour.
             if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
             }
-            let block = if flows { shape.count * value_bytes } else { 0 };
-            if values[0] as usize * value_bytes <= room_bytes && block <= most || shape.count <= 1 {
+            if bounds.hold(values[0] as usize * value_bytes, shape.count * value_bytes) || shape.count <= 1 {
                 break (piece, values[0] as usize);
             }
             shape.count = shape.count.div_ceil(2);
@@ -123,5 +159,41 @@ impl Collectives<'_> {
         } else {
             Err(Error::Disagreement("a plan of a team, or the order of plans"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of a piece of blocks of `count` values of 8 bytes, of which a slot has one from each of `size` members.
+    fn piece_bytes(operation: Collective, size: u32, count: usize, mapped: bool, captured: usize) -> usize {
+        let algorithm = Algorithm::Direct;
+        let whole = Shape { operation, algorithm, size, count, per_host: 1, commutes: true };
+        let bounds = Bounds::new(whole, 8, (4 << 20, 64 << 10), mapped, captured);
+        let mut block = count * 8;
+        while !bounds.hold(size as usize * block, block) {
+            block = block.div_ceil(2);
+        }
+        block
+    }
+
+    #[test]
+    fn what_processors_move_lands_in_pieces_that_stay_near_the_core() {
+        const LONG: usize = 1 << 20;
+        let pieces =
+            |captured, mapped| [2, 4, 8, 32, 64].map(|size| piece_bytes(Collective::Alltoall, size, LONG / 8, mapped, captured));
+        assert_eq!(
+            pieces(16 << 20, false),
+            [256 << 10, 128 << 10, 64 << 10, 64 << 10, 32 << 10],
+            "the memory of a plan is the last bound"
+        );
+        assert_eq!(pieces(4096, false), [LONG, 512 << 10, 256 << 10, 64 << 10, 32 << 10], "a network that moves them itself");
+        assert_eq!(pieces(16 << 20, true), [128 << 10, 64 << 10, 32 << 10, 8 << 10, 4 << 10], "mapped memory");
+        // Pieces that follow one another have their own length as well: here that of one step.
+        let flowing = Collective::Broadcast { root: 0 };
+        assert_eq!(piece_bytes(flowing, 1, LONG / 8, false, 4096), 64 << 10);
+        assert_eq!(piece_bytes(flowing, 1, LONG / 8, false, 16 << 20), LONG);
+        assert_eq!(piece_bytes(Collective::Gather { root: 0 }, 8, LONG / 8, false, 16 << 20), 256 << 10, "no exchange");
     }
 }

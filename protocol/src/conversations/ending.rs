@@ -3,7 +3,7 @@
 use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
 use super::Conversations;
-use super::operations::{Origin, PendingOperation, Put};
+use super::operations::{Origin, PendingOperation, Put, Source};
 use crate::api::Completion;
 use crate::memory::Memory;
 use crate::peer::Standing;
@@ -64,7 +64,16 @@ impl<M: Memory> Conversations<M> {
         let Some(PendingOperation::Put(put)) = self.operations.remove(operation) else { return };
         let result = put.failure.map_or(Ok(0), Err);
         match put.origin {
-            Origin::Own { token } => self.complete(token, result, put.from.into_local()),
+            Origin::Own { token } => {
+                let local = match put.from {
+                    Source::Captured { bytes, .. } => {
+                        self.captures.give(bytes);
+                        None
+                    }
+                    from => from.into_local(),
+                };
+                self.complete(token, result, local);
+            }
             Origin::Peer { index, operation } => self.answer_copy(now, index, operation, put.to, result),
             // What was asked for has gone. Its memory may have been deregistered before that.
             Origin::Answer { index, operation } if result.is_err() => {

@@ -92,6 +92,7 @@ fn an_operation_is_entered_once() {
         worth: _,
         typical: _,
         spare: _,
+        captures: _,
         kept_bytes: _,
         sharing: _,
         counters: _,

@@ -8,7 +8,9 @@
 //! | `transmit` | datagrams that leave |
 //! | `time` | what is due, and when |
 //! | `ending` | how operations end |
+//! | `captures` | memory for captured bytes |
 
+mod captures;
 mod ending;
 #[cfg(test)]
 mod entries;
@@ -34,6 +36,7 @@ use crate::peer::waiting::{Spare, Transfer};
 use crate::peer::{Peer, Standing};
 use crate::wire::seal::Seal;
 use crate::wire::{self, Frame};
+use captures::Captures;
 use operations::{Operations, Origin, PendingOperation, Put, Source};
 use patterns::{GetBlocks, Pattern, PutBlocks, There};
 
@@ -88,6 +91,7 @@ pub struct Conversations<M: Memory> {
     /// The round trips of all peers.
     typical: RoundTrip,
     pub(crate) spare: Spare,
+    pub(crate) captures: Captures,
     /// Bytes of frames that are kept.
     pub(crate) kept_bytes: usize,
     sharing: Sharing,
@@ -132,6 +136,7 @@ impl<M: Memory> Conversations<M> {
             worth: Worth::default(),
             typical: RoundTrip::default(),
             spare: Spare::default(),
+            captures: Captures::default(),
             kept_bytes: 0,
             sharing: Sharing::default(),
             counters: Counters::default(),
@@ -296,7 +301,7 @@ impl<M: Memory> Conversations<M> {
         if let Some(from) = self.unread_from(injection)
             && let Some(PendingOperation::Put(put)) = injection.operation.and_then(|number| self.operations.get_mut(number))
         {
-            put.from = Source::Captured { from, bytes: injection.bytes[from as usize..].into() };
+            put.from = Source::Captured { from, bytes: self.captures.copy_of(&injection.bytes[from as usize..]) };
         }
     }
 

@@ -69,7 +69,7 @@ pub(crate) enum Source<L> {
     /// An injection that is not captured: the caller passes them whenever something is sent.
     Injected,
     /// A copy of an injection, from its byte `from` on.
-    Captured { from: u64, bytes: Box<[u8]> },
+    Captured { from: u64, bytes: Vec<u8> },
     /// Registered memory, for a peer that asked for a copy.
     Segment(GlobalAddress),
 }

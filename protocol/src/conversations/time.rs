@@ -36,6 +36,9 @@ impl<M: Memory> Conversations<M> {
                 self.active.swap_remove(position);
             }
         }
+        if self.active.is_empty() {
+            self.captures.clear();
+        }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) even if nothing comes.

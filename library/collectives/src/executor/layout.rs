@@ -9,7 +9,7 @@ const START: usize = 24;
 
 fn layout(shape: Shape, position: u32, value_bytes: usize, slots: usize) -> Layout {
     let piece = shape.schedule(position);
-    let kept = kept(&piece, value_bytes, 0, |_| false);
+    let kept = kept(&piece, value_bytes, (0, None), |_| false);
     let words = Layout::words(shape.size, slots, &piece, kept, value_bytes);
     let region = Region { start: START, words };
     let (awaits, owes, rails) = (piece.awaits(), piece.owes(), Rails::default());
@@ -89,17 +89,24 @@ fn what_a_slot_keeps_is_what_a_network_sends_later() {
         send(4, vec![input(1, longest + 7)]),
         Step::Copy { from: input(1, 5000), to: input(1, 5000) },
     ]);
-    assert_eq!(kept(&schedule, 8, 0, |_| false), 4 * longest + 8, "not those of up to the inject size");
-    assert_eq!(kept(&schedule, 8, 0, |member| member == 3), 2 * longest + 8, "not those to a member whose memory is mapped");
-    assert_eq!(kept(&schedule, 8, 0, |_| true), 0);
-    assert_eq!(kept(&schedule, 5, 0, |_| false), 2 * longest, "of shorter values");
+    assert_eq!(kept(&schedule, 8, (0, None), |_| false), 4 * longest + 8, "not those of up to the inject size");
+    assert_eq!(
+        kept(&schedule, 8, (0, None), |member| member == 3),
+        2 * longest + 8,
+        "not those to a member whose memory is mapped"
+    );
+    assert_eq!(kept(&schedule, 8, (0, None), |_| true), 0);
+    assert_eq!(kept(&schedule, 5, (0, None), |_| false), 2 * longest, "of shorter values");
     let captured = 8 * (longest + 7);
     assert_eq!(
-        kept(&schedule, 8, captured, |_| false),
+        kept(&schedule, 8, (captured, None), |_| false),
         2 * longest,
-        "not what the transport takes from where it is, which is one block"
+        "not what the transport takes from where it is, which is one range"
     );
-    assert_eq!(kept(&schedule, 8, captured - 1, |_| false), 3 * longest + 7, "no more than that");
+    let captured_whole = 8 * 2 * longest;
+    assert_eq!(kept(&schedule, 8, (captured_whole, Some(longest)), |_| false), 0, "adjacent whole blocks are one range");
+    assert_eq!(kept(&schedule, 8, (captured_whole, Some(longest + 1)), |_| false), 2 * longest, "parts of blocks are not");
+    assert_eq!(kept(&schedule, 8, (captured - 1, None), |_| false), 3 * longest + 7, "no more than that");
 }
 
 #[test]

@@ -363,6 +363,32 @@ fn what_has_arrived_is_read_no_more_although_something_older_has_not() {
 }
 
 #[test]
+fn memory_of_a_capture_is_used_again_once_its_bytes_have_arrived() {
+    let mut scene = Scene::new();
+    let peer = scene.me.connect(Rank::new(1), 1200);
+    scene.write(0);
+    scene.acknowledge(1, 0).unwrap();
+    let bytes = [1; 5_000];
+    let mut next = 1;
+    for round in 0..3 {
+        let injection = scene.me.inject(scene.now, peer, at(1, 0), &bytes, round).unwrap();
+        scene.me.capture(&injection);
+        assert_eq!((scene.me.captured_bytes(), scene.me.captures.spare_bytes()), (bytes.len(), 0), "round {round}");
+        next += scene.listen(1).iter().filter(|heard| heard.place.is_some()).count() as u64;
+        scene.acknowledge(next, 0).unwrap();
+        assert_eq!((scene.me.captured_bytes(), scene.me.captures.spare_bytes()), (0, bytes.len()), "round {round}");
+    }
+    // Nothing passes, and nothing is kept for it.
+    for _ in 0..100 {
+        let due = scene.me.poll_timeout();
+        due.inspect(|&due| scene.now = scene.now.max(due));
+        scene.me.handle_timeout(scene.now);
+        scene.listen(1);
+    }
+    assert_eq!((scene.me.peers().1, scene.me.captures.spare_bytes()), (0, 0));
+}
+
+#[test]
 fn what_ends_at_once_gives_its_memory_back() {
     let mut scene = Scene::new();
     scene.me.peer_failed(scene.now, Rank::new(1));
