@@ -394,6 +394,23 @@ fn a_segment_is_taken_back_when_no_card_reaches_it_and_freed_after_that() {
     }
 }
 
+/// A provider that does not let go of a registration may write to the memory at any time.
+#[test]
+fn memory_that_a_provider_keeps_is_not_freed() {
+    let mut job = Job::new("kept", World::provider(Profile::VERBS, 1, 0));
+    let start = job.layout.encode(Rank::new(0), SegmentId::new(job.layout.segment_max() - 1).unwrap(), 0).unwrap();
+    for (keeps, freed) in [(false, 1), (true, 0)] {
+        job.world(|world| world.keeps_devices = keeps);
+        let memory = job.device.allocate(BYTES).unwrap();
+        job.ends[0].register(start, Region::Device(DeviceRange::whole(memory.clone()))).unwrap();
+        drop(memory);
+        let before = job.mock.count("memories");
+        assert!(job.ends[0].deregister(start), "nobody has its key");
+        assert_eq!(before - job.mock.count("memories"), freed);
+        assert_eq!(job.shown(0), "registered with the network (1 segment)");
+    }
+}
+
 #[test]
 fn no_more_segments_are_registered_than_may_be() {
     let mut job = Job::new("many", World::provider(Profile::CXI, 1, 0));

@@ -18,7 +18,7 @@
 //! What is not registered is staged: its owner moves the bytes by requests, through host memory.
 
 use pelago_base::GlobalAddress;
-use pelago_memory::{DeviceRange, DmaBuf};
+use pelago_memory::{DeviceRange, DmaBuf, Region};
 use pelago_platform::DeviceAccess;
 
 use super::{Engine, FIRST, Own, Path, Posted, Use, What};
@@ -33,7 +33,7 @@ pub(super) struct DeviceSegments {
     staged: usize,
     /// Why the last of them was not, or not wholly, registered.
     why: &'static str,
-    /// Writes whose read behind has had no room yet, with their rails.
+    /// Writes whose read behind has had no room yet, with their rails: no more than operations.
     unread: Vec<(usize, usize)>,
 }
 
@@ -91,14 +91,18 @@ impl Engine {
         Ok((registrations, buffer))
     }
 
-    /// A segment in memory of a device is no more.
-    pub(super) fn forget_device(&mut self, device: &OwnDevice) {
+    /// A segment in memory of a device is no more: its registrations were closed, or the provider has refused that. What it may still reach is kept to the
+    /// end of the process (F8).
+    pub(super) fn forget_device(&mut self, device: OwnDevice, memory: Region<'static>, is_closed: bool) {
         match device.buffer {
             Some(_) => self.devices.registered -= 1,
             None => self.devices.staged -= 1,
         }
         if self.devices.registered + self.devices.staged == 0 {
             self.devices.why = "";
+        }
+        if !is_closed {
+            std::mem::forget((device, memory));
         }
     }
 

@@ -440,13 +440,11 @@ impl Engine {
 
     fn remove(&mut self, start: GlobalAddress) {
         let Some((memory, own)) = self.regions.remove(start) else { return };
-        self.ports.iter_mut().zip(own.registrations).for_each(|(port, registration)| port.deregister(registration));
-        if let Some(device) = &own.device {
-            self.forget_device(device);
+        let registrations = self.ports.iter_mut().zip(own.registrations);
+        let is_closed = registrations.fold(true, |all, (port, registration)| port.deregister(registration) && all);
+        if let Some(device) = own.device {
+            self.forget_device(device, memory, is_closed);
         }
-        // Memory of a device is freed after the fabric has let go of it, and its buffer is closed (F8).
-        drop(own.device);
-        drop(memory);
     }
 
     /// `rank` is known to be gone.

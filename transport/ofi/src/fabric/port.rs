@@ -471,9 +471,9 @@ impl Port {
         Registration { object, remote: Remote { key, address }, local }
     }
 
-    /// Ends a registration; the provider refuses its peers from then on.
-    pub(crate) fn deregister(&mut self, registration: Registration) {
-        close(registration.object.cast());
+    /// Ends a registration; the provider refuses its peers from then on. Returns whether it has let go of the memory; what it keeps it may reach for ever.
+    pub(crate) fn deregister(&mut self, registration: Registration) -> bool {
+        close(registration.object.cast())
     }
 
     fn register_object(&mut self, at: NonNull<u8>, bytes: usize, access: u64) -> Result<*mut FidMr, FabricError> {

@@ -450,9 +450,14 @@ unsafe extern "C" fn enable_memory(memory: *mut Fid, command: c_int, _argument: 
 /// # Safety
 /// I1.
 unsafe extern "C" fn close_memory(memory: *mut Fid) -> c_int {
+    let memory = memory.cast::<Memory>();
     // SAFETY: I1.
-    let memory = unsafe { Box::from_raw(memory.cast::<Memory>()) };
-    lock(&memory.world).deregister(memory.domain, memory.raw.key);
+    let Memory { raw, world, domain } = unsafe { &*memory };
+    if !lock(world).deregister(*domain, raw.key) {
+        return -libc::EBUSY;
+    }
+    // SAFETY: I1.
+    drop(unsafe { Box::from_raw(memory) });
     0
 }
 

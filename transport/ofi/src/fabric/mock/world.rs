@@ -119,6 +119,8 @@ pub(crate) struct World {
     pub(crate) severed: Option<usize>,
     /// What it does with memory of devices.
     pub(crate) devices: DeviceSupport,
+    /// Whether registrations of memory of devices are in use and cannot be closed.
+    pub(crate) keeps_devices: bool,
     /// Accesses to memory of devices at their targets: reads, and writes.
     pub(crate) device_accesses: [u64; 2],
     /// Accesses whose local memory was that of a device.
@@ -259,6 +261,7 @@ impl World {
             domains: 1,
             severed: None,
             devices: DeviceSupport::Whole,
+            keeps_devices: false,
             device_accesses: [0; 2],
             device_sources: 0,
             accesses: BTreeMap::new(),
@@ -427,11 +430,15 @@ impl World {
         found.ok_or(libc::EACCES)
     }
 
-    /// Ends a registration; what was written before arrives.
-    pub(super) fn deregister(&mut self, domain: u64, key: u64) {
-        if let Some(mut memory) = self.memory.remove(&(domain, key)) {
-            memory.arrive();
+    /// Ends a registration, if it can be; what was written before arrives.
+    pub(super) fn deregister(&mut self, domain: u64, key: u64) -> bool {
+        let Some(memory) = self.memory.get_mut(&(domain, key)) else { return true };
+        if memory.window.is_some() && self.keeps_devices {
+            return false;
         }
+        memory.arrive();
+        self.memory.remove(&(domain, key));
+        true
     }
 
     /// How many registrations are of memory of devices.
