@@ -95,7 +95,7 @@ pub use pelago_halo as halo;
 pub use pelago_messaging as messaging;
 /// What a program supplies to [`run_with`]: the traits of the boundary, and all that they speak of.
 pub use pelago_platform as platform;
-pub use pelago_platform::{Capabilities, Failure, Fault, Rail};
+pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Rail};
 pub use pelago_rma::{
     Accumulation, BarrierAlgorithm, CellSlice, Chain, Context, ContextFactory, DeviceCompletion, DeviceCompletions, DeviceError,
     DeviceMemory, Error, Fetch, GlobalPtr, Group, Handle, Individual, MemoryKind, Number, Ordered, PendingGet, Pod, PointerError,

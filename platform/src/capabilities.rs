@@ -219,14 +219,33 @@ pub enum DeviceAccess {
     Staged,
     /// Directly.
     Direct,
+    /// Directly where it is registered with the network, else through host memory, by the device's owner.
+    Registered {
+        /// Segments of this rank that are registered.
+        registered: u32,
+        /// Segments of this rank that are not.
+        staged: u32,
+        /// Why something is staged; empty if nothing is, so far.
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for DeviceAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Staged => "staged by its owner",
-            Self::Direct => "direct",
-        })
+        let segments = |count: u32| if count == 1 { "1 segment".into() } else { format!("{count} segments") };
+        match *self {
+            Self::Staged => f.write_str("staged by its owner"),
+            Self::Direct => f.write_str("direct"),
+            Self::Registered { registered: 0, staged: 0, why: "" } => f.write_str("registered with the network"),
+            Self::Registered { registered: 0, why, .. } => write!(f, "staged by its owner: {why}"),
+            Self::Registered { registered, staged, why } => {
+                write!(f, "registered with the network ({})", segments(registered))?;
+                if staged > 0 {
+                    write!(f, " or staged by its owner ({})", segments(staged))?;
+                }
+                if why.is_empty() { Ok(()) } else { write!(f, ": {why}") }
+            }
+        }
     }
 }
 
@@ -275,6 +294,17 @@ mod tests {
                 .fold(atomics, |atomics, operator| atomics.with(width, operator))
         };
         assert_eq!(all(all(NativeAtomics::NONE, Width::Four), Width::Eight), NativeAtomics::ALL);
+    }
+
+    #[test]
+    fn access_to_devices_says_what_is_registered_and_why_something_is_not() {
+        let shown = |registered, staged, why| DeviceAccess::Registered { registered, staged, why }.to_string();
+        assert_eq!(shown(0, 0, ""), "registered with the network");
+        assert_eq!(shown(0, 0, "no card"), "staged by its owner: no card");
+        assert_eq!(shown(0, 3, "no card"), "staged by its owner: no card");
+        assert_eq!(shown(1, 0, ""), "registered with the network (1 segment)");
+        assert_eq!(shown(2, 0, "puts are staged"), "registered with the network (2 segments): puts are staged");
+        assert_eq!(shown(2, 1, "full"), "registered with the network (2 segments) or staged by its owner (1 segment): full");
     }
 
     #[test]

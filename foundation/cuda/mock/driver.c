@@ -5,8 +5,8 @@
  * Streams are queues. Whoever calls the driver executes a random number of heads of random queues, from a seed; so does a thread of the driver,
  * unless it is told not to: then one thread's calls and a seed determine everything. Kernels are functions of C, by the names in a module.
  *
- * PELAGO_MOCK_CUDA is a list of words: no-device, stub, old-version, out-of-memory, ipc-refused, no-stream-values, no-load, no-peers, missing=FUNCTION,
- * devices=N, seed=N, manual. pelago_mock_set does the same later.
+ * PELAGO_MOCK_CUDA is a list of words: no-device, stub, old-version, out-of-memory, ipc-refused, no-stream-values, no-load, no-peers, no-dma-buf,
+ * dma-buf-refused, ordering=N (scope in which writes of network cards are ordered: 0 none, 100 the device), missing=FUNCTION, devices=N, seed=N, manual. pelago_mock_set does the same later.
  *
  * Compiled with MOCK_WITHOUT_LOOKUP there is no cuGetProcAddress, as before CUDA 11.3, and with MOCK_WITHOUT_EVENTS no cuEventRecord. With MOCK_HIP functions have
  * the names, and where they differ the arguments, that AMD's documentation of the HIP runtime states. */
@@ -64,13 +64,14 @@
 #define cuIpcGetMemHandle hipIpcGetMemHandle
 #define cuIpcOpenMemHandle_v2 hipIpcOpenMemHandle
 #define cuIpcCloseMemHandle hipIpcCloseMemHandle
+#define cuMemGetHandleForAddressRange hipMemGetHandleForAddressRange
 #define cuModuleLoadData hipModuleLoadData
 #define cuModuleUnload hipModuleUnload
 #define cuModuleGetFunction hipModuleGetFunction
 #define cuLaunchKernel hipModuleLaunchKernel
-enum { MAJOR = 23, MINOR = 61, MANAGED = 24, WORDS = -1 };
+enum { MAJOR = 23, MINOR = 61, MANAGED = 24, WORDS = -1, DMA_BUF = 93, ORDERING = -2 };
 #else
-enum { MAJOR = 75, MINOR = 76, MANAGED = 83, WORDS = 122 };
+enum { MAJOR = 75, MINOR = 76, MANAGED = 83, WORDS = 122, DMA_BUF = 124, ORDERING = 118 };
 #endif
 
 enum {
@@ -118,9 +119,10 @@ static Context contexts[DEVICES_MAX];
 static Memory memories[MEMORIES_MAX];
 static Stream *streams;
 static int devices = 2, ready, has_pump, failed;
-static int no_device, stub, old_version, out_of_memory, ipc_refused, no_stream_values, no_load, manual;
+static int no_device, stub, old_version, out_of_memory, ipc_refused, no_stream_values, no_load, manual, no_dma_buf, dma_buf_refused;
+static int ordering = 100;
 static char missing[64];
-static uint64_t seed = 1, executed, kernels_run, opened, closed, staged_in_flight_max, staged_in_flight, allocated, host_waits;
+static uint64_t seed = 1, executed, kernels_run, opened, closed, staged_in_flight_max, staged_in_flight, allocated, host_waits, dma_bufs;
 /* The device of the kernel that runs, its grid, and whose memory each device reaches. */
 static int running, peers[DEVICES_MAX][DEVICES_MAX], no_peers;
 static uint64_t grid_y;
@@ -144,6 +146,9 @@ static void set(const char *word, const char *value) {
     else if (!strcmp(word, "no-stream-values")) no_stream_values = (int)number;
     else if (!strcmp(word, "no-load")) no_load = (int)number;
     else if (!strcmp(word, "no-peers")) no_peers = (int)number;
+    else if (!strcmp(word, "no-dma-buf")) no_dma_buf = (int)number;
+    else if (!strcmp(word, "dma-buf-refused")) dma_buf_refused = (int)number;
+    else if (!strcmp(word, "ordering")) ordering = (int)number;
     else if (!strcmp(word, "manual")) manual = (int)number;
     else if (!strcmp(word, "failed")) failed = (int)number;
     else if (!strcmp(word, "devices")) devices = number < DEVICES_MAX ? (int)number : DEVICES_MAX;
@@ -183,6 +188,7 @@ uint64_t pelago_mock_count(const char *what) {
     else if (!strcmp(what, "in-flight-max")) count = staged_in_flight_max;
     else if (!strcmp(what, "allocated")) count = allocated;
     else if (!strcmp(what, "host-waits")) count = host_waits;
+    else if (!strcmp(what, "dma-bufs")) count = dma_bufs;
     else for (int i = 0; i < MEMORIES_MAX; i++) count += memories[i].kind != 0;
     pthread_mutex_unlock(&lock);
     return count;
@@ -521,6 +527,8 @@ API cuDeviceGetAttribute(int *value, int attribute, int device) {
     switch (attribute) {
     case MANAGED: *value = 1; break;
     case WORDS: *value = !no_stream_values; break;
+    case DMA_BUF: *value = !no_dma_buf; break;
+    case ORDERING: *value = ordering; break;
     case MAJOR: *value = 9; break;
     case MINOR: *value = 0; break;
     default: *value = 0; break;
@@ -600,6 +608,18 @@ API cuMemGetAddressRange_v2(uint64_t *start, size_t *bytes, uint64_t address) {
     if (!memory) FAIL(NOT_FOUND);
     if (start) *start = memory->start;
     if (bytes) *bytes = memory->bytes;
+    LEAVE
+}
+
+/* A dma-buf: the memory's file, as it begins where the memory begins; so only ranges from there on are given out. As the driver, it takes whole pages. */
+API cuMemGetHandleForAddressRange(int *handle, uint64_t address, size_t bytes, int type, uint64_t flags) {
+    ENTER_CONTEXT
+    Memory *memory = memory_at(address);
+    if (type != 1 || flags || !memory || memory->kind != 1 || address % 4096 || bytes % 4096) FAIL(INVALID_VALUE);
+    if (dma_buf_refused || address != memory->start || bytes > ((memory->bytes + 4095) & ~(uint64_t)4095)) FAIL(NOT_SUPPORTED);
+    *handle = fcntl(memory->file, F_DUPFD_CLOEXEC, 0);
+    if (*handle < 0) FAIL(OUT_OF_MEMORY);
+    dma_bufs++;
     LEAVE
 }
 

@@ -70,7 +70,7 @@ impl MockDriver {
         self.call(word, value);
     }
 
-    /// A count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, `host-waits` for streams or events, or `memories` that
+    /// A count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, `host-waits` for streams or events, `dma-bufs`, or `memories` that
     /// exist.
     pub fn count(&self, what: &str) -> u64 {
         let what = CString::new(what).expect("letters");

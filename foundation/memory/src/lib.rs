@@ -12,6 +12,7 @@
 //! | [`Region`], [`DeviceMemory`] | memory of any kind, that of devices too, which only its driver touches |
 //! | [`DeviceBlocks`], [`gather_by_reads`] | blocks of such memory that move together |
 //! | [`DeviceHandle`], [`open_device`] | memory of a device that another process has exported |
+//! | [`DmaBuf`] | memory of a device as a network card reaches it |
 //! | [`DeviceAnnouncement`] | memory of a device, as a rank tells others of it that may be in its process or in another one |
 //! | [`DeviceStream`] | a queue of what a device does: copies of blocks, and words that order them with those of others |
 //! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
@@ -42,6 +43,7 @@ mod device_announcement;
 mod device_handle;
 mod device_opener;
 mod device_stream;
+mod dma_buf;
 mod heap;
 mod mapping;
 mod pod;
@@ -58,6 +60,7 @@ pub use device_announcement::DeviceAnnouncement;
 pub use device_handle::DeviceHandle;
 pub use device_opener::{open_device, set_device_opener};
 pub use device_stream::{BlockCopy, DeviceStream, PreparedCopies};
+pub use dma_buf::DmaBuf;
 pub use heap::Heap;
 pub use mapping::{Mapping, MappingError};
 pub use pod::{Pod, Word};

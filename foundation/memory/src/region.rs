@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pelago_base::{AtomicOperator, Shape, Width};
 
 use crate::combine::STAGED_BYTES;
-use crate::{Cells, Combination, DeviceHandle, NumberKind, combine_by_host};
+use crate::{Cells, Combination, DeviceHandle, DmaBuf, NumberKind, combine_by_host};
 
 /// What memory is made of, and so who may touch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +104,15 @@ pub trait DeviceMemory: Any + Send + Sync {
     /// The driver does not allow it here, or for this memory.
     fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
         None
+    }
+
+    /// What a network card of this host needs to reach a range of this memory by itself. The memory outlives all use of it by a card.
+    ///
+    /// # Errors
+    /// Device, driver or memory do not offer that: the reason, for people.
+    fn dma_buf(&self, offset: u64, bytes: u64) -> Result<DmaBuf, DeviceError> {
+        let _range = (offset, bytes);
+        Err(DeviceError("its driver exports no dma-buf".into()))
     }
 }
 
@@ -325,6 +334,14 @@ impl DeviceRange {
     /// How many bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// As [`DeviceMemory::dma_buf`], of this range.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn dma_buf(&self) -> Result<DmaBuf, DeviceError> {
+        self.memory.dma_buf(self.offset, self.bytes)
     }
 
     /// `bytes` bytes from `offset` on, or `None` if they reach past the end.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use pelago_base::{Duration, Rank};
+use pelago_rma::DeviceAccess;
 
 /// The candidates of a plan, their costs, and why each was chosen or rejected.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Explanation {
     pub links: Vec<LinkExplanation>,
     /// The ways of a [plan on a stream](crate::StreamPlan), tried by whole exchanges, the host's last; none of other plans.
     pub streams: Vec<Candidate>,
+    /// For fields on devices: each network that may be given memory of devices, and what it does with it on this rank.
+    pub devices: Vec<(&'static str, DeviceAccess)>,
 }
 
 /// One neighbour.
@@ -123,6 +126,9 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for way in &self.streams {
             writeln!(f, "streams {way}")?;
+        }
+        for (rail, access) in &self.devices {
+            writeln!(f, "memory of devices by {rail}: {access}")?;
         }
         for route in &self.routes {
             writeln!(f, "route {route}")?;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pelago_base::Rank;
-use pelago_rma::{Error, Pod, Result, World};
+use pelago_rma::{Capabilities, DeviceAccess, Error, Pod, Result, World};
 
 use crate::exchange::Exchange;
 use crate::explanation::{Candidate, Explanation, Verdict};
@@ -62,7 +62,10 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
             }
         };
         let (exchange, links, rails) = plans.swap_remove(taken);
-        let explanation = Explanation { routes: explained, rails, links, streams: Vec::new() };
+        let offers = |rail: &Capabilities| matches!(rail.device_memory, DeviceAccess::Registered { .. });
+        let offering = world.rails().iter().filter(|rail| is_on_device && offers(rail));
+        let devices = offering.map(|rail| (rail.name, rail.device_memory)).collect();
+        let explanation = Explanation { routes: explained, rails, links, streams: Vec::new(), devices };
         // No rank starts an exchange before all have ended their trials.
         world.barrier()?;
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, has_failed: false, explanation })

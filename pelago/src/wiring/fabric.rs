@@ -1,6 +1,7 @@
 //! The way to other ranks by libfabric.
 
 use std::io;
+use std::path::Path;
 
 use pelago_base::Rank;
 use pelago_launch::{LaunchSettings, LocalBootstrap, ProgressMode, names};
@@ -64,8 +65,18 @@ fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::R
             }
         }),
         progress_thread: true,
+        devices: has_devices(),
         is_oversubscribed: local.wait().policy().is_oversubscribed,
     })
+}
+
+/// Whether this host has a GPU, as the drivers' files say: no driver is started to find out.
+fn has_devices() -> bool {
+    #[cfg(feature = "cuda")]
+    if std::env::var_os(pelago_cuda::LIBRARY_VARIABLE).is_some_and(|name| !name.is_empty()) {
+        return true;
+    }
+    ["/dev/nvidiactl", "/dev/kfd"].into_iter().any(|file| Path::new(file).exists())
 }
 
 fn choice(fabric: Option<&str>) -> Result<FabricChoice, String> {
@@ -73,13 +84,13 @@ fn choice(fabric: Option<&str>) -> Result<FabricChoice, String> {
     parsed.transpose().map(Option::unwrap_or_default)
 }
 
-/// The fabric that `--transport ofi` would take, as a line for people: of this provider and domain, or the one that is chosen. The library may look for a second
+/// The fabric that `--transport ofi` would take, as a line for people, with how it reaches memory of GPUs: of this provider and domain, or the one that is chosen. The library may look for a second
 /// which devices there are.
 ///
 /// # Errors
 /// Why there is none, and what to do.
 pub fn fabric(wanted: Option<&str>) -> Result<String, String> {
-    FabricName::selected(&choice(wanted)?).map(|name| name.to_string()).map_err(|error| error.to_string())
+    FabricName::selected(&choice(wanted)?, has_devices()).map(|name| name.to_string()).map_err(|error| error.to_string())
 }
 
 /// Whether libfabric is installed, without a look at devices.

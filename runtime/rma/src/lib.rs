@@ -51,7 +51,7 @@ pub use pelago_memory::{
     BlockCopy, CellSlice, Combination, DeviceAnnouncement, DeviceBlocks, DeviceError, DeviceMemory, DeviceRange, DeviceStream,
     GlobalPtr, MemoryKind, NumberKind, Pod, PointerError, PreparedCopies, Word,
 };
-pub use pelago_platform::{Capabilities, Failure, Fault, Parts, Rail};
+pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Parts, Rail};
 pub use team::barrier::{BarrierAlgorithm, UnknownBarrier};
 pub use team::group::Group;
 pub use team::symmetric::Symmetric;

@@ -103,6 +103,7 @@ fn over_fabric(
             lost.failed.store(true, Ordering::Release);
         }),
         progress_thread: true,
+        devices: true,
         is_oversubscribed: true,
     };
     let mut ofi = match pelago_ofi::Ofi::new(setup) {

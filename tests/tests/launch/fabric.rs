@@ -13,7 +13,7 @@ fn over(fabric: &str, ranks: &str, program: &[&str]) -> Ended {
 }
 
 /// Whether libfabric is installed, told in a line if not.
-fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     let ended = run(&["info"]);
     let line = ended.output.lines().find(|line| line.starts_with("transport ofi")).expect("a line for it");
     let says = line.trim_start_matches("transport ofi").trim();

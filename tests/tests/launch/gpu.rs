@@ -112,6 +112,24 @@ fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
     }
 }
 
+/// Over a fabric of sockets memory of devices is staged, and the plan says why.
+#[test]
+fn a_plan_says_how_a_fabric_reaches_memory_of_devices() {
+    if !crate::fabric::is_installed() {
+        return;
+    }
+    let himeno = ["--fabric", "tcp;ofi_rxm", "himeno", "S", "--iterations", "3", "--device", "cuda"];
+    let ended = job("devices=1", 2, "ofi", &[&himeno[..], &["--explain"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let line = ended
+        .output
+        .lines()
+        .find(|line| line.starts_with("memory of devices by tcp;ofi_rxm"))
+        .unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(line.ends_with(": staged by its owner: tcp;ofi_rxm moves no memory by itself"), "{line}");
+    expect_field(&job("devices=1", 2, "ofi", &himeno), HASH);
+}
+
 /// What the program said before it failed, in one line, and the launcher after it.
 #[track_caller]
 fn only_line(ended: &Ended) -> &str {

@@ -27,6 +27,7 @@ fn setup(me: Rank, layout: AddressLayout, provider: &str, lost: &Lost) -> Setup 
         wake: Box::new(|| ()),
         lost: Box::new(move |rank| lost.lock().unwrap().push(rank)),
         progress_thread: false,
+        devices: false,
         is_oversubscribed: false,
     }
 }

@@ -123,6 +123,13 @@ impl<C: Transport> Introduced<C> {
         &self.control
     }
 
+    /// Shows how the fabric reaches memory of devices.
+    fn show_devices(&mut self) {
+        for shown in self.rails.iter_mut().chain([&mut self.capabilities]) {
+            shown.device_memory = self.ofi.capabilities().device_memory;
+        }
+    }
+
     /// Asks for the addresses that are needed.
     fn ask(&mut self, now: Instant) {
         let wanted = self.ofi.shared.lock().take_wanted();
@@ -332,14 +339,17 @@ impl<C: Transport> Network for Introduced<C> {
 impl<C: Transport> Registry for Introduced<C> {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.control.memory().register(start, memory.clone())?;
-        self.ofi.register(start, memory).inspect_err(|_| {
+        let registered = self.ofi.register(start, memory).inspect_err(|_| {
             // Nobody has been told of the memory, so nobody is inside.
             self.control.memory().deregister(start);
-        })
+        });
+        self.show_devices();
+        registered
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
         let (around, ofi) = (self.control.memory().deregister(start), self.ofi.deregister(start));
+        self.show_devices();
         around && ofi
     }
 }

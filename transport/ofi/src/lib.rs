@@ -15,6 +15,8 @@
 
 #[cfg(test)]
 mod around_tests;
+#[cfg(test)]
+mod device_tests;
 mod engine;
 mod fabric;
 mod introduced;

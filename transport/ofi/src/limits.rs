@@ -44,6 +44,13 @@ pub const RAILS_MAX: usize = 4;
 /// more. Rails whose names do not fit are left out.
 pub const NAME_BYTES_MAX: usize = 256;
 
+/// Maximum number of segments in memory of devices that a rank registers with the fabric: each holds a descriptor and pages of the device's window on the bus.
+/// Further ones are staged by their owner.
+pub const DEVICE_SEGMENTS_MAX: usize = 64;
+
+/// Maximum number of different reasons for staging that a process keeps the text of.
+pub const REASONS_MAX: usize = 64;
+
 /// Maximum number of `fi_info` entries that the selection examines: more than the devices and providers of any machine.
 pub const INFOS_MAX: usize = 256;
 

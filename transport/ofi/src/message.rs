@@ -59,7 +59,7 @@ pub(crate) mod kind {
     /// The bytes that were asked for follow.
     pub(crate) const DATA: u8 = 10;
     /// The region begins at `at` and has `whole` bytes. It is reached by the first `code` rails: by the first by the key `value` at the address `other`; keys
-    /// and addresses for the others follow.
+    /// and addresses for the others follow. What accesses of it have to mind is `operator`, by the bits of [`region`](super::region).
     pub(crate) const REGION: u8 = 11;
     /// Nothing of a copy was begun: the fabric does not lead to its target.
     pub(crate) const ELSEWHERE: u8 = 12;
@@ -71,6 +71,16 @@ pub(crate) mod kind {
     pub(crate) const RAIL: u8 = 15;
     /// The rail `code` does.
     pub(crate) const RAIL_LEADS: u8 = 16;
+    /// The receiver's memory was written to, by accesses of the fabric that tell it nothing.
+    pub(crate) const WRITTEN: u8 = 17;
+}
+
+/// What accesses of a region have to mind, as bits.
+pub(crate) mod region {
+    /// It is memory of a device: a write has arrived when a read behind it has ended.
+    pub(crate) const DEVICE: u8 = 1;
+    /// It is read by accesses; its owner writes to it.
+    pub(crate) const READ_ONLY: u8 = 2;
 }
 
 impl Header {
@@ -159,7 +169,7 @@ pub(crate) struct Published {
     pub(crate) ends: Vec<End>,
 }
 
-const MARK: [u8; 4] = *b"ofi2";
+const MARK: [u8; 4] = *b"ofi3";
 
 /// What precedes the ends in an address.
 const HEAD_BYTES: usize = MARK.len() + 8;

@@ -41,6 +41,7 @@ fn settings(me: Rank, layout: pelago_base::AddressLayout, provider: &str, publis
         wake: Box::new(|| ()),
         lost: Box::new(|_| ()),
         progress_thread: false,
+        devices: false,
         is_oversubscribed: false,
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank};
 use pelago_memory::Region;
 use pelago_platform::{
-    Address, Capabilities, Completion, ConnectError, Endpoint, Flags, Network, Operation, PostError, Rail, RegisterError,
-    Registry, Token, Transport, TwoSided,
+    Address, Capabilities, Completion, ConnectError, DeviceAccess, Endpoint, Flags, Network, Operation, PostError, Rail,
+    RegisterError, Registry, Token, Transport, TwoSided,
 };
 
 use crate::engine::Engine;
@@ -33,6 +33,8 @@ pub struct Setup {
     pub lost: Box<dyn Fn(Rank) + Send + Sync>,
     /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
     pub progress_thread: bool,
+    /// Whether this rank may have memory of devices: providers are then asked for a fabric that reaches it by itself.
+    pub devices: bool,
     /// Whether this host has more ranks than cores: then the progress thread of a rank that sleeps soon leaves the core to others.
     pub is_oversubscribed: bool,
 }
@@ -56,7 +58,8 @@ const LONG_BYTES: u64 = 4 << 20;
 
 /// Ranks that reach each other by a fabric.
 ///
-/// Each domain of it is a rail, by which puts and gets go; all messages go by the first. Puts and gets of memory of processes are accesses of the fabric. All else is asked of the owner, who does it inside
+/// Each domain of it is a rail, by which puts and gets go; all messages go by the first. Puts and gets of memory of processes, and of devices where it is registered
+/// ([`DeviceAccess::Registered`]), are accesses of the fabric. All else is asked of the owner, who does it inside
 /// [`progress`](Transport::progress), or by its progress thread.
 pub struct Ofi {
     /// First: it ends before what it shares.
@@ -79,24 +82,37 @@ impl Ofi {
 
     /// As `new`; with `seeks`, somebody finds out the addresses that `find` does not know.
     pub(crate) fn open(setup: Setup, seeks: bool) -> Result<Self, FabricError> {
-        let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread, is_oversubscribed } = setup;
+        let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread, devices, is_oversubscribed } = setup;
         let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
         let mut nonce = [0; 8];
         rustix::rand::getrandom(&mut nonce, rustix::rand::GetRandomFlags::empty()).map_err(|error| system(&error))?;
-        let ports = Port::open(&fabric, interface)?;
+        let ports = Port::open(&fabric, interface, devices)?;
         let message_bytes_max = ports.iter().map(Port::message_bytes_max).min().unwrap_or(0);
-        let rail =
-            |port: &Port| Capabilities { name: known(port.fabric_name()), keys: port.keys(), message_bytes_max, ..CAPABILITIES };
+        let device_memory = ports[0].device_access();
+        let rail = |port: &Port| Capabilities {
+            name: known(port.fabric_name()),
+            keys: port.keys(),
+            message_bytes_max,
+            device_memory,
+            ..CAPABILITIES
+        };
         let rails: Vec<_> = ports.iter().map(rail).collect();
         let capabilities = Capabilities { name: NAME, ..rails[0] };
         let (version, keys) = (ports[0].version(), ports[0].keys());
-        let fabric = FabricName { version, keys, rails: rails.iter().map(|rail| rail.name.to_owned()).collect() };
+        let fabric = FabricName { version, keys, device_memory, rails: rails.iter().map(|rail| rail.name.to_owned()).collect() };
         let engine = Engine::new(ports, me, layout, u64::from_ne_bytes(nonce), find, seeks);
         let address = engine.address();
         let shared = Arc::new(Shared::new(engine, wake, lost, is_oversubscribed));
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone())).transpose();
         let progress_thread = progress_thread.map_err(|error| system(&error))?;
         Ok(Self { progress_thread, shared, capabilities, rails, address, fabric })
+    }
+
+    /// Shows how the fabric reaches memory of devices.
+    fn show_devices(&mut self, access: DeviceAccess) {
+        for shown in self.rails.iter_mut().chain([&mut self.capabilities]) {
+            shown.device_memory = access;
+        }
     }
 
     /// The fabrics that were chosen, one for each rail.
@@ -213,10 +229,18 @@ impl Network for Ofi {
 
 impl Registry for Ofi {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        self.shared.lock().register(start, memory)
+        let mut engine = self.shared.lock();
+        let (registered, access) = (engine.register(start, memory), engine.device_access());
+        drop(engine);
+        self.show_devices(access);
+        registered
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        self.shared.lock().deregister(start)
+        let mut engine = self.shared.lock();
+        let (is_over, access) = (engine.deregister(start), engine.device_access());
+        drop(engine);
+        self.show_devices(access);
+        is_over
     }
 }

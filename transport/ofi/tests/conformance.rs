@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use pelago_base::{Instant, Rank};
 use pelago_kit::Loopback;
 use pelago_kit::conformance::Ends;
-use pelago_ofi::{FabricError, Introduced, Introduction, Ofi, Setup};
+use pelago_ofi::{FabricError, FabricName, Introduced, Introduction, Ofi, Setup};
 use pelago_platform::{Address, Transport};
 
 /// As [`ends`], of ranks that find each other by another transport.
@@ -29,6 +29,7 @@ fn introduced(ranks: u32) -> Ends<Introduced<Loopback>> {
             wake: Box::new(move || _ = wakes[me as usize].fetch_add(1, Ordering::Relaxed)),
             lost: Box::new(|_| ()),
             progress_thread: false,
+            devices: false,
             is_oversubscribed: false,
         };
         let find = Box::new(|rank: Rank| Some(Address(rank.number().to_le_bytes().into())));
@@ -57,6 +58,7 @@ fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
             wake: Box::new(move || _ = wakes[me.index()].fetch_add(1, Ordering::Relaxed)),
             lost: Box::new(|_| ()),
             progress_thread: false,
+            devices: false,
             is_oversubscribed: false,
         };
         let mut end = match Ofi::new(setup) {
@@ -101,3 +103,16 @@ over!(tcp, "tcp;ofi_rxm");
 over!(udp, "udp;ofi_rxd");
 
 pelago_kit::conformance!(introduced, introduced, |test| can_run("tcp;ofi_rxm", test));
+
+/// Sockets move no memory, and say so where a rank may have memory of devices.
+#[test]
+fn a_fabric_says_how_it_reaches_memory_of_devices() {
+    let shown = |devices| FabricName::selected(&"tcp;ofi_rxm".parse().unwrap(), devices).map(|name| name.to_string());
+    match (shown(true), shown(false)) {
+        (Ok(with), Ok(without)) => {
+            assert!(with.ends_with("; device memory: staged by its owner: tcp;ofi_rxm moves no memory by itself)"), "{with}");
+            assert!(without.ends_with("; device memory: staged by its owner: this host has no GPU)"), "{without}");
+        }
+        (Err(error), _) | (_, Err(error)) => eprintln!("skipped: {error}"),
+    }
+}

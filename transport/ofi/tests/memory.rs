@@ -38,6 +38,7 @@ fn rank(me: u32) -> Option<Ofi> {
         wake: Box::new(|| ()),
         lost: Box::new(|_| ()),
         progress_thread: false,
+        devices: false,
         is_oversubscribed: true,
     };
     let mut ofi = match Ofi::new(setup) {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pelago_base::{AtomicOperator, Shape, Width};
 use pelago_memory::{
-    Combination, DeviceBlocks, DeviceError, DeviceHandle, DeviceMemory, MemoryKind, NumberKind, combine_by_host, gather_by_reads,
-    scatter_by_writes,
+    Combination, DeviceBlocks, DeviceError, DeviceHandle, DeviceMemory, DmaBuf, MemoryKind, NumberKind, combine_by_host,
+    gather_by_reads, scatter_by_writes,
 };
 
 use super::Device;
@@ -304,6 +304,23 @@ impl CudaMemory {
         Ok(DeviceHandle::new(self.driver(), &told.encode()))
     }
 
+    /// The pages that hold a range, as a dma-buf. They may hold bytes of other allocations too: whoever gives them to a card tells it the range.
+    fn exported_pages(&self, offset: u64, bytes: u64) -> Result<DmaBuf> {
+        let address = self.range(offset, bytes)?;
+        let read_only = self.device.dma_buf_access()?;
+        if matches!(self.origin, Origin::Imported { .. } | Origin::Managed) {
+            return Err(CudaError::Invalid(
+                "only memory that this process has allocated on the device is reached by network cards",
+            ));
+        }
+        let page_bytes = rustix::param::page_size() as u64;
+        let start = address - address % page_bytes;
+        let length = (address + bytes).next_multiple_of(page_bytes) - start;
+        let exported = self.device.within(|| self.device.driver().functions.dma_buf(start, length).transpose())?;
+        let descriptor = exported.ok_or(CudaError::Unsupported("function cuMemGetHandleForAddressRange"))?;
+        Ok(DmaBuf { descriptor, offset: address - start, address, read_only })
+    }
+
     fn driver(&self) -> &'static str {
         name_of(&self.device)
     }
@@ -407,6 +424,10 @@ impl DeviceMemory for CudaMemory {
 
     fn export(&self) -> Option<Result<DeviceHandle, DeviceError>> {
         Some(self.shared().map_err(DeviceError::from))
+    }
+
+    fn dma_buf(&self, offset: u64, bytes: u64) -> Result<DmaBuf, DeviceError> {
+        Ok(self.exported_pages(offset, bytes)?)
     }
 }
 

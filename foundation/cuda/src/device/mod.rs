@@ -108,6 +108,15 @@ impl Device {
         self.driver().has_stream_values(self.0.number)
     }
 
+    /// Whether network cards may reach its memory by themselves ([`DeviceMemory::dma_buf`](pelago_memory::DeviceMemory::dma_buf)): by reading, and by writing
+    /// if nothing is returned; else why not.
+    ///
+    /// # Errors
+    /// Driver or device do not offer that.
+    pub fn dma_buf_access(&self) -> Result<Option<&'static str>> {
+        self.driver().check_dma_buf(self.0.number).map(|()| self.driver().unordered_writes(self.0.number))
+    }
+
     /// New memory of this device, of any contents.
     ///
     /// # Errors

@@ -16,7 +16,10 @@ pub(crate) use table::{
     ATTACH_GLOBAL, Copy2D, Copy2DEnd, EVENT_WITHOUT_TIMING, Functions, HOST_PORTABLE, IPC_LAZY_PEER_ACCESS, IpcHandle,
     MEMORY_DEVICE, NOT_READY, RawContext, RawEvent, RawFunction, RawModule, RawStream, STREAM_WITHOUT_LEGACY, WAIT_AT_LEAST,
 };
-use table::{Attribute, DEVICE_64_BIT_VALUES, DEVICE_MAJOR, DEVICE_MANAGED, DEVICE_MINOR};
+use table::{
+    Attribute, DEVICE_64_BIT_VALUES, DEVICE_DMA_BUF, DEVICE_MAJOR, DEVICE_MANAGED, DEVICE_MINOR, DEVICE_WRITES_ORDERING,
+    ORDERING_OWNER,
+};
 
 /// The environment variable that names the driver's library: a path or a name for the dynamic linker. A name that contains `amdhip64` is taken for HIP's.
 pub const LIBRARY_VARIABLE: &str = "PELAGO_CUDA_LIBRARY";
@@ -135,6 +138,23 @@ impl Driver {
         self.interface == Interface::Cuda
             && self.functions.has_stream_values()
             && self.functions.attribute(device, number) == Ok(1)
+    }
+
+    /// Whether network cards may reach memory of a device by themselves.
+    pub(crate) fn check_dma_buf(&self, device: i32) -> Result<()> {
+        if self.functions.address_range_handle.is_none() {
+            return Err(CudaError::Unsupported("function cuMemGetHandleForAddressRange, of CUDA 11.7 and ROCm 6"));
+        }
+        if self.attribute(device, DEVICE_DMA_BUF) == 1 { Ok(()) } else { Err(CudaError::Unsupported("dma-buf of its memory")) }
+    }
+
+    /// Why writes of a network card to memory of a device are not seen there in the order in which they are made, if so.
+    pub(crate) fn unordered_writes(&self, device: i32) -> Option<&'static str> {
+        if self.interface == Interface::Hip {
+            return Some("HIP does not say in which order a device sees the writes of a network card");
+        }
+        let scope = self.functions.attribute(device, DEVICE_WRITES_ORDERING).unwrap_or(0);
+        (scope < ORDERING_OWNER).then_some("the device does not see the writes of a network card in their order")
     }
 
     /// The generation of a device, major and minor.

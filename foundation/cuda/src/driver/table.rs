@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr;
 
 use pelago_dynamic::{DynamicLibrary, Visibility};
@@ -97,6 +98,12 @@ pub(super) const DEVICE_MINOR: Attribute = Attribute { cuda: 76, hip: 61 };
 pub(super) const DEVICE_MANAGED: Attribute = Attribute { cuda: 83, hip: 24 };
 /// HIP lets streams wait for words of memory that is made for signals alone, as its documentation says: none of the memory here.
 pub(super) const DEVICE_64_BIT_VALUES: c_int = 122;
+pub(super) const DEVICE_DMA_BUF: Attribute = Attribute { cuda: 124, hip: 93 };
+/// In which scope writes of network cards are seen in order without a flush. HIP has nothing like it.
+pub(super) const DEVICE_WRITES_ORDERING: c_int = 118;
+/// The scope of the device that holds the memory, of `CUGPUDirectRDMAWritesOrdering`; that of all devices is a greater number.
+pub(super) const ORDERING_OWNER: c_int = 100;
+const RANGE_DMA_BUF: c_int = 1;
 
 /// A function as it is looked up: its name for `cuGetProcAddress`, the version there, and the name of its symbol; and HIP's name. Where an interface lacks it there is
 /// no name.
@@ -187,6 +194,8 @@ table! {
     optional {
         get_error_string: (c_int, *mut *const c_char), "cuGetErrorString\0", 6000, "cuGetErrorString\0", Some(c"hipDrvGetErrorString");
         device_get_uuid: (*mut [u8; 16], c_int), "cuDeviceGetUuid\0", 11040, "cuDeviceGetUuid_v2\0", Some(c"hipDeviceGetUuid");
+        address_range_handle: (*mut c_int, u64, usize, c_int, u64), "cuMemGetHandleForAddressRange\0", 11070, "cuMemGetHandleForAddressRange\0",
+            Some(c"hipMemGetHandleForAddressRange");
         // HIP's takes numbers of devices.
         copy_to_peer: (u64, RawContext, u64, RawContext, usize, RawStream), "cuMemcpyPeerAsync\0", 4000, "cuMemcpyPeerAsync\0", None;
         can_access_peer: (*mut c_int, c_int, c_int), "cuDeviceCanAccessPeer\0", 4000, "cuDeviceCanAccessPeer\0", Some(c"hipDeviceCanAccessPeer");
@@ -306,6 +315,17 @@ impl Functions {
 
     pub(super) const fn has_stream_values(&self) -> bool {
         self.stream_wait_value.is_some() && self.stream_write_value.is_some()
+    }
+
+    /// A dma-buf of whole pages of a device's memory, in the context of the device; `None` if the driver has no such function.
+    pub(crate) fn dma_buf(&self, start: u64, bytes: u64) -> Option<Result<OwnedFd>> {
+        let function = self.address_range_handle?;
+        let mut descriptor = -1;
+        // SAFETY: C1, C2: the driver checks the range.
+        let code = unsafe { function(&mut descriptor, start, bytes as usize, RANGE_DMA_BUF, 0) };
+        let made = self.check("cuMemGetHandleForAddressRange", code);
+        // SAFETY: C1: a new descriptor, which is the caller's.
+        Some(made.map(|()| unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
     /// Lets a context reach all memory of another device's; whether it does.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Args;
-use pelago::cuda::{Device, Driver};
+use pelago::cuda::{CudaError, Device, Driver};
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX, SEGMENT_BYTES_MAX};
 use pelago_launch::LaunchReport;
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
@@ -133,9 +133,19 @@ pub(crate) fn gpus() -> String {
     let named = |driver: std::sync::Arc<Driver>| {
         let device = |ordinal| Device::of(&driver, ordinal).map_or_else(|why| why.to_string(), |device| device.name().to_owned());
         let names: Vec<_> = (0..driver.devices()).map(device).collect();
-        format!("{} (driver {}); untested on hardware", names.join(", "), driver.version())
+        let dma_buf = dma_buf(Device::of(&driver, 0).and_then(|device| device.dma_buf_access()));
+        format!("{} (driver {}; dma-buf: {dma_buf}); untested on hardware", names.join(", "), driver.version())
     };
     Driver::get().map_or_else(|why| format!("no: {why}"), named)
+}
+
+/// Whether network cards may reach memory of a device by themselves.
+fn dma_buf(access: Result<Option<&str>, CudaError>) -> String {
+    match access {
+        Ok(None) => "yes".into(),
+        Ok(Some(why)) => format!("for reads alone, as {why}"),
+        Err(why) => format!("no, {why}"),
+    }
 }
 
 /// The system calls that are refused here, and the consequences; docs/book/src/system-calls.md describes each.

@@ -6,9 +6,9 @@ use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, limits};
 use zerocopy::IntoBytes;
 
 use super::{Engine, FIRST, Known, Path, Posted, Then, Use, Way, What, led_to};
-use crate::fabric::{FiAddress, Port, Refusal, Remote};
+use crate::fabric::{FiAddress, Local, Port, Refusal, Remote};
 use crate::limits::{REGIONS_KNOWN_MAX, REQUESTS_MAX};
-use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
+use crate::message::{Header, PAYLOAD_BYTES_MAX, kind, region};
 
 /// Where an access goes.
 #[derive(Clone, Copy)]
@@ -19,6 +19,21 @@ struct Target {
     /// The rail, and the peer by it.
     rail: usize,
     address: FiAddress,
+    /// The bits of [`region`].
+    flags: u8,
+}
+
+impl Target {
+    /// Whether a write is an access; if it tells its owner, `can_notify` says whether the fabric does that. Of writes to a device a message does.
+    const fn takes_writes(&self, notify: bool, can_notify: bool) -> bool {
+        let is_device = self.flags & region::DEVICE != 0;
+        self.flags & region::READ_ONLY == 0 && (!notify || can_notify || is_device)
+    }
+
+    /// Whether a write has to tell its owner by the fabric itself.
+    const fn notifies(&self, notify: bool) -> bool {
+        notify && self.flags & region::DEVICE == 0
+    }
 }
 
 impl Engine {
@@ -89,16 +104,19 @@ impl Engine {
         let Posted { peer, lane, flags, .. } = self.operations[key];
         let (way, posted) = (&self.peers[peer].way, &self.peers[peer].lanes[lane]);
         let is_next = matches!(way, Way::Open) && posted.queue.is_empty() && !(flags.fence && posted.started > 0);
-        if !is_next || bytes.is_empty() || flags.notify && !self.can_notify() {
+        if !is_next || bytes.is_empty() {
             return false;
         }
         let Some(Ok(Some(target))) = self.target(peer, lane, to, bytes.len() as u64) else { return false };
+        if !target.takes_writes(flags.notify, self.can_notify()) {
+            return false;
+        }
         let Target { remote, rail, address, .. } = target;
         let port = &mut self.ports[rail];
         let Some(slot) = port.take() else { return false };
         port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
         let index = slot.index();
-        if let Err((slot, refusal)) = port.write(slot, None, bytes.len(), address, remote, flags.notify) {
+        if let Err((slot, refusal)) = port.write(slot, Local::Slot, bytes.len(), address, remote, target.notifies(flags.notify)) {
             self.refused(peer, rail, slot, refusal);
             return false;
         }
@@ -229,10 +247,8 @@ impl Engine {
             What::Copy { .. } | What::Atomic { .. } => return true,
         };
         if operation.path == Path::Undecided {
-            let is_device = matches!(operation.what, What::Put { from: Region::Device(_), .. });
-            let asks = bytes == 0 || is_device || notify && !self.can_notify();
             match self.target(peer, lane, at, bytes) {
-                _ if asks => self.operations[key].path = Path::Requests,
+                _ if bytes == 0 => self.operations[key].path = Path::Requests,
                 None => {
                     let request = Header { kind: kind::LOOKUP, at: at.bits().into(), ..Header::default() };
                     if self.request(key, request, None) {
@@ -243,8 +259,8 @@ impl Engine {
                     self.operations[key].result = Err(failure);
                     return true;
                 }
-                Some(Ok(None)) => self.operations[key].path = Path::Requests,
-                Some(Ok(Some(target))) => return self.access(key, target),
+                Some(Ok(Some(target))) if self.is_access(key, &target, notify) => return self.access(key, target),
+                Some(Ok(_)) => self.operations[key].path = Path::Requests,
             }
         }
         if self.operations[key].path != Path::Requests {
@@ -283,6 +299,15 @@ impl Engine {
         true
     }
 
+    /// Whether a transfer is an access of the fabric, and not a request to the owner.
+    fn is_access(&self, key: usize, target: &Target, notify: bool) -> bool {
+        match self.operations[key].what {
+            What::Get { .. } => true,
+            What::Put { from: Region::Device(_), source, .. } if self.local_device(source, target.rail).is_none() => false,
+            _ => target.takes_writes(notify, self.can_notify()),
+        }
+    }
+
     /// Where memory of a peer is accessed: `None` if its region is unknown, a failure if it is not all inside one, and no target if its owner is to be
     /// asked.
     fn target(&self, peer: usize, lane: usize, at: GlobalAddress, bytes: u64) -> Option<Result<Option<Target>, Failure>> {
@@ -300,7 +325,7 @@ impl Engine {
         let (rail, address) = own.unwrap_or((FIRST, entry.address));
         let place = |remote: &Remote| {
             let remote = Remote { address: remote.address + offset, ..*remote };
-            Target { start, remote, rail, address }
+            Target { start, remote, rail, address, flags: known.flags }
         };
         Some(Ok(known.remotes.get(rail).map(place)))
     }
@@ -308,16 +333,25 @@ impl Engine {
     /// Whether an access was begun.
     fn access(&mut self, key: usize, target: Target) -> bool {
         let Target { remote, rail, address, .. } = target;
+        let device = match self.operations[key].what {
+            What::Put { from: Region::Device(_), source, .. } => self.local_device(source, rail),
+            _ => None,
+        };
         let port = &mut self.ports[rail];
         let Some(slot) = port.take() else { return false };
         let (index, Posted { peer, flags, what, .. }) = (slot.index(), &self.operations[key]);
-        let (peer, notify) = (*peer, flags.notify);
-        let begun = match what {
-            What::Get { to, .. } => port.read(slot, *to, address, remote),
-            What::Put { from: Region::Host(from), .. } => port.write(slot, Some(*from), from.bytes(), address, remote, notify),
-            What::Write { bytes, .. } => {
+        let (peer, notify) = (*peer, target.notifies(flags.notify));
+        let begun = match (what, device) {
+            (What::Get { to, .. }, _) => port.read(slot, *to, address, remote),
+            (What::Put { from: Region::Host(from), .. }, _) => {
+                port.write(slot, Local::Memory(*from), from.bytes(), address, remote, notify)
+            }
+            (What::Put { from: Region::Device(from), .. }, Some(local)) => {
+                port.write(slot, local, from.bytes() as usize, address, remote, notify)
+            }
+            (What::Write { bytes, .. }, _) => {
                 port.memory(&slot).part(0, bytes.len() as u64).expect("a captured write fits a slot").write(bytes);
-                port.write(slot, None, bytes.len(), address, remote, notify)
+                port.write(slot, Local::Slot, bytes.len(), address, remote, notify)
             }
             _ => Err((slot, Refusal::Again)),
         };
@@ -450,7 +484,7 @@ impl Engine {
         let known = &mut self.peers[peer].known;
         if let Some(known) = known.get_mut(&header.at.get()) {
             // Several operations have asked, and those of the first answer may be under way.
-            (known.bytes, known.remotes) = (bytes, remotes);
+            (known.bytes, known.remotes, known.flags) = (bytes, remotes, header.operator);
             known.loans += 1;
             return;
         }
@@ -458,7 +492,9 @@ impl Engine {
             let unused = known.iter().find(|(_, known)| known.in_flight == 0).map(|(&start, _)| start);
             unused.into_iter().for_each(|start| self.forget(peer, start));
         }
-        self.peers[peer].known.insert(header.at.get(), Known { bytes, remotes, in_flight: 0, is_revoked: false, loans: 1 });
+        self.peers[peer]
+            .known
+            .insert(header.at.get(), Known { bytes, remotes, flags: header.operator, in_flight: 0, is_revoked: false, loans: 1 });
     }
 
     /// A peer wants to deregister a region.

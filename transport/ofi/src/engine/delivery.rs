@@ -215,7 +215,7 @@ impl Engine {
     /// Whether the receiver of a message waits for it. A greeting is answered, or its sender finds another way.
     fn is_owed(&self, message: &[u8]) -> bool {
         let kind = Header::read_from_prefix(message).map_or(0, |(header, _)| header.kind);
-        matches!(kind, kind::DONE..=kind::ELSEWHERE | kind::REVOKED) || kind == kind::WELCOME && !self.seeks
+        matches!(kind, kind::DONE..=kind::ELSEWHERE | kind::REVOKED | kind::WRITTEN) || kind == kind::WELCOME && !self.seeks
     }
 
     /// The fabric says that a peer cannot be reached. Another transport goes on where nothing is left in doubt.

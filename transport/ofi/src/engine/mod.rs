@@ -2,7 +2,7 @@
 //!
 //! A put or get of memory whose key is known is an access of the fabric, in which no core of the target takes part. All else is a request that the owner
 //! performs: atomics, because those of a fabric and those of cores do not exclude each other; copies between two other ranks; transfers
-//! to and from memory that the fabric does not reach, such as that of devices.
+//! to and from memory that the fabric does not reach, as that of many devices ([`devices`]).
 //!
 //! ```text
 //!   poster                                owner
@@ -25,6 +25,7 @@ mod asking;
 mod contact;
 mod delivery;
 mod detour;
+mod devices;
 mod serving;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,7 @@ use crate::fabric::{Event, FiAddress, Port, Refusal, Registration, Remote, Slot}
 use crate::limits::{CALLS_PER_LOOK, RECEIVE_SLOTS, TRANSMIT_SLOTS};
 use crate::message::{End, Header, Published, kind, sender};
 use delivery::Delivery;
+use devices::{DeviceSegments, OwnDevice};
 
 /// What a rank has published, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
@@ -99,6 +101,7 @@ pub(crate) struct Engine {
     /// Peers that the fabric has found to be gone, of which nobody was told yet.
     losses: Vec<Rank>,
     events: Vec<Event>,
+    devices: DeviceSegments,
 }
 
 /// What the owner notes of a region.
@@ -111,6 +114,8 @@ struct Own {
     readers: u32,
     /// It is to be deregistered, and nothing new begins.
     is_closing: bool,
+    /// Set if it is memory of a device.
+    device: Option<OwnDevice>,
 }
 
 /// How a peer is reached.
@@ -196,6 +201,8 @@ struct Known {
     bytes: u64,
     /// How it is reached by the first rails; its owner is asked if there are none.
     remotes: Vec<Remote>,
+    /// The bits of [`region`](crate::message::region).
+    flags: u8,
     /// Accesses under way.
     in_flight: u32,
     is_revoked: bool,
@@ -282,6 +289,8 @@ enum Use {
         failures: u8,
     },
     Access(usize),
+    /// The read behind an access to memory of a device.
+    Behind(usize),
 }
 
 impl Engine {
@@ -313,6 +322,7 @@ impl Engine {
             touched: false,
             losses: Vec::new(),
             events: Vec::new(),
+            devices: DeviceSegments::default(),
         }
     }
 
@@ -399,16 +409,21 @@ impl Engine {
     }
 
     pub(crate) fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
-        let own = Own { registrations: Vec::new(), lent_to: BTreeMap::new(), readers: 0, is_closing: false };
+        let own = Own { registrations: Vec::new(), lent_to: BTreeMap::new(), readers: 0, is_closing: false, device: None };
         if self.layout.rank(start) != self.me || !self.regions.insert(start, memory.clone(), own) {
             return Err(RegisterError::Addresses(start));
         }
         // What the provider has no room for is reached by requests.
-        if let Region::Host(cells) = memory
-            && cells.bytes() > 0
-            && let Some((_, own)) = self.regions.get_mut(start)
-        {
-            own.registrations = self.ports.iter_mut().map_while(|port| port.register(cells).ok()).collect();
+        let (registrations, device) = match &memory {
+            _ if memory.bytes() == 0 => (Vec::new(), None),
+            Region::Host(cells) => (self.ports.iter_mut().map_while(|port| port.register(*cells).ok()).collect(), None),
+            Region::Device(range) => {
+                let (registrations, device) = self.register_device(range);
+                (registrations, Some(device))
+            }
+        };
+        if let Some((_, own)) = self.regions.get_mut(start) {
+            (own.registrations, own.device) = (registrations, device);
         }
         Ok(())
     }
@@ -429,8 +444,12 @@ impl Engine {
     }
 
     fn remove(&mut self, start: GlobalAddress) {
-        let registrations = self.regions.remove(start).into_iter().flat_map(|(_, own)| own.registrations);
-        self.ports.iter_mut().zip(registrations).for_each(|(port, registration)| port.deregister(registration));
+        let Some((memory, own)) = self.regions.remove(start) else { return };
+        let registrations = self.ports.iter_mut().zip(own.registrations);
+        let is_closed = registrations.fold(true, |all, (port, registration)| port.deregister(registration) && all);
+        if let Some(device) = own.device {
+            self.forget_device(device, memory, is_closed);
+        }
     }
 
     /// `rank` is known to be gone.
@@ -462,7 +481,7 @@ impl Engine {
 
     /// Whether something waits for room in the provider or for a slot, of which no descriptor tells.
     pub(crate) fn has_unsent(&self) -> bool {
-        !self.busy.is_empty() || !self.unposted.is_empty()
+        !self.busy.is_empty() || !self.unposted.is_empty() || self.devices.has_unread()
     }
 
     /// Moves what can be moved; returns whether anything was.
@@ -486,6 +505,7 @@ impl Engine {
             self.receive(rail, slot);
         }
         self.prove_rails();
+        self.read_behind_all();
         for peer in std::mem::take(&mut self.busy) {
             self.pump(peer);
         }
@@ -510,7 +530,8 @@ impl Engine {
                 let memory = self.ports[rail].memory(&slot);
                 self.ports[rail].give_back(slot);
                 match used {
-                    Use::Access(key) => self.access_ended(key, result),
+                    Use::Access(key) => self.access_returned(key, rail, result),
+                    Use::Behind(key) => self.arrived_at_device(key, result),
                     // The slot is not used again before this has copied it.
                     Use::Message { peer, bytes, failures } if result.is_err() => {
                         let message = memory.part(0, bytes as u64).expect("it was sent from there").to_vec();
@@ -571,6 +592,7 @@ impl Engine {
                     lane.address = lane.asked;
                 }
             }
+            (_, kind::WRITTEN) => self.touched = true,
             (_, kind::REVOKED) => self.given_back(peer, header.at(), header.value.get()),
             _ => {}
         }

@@ -4,7 +4,7 @@ use pelago_base::{Failure, GlobalAddress};
 use pelago_memory::{Cells, Region};
 use pelago_platform::{Address, Flags};
 
-use super::{Engine, FIRST, Own, Path, Posted, Then, Way, What};
+use super::{Engine, FIRST, Own, OwnDevice, Path, Posted, Then, Way, What};
 use crate::fabric::Remote;
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
 
@@ -72,6 +72,7 @@ impl Engine {
             kind: kind::REGION,
             id: header.id,
             code,
+            operator: own.device.as_ref().map_or(0, OwnDevice::flags),
             at: start.bits().into(),
             whole: memory.bytes().into(),
             value: first.map_or(0, |remote| remote.key).into(),

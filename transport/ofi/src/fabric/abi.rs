@@ -1,4 +1,5 @@
-//! The structures and numbers of libfabric's public headers (version 1.17; the fields here lie the same in 2.x), as far as they are used.
+//! The structures and numbers of libfabric's public headers (version 1.17, and of 1.20 for dma-bufs; the fields here lie the same in 2.x), as far as they
+//! are used.
 //!
 //! Attributes are allocated by the library, which knows how long they are: they may end with fields that are not declared here. A test compares the
 //! layout with the headers, where these are installed.
@@ -24,6 +25,10 @@ pub(crate) const FI_REMOTE_WRITE: u64 = 1 << 13;
 pub(crate) const FI_REMOTE_CQ_DATA: u64 = 1 << 17;
 pub(crate) const FI_COMPLETION: u64 = 1 << 24;
 pub(crate) const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
+/// Memory of devices may be registered.
+pub(crate) const FI_HMEM: u64 = 1 << 47;
+/// What is registered is given as a dma-buf: since 1.20, for domains with `FI_HMEM`.
+pub(crate) const FI_MR_DMABUF: u64 = 1 << 40;
 
 // Modes: what the caller does for the provider.
 pub(crate) const FI_CONTEXT: u64 = 1 << 59;
@@ -35,6 +40,7 @@ pub(crate) const FI_MR_VIRT_ADDR: c_int = 1 << 4;
 pub(crate) const FI_MR_ALLOCATED: c_int = 1 << 5;
 pub(crate) const FI_MR_PROV_KEY: c_int = 1 << 6;
 pub(crate) const FI_MR_ENDPOINT: c_int = 1 << 9;
+pub(crate) const FI_MR_HMEM: c_int = 1 << 10;
 
 /// Messages to one peer arrive in the order in which they were sent.
 pub(crate) const FI_ORDER_SAS: u64 = 1 << 8;
@@ -49,6 +55,8 @@ pub(crate) const FI_RM_ENABLED: c_int = 2;
 pub(crate) const FI_WAIT_NONE: c_int = 0;
 pub(crate) const FI_WAIT_FD: c_int = 3;
 pub(crate) const FI_CQ_FORMAT_DATA: c_int = 3;
+pub(crate) const FI_HMEM_CUDA: c_int = 1;
+pub(crate) const FI_HMEM_ROCR: c_int = 2;
 
 // Commands of `fi_control`.
 pub(crate) const FI_GETWAIT: c_int = 5;
@@ -193,6 +201,34 @@ pub(crate) type Register =
 pub(crate) struct MrOps {
     pub(crate) size: usize,
     pub(crate) reg: Register,
+    pub(crate) regv: Uncalled,
+    pub(crate) regattr: unsafe extern "C" fn(*mut Fid, *const FiMrAttr, u64, *mut *mut FidMr) -> c_int,
+}
+
+/// `struct fi_mr_dmabuf`, of 1.20.
+#[repr(C)]
+pub(crate) struct FiMrDmaBuf {
+    pub(crate) fd: c_int,
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+    pub(crate) base_addr: *mut c_void,
+}
+
+/// `struct fi_mr_attr` of a dma-buf.
+#[repr(C)]
+pub(crate) struct FiMrAttr {
+    pub(crate) dmabuf: *const FiMrDmaBuf,
+    pub(crate) iov_count: usize,
+    pub(crate) access: u64,
+    pub(crate) offset: u64,
+    pub(crate) requested_key: u64,
+    pub(crate) context: *mut c_void,
+    pub(crate) auth_key_size: usize,
+    pub(crate) auth_key: *mut u8,
+    pub(crate) iface: c_int,
+    pub(crate) device: u64,
+    /// Newer libraries may read so much more: zeros are nothing special to them.
+    pub(crate) room: [u64; 12],
 }
 
 #[repr(C)]

@@ -65,7 +65,7 @@ impl Library {
     pub(super) fn with(choice: Option<&DomainChoice>) -> Result<Self, FabricError> {
         #[cfg(test)]
         if choice.is_some_and(|choice| choice.provider.starts_with("mock-")) {
-            return Ok(super::mock::library());
+            return Ok(super::mock::library(choice.map_or("", |choice| &choice.provider)));
         }
         let _any = choice;
         Self::open()
@@ -112,8 +112,8 @@ impl Library {
         if code == 0 { Ok(()) } else { Err(FabricError::Call(what, self.error(code))) }
     }
 
-    /// Descriptions of fabrics that can do what the transport needs, in the library's order.
-    pub(super) fn fabrics(&self, choice: Option<&DomainChoice>) -> Result<Vec<Info>, FabricError> {
+    /// Descriptions of fabrics that can do what the transport needs, in the library's order; with `devices`, of those that reach memory of devices.
+    pub(super) fn fabrics(&self, choice: Option<&DomainChoice>, devices: bool) -> Result<Vec<Info>, FabricError> {
         // SAFETY: L1, L3.
         let hints = Info { raw: unsafe { (self.functions.dupinfo)(ptr::null()) }, library: *self };
         if hints.raw.is_null() {
@@ -122,13 +122,14 @@ impl Library {
         // SAFETY: L3: an empty description has all attributes.
         unsafe {
             let wishes = &mut *hints.raw;
-            wishes.caps = FI_MSG | FI_RMA;
+            wishes.caps = FI_MSG | FI_RMA | if devices { FI_HMEM } else { 0 };
             wishes.mode = FI_CONTEXT | FI_CONTEXT2;
             (*wishes.ep_attr).kind = FI_EP_RDM;
             (*wishes.tx_attr).msg_order = FI_ORDER_SAS;
             (*wishes.rx_attr).msg_order = FI_ORDER_SAS;
             let domain = &mut *wishes.domain_attr;
             domain.mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+            domain.mr_mode |= if devices { FI_MR_HMEM } else { 0 };
             domain.threading = FI_THREAD_DOMAIN;
             domain.data_progress = FI_PROGRESS_MANUAL;
             domain.resource_mgmt = FI_RM_ENABLED;
@@ -185,6 +186,12 @@ impl Info {
     pub(super) fn mr_mode(&self) -> c_int {
         // SAFETY: L3.
         unsafe { (*self.domain_attr()).mr_mode }
+    }
+
+    /// Whether memory of devices may be registered.
+    pub(super) fn has_devices(&self) -> bool {
+        // SAFETY: L3.
+        unsafe { (*self.raw).caps & FI_HMEM != 0 }
     }
 
     /// Whether memory is named by key and virtual address, not by key and offset.

@@ -3,6 +3,7 @@
 //! Absent on purpose: ranks, global addresses, and what messages mean.
 
 mod abi;
+mod device;
 #[cfg(test)]
 mod layout_tests;
 mod library;
@@ -13,11 +14,12 @@ mod port;
 use std::fmt;
 use std::str::FromStr;
 
-use pelago_platform::KeyMode;
+use pelago_platform::{DeviceAccess, KeyMode};
 
 use crate::limits::RAILS_MAX;
 pub(crate) use abi::FiAddress;
-pub(crate) use port::{Event, Port, Refusal, Registration, Remote, Slot};
+pub(crate) use device::known_reason;
+pub(crate) use port::{Event, Local, Port, Refusal, Registration, Remote, Slot};
 
 /// Which fabrics are to be used. As text: `PROVIDER[:DOMAIN]`, several of them separated by commas, such as `tcp;ofi_rxm:eth0,tcp;ofi_rxm:eth1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,8 +81,8 @@ impl fmt::Display for DomainChoice {
     }
 }
 
-/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17; keys: segment and offset)`, with several
-/// `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (…)`.
+/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17; keys: segment and offset; device memory: staged by its owner: …)`,
+/// with several `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricName {
     /// The version of the library.
@@ -89,22 +91,25 @@ pub struct FabricName {
     pub rails: Vec<String>,
     /// How peers name registered memory by the first of them.
     pub keys: KeyMode,
+    /// How the first of them reaches memory of devices, as far as that is known before some is registered.
+    pub device_memory: DeviceAccess,
 }
 
 impl fmt::Display for FabricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.version;
-        write!(f, "{} (libfabric {major}.{minor}; keys: {})", self.rails.join(" + "), self.keys)
+        let (rails, keys, devices) = (self.rails.join(" + "), self.keys, self.device_memory);
+        write!(f, "{rails} (libfabric {major}.{minor}; keys: {keys}; device memory: {devices})")
     }
 }
 
 impl FabricName {
-    /// The fabrics that a transport would take. The library may look for a second which devices there are.
+    /// The fabrics that a transport would take, with `devices` as in [`Setup`](crate::Setup). The library may look for a second which devices there are.
     ///
     /// # Errors
     /// As [`Ofi::new`](crate::Ofi::new).
-    pub fn selected(choice: &FabricChoice) -> Result<Self, FabricError> {
-        Port::selected(choice)
+    pub fn selected(choice: &FabricChoice, devices: bool) -> Result<Self, FabricError> {
+        Port::selected(choice, devices)
     }
 
     /// The version of the library, without a look at devices.

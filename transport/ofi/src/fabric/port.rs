@@ -10,21 +10,23 @@
 //! others may write at any moment.
 //! F6: registered memory lives until it is deregistered: the promise of `Cells<'static>`.
 //! F7: names and arrays given to the library live until the call returns; what it keeps, it has copied.
+//! F8: addresses of devices are given to the provider with the description of their registration, and followed by nobody here. Memory of a device and the
+//! descriptor of its dma-buf live until it is deregistered: the promise of whoever registers it.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::net::IpAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 
-use pelago_memory::Cells;
-use pelago_platform::KeyMode;
+use pelago_memory::{Cells, DmaBuf, MemoryKind};
+use pelago_platform::{DeviceAccess, KeyMode};
 
 use super::abi::*;
 use super::library::{Info, Library, named};
-use super::{DomainChoice, FabricChoice, FabricError, FabricName};
+use super::{DomainChoice, FabricChoice, FabricError, FabricName, device};
 use crate::limits::{COMPLETIONS_AT_ONCE, NAME_BYTES_MAX, RAILS_MAX, RECEIVE_SLOTS, SLOT_BYTES, TRANSMIT_SLOTS};
 use crate::message::End;
 
@@ -87,6 +89,39 @@ pub(crate) struct Registration {
     object: *mut FidMr,
     /// How peers name it, from its first byte on.
     pub(crate) remote: Remote,
+    /// Where it begins for the provider.
+    local: u64,
+}
+
+impl Registration {
+    /// Its bytes from `offset` on, as local memory of an access: for memory of devices.
+    pub(crate) fn local(&self, offset: u64) -> Local {
+        Local::Device(LocalDevice { address: self.local + offset, description: description(self.object) })
+    }
+}
+
+/// Local memory of an access.
+#[derive(Clone, Copy)]
+pub(crate) enum Local {
+    /// The first bytes of the slot.
+    Slot,
+    /// Memory of this process, which lives until the event (F5).
+    Memory(Cells<'static>),
+    /// Registered memory of a device, which is registered until the event (F8).
+    Device(LocalDevice),
+}
+
+/// An address of a device, and the description of the registration that it is in.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalDevice {
+    address: u64,
+    description: *mut c_void,
+}
+
+/// A description of a rail, and another one with access to memory of devices, or why there is none.
+struct Selected {
+    info: Info,
+    with_devices: Result<Info, String>,
 }
 
 // SAFETY: F1: the object is used through the port alone.
@@ -112,18 +147,22 @@ pub(crate) struct Port {
     end: End,
     descriptor: Option<OwnedFd>,
     keys: u64,
+    /// Why no memory of devices can be registered, if so.
+    devices: Result<(), String>,
 }
 
 // SAFETY: F1: its objects may be used by any thread, by one at a time.
 unsafe impl Send for Port {}
 
 impl Port {
-    /// Opens an endpoint of each fabric that is chosen: one for each rail.
-    pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<Vec<Self>, FabricError> {
-        let (library, infos) = Self::select(choice, interface)?;
+    /// Opens an endpoint of each fabric that is chosen: one for each rail. With `devices`, one that reaches memory of devices, where the provider has that.
+    pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>, devices: bool) -> Result<Vec<Self>, FabricError> {
+        let (library, selected) = Self::select(choice, interface, devices)?;
         let mut ports: Vec<Self> = Vec::new();
-        for info in infos {
-            match Self::open_with(library, info) {
+        for Selected { info, with_devices } in selected {
+            let opened = with_devices.and_then(|info| Self::open_with(library, info, Ok(())).map_err(|error| error.to_string()));
+            // The provider may offer what it then cannot do.
+            match opened.or_else(|why| Self::open_with(library, info, Err(why))) {
                 // A device that nobody has asked for is left out if it cannot be used.
                 Err(_) if !ports.is_empty() && choice.domains.len() <= 1 => {}
                 opened => ports.push(opened?),
@@ -133,15 +172,19 @@ impl Port {
     }
 
     /// The fabrics that would be taken, without opening them.
-    pub(crate) fn selected(choice: &FabricChoice) -> Result<FabricName, FabricError> {
-        let (library, infos) = Self::select(choice, None)?;
-        let keys = infos.first().map_or(KeyMode::None, Info::keys);
-        Ok(FabricName { version: library.version(), rails: infos.iter().map(Info::name).collect(), keys })
+    pub(crate) fn selected(choice: &FabricChoice, devices: bool) -> Result<FabricName, FabricError> {
+        let (library, selected) = Self::select(choice, None, devices)?;
+        let first = selected.first();
+        let keys = first.map_or(KeyMode::None, |rail| rail.info.keys());
+        let device_memory = first
+            .map_or(DeviceAccess::Staged, |rail| device::access(&rail.with_devices.as_ref().map(drop).map_err(String::clone)));
+        let rails = selected.iter().map(|rail| rail.info.name()).collect();
+        Ok(FabricName { version: library.version(), rails, keys, device_memory })
     }
 
     /// One description for each rail. Without a choice of a domain, all domains of a provider whose networks move memory by themselves are rails, and one of
     /// another provider: an interface of sockets need not lead where another does.
-    fn select(choice: &FabricChoice, interface: Option<IpAddr>) -> Result<(Library, Vec<Info>), FabricError> {
+    fn select(choice: &FabricChoice, interface: Option<IpAddr>, devices: bool) -> Result<(Library, Vec<Selected>), FabricError> {
         let library = Library::with(choice.domains.first())?;
         let mut rails: Vec<Info> = Vec::new();
         if let [] | [DomainChoice { domain: None, .. }] = &choice.domains[..] {
@@ -163,12 +206,17 @@ impl Port {
                 rails.push(info);
             }
         }
-        Ok((library, rails))
+        let select = |info: Info| {
+            let found = || device::with_devices(library, &info, moves_memory(&info));
+            let with_devices = if devices { found() } else { Err("this host has no GPU".into()) };
+            Selected { info, with_devices }
+        };
+        Ok((library, rails.into_iter().map(select).collect()))
     }
 
     /// Descriptions of what a rail may be, best first, at least one. Of those of one provider, the one with the address `interface` comes first.
     fn candidates(library: Library, choice: Option<&DomainChoice>, interface: Option<IpAddr>) -> Result<Vec<Info>, FabricError> {
-        let mut infos = library.fabrics(choice)?;
+        let mut infos = library.fabrics(choice, false)?;
         infos.retain(|info| info.message_bytes_max() >= SLOT_BYTES);
         infos.sort_by_key(|info| interface.is_some() && info.source() != interface);
         if choice.is_none() {
@@ -186,7 +234,7 @@ impl Port {
         Ok(infos)
     }
 
-    fn open_with(library: Library, info: Info) -> Result<Self, FabricError> {
+    fn open_with(library: Library, info: Info, devices: Result<(), String>) -> Result<Self, FabricError> {
         let mut port = Self {
             library,
             info,
@@ -204,6 +252,7 @@ impl Port {
             end: End { fabric: 0, name: Vec::new() },
             descriptor: None,
             keys: 0,
+            devices,
         };
         port.start()?;
         Ok(port)
@@ -324,6 +373,19 @@ impl Port {
         self.info.keys()
     }
 
+    /// Whether memory of devices may be registered.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check_devices(&self) -> Result<(), String> {
+        self.devices.clone()
+    }
+
+    /// How the fabric reaches memory of devices, before some is registered.
+    pub(crate) fn device_access(&self) -> DeviceAccess {
+        device::access(&self.devices)
+    }
+
     /// Whether a write can tell its target that it has taken effect.
     pub(crate) fn can_notify(&self) -> bool {
         self.info.cq_data_bytes() > 0
@@ -372,15 +434,57 @@ impl Port {
     pub(crate) fn register(&mut self, memory: Cells<'static>) -> Result<Registration, FabricError> {
         let access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
         let object = self.register_object(memory.pointer(), memory.bytes(), access)?;
-        // SAFETY: F1: just made.
-        let key = unsafe { (*object).key };
-        let address = if self.info.has_virtual_addresses() { memory.pointer().as_ptr() as usize as u64 } else { 0 };
-        Ok(Registration { object, remote: Remote { key, address } })
+        Ok(self.registration(object, memory.pointer().as_ptr() as usize as u64))
     }
 
-    /// Ends a registration; the provider refuses its peers from then on.
-    pub(crate) fn deregister(&mut self, registration: Registration) {
-        close(registration.object.cast());
+    /// Lets peers reach memory of a device, of so many bytes; the provider moves them without this process. The memory and its dma-buf live until it is
+    /// deregistered (F8).
+    ///
+    /// # Errors
+    /// Why the provider does not do so.
+    pub(crate) fn register_device(&mut self, buffer: &DmaBuf, bytes: u64, kind: MemoryKind) -> Result<Registration, String> {
+        self.devices.clone()?;
+        let (iface, device) = device::interface(kind).ok_or("libfabric has no name for its driver")?;
+        let dmabuf = FiMrDmaBuf {
+            fd: buffer.descriptor.as_raw_fd(),
+            offset: buffer.offset,
+            len: bytes as usize,
+            base_addr: (buffer.address - buffer.offset) as usize as *mut c_void,
+        };
+        let may_write = buffer.read_only.is_none();
+        self.keys += 1;
+        let attributes = FiMrAttr {
+            dmabuf: &dmabuf,
+            iov_count: 1,
+            access: FI_REMOTE_READ | FI_WRITE | if may_write { FI_REMOTE_WRITE | FI_READ } else { 0 },
+            offset: 0,
+            requested_key: self.keys,
+            context: ptr::null_mut(),
+            auth_key_size: 0,
+            auth_key: ptr::null_mut(),
+            iface,
+            device,
+            room: [0; 12],
+        };
+        let (domain, mut object) = (self.domain.cast::<Fid>(), ptr::null_mut());
+        // SAFETY: F1, F7, F8.
+        let code = unsafe { ((*(*self.domain).mr).regattr)(domain, &attributes, FI_MR_DMABUF, &mut object) };
+        self.library.check("fi_mr_regattr", code).map_err(|error| error.to_string())?;
+        self.enable(object).map_err(|error| error.to_string())?;
+        Ok(self.registration(object, buffer.address))
+    }
+
+    /// The registration that is an object, of memory that begins at an address.
+    fn registration(&self, object: *mut FidMr, local: u64) -> Registration {
+        // SAFETY: F1: just made.
+        let key = unsafe { (*object).key };
+        let address = if self.info.has_virtual_addresses() { local } else { 0 };
+        Registration { object, remote: Remote { key, address }, local }
+    }
+
+    /// Ends a registration; the provider refuses its peers from then on. Returns whether it has let go of the memory; what it keeps it may reach for ever.
+    pub(crate) fn deregister(&mut self, registration: Registration) -> bool {
+        close(registration.object.cast())
     }
 
     fn register_object(&mut self, at: NonNull<u8>, bytes: usize, access: u64) -> Result<*mut FidMr, FabricError> {
@@ -392,6 +496,12 @@ impl Port {
             register(domain, at.as_ptr().cast(), bytes, access, 0, self.keys, 0, &mut object, ptr::null_mut())
         };
         self.library.check("fi_mr_reg", code)?;
+        self.enable(object)?;
+        Ok(object)
+    }
+
+    /// Lets a registration be used, which is closed if it cannot be.
+    fn enable(&self, object: *mut FidMr) -> Result<(), FabricError> {
         if self.info.mr_mode() & FI_MR_ENDPOINT != 0 {
             let fid = object.cast::<Fid>();
             // SAFETY: F1.
@@ -407,7 +517,7 @@ impl Port {
                 return Err(error);
             }
         }
-        Ok(object)
+        Ok(())
     }
 
     /// A slot to send or to write from, if one is free.
@@ -450,23 +560,26 @@ impl Port {
         posted(code, slot)
     }
 
-    /// Writes memory to a peer's; the event comes when it is there. `None` writes the first bytes of the slot, `Some` other memory, which lives
-    /// until the event (F5). If `notify`, the peer has an [`Event::Written`] then.
+    /// Writes local memory to a peer's; the event comes when it is there. If `notify`, the peer has an [`Event::Written`] then.
     pub(crate) fn write(
         &mut self,
         slot: Slot,
-        from: Option<Cells<'static>>,
+        from: Local,
         bytes: usize,
         to: FiAddress,
         remote: Remote,
         notify: bool,
     ) -> Result<(), (Slot, Refusal)> {
-        let memory = from.unwrap_or_else(|| self.memory(&slot));
-        let mut description = match self.local_description(&slot, from) {
+        let (at, described) = match from {
+            Local::Slot => (self.memory(&slot).pointer().as_ptr().cast(), self.local_description(&slot, None)),
+            Local::Memory(memory) => (memory.pointer().as_ptr().cast(), self.local_description(&slot, Some(memory))),
+            Local::Device(LocalDevice { address, description }) => (address as usize as *mut c_void, Ok(description)),
+        };
+        let mut description = match described {
             Ok(description) => description,
             Err(refusal) => return Err((slot, refusal)),
         };
-        let vector = libc::iovec { iov_base: memory.pointer().as_ptr().cast(), iov_len: bytes };
+        let vector = libc::iovec { iov_base: at, iov_len: bytes };
         let target = FiRmaIov { addr: remote.address, len: bytes, key: remote.key };
         let message = FiMsgRma {
             msg_iov: &vector,
@@ -479,7 +592,7 @@ impl Port {
             data: 0,
         };
         let flags = FI_COMPLETION | FI_DELIVERY_COMPLETE | if notify { FI_REMOTE_CQ_DATA } else { 0 };
-        // SAFETY: F1 to F5, F7.
+        // SAFETY: F1 to F5, F7, F8.
         let code = unsafe { ((*(*self.endpoint).rma).writemsg)(self.endpoint, &message, flags) };
         self.posted_access(code, slot)
     }
@@ -504,6 +617,18 @@ impl Port {
             read(self.endpoint, to, into.bytes(), description, from, remote.address, remote.key, context)
         };
         self.posted_access(code, slot)
+    }
+
+    /// Reads one byte of a peer's memory into the slot. What this endpoint has written to that memory before has arrived when the event comes: on the bus of
+    /// the peer a read does not overtake writes.
+    pub(crate) fn read_behind(&mut self, slot: Slot, from: FiAddress, remote: Remote) -> Result<(), (Slot, Refusal)> {
+        let (memory, description, context) = (self.memory(&slot), self.slots_description(), self.context(&slot));
+        // SAFETY: F1 to F4.
+        let code = unsafe {
+            let read = (*(*self.endpoint).rma).read;
+            read(self.endpoint, memory.pointer().as_ptr().cast(), 1, description, from, remote.address, remote.key, context)
+        };
+        posted(code, slot)
     }
 
     /// Appends what has happened, some of it; returns whether there may be more.

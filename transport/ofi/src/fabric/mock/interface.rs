@@ -11,14 +11,16 @@ use std::mem::zeroed;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
-use super::world::{MockEndpoint, Piece, Registered, What, Wire, World, lock};
+use super::world::{DeviceSupport, MockEndpoint, Piece, Registered, What, Window, Wire, World, lock};
 use crate::fabric::abi::*;
 use crate::fabric::library::{Functions, Library};
 
 type Shared = Arc<Mutex<World>>;
 
-/// The library.
-pub(in crate::fabric) fn library() -> Library {
+/// The library that has a provider.
+pub(in crate::fabric) fn library(provider: &str) -> Library {
+    let is_old = World::find(provider).is_some_and(|world| lock(&world).devices == DeviceSupport::OldLibrary);
+    let version = if is_old { old_version } else { version };
     Library::of(Functions { getinfo, freeinfo, dupinfo, fabric, version, strerror })
 }
 
@@ -43,6 +45,7 @@ struct Domain {
     raw: FidDomain,
     world: Shared,
     number: u64,
+    has_devices: bool,
 }
 
 #[repr(C)]
@@ -98,7 +101,7 @@ static OF_FABRIC: Table<FabricOps> =
     Table(FabricOps { size: 0, domain: open_domain, passive_ep: NONE, eq_open: NONE, wait_open: NONE, trywait });
 static OF_DOMAIN: Table<DomainOps> =
     Table(DomainOps { size: 0, av_open: open_addresses, cq_open: open_queue, endpoint: open_endpoint });
-static OF_MEMORY: Table<MrOps> = Table(MrOps { size: 0, reg: register });
+static OF_MEMORY: Table<MrOps> = Table(MrOps { size: 0, reg: register, regv: NONE, regattr: register_with });
 static OF_ADDRESSES: Table<AvOps> = Table(AvOps { size: 0, insert });
 static OF_QUEUE: Table<CqOps> = Table(CqOps { size: 0, read: read_queue, readfrom: NONE, readerr: read_error });
 static NAMES: Table<CmOps> = Table(CmOps { size: 0, setname: NONE, getname });
@@ -127,6 +130,11 @@ unsafe extern "C" fn no_control(_object: *mut Fid, _command: c_int, _argument: *
 }
 
 unsafe extern "C" fn version() -> u32 {
+    1 << 16 | 20
+}
+
+/// Before dma-bufs.
+unsafe extern "C" fn old_version() -> u32 {
     API_VERSION
 }
 
@@ -189,7 +197,13 @@ unsafe extern "C" fn getinfo(
         let name = (*(*hints).fabric_attr).prov_name;
         let found = (!name.is_null()).then(|| CStr::from_ptr(name).to_str().ok().and_then(World::find)).flatten();
         let Some(world) = found else { return -libc::ENODATA };
-        let World { profile, domains, .. } = *lock(&world);
+        let World { profile, domains, devices, .. } = *lock(&world);
+        let wants_devices = (*hints).caps & FI_HMEM != 0;
+        if wants_devices && devices == DeviceSupport::NotOffered {
+            return -libc::ENODATA;
+        }
+        let is_new = devices != DeviceSupport::OldLibrary;
+        assert!(!wants_devices || is_new && (*(*hints).domain_attr).mr_mode & FI_MR_HMEM != 0);
         let missing = profile.mr_mode & !(*(*hints).domain_attr).mr_mode;
         assert_eq!(missing, 0, "the caller supports all that the provider asks for");
         *into = ptr::null_mut();
@@ -197,12 +211,12 @@ unsafe extern "C" fn getinfo(
             let info = &mut *dupinfo(hints).cast::<Info>();
             libc::free(info.domain.name.cast());
             info.domain.name = libc::strdup(CString::new(format!("mock{domain}")).expect("a name").as_ptr());
-            info.raw.caps = FI_MSG | FI_RMA;
+            info.raw.caps = FI_MSG | FI_RMA | if wants_devices { FI_HMEM } else { 0 };
             info.raw.mode = FI_CONTEXT | FI_CONTEXT2;
             info.raw.addr_format = 0x1_0000;
             (info.tx.size, info.rx.size) = (profile.queue, profile.queue);
             info.endpoint.max_msg_size = 1 << 30;
-            info.domain.mr_mode = profile.mr_mode;
+            info.domain.mr_mode = profile.mr_mode | if wants_devices { FI_MR_HMEM } else { 0 };
             info.domain.cq_data_size = profile.cq_data_bytes;
             info.domain.mr_key_size = 8;
             info.domain.av_type = 1;
@@ -245,7 +259,8 @@ unsafe extern "C" fn open_domain(
         let which = name.strip_prefix("mock").and_then(|number| number.parse().ok()).expect("it was made here");
         lock(&world).opened.insert(number, which);
         let raw = FidDomain { fid: fid(&DOMAIN), ops: &OF_DOMAIN.0, mr: &OF_MEMORY.0 };
-        *into = Box::into_raw(Box::new(Domain { raw, world, number })).cast();
+        let has_devices = (*info).caps & FI_HMEM != 0;
+        *into = Box::into_raw(Box::new(Domain { raw, world, number, has_devices })).cast();
     }
     0
 }
@@ -355,22 +370,59 @@ unsafe extern "C" fn register(
     into: *mut *mut FidMr,
     _context: *mut c_void,
 ) -> c_int {
+    // SAFETY: I1.
+    let domain = unsafe { &*domain.cast::<Domain>() };
+    let made = enter(domain, Piece { at: at as usize, bytes }, access, key, None);
+    // SAFETY: I2.
+    unsafe { give(made, into) }
+}
+
+/// # Safety
+/// I1, I2.
+unsafe extern "C" fn register_with(domain: *mut Fid, attributes: *const FiMrAttr, flags: u64, into: *mut *mut FidMr) -> c_int {
     // SAFETY: I1, I2.
-    unsafe {
-        let Domain { world, number: domain, .. } = &*domain.cast::<Domain>();
-        let mut inside = lock(world);
-        let mode = inside.profile.mr_mode;
-        // A provider chooses keys that nobody guesses.
-        let key = if mode & FI_MR_PROV_KEY == 0 { key } else { inside.number() << 32 | inside.below(1 << 32) };
-        if inside.memory.contains_key(&(*domain, key)) {
-            return -libc::ENOKEY;
-        }
-        let piece = Piece { at: at as usize, bytes };
-        inside.memory.insert((*domain, key), Registered { piece, access, endpoint: None, is_enabled: false });
-        let raw = FidMr { fid: fid(&MEMORY), mem_desc: key as usize as *mut c_void, key };
-        *into = Box::into_raw(Box::new(Memory { raw, world: world.clone(), domain: *domain })).cast();
+    let (domain, attributes) = unsafe { (&*domain.cast::<Domain>(), &*attributes) };
+    assert!(flags == FI_MR_DMABUF && domain.has_devices, "dma-bufs are for domains with FI_HMEM");
+    assert_eq!((attributes.iov_count, attributes.iface), (1, FI_HMEM_CUDA));
+    if let DeviceSupport::Refused(code) = lock(&domain.world).devices {
+        return -code;
     }
-    0
+    // SAFETY: I2.
+    let dmabuf = unsafe { &*attributes.dmabuf };
+    let Some(window) = Window::new(dmabuf.fd, dmabuf.offset as usize, dmabuf.len) else { return -libc::EINVAL };
+    let piece = Piece { at: dmabuf.base_addr as usize + dmabuf.offset as usize, bytes: dmabuf.len };
+    let made = enter(domain, piece, attributes.access, attributes.requested_key, Some(window));
+    // SAFETY: I2.
+    unsafe { give(made, into) }
+}
+
+/// Registers memory, with the window to it if it is that of a device.
+fn enter(domain: &Domain, piece: Piece, access: u64, key: u64, window: Option<Window>) -> Result<Memory, c_int> {
+    let Domain { world, number: domain, .. } = domain;
+    let mut inside = lock(world);
+    let mode = inside.profile.mr_mode;
+    // A provider chooses keys that nobody guesses.
+    let key = if mode & FI_MR_PROV_KEY == 0 { key } else { inside.number() << 32 | inside.below(1 << 32) };
+    if inside.memory.contains_key(&(*domain, key)) {
+        return Err(-libc::ENOKEY);
+    }
+    let registered = Registered { piece, access, endpoint: None, is_enabled: false, window, posted: Vec::new() };
+    inside.memory.insert((*domain, key), registered);
+    let raw = FidMr { fid: fid(&MEMORY), mem_desc: key as usize as *mut c_void, key };
+    Ok(Memory { raw, world: world.clone(), domain: *domain })
+}
+
+/// # Safety
+/// I2.
+unsafe fn give(made: Result<Memory, c_int>, into: *mut *mut FidMr) -> c_int {
+    match made {
+        Ok(memory) => {
+            // SAFETY: the caller's promise.
+            unsafe { *into = Box::into_raw(Box::new(memory)).cast() };
+            0
+        }
+        Err(code) => code,
+    }
 }
 
 /// # Safety
@@ -398,9 +450,14 @@ unsafe extern "C" fn enable_memory(memory: *mut Fid, command: c_int, _argument: 
 /// # Safety
 /// I1.
 unsafe extern "C" fn close_memory(memory: *mut Fid) -> c_int {
+    let memory = memory.cast::<Memory>();
     // SAFETY: I1.
-    let memory = unsafe { Box::from_raw(memory.cast::<Memory>()) };
-    lock(&memory.world).memory.remove(&(memory.domain, memory.raw.key));
+    let Memory { raw, world, domain } = unsafe { &*memory };
+    if !lock(world).deregister(*domain, raw.key) {
+        return -libc::EBUSY;
+    }
+    // SAFETY: I1.
+    drop(unsafe { Box::from_raw(memory) });
     0
 }
 
@@ -445,7 +502,7 @@ unsafe fn post(endpoint: *mut FidEp, description: *mut c_void, wire: impl FnOnce
     // SAFETY: I1.
     let Endpoint { world, number, .. } = unsafe { &*endpoint.cast::<Endpoint>() };
     let mut inside = lock(world);
-    let wire = wire(*number);
+    let wire = Wire { description: description as usize as u64, ..wire(*number) };
     check(&inside, *number, description, wire.local);
     let context = wire.context as *mut FiContext;
     let posted = inside.post(wire);
@@ -502,7 +559,9 @@ unsafe extern "C" fn send(
 ) -> isize {
     let local = Piece { at: at as usize, bytes };
     // SAFETY: the caller's promise.
-    unsafe { post(endpoint, description, |from| Wire { from, to, context: context as usize, local, what: What::Send }) }
+    unsafe {
+        post(endpoint, description, |from| Wire { from, to, context: context as usize, local, what: What::Send, description: 0 })
+    }
 }
 
 /// # Safety
@@ -519,7 +578,7 @@ unsafe extern "C" fn read(
 ) -> isize {
     let (local, what) = (Piece { at: at as usize, bytes }, What::Read { address, key });
     // SAFETY: the caller's promise.
-    unsafe { post(endpoint, description, |from| Wire { from, to, context: context as usize, local, what }) }
+    unsafe { post(endpoint, description, |from| Wire { from, to, context: context as usize, local, what, description: 0 }) }
 }
 
 /// # Safety
@@ -535,7 +594,7 @@ unsafe extern "C" fn write(endpoint: *mut FidEp, message: *const FiMsgRma, flags
         assert_eq!(local.iov_len, remote.len);
         let (local, to) = (Piece { at: local.iov_base as usize, bytes: local.iov_len }, message.addr);
         let what = What::Write { address: remote.addr, key: remote.key, notifies: flags & FI_REMOTE_CQ_DATA != 0 };
-        let wire = |from| Wire { from, to, context: message.context as usize, local, what };
+        let wire = |from| Wire { from, to, context: message.context as usize, local, what, description: 0 };
         let description = if message.desc.is_null() { ptr::null_mut() } else { *message.desc };
         post(endpoint, description, wire)
     }

@@ -2,6 +2,7 @@
 //!
 //! P1: memory that was registered, posted to receive or to send is valid until it is deregistered, or until the completion: the caller's promise to the
 //! interface (F2, F3, F5, F6 of the port). It is reached by cells.
+//! P2: a window is a mapping of its own, which lives as long as the window, and is reached by cells.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -88,6 +89,19 @@ pub(crate) enum Failing {
     Reads,
 }
 
+/// What a provider does with memory of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceSupport {
+    /// It is registered.
+    Whole,
+    /// The library is older than dma-bufs.
+    OldLibrary,
+    /// There is no such capability.
+    NotOffered,
+    /// Each registration fails, with this error.
+    Refused(i32),
+}
+
 /// The endpoints of one job.
 pub(crate) struct World {
     pub(super) profile: Profile,
@@ -103,6 +117,14 @@ pub(crate) struct World {
     pub(crate) domains: usize,
     /// Nothing comes to its target by this domain.
     pub(crate) severed: Option<usize>,
+    /// What it does with memory of devices.
+    pub(crate) devices: DeviceSupport,
+    /// Whether registrations of memory of devices are in use and cannot be closed.
+    pub(crate) keeps_devices: bool,
+    /// Accesses to memory of devices at their targets: reads, and writes.
+    pub(crate) device_accesses: [u64; 2],
+    /// Accesses whose local memory was that of a device.
+    pub(crate) device_sources: u64,
     /// Accesses that were performed by each domain.
     pub(crate) accesses: BTreeMap<usize, u64>,
     /// Which of the domains one is, by its number.
@@ -135,6 +157,54 @@ pub(super) struct Registered {
     /// The endpoint that it is bound to, where that is needed.
     pub(super) endpoint: Option<u64>,
     pub(super) is_enabled: bool,
+    /// How memory of a device is reached: `piece` is then where it lies for the device.
+    pub(super) window: Option<Window>,
+    /// What was written to memory of a device and has not arrived there: where it begins in it, and the bytes.
+    pub(super) posted: Vec<(usize, Vec<u8>)>,
+}
+
+impl Registered {
+    /// What was written arrives.
+    fn arrive(&mut self) {
+        if let Some(window) = &self.window {
+            self.posted.drain(..).for_each(|(offset, bytes)| window.cells(offset, bytes.len()).write(&bytes));
+        }
+    }
+}
+
+/// A card's way to memory of a device: a mapping of its dma-buf.
+pub(super) struct Window {
+    mapping: NonNull<u8>,
+    mapped: usize,
+    /// Where the memory begins in the buffer.
+    offset: usize,
+}
+
+// SAFETY: P2: cells may be used by any thread.
+unsafe impl Send for Window {}
+
+impl Window {
+    /// `None` if there is no such buffer.
+    pub(super) fn new(descriptor: i32, offset: usize, bytes: usize) -> Option<Self> {
+        let (mapped, access) = (offset.checked_add(bytes)?, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: P2: a new mapping, where nothing is.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), mapped, access, libc::MAP_SHARED, descriptor, 0) };
+        (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast())).flatten().map(|mapping| Self { mapping, mapped, offset })
+    }
+
+    /// Bytes of the memory.
+    fn cells(&self, offset: usize, bytes: usize) -> Cells<'_> {
+        assert!(self.offset + offset + bytes <= self.mapped);
+        // SAFETY: P2: inside.
+        unsafe { Cells::new(self.mapping.add(self.offset + offset), bytes) }
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: P2.
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
+    }
 }
 
 /// Some memory of a caller (P1).
@@ -172,6 +242,8 @@ pub(super) struct Wire {
     pub(super) context: usize,
     pub(super) local: Piece,
     pub(super) what: What,
+    /// The key of the registration that the local memory is said to be in; 0 if none is named.
+    pub(super) description: u64,
 }
 
 impl World {
@@ -188,6 +260,10 @@ impl World {
             holds: false,
             domains: 1,
             severed: None,
+            devices: DeviceSupport::Whole,
+            keeps_devices: false,
+            device_accesses: [0; 2],
+            device_sources: 0,
             accesses: BTreeMap::new(),
             opened: BTreeMap::new(),
             next: 1,
@@ -296,23 +372,51 @@ impl World {
                 self.complete(wire.to, Done { context, flags: FI_RECV, bytes, result: Ok(()) });
             }
             What::Write { address, key, notifies } => {
-                let target = self.target(wire.to, address, bytes, key, FI_REMOTE_WRITE)?;
-                target.cells(bytes).copy_from(wire.local.cells(bytes));
+                let (domain, offset) = self.target(wire.to, address, bytes, key, FI_REMOTE_WRITE)?;
+                let local = self.local(wire);
+                let memory = self.memory.get_mut(&(domain, key)).expect("just found");
+                if memory.window.is_some() {
+                    // The card has acknowledged it, and it is under way to the device.
+                    memory.posted.push((offset, local));
+                    self.device_accesses[1] += 1;
+                } else {
+                    Piece { at: memory.piece.at + offset, bytes }.cells(bytes).write(&local);
+                }
                 if notifies {
                     let flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
                     self.complete(wire.to, Done { context: 0, flags, bytes, result: Ok(()) });
                 }
             }
             What::Read { address, key } => {
-                let source = self.target(wire.to, address, bytes, key, FI_REMOTE_READ)?;
-                wire.local.cells(bytes).copy_from(source.cells(bytes));
+                let (domain, offset) = self.target(wire.to, address, bytes, key, FI_REMOTE_READ)?;
+                let memory = self.memory.get_mut(&(domain, key)).expect("just found");
+                memory.arrive();
+                match &memory.window {
+                    Some(window) => {
+                        wire.local.cells(bytes).copy_from(window.cells(offset, bytes));
+                        self.device_accesses[0] += 1;
+                    }
+                    None => wire.local.cells(bytes).copy_from(Piece { at: memory.piece.at + offset, bytes }.cells(bytes)),
+                }
             }
         }
         Ok(())
     }
 
-    /// Memory that an access reaches.
-    fn target(&mut self, endpoint: u64, address: u64, bytes: usize, key: u64, access: u64) -> Result<Piece, i32> {
+    /// The bytes that an access writes.
+    fn local(&mut self, wire: &Wire) -> Vec<u8> {
+        let domain = self.endpoints.get(&wire.from).map_or(0, |endpoint| endpoint.domain);
+        let registered = self.memory.get_mut(&(domain, wire.description)).filter(|memory| memory.window.is_some());
+        let Some(memory) = registered else { return wire.local.cells(wire.local.bytes).to_vec() };
+        assert_ne!(memory.access & FI_WRITE, 0, "memory from which is written allows that");
+        memory.arrive();
+        self.device_sources += 1;
+        let window = memory.window.as_ref().expect("looked at above");
+        window.cells(wire.local.at - memory.piece.at, wire.local.bytes).to_vec()
+    }
+
+    /// The domain in which memory is registered that an access reaches, and where in it.
+    fn target(&mut self, endpoint: u64, address: u64, bytes: usize, key: u64, access: u64) -> Result<(u64, usize), i32> {
         let (mode, domain) = (self.profile.mr_mode, self.endpoints[&endpoint].domain);
         let found = self.memory.get(&(domain, key)).and_then(|memory| {
             let base = if mode & FI_MR_VIRT_ADDR == 0 { 0 } else { memory.piece.at as u64 };
@@ -320,10 +424,26 @@ impl World {
             let fits = offset.checked_add(bytes).is_some_and(|end| end <= memory.piece.bytes);
             let is_bound = mode & FI_MR_ENDPOINT == 0 || memory.endpoint == Some(endpoint) && memory.is_enabled;
             let allows = fits && is_bound && memory.access & access != 0;
-            allows.then_some(Piece { at: memory.piece.at + offset, bytes })
+            allows.then_some((domain, offset))
         });
         self.refused += u64::from(found.is_none());
         found.ok_or(libc::EACCES)
+    }
+
+    /// Ends a registration, if it can be; what was written before arrives.
+    pub(super) fn deregister(&mut self, domain: u64, key: u64) -> bool {
+        let Some(memory) = self.memory.get_mut(&(domain, key)) else { return true };
+        if memory.window.is_some() && self.keeps_devices {
+            return false;
+        }
+        memory.arrive();
+        self.memory.remove(&(domain, key));
+        true
+    }
+
+    /// How many registrations are of memory of devices.
+    pub(crate) fn device_registrations(&self) -> usize {
+        self.memory.values().filter(|memory| memory.window.is_some()).count()
     }
 
     fn complete(&mut self, endpoint: u64, done: Done) {

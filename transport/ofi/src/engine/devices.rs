@@ -1,0 +1,184 @@
+//! Memory of devices that the fabric reaches by itself: registered by a dma-buf, where provider, driver and device can do so.
+//!
+//! ```text
+//!   poster                              card of the owner                      device
+//!      │ ═ fi_write ═══════════════════▶ │ ─ writes, which are under way ─────▶ │
+//!      │ ◀──────────────────────── acked │
+//!      │ ═ fi_read of its first byte ══▶ │ ─ read, which overtakes no write ──▶ │  all has arrived
+//!      │ ◀════════════════════ completed │ ◀─────────────────────────────────── │
+//!      │ WRITTEN, if the owner is to be woken ─▶ owner
+//! ```
+//!
+//! - V1 A write to memory of a device is complete when a read behind it, by the same rail, has ended: the acknowledgement of a card says that it has the
+//!   bytes, and a flag that is written to host memory next takes another way on the bus.
+//! - V2 The owner is told of a write by a message behind that read, as immediate data would come before it.
+//! - V3 Where the device does not see writes of cards in their order, only reads go by the registration.
+//! - V4 Atomics are the owner's.
+//!
+//! What is not registered is staged: its owner moves the bytes by requests, through host memory.
+
+use pelago_base::GlobalAddress;
+use pelago_memory::{DeviceRange, DmaBuf, Region};
+use pelago_platform::DeviceAccess;
+
+use super::{Engine, FIRST, Own, Path, Posted, Use, What};
+use crate::fabric::{FiAddress, Local, Port, Refusal, Registration, Remote, known_reason};
+use crate::limits::DEVICE_SEGMENTS_MAX;
+use crate::message::{Header, kind, region};
+
+/// What is known of this rank's segments in memory of devices.
+#[derive(Default)]
+pub(super) struct DeviceSegments {
+    registered: usize,
+    staged: usize,
+    /// Why the last of them was not, or not wholly, registered.
+    why: &'static str,
+    /// Writes whose read behind has had no room yet, with their rails: no more than operations.
+    unread: Vec<(usize, usize)>,
+}
+
+impl DeviceSegments {
+    /// Whether something waits for room.
+    pub(super) fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+}
+
+/// The registration of a segment in memory of a device.
+#[derive(Default)]
+pub(super) struct OwnDevice {
+    /// The buffer by which it is registered, if it is.
+    buffer: Option<DmaBuf>,
+}
+
+impl OwnDevice {
+    /// What peers have to mind.
+    pub(super) fn flags(&self) -> u8 {
+        let is_read_only = self.buffer.as_ref().is_some_and(|buffer| buffer.read_only.is_some());
+        region::DEVICE | if is_read_only { region::READ_ONLY } else { 0 }
+    }
+}
+
+impl Engine {
+    /// Registers a segment in memory of a device by the first rails, if they take it.
+    pub(super) fn register_device(&mut self, range: &DeviceRange) -> (Vec<Registration>, OwnDevice) {
+        match self.try_device(range) {
+            Ok((registrations, buffer)) => {
+                self.devices.registered += 1;
+                if let Some(why) = buffer.read_only {
+                    self.devices.why = known_reason(&format!("puts are staged, as {why}"));
+                }
+                (registrations, OwnDevice { buffer: Some(buffer) })
+            }
+            Err(why) => {
+                self.devices.staged += 1;
+                self.devices.why = known_reason(&why);
+                (Vec::new(), OwnDevice::default())
+            }
+        }
+    }
+
+    fn try_device(&mut self, range: &DeviceRange) -> Result<(Vec<Registration>, DmaBuf), String> {
+        if self.devices.registered == DEVICE_SEGMENTS_MAX {
+            return Err(format!("{DEVICE_SEGMENTS_MAX} segments in memory of devices are registered, and more are not"));
+        }
+        self.ports[FIRST].check_devices()?;
+        let buffer = range.dma_buf().map_err(|error| error.0)?;
+        let register = |port: &mut Port| port.register_device(&buffer, range.bytes(), range.memory().kind());
+        let first = register(&mut self.ports[FIRST])?;
+        let others = self.ports[FIRST + 1..].iter_mut().map_while(|port| register(port).ok());
+        let registrations = std::iter::once(first).chain(others).collect();
+        Ok((registrations, buffer))
+    }
+
+    /// A segment in memory of a device is no more: its registrations were closed, or the provider has refused that. What it may still reach is kept to the
+    /// end of the process (F8).
+    pub(super) fn forget_device(&mut self, device: OwnDevice, memory: Region<'static>, is_closed: bool) {
+        match device.buffer {
+            Some(_) => self.devices.registered -= 1,
+            None => self.devices.staged -= 1,
+        }
+        if self.devices.registered + self.devices.staged == 0 {
+            self.devices.why = "";
+        }
+        if !is_closed {
+            std::mem::forget((device, memory));
+        }
+    }
+
+    /// How the fabric reaches memory of devices.
+    pub(crate) fn device_access(&self) -> DeviceAccess {
+        let DeviceSegments { registered, staged, why, .. } = self.devices;
+        match self.ports[FIRST].device_access() {
+            DeviceAccess::Registered { why: before, .. } => {
+                let why = if why.is_empty() { before } else { why };
+                DeviceAccess::Registered { registered: registered as u32, staged: staged as u32, why }
+            }
+            other => other,
+        }
+    }
+
+    /// This rank's memory of a device from an address on, as local memory of an access by a rail; `None` if it is not registered there.
+    pub(super) fn local_device(&self, at: GlobalAddress, rail: usize) -> Option<Local> {
+        let (start, _, Own { registrations, .. }) = self.regions.at_or_before(at)?;
+        Some(registrations.get(rail)?.local(at.bits() - start.bits()))
+    }
+
+    /// The rail's access to the first byte that an operation has written, if that is memory of a device (V1).
+    fn written_at(&self, key: usize, rail: usize) -> Option<(FiAddress, Remote)> {
+        let Posted { what, peer, lane, path: Path::Access(start), .. } = self.operations.get(key)? else { return None };
+        let to = match what {
+            What::Write { to, .. } | What::Put { to, .. } => to,
+            What::Get { .. } | What::Copy { .. } | What::Atomic { .. } => return None,
+        };
+        let entry = &self.peers[*peer];
+        let known = entry.known.get(start).filter(|known| known.flags & region::DEVICE != 0)?;
+        let remote = known.remotes.get(rail)?;
+        let address = if rail == FIRST { entry.address } else { entry.lanes[*lane].address? };
+        Some((address, Remote { address: remote.address + (to.bits() - start), ..*remote }))
+    }
+
+    /// The provider has ended the access of an operation: a write to memory of a device goes on with a read.
+    pub(super) fn access_returned(&mut self, key: usize, rail: usize, result: Result<(), i32>) {
+        if result.is_ok() && self.written_at(key, rail).is_some() {
+            self.read_behind(key, rail);
+        } else {
+            self.access_ended(key, result);
+        }
+    }
+
+    /// Reads behind a write (V1), now or when there is room.
+    fn read_behind(&mut self, key: usize, rail: usize) {
+        // The peer was lost meanwhile, and with it what it had lent.
+        let Some((address, remote)) = self.written_at(key, rail) else { return self.access_ended(key, Err(libc::ECONNRESET)) };
+        let port = &mut self.ports[rail];
+        let Some(slot) = port.take() else { return self.devices.unread.push((key, rail)) };
+        let index = slot.index();
+        match port.read_behind(slot, address, remote) {
+            Ok(()) => self.uses[rail][index] = Use::Behind(key),
+            Err((slot, refusal)) => {
+                port.give_back(slot);
+                match refusal {
+                    Refusal::Again => self.devices.unread.push((key, rail)),
+                    Refusal::Failed(code) => self.access_ended(key, Err(code)),
+                }
+            }
+        }
+    }
+
+    /// The reads that had no room.
+    pub(super) fn read_behind_all(&mut self) {
+        for (key, rail) in std::mem::take(&mut self.devices.unread) {
+            self.read_behind(key, rail);
+        }
+    }
+
+    /// What an operation has written to memory of a device has arrived, unless the read failed.
+    pub(super) fn arrived_at_device(&mut self, key: usize, result: Result<(), i32>) {
+        let Posted { peer, flags, .. } = self.operations[key];
+        if result.is_ok() && flags.notify {
+            self.tell(peer, Header { kind: kind::WRITTEN, ..Header::default() }, &[]);
+        }
+        self.access_ended(key, result);
+    }
+}
