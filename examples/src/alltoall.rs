@@ -24,7 +24,7 @@ struct Arguments {
     repeat: u32,
 }
 
-/// Bytes that are read at a time to be checked, in words.
+/// Bytes that are read at a time to be checked: a multiple of the 8 of a word.
 const PIECE_BYTES: usize = 512;
 
 /// Runs one rank, as the arguments say.

@@ -12,10 +12,11 @@ use pelago_cuda::mock::MockDriver;
 use pelago_cuda::{CudaMemory, Device, Driver};
 use pelago_kit::conformance::Ends;
 use pelago_memory::{Cells, DeviceError, DeviceMemory, DeviceRange, DmaBuf, MemoryKind, Region};
-use pelago_platform::{Address, Completion, DeviceAccess, Flags, Network, Operation, Rail, Registry, Token, Transport};
+use pelago_platform::{Completion, DeviceAccess, Flags, Network, Operation, Rail, Registry, Token, Transport};
 
 use crate::fabric::mock::{DeviceSupport, Profile, World};
 use crate::limits::DEVICE_SEGMENTS_MAX;
+use crate::mock_tests::{Published, settings};
 use crate::{Ofi, Setup};
 
 const PROFILES: [Profile; 4] = [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX];
@@ -60,21 +61,9 @@ impl Job {
     fn with(name: &str, provider: String, driver_settings: impl FnOnce(&MockDriver), setup: impl Fn(Rank, &mut Setup)) -> Self {
         let (mock, device) = driver(name, driver_settings);
         let layout = Ends::<Ofi>::layout(RANKS);
-        let published: Arc<Mutex<BTreeMap<Rank, Address>>> = Arc::default();
+        let published = Published::default();
         let make = |me: Rank| {
-            let found = published.clone();
-            let mut settings = Setup {
-                me,
-                layout,
-                fabric: provider.parse().unwrap(),
-                interface: None,
-                find: Box::new(move |rank| found.lock().unwrap().get(&rank).cloned()),
-                wake: Box::new(|| ()),
-                lost: Box::new(|_| ()),
-                progress_thread: false,
-                devices: true,
-                is_oversubscribed: false,
-            };
+            let mut settings = Setup { devices: true, ..settings(me, layout, &provider, &published) };
             setup(me, &mut settings);
             let end = Ofi::new(settings).unwrap();
             published.lock().unwrap().insert(me, end.address());
@@ -469,22 +458,9 @@ fn puts_to_devices_complete_once_though_some_operations_fail() {
     for (seed, profile) in (0..100).zip(PROFILES.into_iter().cycle()) {
         let layout = Ends::<Ofi>::layout(2);
         let provider = World::provider(profile, seed, 30);
-        let published: Arc<Mutex<BTreeMap<Rank, Address>>> = Arc::default();
+        let published = Published::default();
         let mut ends = [0, 1].map(|me| {
-            let found = published.clone();
-            let end = Ofi::new(Setup {
-                me: Rank::new(me),
-                layout,
-                fabric: provider.parse().unwrap(),
-                interface: None,
-                find: Box::new(move |rank| found.lock().unwrap().get(&rank).cloned()),
-                wake: Box::new(|| ()),
-                lost: Box::new(|_| ()),
-                progress_thread: false,
-                devices: true,
-                is_oversubscribed: false,
-            })
-            .unwrap();
+            let end = Ofi::new(Setup { devices: true, ..settings(Rank::new(me), layout, &provider, &published) }).unwrap();
             published.lock().unwrap().insert(Rank::new(me), end.address());
             end
         });

@@ -13,7 +13,7 @@ use crate::fabric::mock::{Profile, World};
 use crate::{FabricError, Ofi, Setup};
 
 /// Where ranks publish their addresses.
-type Published = Arc<Mutex<BTreeMap<Rank, Address>>>;
+pub(crate) type Published = Arc<Mutex<BTreeMap<Rank, Address>>>;
 
 /// The transport of a rank over a provider.
 fn end(
@@ -30,7 +30,7 @@ fn end(
     end
 }
 
-fn settings(me: Rank, layout: pelago_base::AddressLayout, provider: &str, published: &Published) -> Setup {
+pub(crate) fn settings(me: Rank, layout: pelago_base::AddressLayout, provider: &str, published: &Published) -> Setup {
     let found = published.clone();
     Setup {
         me,
