@@ -22,6 +22,9 @@ pub struct Capabilities {
     /// The most blocks of a list that are posted as one operation, with shapes of any number of blocks; 0 if blocks are posted one by one. Read by
     /// rma, for each rail (T13).
     pub blocks_max: usize,
+    /// The fewest bytes that are posted together with the word by which they signal, as one operation; `usize::MAX` if none are. Read by rma, for each
+    /// rail (T14).
+    pub signalled_bytes_min: usize,
     /// From posting a small put to its completion. Read by the models of collectives and plans.
     pub latency: Duration,
     /// Bytes per second of a long put. Read by rma, which divides striped transfers in this proportion.
@@ -57,6 +60,7 @@ impl Capabilities {
             inject_size: INJECT_SIZE,
             message_bytes_max: u64::MAX,
             blocks_max: 0,
+            signalled_bytes_min: usize::MAX,
             latency: Duration::from_microseconds(50),
             bytes_per_second: 1e9,
             atomics: NativeAtomics::NONE,

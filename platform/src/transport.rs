@@ -10,7 +10,7 @@ use crate::Capabilities;
 ///
 /// Contract; each clause is a test of the conformance suite in `transport/kit`:
 /// - T1 bounded: `post` never blocks; `Full` means: progress, then post again.
-/// - T2 captured: the bytes of a `Write` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
+/// - T2 captured: the bytes of a `Write` or `Signalled` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
 /// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
 /// - T4 visible: completed means visible to every rank that looks afterwards.
 /// - T5 unordered: operations to one peer are ordered only by [`Flags::fence`]; to two peers never.
@@ -28,6 +28,8 @@ use crate::Capabilities;
 ///   many blocks, is accepted as one operation. (Those of a shape do not overlap. Those of a list may, as far as they have no more than
 ///   [`OVERLAPPING_BYTES_MAX`](pelago_base::limits::OVERLAPPING_BYTES_MAX) bytes, or than they reach over.) It changes nothing unless all bytes from the lowest of its blocks to the highest, gaps included,
 ///   are of one registration (T8). By other rails it is refused.
+/// - T14 signalled: a `Signalled` of at least [`signalled_bytes_min`](Capabilities::signalled_bytes_min) bytes that a `Write` may have is accepted by a rail;
+///   a shorter one, and any by other rails, is refused. If its bytes lead nowhere, its word is not written.
 ///
 /// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
 /// cost, never what exists. No method has a body of its own, so that a wrapper forgets none.
@@ -41,8 +43,9 @@ pub trait Transport: Send {
     /// Starts an operation; its completion carries `token`.
     ///
     /// # Errors
-    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` beyond
-    /// [`inject_size`](Capabilities::inject_size), or another transfer beyond [`message_bytes_max`](Capabilities::message_bytes_max); `Sizes`
+    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` or `Signalled` beyond
+    /// [`inject_size`](Capabilities::inject_size), or another transfer beyond [`message_bytes_max`](Capabilities::message_bytes_max);
+    /// `Signalled` for one that is not taken as one operation (T14); `Sizes`
     /// for a [`Sized`](Operation::Sized) operation, if bytes are moved here; `Blocks` for blocks that are not taken as one operation (T13), or whose
     /// two ends differ.
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token)
@@ -255,6 +258,18 @@ pub enum Operation<'a> {
         /// What.
         bytes: &'a [u8],
     },
+    /// As `Write`, and then sets a word of 8 bytes of the same rank, as an atomic would: whoever sees the word sees the bytes. It completes when both
+    /// are there (T14).
+    Signalled {
+        /// Where to.
+        to: GlobalAddress,
+        /// What.
+        bytes: &'a [u8],
+        /// Where the word goes; a multiple of 8.
+        at: GlobalAddress,
+        /// The word.
+        word: u64,
+    },
     /// Moves local memory to another rank. The memory stays valid until completion: it is the poster's promise.
     Put {
         /// Local memory.
@@ -399,6 +414,9 @@ pub enum PostError {
     /// Blocks are moved one by one by this rail; or they are more than it takes, their two ends differ, or they overlap.
     #[error("this transport does not take these blocks as one operation")]
     Blocks,
+    /// The rail does not take so few bytes with a signal, or none at all.
+    #[error("this transport does not take these bytes and their signal as one operation")]
+    Signalled,
     /// A `Write` is longer than the transport captures, or another transfer than it takes as one operation.
     #[error("{0} bytes are more than this transport takes in one operation of this kind")]
     TooLong(usize),

@@ -144,6 +144,15 @@ impl Injection<'_> {
     }
 }
 
+/// A word that is written when all bytes of a write are there: whoever sees the word sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
+    /// Where to; of the rank that is written to.
+    pub at: GlobalAddress,
+    /// What, as it lies in memory.
+    pub word: [u8; 8],
+}
+
 /// Something about a peer that the user should know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

@@ -40,7 +40,7 @@ mod wire;
 
 pub use api::{
     Completion, Config, Event, Full, Gap, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, Liveness, PeerIndex, Rejected, Request,
-    Transmit, UNREACHABLE_AFTER_LIMITS,
+    Signal, Transmit, UNREACHABLE_AFTER_LIMITS,
 };
 pub use conversations::Conversations;
 pub use memory::{Denied, Memory};

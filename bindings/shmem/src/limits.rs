@@ -24,8 +24,8 @@ pub(crate) const DIVIDED_MEMBERS_MAX: u32 = 128;
 /// Data of a reduction that the two PEs of a job on a network send each other whole.
 pub(crate) const EXCHANGE_BYTES: usize = 64 << 10;
 
-/// Data of it that arrives at once: the receiver combines a piece while the next one is on its way.
-pub(crate) const EXCHANGE_PIECE_BYTES: usize = 32 << 10;
+/// Values that are combined at a time: both operands and the result stay in the nearest cache of a core.
+pub(crate) const COMBINED_BYTES: usize = 4 << 10;
 
 /// Looks at memory in a row, before a wait enters the library.
 pub(crate) const WAIT_LOOKS: u32 = 64;

@@ -374,12 +374,9 @@ pub(crate) fn put_with_flag(
 ) -> pelago::Result<()> {
     // SAFETY: B3, as in `put_with_signal`.
     let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
-    library.context(routine, DEFAULT).issue(|context| {
-        context.batch(|| {
-            let put = context.put(GlobalPtr::<u8>::from_address(to)?, bytes)?;
-            context.after(&put).put(at, &[word]).map(drop)
-        })
-    })
+    library
+        .context(routine, DEFAULT)
+        .issue(|context| context.put_signal(GlobalPtr::<u8>::from_address(to)?, bytes, at, Signal::Put(word)).map(drop))
 }
 
 /// Changes the word of a signal.

@@ -21,6 +21,42 @@ pub(crate) trait Value: Pod {
     fn combine(self, with: Self, how: Combine) -> Self;
 }
 
+/// `into` becomes what came before it, combined with it.
+pub(crate) fn combine_before<T: Value>(before: &[T], into: &mut [T], how: Combine) {
+    combine_each(into, before, how, |into, before, how| before.combine(into, how));
+}
+
+/// `into` becomes it, combined with what comes after it.
+pub(crate) fn combine_after<T: Value>(into: &mut [T], after: &[T], how: Combine) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        unsafe { combine_after_wide(into, after, how) };
+        return;
+    }
+    combine_each(into, after, how, |into, after, how| into.combine(after, how));
+}
+
+/// The same by instructions that not every processor has. The others have none that compares integers of 8 bytes.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn combine_after_wide<T: Value>(into: &mut [T], after: &[T], how: Combine) {
+    combine_each(into, after, how, |into, after, how| into.combine(after, how));
+}
+
+/// Each operation has a loop of its own: a choice for each value takes longer than most operations.
+#[inline(always)]
+fn combine_each<T: Value>(into: &mut [T], with: &[T], how: Combine, combine: impl Fn(T, T, Combine) -> T) {
+    macro_rules! each {
+        ($($how:ident)+) => {
+            match how {
+                $(Combine::$how => into.iter_mut().zip(with).for_each(|(into, with)| *into = combine(*into, *with, Combine::$how)),)+
+            }
+        };
+    }
+    each! { And Or Xor Max Min Sum Product }
+}
+
 macro_rules! integers {
     ($($integer:ty)+) => {$(
         impl Value for $integer {

@@ -21,7 +21,7 @@ use core::ops::Range;
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Rank, Team};
-use pelago_rma::{CellSlice, Context, Error, Fault, GlobalPtr, Handle, Pod, Rail, Result};
+use pelago_rma::{CellSlice, Context, Error, Fault, GlobalPtr, Handle, Pod, Rail, Result, Signal};
 
 use crate::choice::Rails;
 use crate::operator::Fold;
@@ -409,7 +409,8 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
             && is_one_range(from, whole)
         {
             let range = self.ranges(*span).next().expect("there is a block");
-            on(Handle::done()).put(target, &self.slice(span.buffer)[range])?
+            let values = &self.slice(span.buffer)[range];
+            return on(Handle::done()).put_signal(target, values, flag, Signal::Put(self.epoch)).map(drop);
         } else {
             let mut done = 0;
             let mut chunk = core::mem::take(&mut self.ends.chunk);
@@ -419,9 +420,9 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
                     done += slice.len();
                 });
             }
-            let sent = on(Handle::done()).put(target, &chunk[..done]);
+            let sent = on(Handle::done()).put_signal(target, &chunk[..done], flag, Signal::Put(self.epoch));
             core::mem::swap(&mut self.ends.chunk, &mut chunk);
-            sent?
+            return sent.map(drop);
         };
         on(handle).put(flag, &[self.epoch]).map(drop)
     }

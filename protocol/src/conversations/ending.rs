@@ -4,6 +4,7 @@ use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
 use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
+use super::serve::{PIECE, SIGNAL};
 use crate::api::Completion;
 use crate::memory::Memory;
 use crate::peer::Standing;
@@ -49,9 +50,12 @@ impl<M: Memory> Conversations<M> {
     fn end_piece(&mut self, now: Instant, operation: u32, settled: &Settled) {
         let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return };
         put.out -= 1;
-        if let Some((_, denied)) = settled.refused.iter().find(|(index, _)| *index == u16::MAX) {
-            put.failure = put.failure.or(Some(denied.at(put.to)));
-        }
+        let blamed = settled.refused.iter().find_map(|&(refused, denied)| match refused {
+            PIECE => Some((denied, put.to)),
+            SIGNAL => put.signal.map(|signal| (denied, signal.at)),
+            _ => None,
+        });
+        put.failure = put.failure.or(blamed.map(|(denied, at)| denied.at(at)));
         self.end_put(now, operation);
     }
 

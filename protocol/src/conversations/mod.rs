@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pelago_base::{Blocks, Counters, Duration, Failure, GlobalAddress, Instant, Rank};
 
-use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, PeerIndex, Request};
+use crate::api::{Completion, Config, Event, Full, INJECT_SIZE, Injection, LIST_BLOCKS_MAX, PeerIndex, Request, Signal};
 use crate::memory::Memory;
 use crate::peer::receiver::Owed;
 use crate::peer::round_trip::{Lateness, RoundTrip, Worth, scattered};
@@ -281,13 +281,41 @@ impl<M: Memory> Conversations<M> {
         bytes: &'a [u8],
         token: u64,
     ) -> Result<Injection<'a>, Full> {
+        self.inject_before(now, peer, to, bytes, None, token)
+    }
+
+    /// As [`inject`](Self::inject), and then `signal`: by the last of its datagrams.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn inject_signalled<'a>(
+        &mut self,
+        now: Instant,
+        peer: PeerIndex,
+        to: GlobalAddress,
+        bytes: &'a [u8],
+        signal: Signal,
+        token: u64,
+    ) -> Result<Injection<'a>, Full> {
+        self.inject_before(now, peer, to, bytes, Some(signal), token)
+    }
+
+    fn inject_before<'a>(
+        &mut self,
+        now: Instant,
+        peer: PeerIndex,
+        to: GlobalAddress,
+        bytes: &'a [u8],
+        signal: Option<Signal>,
+        token: u64,
+    ) -> Result<Injection<'a>, Full> {
         let index = peer.0;
         self.admit(now, index)?;
         if let Some(failure) = self.peers[index as usize].failure() {
             self.complete(token, Err(failure), None);
             return Ok(Injection { peer, operation: None, bytes });
         }
-        let put = Put::new(Origin::Own { token }, Source::Injected, to, bytes.len() as u64);
+        let put = Put { signal, ..Put::new(Origin::Own { token }, Source::Injected, to, bytes.len() as u64) };
         let operation = self.operations.insert(index, PendingOperation::Put(put)).expect(ADMITTED);
         if let Some(active) = &mut self.peers[index as usize].active {
             active.sender.transfer(Transfer::Put { operation });

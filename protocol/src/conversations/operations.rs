@@ -6,6 +6,7 @@ use slab::Slab;
 
 use super::patterns::{GetBlocks, PutBlocks};
 use crate::Denied;
+use crate::api::Signal;
 
 /// Maximum number of operations of this rank and copies on behalf of other ranks together.
 pub(crate) const OPERATIONS_MAX: usize = 8192;
@@ -39,11 +40,13 @@ pub(crate) struct Put<L> {
     pub(crate) failure: Option<Failure>,
     /// Where they lie, unless both ends are contiguous.
     pub(crate) blocks: Option<Box<PutBlocks>>,
+    /// The word that is written after them, if one is.
+    pub(crate) signal: Option<Signal>,
 }
 
 impl<L> Put<L> {
     pub(crate) fn new(origin: Origin, from: Source<L>, to: GlobalAddress, bytes: u64) -> Self {
-        Self { origin, from, to, bytes, next: 0, is_sent: false, out: 0, failure: None, blocks: None }
+        Self { origin, from, to, bytes, next: 0, is_sent: false, out: 0, failure: None, blocks: None, signal: None }
     }
 
     pub(crate) fn with_blocks(self, blocks: PutBlocks) -> Self {

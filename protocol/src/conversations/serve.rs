@@ -1,7 +1,7 @@
 //! What a peer's frames ask for, and what its answers mean.
 
 use pelago_base::limits::OVERLAPPING_BYTES_MAX;
-use pelago_base::{Failure, GlobalAddress, Instant};
+use pelago_base::{AtomicOperator, Failure, GlobalAddress, Instant, Width};
 
 use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
@@ -12,7 +12,10 @@ use crate::peer::waiting::Transfer;
 use crate::wire::{Frame, frames};
 
 /// The index of a put's piece among the writes of its datagram.
-const PIECE: u16 = u16::MAX;
+pub(super) const PIECE: u16 = u16::MAX;
+
+/// That of the word by which the piece signals.
+pub(super) const SIGNAL: u16 = u16::MAX - 1;
 
 /// Size in bytes of the buffer for short gets. Most gets are not longer; a larger buffer would have to be zeroed.
 const SHORT_BYTES_MAX: usize = 64;
@@ -37,6 +40,16 @@ impl<M: Memory> Conversations<M> {
                 Frame::PutPiece { to, all, offset, bytes } => {
                     let written = memory.check(to, all).and_then(|()| memory.write(further(to, offset), bytes));
                     self.write(index, (sequence, PIECE), written);
+                }
+                Frame::PutSignalled { to, all, offset, at, word, bytes } => {
+                    let written = memory.check(to, all).and_then(|()| memory.write(further(to, offset), bytes));
+                    match written {
+                        Ok(()) => {
+                            let set = memory.atomic(at, Width::Eight, AtomicOperator::Swap, u64::from_ne_bytes(word));
+                            self.write(index, (sequence, SIGNAL), set.map(drop));
+                        }
+                        Err(_) => self.write(index, (sequence, PIECE), written),
+                    }
                 }
                 Frame::PutShape { to, shape, offset, bytes } => {
                     self.write(index, (sequence, PIECE), write_shape(memory, to, &shape, offset, bytes));

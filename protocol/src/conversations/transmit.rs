@@ -5,13 +5,14 @@ use pelago_base::{Event as Counted, GlobalAddress, Instant};
 use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
 use super::patterns::{PutBlocks, There};
-use crate::api::{Gap, Injection, PeerIndex, Transmit};
+use crate::api::{Gap, Injection, PeerIndex, Signal, Transmit};
 use crate::memory::{Denied, Memory, further};
 use crate::peer::receiver::Owed;
 use crate::peer::sender::{Left, Next};
 use crate::peer::waiting::{Draft, Piece, Transfer};
 use crate::wire::{
-    self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, TAG_BYTES, TRANSMISSION_MAX, WORDS_MAX,
+    self, Acknowledgement, Frame, HEADER_BYTES, Header, PIECE_BYTES, Place, SIGNALLED_BYTES, TAG_BYTES, TRANSMISSION_MAX,
+    WORDS_MAX,
 };
 
 /// Datagrams to one peer after which another has its turn.
@@ -163,8 +164,10 @@ impl<M: Memory> Conversations<M> {
         buffer: &mut [u8],
     ) -> Option<Made> {
         let is_last = self.bytes_left(transfer) <= datagram_bytes as u64;
+        let is_behind = is_last && self.signals_behind(transfer);
         let sender = &self.peers[index as usize].active.as_ref()?.sender;
-        let (sequence, after) = (sender.next(), sender.after());
+        let sequence = sender.next();
+        let after = if is_behind { sequence } else { sender.after() };
         // Those between are acknowledged with the last, or with the last that may go now.
         let urgent = is_last || !draft.writes.is_empty() || !sender.may_follow(datagram_bytes as u64);
         let start = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
@@ -218,6 +221,12 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
+    /// Whether the last piece of a transfer signals that earlier ones are there, too.
+    fn signals_behind(&self, transfer: Transfer) -> bool {
+        let Transfer::Put { operation } = transfer else { return false };
+        matches!(self.operations.get(operation), Some(PendingOperation::Put(put)) if put.signal.is_some() && put.next > 0)
+    }
+
     /// The next piece of a transfer, at most `room` bytes with its head, and the transfer after it; `None` for a put that has failed.
     fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
         match transfer {
@@ -228,6 +237,11 @@ impl<M: Memory> Conversations<M> {
                 }
                 let left = put.bytes - put.next;
                 let (head, bytes) = match &put.blocks {
+                    // The last piece signals: if there is no room for that, another is the last.
+                    None if put.signal.is_some() => match room.saturating_sub(SIGNALLED_BYTES) as u64 {
+                        fitting if left <= fitting => (SIGNALLED_BYTES, left),
+                        fitting => (PIECE_BYTES, fitting),
+                    },
                     None => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
                     Some(blocks) => blocks.fit(put.next, left, room),
                 };
@@ -271,16 +285,20 @@ impl<M: Memory> Conversations<M> {
             write_blocks(put, blocks, offset, sources, head, &mut body[..bytes]).map_err(|denied| (denied, put.to))?;
             return Ok(Body { written: head.len() + bytes, left_out: None });
         }
-        let (head, body) = into.split_at_mut(PIECE_BYTES);
+        let head_bytes = if let Piece::Put { head, .. } = piece { usize::from(head) } else { PIECE_BYTES };
+        let (head, body) = into.split_at_mut(head_bytes);
         match piece {
             Piece::Ask { .. } => Ok(Body::default()),
             Piece::Put { operation, offset, bytes, .. } => {
                 let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return Ok(Body::default()) };
-                head.copy_from_slice(&wire::request(put.to, put.bytes, offset));
+                match put.signal.filter(|_| head_bytes == SIGNALLED_BYTES) {
+                    Some(Signal { at, word }) => head.copy_from_slice(&wire::signalled(put.to, put.bytes, offset, (at, word))),
+                    None => head.copy_from_slice(&wire::request(put.to, put.bytes, offset)),
+                }
                 let body = &mut body[..bytes];
                 match &put.from {
                     Source::Injected if bytes >= GAP_WORTHWHILE && self.seal.takes_parts(bytes) => {
-                        return Ok(Body { written: PIECE_BYTES, left_out: Some((offset as usize, bytes)) });
+                        return Ok(Body { written: head_bytes, left_out: Some((offset as usize, bytes)) });
                     }
                     Source::Local(local) => sources.memory.read_local(local, offset, body),
                     Source::Injected => body.copy_from_slice(part(sources.injected.expect(CAPTURED), offset, bytes)),
@@ -289,7 +307,7 @@ impl<M: Memory> Conversations<M> {
                         sources.memory.read(further(from, offset), body).map_err(|denied| (denied, from))?;
                     }
                 }
-                Ok(Body { written: PIECE_BYTES + bytes, left_out: None })
+                Ok(Body { written: head_bytes + bytes, left_out: None })
             }
             Piece::Answer { operation, from, offset, bytes } => {
                 sources.memory.read(further(from, offset), &mut body[..bytes]).map_err(|denied| (denied, from))?;

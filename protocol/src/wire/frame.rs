@@ -11,6 +11,9 @@ use crate::Denied;
 /// Bytes of a piece besides what it carries.
 pub(crate) const PIECE_BYTES: usize = size_of::<PieceLayout>();
 
+/// The same of a last piece that signals.
+pub(crate) const SIGNALLED_BYTES: usize = size_of::<SignalledLayout>();
+
 const WRITE: u8 = 1;
 const PUT_PIECE: u8 = 2;
 const GET: u8 = 3;
@@ -27,6 +30,7 @@ const PUT_SHAPE: u8 = 13;
 const PUT_LIST: u8 = 14;
 const GET_SHAPE: u8 = 15;
 const GET_LIST: u8 = 16;
+const PUT_SIGNALLED: u8 = 17;
 
 /// Maximum size in bytes of a get request with a shape.
 pub(crate) const GET_SHAPE_BYTES_MAX: usize = 13 + SHAPE_BYTES_MAX;
@@ -38,6 +42,8 @@ pub(crate) enum Frame<'a> {
     Write { to: GlobalAddress, bytes: &'a [u8] },
     /// Write these bytes, `offset` bytes into a put of `all` bytes that begins at `to`; not one of them unless all may be written.
     PutPiece { to: GlobalAddress, all: u64, offset: u64, bytes: &'a [u8] },
+    /// As `PutPiece`, and then write a word. It is the last piece, and comes behind the others.
+    PutSignalled { to: GlobalAddress, all: u64, offset: u64, at: GlobalAddress, word: [u8; 8], bytes: &'a [u8] },
     /// Write these bytes, `offset` bytes into the blocks of a shape from `to` on; not one of them unless all of the shape may be written.
     PutShape { to: GlobalAddress, shape: Shape, offset: u64, bytes: &'a [u8] },
     /// Write these bytes to the blocks of a list, whose places count from `to` on; not one of them unless all of its extent, in which all other
@@ -95,6 +101,11 @@ impl<'a> Frame<'a> {
             PUT_PIECE => {
                 let (to, all, offset) = (address(reader)?, reader.u64()?, reader.u64()?);
                 Self::PutPiece { to, all, offset, bytes: rest(reader) }
+            }
+            PUT_SIGNALLED => {
+                let (to, all, offset) = (address(reader)?, reader.u64()?, reader.u64()?);
+                let (at, word) = (address(reader)?, reader.bytes(8)?.try_into().ok()?);
+                Self::PutSignalled { to, all, offset, at, word, bytes: rest(reader) }
             }
             PUT_SHAPE => {
                 let (to, offset, shape) = (address(reader)?, blocks::number(reader)?, blocks::shape(reader)?);
@@ -182,6 +193,10 @@ impl<'a> Frame<'a> {
             }
             Self::PutPiece { to: at, all, offset, bytes } => {
                 to.extend_from_slice(&request(at, all, offset));
+                to.extend_from_slice(bytes);
+            }
+            Self::PutSignalled { to: address, all, offset, at, word, bytes } => {
+                to.extend_from_slice(&signalled(address, all, offset, (at, word)));
                 to.extend_from_slice(bytes);
             }
             Self::DataPiece { operation, offset, bytes } => {
@@ -276,6 +291,20 @@ pub(crate) fn request(to: GlobalAddress, all: u64, offset: u64) -> [u8; PIECE_BY
 /// The head of a piece of what a get asked for.
 pub(crate) fn reply(operation: u32, offset: u64) -> [u8; PIECE_BYTES] {
     piece(DATA_PIECE, [u64::from(operation), offset, 0])
+}
+
+/// The head of the last piece of a put that signals by writing a word.
+pub(crate) fn signalled(to: GlobalAddress, all: u64, offset: u64, (at, word): (GlobalAddress, [u8; 8])) -> [u8; SIGNALLED_BYTES] {
+    let words = [to.bits(), all, offset, at.bits()].map(U64::new);
+    zerocopy::transmute!(SignalledLayout { kind: PUT_SIGNALLED, words, word })
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct SignalledLayout {
+    kind: u8,
+    words: [U64; 4],
+    word: [u8; 8],
 }
 
 /// The head of a piece as it lies in a datagram.
@@ -378,6 +407,7 @@ mod tests {
             Frame::PutShape { to, shape, offset: 1 << 20, bytes: b"piece" },
             Frame::PutList { to, list, bytes: &[7; 7][..list.bytes as usize] },
             Frame::PutPiece { to, all: 1 << 30, offset: 1 << 20, bytes: b"piece" },
+            Frame::PutSignalled { to, all: 1 << 30, offset: 1 << 20, at, word: *b"signal!!", bytes: b"piece" },
             Frame::DataPiece { operation, offset: 1 << 39, bytes: b"part" },
         ] {
             let all: Vec<Frame<'_>> = sent.iter().copied().chain([last]).collect();

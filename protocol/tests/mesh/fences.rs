@@ -1,7 +1,7 @@
 //! What comes after a fence takes effect after what came before, without waiting for it.
 
 use pelago_base::{AtomicOperator, Event, Width};
-use pelago_protocol::Request;
+use pelago_protocol::{Request, Signal};
 
 use crate::memory::at;
 use crate::network::{Network, Random, Weather};
@@ -59,6 +59,89 @@ fn data_and_flag_take_one_round_trip() {
     network.submit(0, 1, Request::Write { to: flag_at, bytes: &[1; 8] }, 1);
     network.wait(0, 1).unwrap();
     assert_eq!(network.now.as_picoseconds(), 2 * 2_000_000, "there and back");
+}
+
+/// Puts `data` to segment 2 of rank 1, and then `word` to the start of segment 1.
+fn put_signalled(network: &mut Network, data: &[u8], word: u64, token: u64) {
+    let [to, at] = [2, 1].map(|segment| at(network.layout, 1, segment, 0));
+    let signal = Signal { at, word: word.to_le_bytes() };
+    let peer = network.peer(0, 1);
+    let injection = network.endpoints[0].inject_signalled(network.now, peer, to, data, signal, token).unwrap();
+    network.endpoints[0].capture(&injection);
+    network.pump(0);
+}
+
+/// Puts that signal, of any size, one behind the other: whoever sees the word of one sees its bytes.
+fn signals(seed: u64) -> u64 {
+    let mut random = Random::new(seed);
+    let weather = Weather::foul(&mut random);
+    let mut network = Network::new(2, random.next(), weather);
+    let (rounds, mut seen, mut expected) = (1 + random.below(8), 0, Vec::new());
+    let check = |network: &Network, seen: &mut u64, expected: &[usize]| {
+        let word = network.memories[1].word(0);
+        assert!(word >= *seen, "{seed:#x}: the word goes from {seen} to {word}");
+        *seen = word;
+        if word > 0 {
+            let data = &network.memories[1].segments[1].as_ref().unwrap()[..expected[word as usize - 1]];
+            assert!(data.iter().all(|&byte| u64::from(byte) >= word), "{seed:#x}: word {word} before its bytes");
+        }
+    };
+    for round in 1..=rounds {
+        let bytes = random.below(6_000) as usize;
+        expected.push(bytes);
+        network.fence(0, 1);
+        put_signalled(&mut network, &vec![round as u8; bytes], round, round);
+        for _ in 0..random.below(20) {
+            network.step();
+            check(&network, &mut seen, &expected);
+        }
+    }
+    while network.step() {
+        check(&network, &mut seen, &expected);
+    }
+    assert_eq!(seen, rounds, "{seed:#x}");
+    assert!(network.ended.len() as u64 == rounds && network.ended.values().all(Result::is_ok), "{seed:#x}");
+    network.endpoints[1].counters().of(Event::DatagramEarly)
+}
+
+#[test]
+fn no_signal_is_seen_before_the_bytes_of_its_put() {
+    let early: u64 = (0..1_000).map(|number| signals(0x51_6A00 + number)).sum();
+    assert!(early > 100, "some datagrams came too early: {early}");
+}
+
+/// Datagrams of a put of so many bytes, with or without a signal, between ranks that know how long they may be.
+fn datagrams(bytes: usize, signals: bool) -> u64 {
+    let mut network = Network::new(2, 1, Weather::FAIR);
+    put_signalled(&mut network, &[9; 8], 1, 1);
+    network.wait(0, 1).unwrap();
+    let before = network.count(0, Event::DatagramSent);
+    let data = vec![7; bytes];
+    if signals {
+        put_signalled(&mut network, &data, 2, 2);
+    } else {
+        let (peer, to) = (network.peer(0, 1), at(network.layout, 1, 2, 0));
+        let injection = network.endpoints[0].inject(network.now, peer, to, &data, 2).unwrap();
+        network.endpoints[0].capture(&injection);
+        network.pump(0);
+    }
+    network.wait(0, 2).unwrap();
+    assert_eq!(network.memories[1].word(0), if signals { 2 } else { 1 }, "{bytes} bytes");
+    assert!(network.memories[1].segments[1].as_ref().unwrap()[..bytes].iter().all(|&byte| byte == 7), "{bytes} bytes");
+    network.count(0, Event::DatagramSent) - before
+}
+
+#[test]
+fn a_signal_takes_a_datagram_only_where_it_has_no_room() {
+    let mut apart = 0;
+    for bytes in (0..4_000).step_by(37).chain(1_250..1_350) {
+        let [alone, signalled] = [false, true].map(|signals| datagrams(bytes, signals));
+        // Room for the word in each, and for the number of the datagram that the last one comes behind.
+        let room = 16 * alone as usize + 8;
+        assert!(signalled == alone || signalled == datagrams(bytes + room, false), "{bytes} bytes: {alone} and {signalled}");
+        apart += u64::from(signalled > alone);
+    }
+    assert!((1..30).contains(&apart), "{apart}");
 }
 
 /// Words that are counted up, each by a fence after the one before, some of them held: no word is ahead of one before it.

@@ -55,6 +55,7 @@ const FABRIC: Capabilities = Capabilities {
     inject_size: 16,
     message_bytes_max: 1000,
     blocks_max: 0,
+    signalled_bytes_min: usize::MAX,
     ordering: platform::Ordering::Unordered,
     wakes_target: false,
     ..Loopback::CAPABILITIES

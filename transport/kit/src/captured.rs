@@ -5,9 +5,10 @@ use pelago_base::{AddressLayout, Block, Blocks, GlobalAddress, Instant, Rank, Sh
 use pelago_memory::Cells;
 use pelago_platform::{Endpoint, Flags, Operation, PostError, Token, Transfer, Transport};
 
-/// An operation with its own copy of the bytes of a `Write`, or of the shapes and lists of blocks; all others borrow nothing.
+/// An operation with its own copy of the bytes of a `Write` or `Signalled`, or of the shapes and lists of blocks; all others borrow nothing.
 pub(crate) enum Captured {
     Write { to: GlobalAddress, bytes: Vec<u8> },
+    Signalled { to: GlobalAddress, bytes: Vec<u8>, at: GlobalAddress, word: u64 },
     Blocks(Box<CapturedBlocks>),
     Other(Operation<'static>),
 }
@@ -54,6 +55,7 @@ impl Captured {
     pub(crate) fn new(operation: Operation<'_>) -> Self {
         match operation {
             Operation::Write { to, bytes } => Self::Write { to, bytes: bytes.to_vec() },
+            Operation::Signalled { to, bytes, at, word } => Self::Signalled { to, bytes: bytes.to_vec(), at, word },
             Operation::Put { from, to } => Self::Other(Operation::Put { from, to }),
             Operation::Get { from, to } => Self::Other(Operation::Get { from, to }),
             Operation::PutBlocks { from, from_shape, to, blocks } => CapturedBlocks::capture(true, from, from_shape, to, blocks),
@@ -67,6 +69,7 @@ impl Captured {
     pub(crate) fn operation(&self) -> Operation<'_> {
         match self {
             Self::Write { to, bytes } => Operation::Write { to: *to, bytes },
+            Self::Signalled { to, bytes, at, word } => Operation::Signalled { to: *to, bytes, at: *at, word: *word },
             Self::Blocks(blocks) => blocks.operation(),
             Self::Other(operation) => *operation,
         }
@@ -93,6 +96,7 @@ pub(crate) fn check_blocks(local: Cells<'_>, shape: &Shape, blocks: Blocks<'_>, 
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
     let (at, other) = match *operation {
         Operation::Write { to, .. }
+        | Operation::Signalled { to, .. }
         | Operation::Put { to, .. }
         | Operation::PutBlocks { to, .. }
         | Operation::Sized(Transfer::Put { to, .. }) => (to, to),
@@ -116,7 +120,7 @@ pub(crate) fn written(layout: AddressLayout, operation: &Operation<'_>) -> Optio
 /// How many bytes an operation moves.
 pub(crate) fn length(operation: &Operation<'_>) -> u64 {
     match *operation {
-        Operation::Write { bytes, .. } => bytes.len() as u64,
+        Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } => bytes.len() as u64,
         Operation::Put { from, .. } => from.bytes() as u64,
         Operation::Get { to, .. } => to.bytes() as u64,
         Operation::PutBlocks { from_shape: shape, .. } | Operation::GetBlocks { to_shape: shape, .. } => {

@@ -22,7 +22,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Blocks, Duration, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, AtomicOperator, Blocks, Duration, GlobalAddress, Instant, Rank, Width};
 
 use pelago_memory::{Cells, MemoryKind, Region, Regions, copy_strided, write_strided};
 use pelago_platform::limits;
@@ -66,6 +66,7 @@ impl Loopback {
         inject_size: pelago_base::limits::INJECT_SIZE,
         message_bytes_max: u64::MAX,
         blocks_max: 64,
+        signalled_bytes_min: 64,
         latency: Duration::from_nanoseconds(100),
         bytes_per_second: 10e9,
         atomics: NativeAtomics::ALL,
@@ -148,8 +149,13 @@ impl Transport for Loopback {
             return Err(PostError::Unknown(to));
         }
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
+            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }
+                if bytes.len() > self.capabilities.inject_size =>
+            {
                 return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Signalled { bytes, .. } if bytes.len() < self.capabilities.signalled_bytes_min => {
+                return Err(PostError::Signalled);
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } if self.capabilities.blocks_max == 0 => {
@@ -268,6 +274,13 @@ impl Network {
     fn perform(&self, operation: Operation<'_>) -> Result<u64, Failure> {
         let (moved, device) = match operation {
             Operation::Write { to, bytes } => (self.find(to, bytes.len() as u64)?.write(bytes), to),
+            Operation::Signalled { to, bytes, at, word } => {
+                let region = self.find(to, bytes.len() as u64)?;
+                region.write(bytes).map_err(|_| Failure::Device(to))?;
+                return self
+                    .perform(Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Swap, operand: word })
+                    .map(|_| 0);
+            }
             Operation::Put { from, to } => (self.find(to, from.bytes() as u64)?.copy_from(&from.into()), to),
             Operation::Get { from, to } => (Region::Host(to).copy_from(&self.find(from, to.bytes() as u64)?), from),
             Operation::PutBlocks { from, from_shape, to, blocks } => {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_kit::datagrams::{self, RankConversations, RankMemory};
 use pelago_platform::{Clock, Flags, Operation, PostError, Token};
-use pelago_protocol::{Config, Event, INJECT_SIZE, Injection, Liveness, PeerIndex, Transmit};
+use pelago_protocol::{Config, Event, Injection, Liveness, PeerIndex, Signal, Transmit};
 
-use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE};
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_SIGNALLED_BYTES_MIN};
 use crate::{Incoming, Outgoing, Socket};
 
 /// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
@@ -124,8 +124,8 @@ impl Driver {
 
     /// How long posting an operation may take; `None` if only the beginning of it is sent at once.
     pub(crate) fn time_to_post(operation: &Operation<'_>) -> Option<Duration> {
-        let Operation::Write { bytes, .. } = operation else { return None };
-        let sent_at_once = (INJECT_SIZE + 1..=UDP_INJECT_SIZE).contains(&bytes.len());
+        let (Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }) = operation else { return None };
+        let sent_at_once = (UDP_SIGNALLED_BYTES_MIN..=UDP_INJECT_SIZE).contains(&bytes.len());
         sent_at_once.then(|| Duration::from_nanoseconds(bytes.len() as u64 * NANOSECONDS_PER_BYTE_MAX))
     }
 
@@ -159,13 +159,13 @@ impl Driver {
         }
         match operation {
             Operation::Write { to: at, bytes } if Self::time_to_post(&operation).is_some() => {
-                let injection = self.conversations.inject(now, to, at, bytes, token.0).map_err(|_| PostError::Full)?;
-                let taken_in = self.send_injection(now, &injection);
-                self.conversations.capture(&injection);
-                if let Some(now) = taken_in {
-                    self.handle_events(now);
-                    self.flush(now, Load::Any { patient: true });
-                }
+                let injection = self.conversations.inject(now, to, at, bytes, token.0);
+                self.post_injection(now, injection.map_err(|_| PostError::Full)?);
+            }
+            Operation::Signalled { to: start, bytes, at, word } if Self::time_to_post(&operation).is_some() => {
+                let signal = Signal { at, word: word.to_ne_bytes() };
+                let injection = self.conversations.inject_signalled(now, to, start, bytes, signal, token.0);
+                self.post_injection(now, injection.map_err(|_| PostError::Full)?);
             }
             operation => {
                 let request = datagrams::request(operation)?;
@@ -184,6 +184,16 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Sends an injection, and captures what may have to be sent again.
+    fn post_injection(&mut self, now: Instant, injection: Injection<'_>) {
+        let taken_in = self.send_injection(now, &injection);
+        self.conversations.capture(&injection);
+        if let Some(now) = taken_in {
+            self.handle_events(now);
+            self.flush(now, Load::Any { patient: true });
+        }
     }
 
     /// Sends an injection, and looks for as long whether it has arrived as it would take to capture it; returns when anything was taken in

@@ -1,6 +1,7 @@
 //! Bounds of datagrams and of what the kernel takes at once, with their reasons.
 
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
+use pelago_protocol::INJECT_SIZE;
 
 /// Maximum payload of a UDP datagram in bytes: the 16-bit length of IPv4 less the headers.
 pub const UDP_PAYLOAD_BYTES_MAX: usize = 65_507;
@@ -17,6 +18,10 @@ pub const UDP_BATCH_BYTES: usize = 2 * UDP_OUTGOING_BYTES;
 
 /// Maximum size in bytes of a captured put over UDP: the limit of a context. The first datagrams leave while the rest is captured.
 pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
+
+/// Minimum size in bytes of a put that leaves together with its signal: a shorter one shares a datagram with the signal, and with others that wait
+/// for company.
+pub const UDP_SIGNALLED_BYTES_MIN: usize = INJECT_SIZE + 1;
 
 /// Maximum number of segments of a segmented message (UDP GSO): the lowest limit of all Linux kernels with GSO.
 pub const UDP_RUN_DATAGRAMS_MAX: usize = 64;

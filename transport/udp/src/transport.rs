@@ -14,7 +14,7 @@ use pelago_protocol::{Config, Key, LIST_BLOCKS_MAX, PeerIndex};
 
 use crate::Socket;
 use crate::driver::{Driver, Watcher};
-use crate::limits::UDP_INJECT_SIZE;
+use crate::limits::{UDP_INJECT_SIZE, UDP_SIGNALLED_BYTES_MIN};
 use crate::progress_thread::{ProgressThread, Shared};
 use crate::socket::keep_from_dumps;
 
@@ -48,6 +48,7 @@ pub struct Setup {
 pub const CAPABILITIES: Capabilities = Capabilities {
     inject_size: UDP_INJECT_SIZE,
     blocks_max: LIST_BLOCKS_MAX,
+    signalled_bytes_min: UDP_SIGNALLED_BYTES_MIN,
     latency: Duration::from_microseconds(5),
     bytes_per_second: 5e9,
     protection: Protection::Authenticated,

@@ -14,7 +14,7 @@
 //!
 //! - Short reductions use two sets of parcels in turn. A member that sends for reduction e + 2 has left e + 1, so every member had begun e + 1, and had read the
 //!   parcels of e.
-//! - Whole exchanges between two PEs use two sets of pieces in turn, for the same reason.
+//! - Whole exchanges between two PEs use two places in turn, for the same reason.
 //! - Long reductions have lines for parts and results of their own. A member sends results of e + 1 after it has the parts of all members, who have left e; it sends parts
 //!   of e + 1, or writes landing buffers for another operation, after it has the results of all members of e, who had read their landing buffers by then.
 //!
@@ -36,10 +36,7 @@ use pelago_memory::Cells;
 
 pub(crate) use crate::addresses::cells;
 use crate::library::{DEFAULT, Library, Members, Team, library};
-use crate::limits::{
-    DIRECT_MEMBERS_MAX, EXCHANGE_BYTES, EXCHANGE_PIECE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS, TEAMS_MAX,
-    WAIT_LOOKS,
-};
+use crate::limits::{DIRECT_MEMBERS_MAX, EXCHANGE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS, TEAMS_MAX, WAIT_LOOKS};
 use crate::refusal::refuse;
 use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_flag, put_with_signal, write_mapped};
 
@@ -73,9 +70,9 @@ pub(crate) const TEAM_BYTES: usize = PARCELS + (PARCEL_SETS * DIRECT_MEMBERS_MAX
 /// Bytes of all landing buffers, which lie side by side.
 pub(crate) const ALL_LANDINGS_BYTES: usize = (TEAM_ROUNDS + 1) * LANDING_BYTES;
 
-/// Behind the slots of all teams lie two sets of a whole exchange between the two PEs of a job: the data, then a line for the flag of each piece.
+/// Behind the slots of all teams lie two places of a whole exchange between the two PEs of a job: the data, then a line for the flag.
 const EXCHANGES: usize = TEAMS_MAX * TEAM_BYTES;
-const EXCHANGE_SET_BYTES: usize = EXCHANGE_BYTES + (EXCHANGE_BYTES / EXCHANGE_PIECE_BYTES * LINE_BYTES).next_multiple_of(4096);
+const EXCHANGE_SET_BYTES: usize = (EXCHANGE_BYTES + LINE_BYTES).next_multiple_of(4096);
 
 /// Bytes of the memory for teams.
 pub(crate) const SCRATCH_BYTES: usize = EXCHANGES + 2 * EXCHANGE_SET_BYTES;
@@ -283,21 +280,21 @@ impl Run<'_> {
         advance(&self.team.exchanges, 1)
     }
 
-    /// Where a piece of an exchange lies, and its flag, in the memory for teams.
-    fn exchange(number: u64, piece: usize) -> (usize, usize) {
+    /// Where the values of an exchange lie, and their flag, in the memory for teams.
+    fn exchange(number: u64) -> (usize, usize) {
         let set = EXCHANGES + number as usize % 2 * EXCHANGE_SET_BYTES;
-        (set + piece * EXCHANGE_PIECE_BYTES, set + EXCHANGE_BYTES + piece * LINE_BYTES)
+        (set, set + EXCHANGE_BYTES)
     }
 
-    /// Sends the other PE a piece of an exchange.
-    pub(crate) fn send_piece(&self, from: Cells<'static>, number: u64, piece: usize) {
-        let (other, (data, flag)) = (1 - self.me, Self::exchange(number, piece));
+    /// Sends the other PE the values of an exchange.
+    pub(crate) fn send_whole(&self, from: Cells<'static>, number: u64) {
+        let (other, (data, flag)) = (1 - self.me, Self::exchange(number));
         self.send_as(other, self.place(other, data), from, flag, set(number));
     }
 
-    /// Waits for a piece of an exchange; where it lies.
-    pub(crate) fn piece(&self, number: u64, piece: usize) -> usize {
-        let (data, flag) = Self::exchange(number, piece);
+    /// Waits for the values of the other PE in an exchange; where they lie.
+    pub(crate) fn whole(&self, number: u64) -> usize {
+        let (data, flag) = Self::exchange(number);
         self.wait_at(flag, number);
         self.library.scratch().start + data
     }

@@ -3,7 +3,7 @@
 //! | members, bytes | reduction |
 //! |---|---|
 //! | at most 16, at most 120 B | every member sends its values to every other, as a parcel; each combines them in the order of members |
-//! | the 2 PEs of a job, on a network, at most 64 KiB | both send all their values to the other, in pieces of 32 KiB, and combine all |
+//! | the 2 PEs of a job, on a network, at most 64 KiB | both send all their values to the other, and combine all |
 //! | at most 16, at most 4 KiB | the same by landing buffers, and a synchronization |
 //! | at most 128, more, on one host | every member reads its part of the values from all others, combines it in the order of members and writes it to all |
 //! | at most 128, more, on a network | the same, but every member sends the parts of others to their landing buffers, if they fit there |
@@ -19,10 +19,10 @@ use pelago::zerocopy::IntoBytes;
 use super::{ALL_LANDINGS_BYTES, FLAGS, RESULT, RESULT_LANDING, Run, cells, rounds};
 use crate::addresses;
 use crate::limits::{
-    DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, EXCHANGE_BYTES, EXCHANGE_PIECE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS,
+    COMBINED_BYTES, DIRECT_MEMBERS_MAX, DIVIDED_MEMBERS_MAX, EXCHANGE_BYTES, LANDING_BYTES, PARCEL_DATA_BYTES, TEAM_ROUNDS,
 };
 use crate::refusal::refuse;
-use crate::values::{Combine, Value};
+use crate::values::{Combine, Value, combine_after, combine_before};
 
 const _: () = assert!(DIRECT_MEMBERS_MAX as usize <= TEAM_ROUNDS, "each member of a direct reduction has a landing buffer");
 
@@ -39,16 +39,6 @@ fn write<T: Value>(to: usize, values: &[T]) {
 /// The bytes of values, which are sent before they change.
 fn bytes_of<T: Value>(values: &[T]) -> pelago_memory::Cells<'static> {
     cells(values.as_ptr() as usize, size_of_val(values))
-}
-
-/// `into` becomes what came before it, combined with it.
-fn combine_before<T: Value>(before: &[T], into: &mut [T], how: Combine) {
-    into.iter_mut().zip(before).for_each(|(into, before)| *into = before.combine(*into, how));
-}
-
-/// `into` becomes it, combined with what comes after it.
-fn combine_after<T: Value>(into: &mut [T], after: &[T], how: Combine) {
-    into.iter_mut().zip(after).for_each(|(into, after)| *into = into.combine(*after, how));
 }
 
 fn bytes<T>(run: &Run<'_>, count: usize) -> usize {
@@ -181,19 +171,19 @@ fn reduce_by_tree<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
 
 /// Combines the values of two PEs, which each combines for itself: one way through the network, where a divided reduction takes two.
 fn reduce_exchanged<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
-    let (number, length) = (run.exchange_number(), EXCHANGE_PIECE_BYTES / size_of::<T>());
-    let pieces = (0..count).step_by(length).map(|start| (start * size_of::<T>(), length.min(count - start))).enumerate();
-    for (piece, (offset, length)) in pieces.clone() {
-        run.send_piece(cells(source + offset, length * size_of::<T>()), number, piece);
-    }
-    let mut combined = vec![T::new_zeroed(); length.min(count)];
+    let number = run.exchange_number();
+    run.send_whole(cells(source, count * size_of::<T>()), number);
+    let other = run.whole(number);
+    let (first, second) = if run.me == 0 { (source, other) } else { (other, source) };
+    // A part at a time, which stays in the nearest cache.
+    let length = (COMBINED_BYTES / size_of::<T>()).min(count);
+    let mut combined = vec![T::new_zeroed(); length];
     let mut after = combined.clone();
-    for (piece, (offset, length)) in pieces {
-        let (own, other) = (source + offset, run.piece(number, piece));
-        let (first, second) = if run.me == 0 { (own, other) } else { (other, own) };
+    for start in (0..count).step_by(length) {
+        let (offset, length) = (start * size_of::<T>(), length.min(count - start));
         let (combined, after) = (&mut combined[..length], &mut after[..length]);
-        read(first, combined);
-        read(second, after);
+        read(first + offset, combined);
+        read(second + offset, after);
         combine_after(combined, after, how);
         write(dest + offset, combined);
     }

@@ -136,6 +136,7 @@ impl Transport for Tcp {
         let (request, local) = match operation {
             Operation::Write { bytes, .. } if bytes.len() > TCP.inject_size => return Err(PostError::TooLong(bytes.len())),
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
+            Operation::Signalled { .. } => return Err(PostError::Signalled),
             _ if self.accepted == limits::COMPLETIONS_MAX => return Err(PostError::Full),
             _ => Frame::request(&operation).ok_or(PostError::Sizes)?,
         };
@@ -375,7 +376,7 @@ impl Frame {
                 let (value, expected) = (operand.into(), expected.unwrap_or(0).into());
                 (Self { operator, value, expected, ..frame(ATOMIC, at, width.bytes()) }, Local::Nothing)
             }
-            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => return None,
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Signalled { .. } | Operation::Sized(_) => return None,
         })
     }
 

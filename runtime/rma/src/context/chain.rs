@@ -34,6 +34,10 @@ impl<'c> Ordered<'c> {
         Self { rail: Some(rail), ..self }
     }
 
+    pub(crate) const fn rail(&self) -> Option<Rail> {
+        self.rail
+    }
+
     #[inline]
     pub(crate) const fn context(&self) -> &'c Context {
         self.context

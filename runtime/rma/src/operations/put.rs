@@ -66,7 +66,7 @@ impl Context {
     }
 
     #[cold]
-    fn put_remote(&self, terms: Terms, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
+    pub(super) fn put_remote(&self, terms: Terms, to: GlobalAddress, bytes: &[u8]) -> Result<Handle<'_>> {
         let by_size = self.shared().goes_by_size(to, bytes.len() as u64)?;
         self.put_remote_as(terms, to, bytes, by_size)
     }

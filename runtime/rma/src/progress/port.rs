@@ -89,7 +89,7 @@ impl Port {
         match self {
             Self::Own(transport) => transport.post(now, to, operation, flags, Token(id)),
             Self::Shared { hub, context } => {
-                if let Operation::Write { bytes, .. } = operation {
+                if let Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } = operation {
                     touch(bytes);
                 }
                 let mut hub = lock(hub);

@@ -9,7 +9,7 @@ use pelago_platform::{Fault, For};
 use pelago_rma::{Error, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{RANKS, SPINS, Script, lone, lone_with, word};
+use super::scripted::{Kind, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// What the platform has been told since the last time.
@@ -280,6 +280,40 @@ fn a_put_and_its_signal_are_issued_together() {
     assert_eq!(said_inside(&script), [More, More, Flush]);
     (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(signal.wait(), Ok(()));
+}
+
+/// A put of enough bytes, which the transport captures, and a word of 8 bytes of the same rank; whatever else is two.
+#[test]
+fn a_long_put_and_its_signal_are_one_operation_where_the_rail_takes_it() {
+    use pelago_rma::Signal::{Add, Put, Set};
+    const LEAST: usize = SIGNALLED_BYTES_MIN / 8;
+    let halves = word(1).cast::<u32>().unwrap();
+    for (words, signal, kinds) in [
+        (LEAST, Set(2), &[Kind::Signalled][..]),
+        (LEAST, Put(2), &[Kind::Signalled]),
+        (LEAST, Add(2), &[Kind::Write, Kind::Atomic]),
+        (LEAST - 1, Set(2), &[Kind::Write, Kind::Atomic]),
+        (LEAST - 1, Put(2), &[Kind::Write, Kind::Write]),
+        (9, Put(2), &[Kind::Put, Kind::Write]),
+    ] {
+        let (world, script) = job();
+        let signals = world.put_signal(word(1), &vec![1; words], word(1).add(20), signal).unwrap();
+        assert_eq!(script.lock().unwrap().kinds, kinds, "{words} words, {signal:?}");
+        (0..kinds.len()).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+        assert_eq!(signals.wait(), Ok(()));
+    }
+    let (world, script) = job();
+    let narrow = world.put_signal(word(1), &[1; LEAST], halves, Set(2)).unwrap();
+    let first = world.put_signal(word(1), &[1; LEAST], word(1).add(20), Set(3)).unwrap();
+    // What comes after a signal comes after its bytes, by a fence; what comes after something else is held back with its signal.
+    let second = world.after(&first).put_signal(word(1), &[1; LEAST], word(1).add(20), Set(4)).unwrap();
+    let elsewhere = world.after(&second).put_signal(word(2), &[1; LEAST], word(2).add(20), Set(5)).unwrap();
+    assert_eq!(script.lock().unwrap().kinds, [Kind::Write, Kind::Atomic, Kind::Signalled, Kind::Signalled]);
+    (0..4).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    world.progress();
+    assert_eq!(script.lock().unwrap().kinds[4..], [Kind::Put, Kind::Atomic]);
+    (4..6).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.wait_all(&[narrow, first, second, elsewhere]), Ok(()));
 }
 
 #[test]

@@ -53,6 +53,7 @@ const SAID_MAX: usize = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Write,
+    Signalled,
     Put,
     Get,
     Copy,
@@ -259,10 +260,14 @@ pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
     GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
 }
 
+/// A put of so many bytes leaves together with its signal.
+pub(crate) const SIGNALLED_BYTES_MIN: usize = 48;
+
 /// Two, of which the second is three times as fast.
 const RAILS: [Capabilities; 2] = {
     let slow = Capabilities {
         inject_size: 64,
+        signalled_bytes_min: SIGNALLED_BYTES_MIN,
         latency: Duration::from_nanoseconds(1),
         bytes_per_second: 1e9,
         ..Capabilities::of("scripted")
@@ -318,6 +323,10 @@ impl Transport for Scripted {
             Operation::Write { to, bytes } => {
                 script.watch(bytes);
                 (Some(Kind::Write), to)
+            }
+            Operation::Signalled { to, bytes, .. } => {
+                script.watch(bytes);
+                (Some(Kind::Signalled), to)
             }
             Operation::Put { to, .. } | Operation::PutBlocks { to, .. } => (Some(Kind::Put), to),
             Operation::Get { from, .. } | Operation::GetBlocks { from, .. } => (Some(Kind::Get), from),

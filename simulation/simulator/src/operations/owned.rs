@@ -84,7 +84,9 @@ impl OwnedOperation {
             Operation::Sized(Transfer::Put { to, bytes }) => Self::SizedPut { to, bytes },
             Operation::Sized(Transfer::Get { from, bytes }) => Self::SizedGet { from, bytes },
             Operation::Sized(Transfer::Copy { from, to, bytes }) => Self::SizedCopy { from, to, bytes },
-            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => unreachable!("refused when it was posted"),
+            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Signalled { .. } => {
+                unreachable!("refused when it was posted")
+            }
         }
     }
 

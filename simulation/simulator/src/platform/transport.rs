@@ -135,6 +135,7 @@ impl Transport for SimulatedTransport {
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } if self.shared.capabilities.blocks_max == 0 => {
                 return Err(PostError::Blocks);
             }
+            Operation::Signalled { .. } => return Err(PostError::Signalled),
             _ => {}
         }
         let target = self.target_of(to)?;

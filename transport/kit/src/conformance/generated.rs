@@ -172,7 +172,9 @@ fn perform(
             set(memory, &spans[0], &left[..bytes]);
             return (found, None);
         }
-        Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => unreachable!("none is generated"),
+        Operation::Signalled { .. } | Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => {
+            unreachable!("none is generated")
+        }
     }
     (0, None)
 }
@@ -218,6 +220,8 @@ fn spans(layout: AddressLayout, operation: &Operation<'_>) -> Vec<Span> {
         Operation::Get { from, to } => vec![span(from, to.bytes() as u64, false)],
         Operation::Copy { from, to, bytes } => vec![span(from, bytes, false), span(to, bytes, true)],
         Operation::Atomic { at, width, .. } => vec![span(at, width.bytes(), true)],
-        Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => unreachable!("none is generated"),
+        Operation::Signalled { .. } | Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Sized(_) => {
+            unreachable!("none is generated")
+        }
     }
 }

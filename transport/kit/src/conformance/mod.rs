@@ -16,6 +16,7 @@
 //! | T11 atomic | [`atomic`] |
 //! | T12 sizes | [`transfer`] |
 //! | T13 blocks | [`blocks`] |
+//! | T14 signalled | [`signalled`] |
 //!
 //! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
@@ -38,6 +39,7 @@ pub mod full;
 pub mod generated;
 pub mod lost;
 pub mod register;
+pub mod signalled;
 pub mod timeless;
 pub mod transfer;
 pub mod wake;
@@ -157,6 +159,10 @@ macro_rules! conformance {
                     all_blocks_are_reached_or_none
                     lists_are_as_long_as_they_say
                 }
+                signalled {
+                    whoever_sees_the_word_sees_the_bytes
+                    a_word_whose_bytes_lead_nowhere_is_not_written
+                }
                 fence {
                     later_effects_are_not_seen_without_earlier
                     reads_before_find_what_was_there
@@ -199,7 +205,7 @@ mod tests {
         }
         let all = files! {
             "atomic.rs" "blocks.rs" "bounds.rs" "connect.rs" "device.rs" "fence.rs" "full.rs" "generated.rs"
-            "lost.rs" "register.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
+            "lost.rs" "register.rs" "signalled.rs" "timeless.rs" "transfer.rs" "wake.rs" "write.rs"
         };
         let tests = all.lines().filter_map(|line| line.strip_prefix("pub fn ")?.split('<').next());
         for test in tests {

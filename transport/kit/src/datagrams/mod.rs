@@ -32,13 +32,14 @@ pub fn admit(conversations: &RankConversations) -> Result<(), PostError> {
 /// What the protocol is asked for an operation.
 ///
 /// # Errors
-/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Sizes`]: the operation has no bytes;
+/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Signalled`]: it signals; [`PostError::Sizes`]: the operation has no bytes;
 /// [`PostError::Blocks`]: the two ends of blocks differ, blocks of a shape overlap, or a list has more than [`LIST_BLOCKS_MAX`].
 #[inline]
 pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, PostError> {
     Ok(match operation {
         Operation::Write { bytes, .. } if bytes.len() > INJECT_SIZE => return Err(PostError::TooLong(bytes.len())),
         Operation::Write { to, bytes } => Request::Write { to, bytes },
+        Operation::Signalled { .. } => return Err(PostError::Signalled),
         Operation::Put { from, to } => Request::Put { from, to, bytes: from.bytes() as u64 },
         Operation::Get { from, to } => Request::Get { from, to, bytes: to.bytes() as u64 },
         Operation::PutBlocks { from, from_shape, to, blocks } => {

@@ -63,6 +63,7 @@ impl<T: Transport> Transport for Count<T> {
     ) -> Result<(), PostError> {
         let event = match operation {
             Operation::Write { .. }
+            | Operation::Signalled { .. }
             | Operation::Put { .. }
             | Operation::PutBlocks { .. }
             | Operation::Sized(Transfer::Put { .. }) => Event::PutPosted,

@@ -284,8 +284,13 @@ impl<T: Transport> Transport for Fault<T> {
     ) -> Result<(), PostError> {
         // What is held back cannot be refused any more, so the reasons to refuse it are looked at here and in `start`.
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
+            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }
+                if bytes.len() > self.capabilities.inject_size =>
+            {
                 return Err(PostError::TooLong(bytes.len()));
+            }
+            Operation::Signalled { bytes, .. } if self.rails.iter().all(|rail| bytes.len() < rail.signalled_bytes_min) => {
+                return Err(PostError::Signalled);
             }
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),
             operation if length(&operation) > self.capabilities.message_bytes_max => {

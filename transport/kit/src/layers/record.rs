@@ -137,7 +137,7 @@ impl Recording {
         use RecordedKind::{Atomic, Copy, Get, Put};
         let other = |from: GlobalAddress, to: GlobalAddress| if self.layout.rank(to) == self.me { from } else { to };
         match *operation {
-            Operation::Write { to, bytes } => (Put, to, bytes.len() as u64),
+            Operation::Write { to, bytes } | Operation::Signalled { to, bytes, .. } => (Put, to, bytes.len() as u64),
             Operation::Put { from, to } => (Put, to, from.bytes() as u64),
             Operation::Get { from, to } => (Get, from, to.bytes() as u64),
             Operation::PutBlocks { to, blocks, .. } => (Put, to, blocks.bytes().unwrap_or(0)),

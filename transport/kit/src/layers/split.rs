@@ -65,6 +65,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
         let limited = |rail: &Capabilities| Capabilities { inject_size, message_bytes_max, data_bytes_max, ..*rail };
         let capabilities = Capabilities {
             blocks_max: node.blocks_max.min(all.blocks_max),
+            signalled_bytes_min: node.signalled_bytes_min.max(all.signalled_bytes_min),
             atomics: node.atomics.and(all.atomics),
             ordering: node.ordering.min(all.ordering),
             wakes_target: node.wakes_target && all.wakes_target,
@@ -135,7 +136,9 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Transport for Split
         token: Token,
     ) -> Result<(), PostError> {
         match operation {
-            Operation::Write { bytes, .. } if bytes.len() > self.capabilities.inject_size => {
+            Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }
+                if bytes.len() > self.capabilities.inject_size =>
+            {
                 return Err(PostError::TooLong(bytes.len()));
             }
             Operation::Sized(_) if self.capabilities.data_bytes_max == u64::MAX => return Err(PostError::Sizes),

@@ -123,6 +123,9 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Operation::Write { to, bytes } => write!(f, "write {} bytes to {:#x}", bytes.len(), to.bits()),
+            Operation::Signalled { to, bytes, at, word } => {
+                write!(f, "write {} bytes to {:#x}, then {word:#x} to {:#x}", bytes.len(), to.bits(), at.bits())
+            }
             Operation::Put { from, to } => write!(f, "put {} bytes to {:#x}", from.bytes(), to.bits()),
             Operation::Get { from, to } => write!(f, "get {} bytes from {:#x}", to.bytes(), from.bits()),
             Operation::PutBlocks { to, blocks, .. } => {

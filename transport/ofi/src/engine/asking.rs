@@ -50,6 +50,7 @@ impl Engine {
             }
             Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
+            Operation::Signalled { .. } => return Err(PostError::Signalled),
             Operation::Put { from: local, .. } | Operation::Get { to: local, .. } => local.bytes() as u64,
             Operation::Copy { bytes, .. } => bytes,
             Operation::Write { .. } | Operation::Atomic { .. } => 0,
@@ -70,6 +71,7 @@ impl Engine {
             Operation::Atomic { at, width, operator, operand } => (What::Atomic { at, width, operator, operand }, &[][..]),
             Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
+            Operation::Signalled { .. } => return Err(PostError::Signalled),
         };
         let key = self.operations.insert(Posted {
             what,

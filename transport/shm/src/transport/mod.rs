@@ -245,6 +245,7 @@ impl Transport for Shm {
             Operation::Copy { from, to, bytes } => self.copy(token, CopyEnd::Global(from), CopyEnd::Global(to), bytes),
             Operation::Sized(_) => return Err(PostError::Sizes),
             Operation::PutBlocks { .. } | Operation::GetBlocks { .. } => return Err(PostError::Blocks),
+            Operation::Signalled { .. } => return Err(PostError::Signalled),
             Operation::Atomic { at, width, operator, operand } => return self.atomic(token, at, width, operator, operand),
         }
         Ok(())

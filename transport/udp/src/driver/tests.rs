@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 
 use pelago_base::{AddressLayout, AtomicOperator, Event, SegmentId, Width};
 use pelago_platform::Completion;
-use pelago_protocol::{Config, Key};
+use pelago_protocol::{Config, INJECT_SIZE, Key, Memory};
 
 use pelago_memory::Cells;
 
@@ -371,6 +371,29 @@ fn a_put_and_its_signal_are_one_datagram() {
         job.until_ended(2);
         assert_eq!(job.count(0, Event::DatagramSent) - before, 1, "with {bytes} bytes");
     }
+}
+
+/// However long, a put that signals is as many datagrams as one that does not, and leaves from the memory of the caller.
+#[test]
+fn a_long_put_and_its_signal_are_as_many_datagrams_as_the_put() {
+    let mut job = Job::new(2);
+    job.write(0, 1, &[1; 8]);
+    job.until_ended(1);
+    let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
+    let to = GlobalAddress::from_bits(at.bits() + 64);
+    for (word, (bytes, datagrams)) in (7..).zip([(UDP_SIGNALLED_BYTES_MIN, 1), (28_000, 1), (64 << 10, 2), (190_000, 3)]) {
+        let before = job.count(0, Event::DatagramSent);
+        let values = vec![word as u8; bytes];
+        let put = Operation::Signalled { to, bytes: &values, at, word };
+        job.ranks[0].post(job.now, peer, put, Flags::NONE, Token(1)).unwrap();
+        job.until_ended(1);
+        assert_eq!(job.count(0, Event::DatagramSent) - before, datagrams, "with {bytes} bytes");
+        let mut there = vec![0; 64 + bytes];
+        job.ranks[1].memory.read(at, &mut there).unwrap();
+        assert!(there[..8] == word.to_ne_bytes() && there[64..] == values, "with {bytes} bytes");
+    }
+    let short = Operation::Signalled { to, bytes: &[1; UDP_SIGNALLED_BYTES_MIN - 1], at, word: 1 };
+    assert_eq!(job.ranks[0].post(job.now, peer, short, Flags::NONE, Token(1)), Err(PostError::Signalled));
 }
 
 /// A rank may compute from then on, and take in no answer that would send what waits. Neither does an answer of its own hold up the signal.

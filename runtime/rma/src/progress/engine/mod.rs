@@ -9,7 +9,7 @@
 
 mod posting;
 
-use pelago_base::{Counters, Event, GlobalAddress, Instant, Rank};
+use pelago_base::{AddressLayout, Counters, Event, GlobalAddress, Instant, Rank};
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
 
@@ -277,9 +277,53 @@ impl Engine {
         if size > most || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
         }
-        // Made anew where it is needed: to copy what was just written word by word takes a core as long as all else here.
         let operation =
             || if by_size { Operation::Sized(Transfer::Put { to, bytes: size }) } else { Operation::Write { to, bytes } };
+        let is_sure = |addresses| Span { address: to, bytes: size }.is_in_heap(addresses);
+        self.submit_captured(shared, terms, (to, bytes.len()), on_all_rails, is_sure, operation)
+    }
+
+    /// As [`submit_write`](Self::submit_write) of bytes and the word of 8 bytes by which they signal; `None` also if the rail does not take them as one operation.
+    #[inline(never)]
+    pub(crate) fn submit_signalled(
+        &mut self,
+        shared: &Shared,
+        terms: Terms,
+        (to, bytes): (GlobalAddress, &[u8]),
+        (at, word): (GlobalAddress, u64),
+    ) -> Result<Option<u64>> {
+        let addresses = shared.reach.addresses();
+        let rank = addresses.rank(to);
+        let is_of_one = rank == addresses.rank(at) && rank.number() < shared.size;
+        if !is_of_one || bytes.len() > self.inject_size || terms.rail.is_some_and(|rail| self.is_all_rails(rail)) {
+            return Ok(None);
+        }
+        let least = self.port.with(|transport| {
+            let network = transport.network();
+            let rail = terms.rail.unwrap_or_else(|| network.rail_to(rank));
+            network.rails().get(rail.number()).map_or(usize::MAX, |rail| rail.signalled_bytes_min)
+        });
+        if bytes.len() < least {
+            return Ok(None);
+        }
+        let spans = [(to, bytes.len() as u64), (at, 8)].map(|(address, bytes)| Span { address, bytes });
+        let is_sure = |addresses| spans.iter().all(|span| span.is_in_heap(addresses));
+        self.submit_captured(shared, terms, (to, bytes.len()), false, is_sure, || Operation::Signalled { to, bytes, at, word })
+    }
+
+    /// Posts an operation on `bytes` bytes from `to` on that the transport captures; `None` if it has no room for it, or if it has to wait. Whether the operation is sure to
+    /// find memory is asked when it is posted.
+    #[inline(always)]
+    fn submit_captured<'a>(
+        &mut self,
+        shared: &Shared,
+        terms: Terms,
+        (to, bytes): (GlobalAddress, usize),
+        on_all_rails: bool,
+        is_sure: impl Fn(AddressLayout) -> bool,
+        // Made anew where it is needed: to copy what was just written word by word takes a core as long as all else here.
+        operation: impl Fn() -> Operation<'a>,
+    ) -> Result<Option<u64>> {
         let after = self.still(terms.after)?;
         let (peer, endpoint) = match self.connected(shared, to, terms.rail) {
             Some(found) => found,
@@ -301,11 +345,10 @@ impl Engine {
             return Ok(None);
         }
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
-        let is_sure = Span { address: to, bytes: size }.is_in_heap(shared.reach.addresses());
-        let posting = if is_sure { Posting::Orderly } else { Posting::Open };
+        let posting = if is_sure(shared.reach.addresses()) { Posting::Orderly } else { Posting::Open };
         let stage = if ready { Stage::Begun(posting) } else { Stage::Behind(posting) };
         self.may_be_on_all_rails |= on_all_rails;
-        self.store_written(id, peer, stage, bytes.len(), on_all_rails);
+        self.store_written(id, peer, stage, bytes, on_all_rails);
         Ok(Some(id))
     }
 
