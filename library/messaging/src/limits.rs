@@ -46,6 +46,9 @@ pub(crate) const UNEXPECTED_BYTES_MAX: usize = 1 << 30;
 /// recently used one is dropped.
 pub(crate) const SENDERS_KEPT: usize = 8;
 
+/// Minimum size in bytes of a message that is put together with its flag: networks that take both as one operation do so from about that size on.
+pub(crate) const SIGNALLED_MESSAGE_BYTES_MIN: usize = 1024;
+
 const _: () = {
     assert!(WAITERS_MAX >= RANKS_MAX, "each rank has a place");
     assert!(NOTIFICATIONS_MAX <= pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX / 2, "others are in flight, too");

@@ -3,9 +3,10 @@
 //! Slots do not begin where cache lines do. Those of one sender often follow each other, and who takes one message takes the next: so fewer lines
 //! go from one core to the other.
 
-use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result};
+use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result, Signal};
 
 use crate::credit::Ticket;
+use crate::limits::SIGNALLED_MESSAGE_BYTES_MIN;
 use crate::slot_flag::{Content, content, flag};
 
 /// The shape of a ring.
@@ -61,6 +62,10 @@ impl Slots {
         let told = [flag(ticket, self.count, Content::Message { from: context.rank(), bytes: message.len() })];
         if message.is_empty() {
             return Ok([context.put(flag_at, &told)?; 2]);
+        }
+        if message.len() >= SIGNALLED_MESSAGE_BYTES_MIN {
+            let [word] = told;
+            return Ok([context.put_signal(flag_at.add(1).cast()?, message, flag_at, Signal::Put(word))?; 2]);
         }
         let body = context.put(flag_at.add(1).cast()?, message)?;
         Ok([body, context.after(&body).put(flag_at, &told)?])

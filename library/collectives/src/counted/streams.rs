@@ -17,8 +17,7 @@
 //! - **F3** The flag is put behind the data, by its handle.
 
 use pelago_base::Rank;
-use pelago_base::limits::INJECT_SIZE;
-use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Pod, Result};
+use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Pod, Result, Signal};
 
 use super::schedule::Kind;
 use crate::limits::STREAM_SLOTS;
@@ -65,6 +64,8 @@ pub(crate) struct Streams {
     size: u32,
     /// Words of a room.
     room: usize,
+    /// Bytes that every network captures.
+    captured: usize,
     /// Fragments put to each member, and taken from each.
     sent: Box<[u64]>,
     taken: Box<[u64]>,
@@ -84,9 +85,9 @@ fn credits(size: u32) -> usize {
 
 impl Streams {
     /// In memory whose flags are zero.
-    pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize) -> Self {
+    pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize, captured: usize) -> Self {
         let [sent, taken] = [(); 2].map(|()| vec![0; size as usize].into_boxed_slice());
-        Self { words, me, size, room: fragment_bytes / 8, sent, taken }
+        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken }
     }
 
     /// Clears the words that others write and this member looks at.
@@ -134,30 +135,30 @@ impl Streams {
                 context.put(target, values)?;
                 context.put(flag, &[announced])?;
             } else {
-                let sent = self.put(context, (to, slot), values, target)?;
-                // F3.
-                context.after(&sent).put(flag, &[announced])?;
+                self.put(context, (to, slot), values, target, (flag, announced))?;
             }
         }
         self.sent[to as usize] = number;
         Ok(true)
     }
 
-    /// Puts to a member whose memory is not mapped; long fragments wait in their slot for the network (F2).
-    fn put<'c, T: Pod>(
+    /// Puts to a member whose memory is not mapped, and the flag behind (F3). What the network does not capture waits in its slot (F2).
+    fn put<T: Pod>(
         &self,
-        context: &'c Context,
+        context: &Context,
         (to, slot): (u32, usize),
         values: &[T],
         target: GlobalPtr<T>,
-    ) -> Result<Handle<'c>> {
-        if size_of_val(values) <= INJECT_SIZE {
-            return context.put(target, values);
+        (flag, announced): (GlobalPtr<u64>, u64),
+    ) -> Result<()> {
+        if size_of_val(values) <= self.captured {
+            return context.put_signal(target, values, flag, Signal::Put(announced)).map(drop);
         }
         let room = self.rooms(1) + self.slot(to, slot) * self.room;
         self.values::<T>(context, room, values.len()).write(0, values);
         let own = self.words.at(context, context.rank(), room).cast::<T>()?;
-        context.after(&Handle::done()).copy(own, target, values.len())
+        let sent = context.after(&Handle::done()).copy(own, target, values.len())?;
+        context.after(&sent).put(flag, &[announced]).map(drop)
     }
 
     /// What the next fragment of a member says of itself, once it is here: its bits of length, operation and last.
