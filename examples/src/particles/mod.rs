@@ -80,7 +80,7 @@ struct Arguments {
     /// The same as --sync arrivals
     #[arg(long, conflicts_with = "sync")]
     no_sync: bool,
-    /// Barrier between phases: ring, recursive-doubling, dissemination or central
+    /// Barrier between phases: ring, recursive-doubling, dissemination, central or tree
     #[arg(long, value_name = "NAME", default_value_t = BarrierAlgorithm::RecursiveDoubling)]
     algorithm: BarrierAlgorithm,
     /// Number of repetitions of the exchange; the fastest counts

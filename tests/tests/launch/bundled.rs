@@ -141,7 +141,7 @@ fn himeno_ends_when_a_rank_is_killed() {
 
 #[test]
 fn barriers_are_timed_by_every_algorithm() {
-    for algorithm in ["ring", "recursive-doubling", "dissemination", "central", "entry-permit"] {
+    for algorithm in ["ring", "recursive-doubling", "dissemination", "central", "tree", "entry-permit"] {
         for (ranks, transport) in [(1, "shm"), (3, "shm"), (8, "shm"), (2, "udp"), (5, "udp")] {
             let ranks = ranks.to_string();
             let times = ["--repeat", "20", "--warm-up", "2"];

@@ -1,4 +1,4 @@
-//! How the members of a team meet: four algorithms, each of words of eight bytes put into lines of the scratch memory.
+//! How the members of a team meet: five algorithms, each of words of eight bytes put into lines of the scratch memory.
 //!
 //! A meeting is one call of a barrier by every member; meetings are numbered from 1, whichever algorithm each of them uses, and a word
 //! holds at least the number of its meeting.
@@ -19,12 +19,15 @@ use core::str::FromStr;
 
 use crate::context::wait::Whom;
 use crate::memory::segment::ALIGN_BYTES;
-use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, WORD_BYTES, rounds};
+use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, ROUNDS_MAX, WORD_BYTES, rounds};
 use crate::{Context, Handle, Result};
 
 /// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has
 /// ended on every network where the way back takes no longer than the way there; twice as many, so that nobody waits for it.
 const RING_PLACES: usize = 4;
+
+/// Members directly below one in a tree. More are served one after another; fewer make it deeper, and members that share cores run once more for each level.
+const TREE_WIDTH: u32 = 8;
 
 /// Bits of a word of the ring for the step; the number of the meeting stands above.
 const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
@@ -39,7 +42,8 @@ const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
 /// | `ring` | p − 1 | the comparison |
 /// | `recursive-doubling` | log₂ p; for p = 2ⁿ + r, n + 2 | partners that tell each other |
 /// | `dissemination` | ⌈log₂ p⌉ | members with a core each |
-/// | `central` | an atomic and a wait | members that share cores |
+/// | `central` | an atomic and a wait | members that share cores and memory |
+/// | `tree` | ⌈log₈ p⌉, and as many back | members that share cores, over a network: the fewest messages |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAlgorithm {
     /// In each step every member tells its right neighbour and hears of its left one (NSIM-ACE, section 4.2).
@@ -51,11 +55,14 @@ pub enum BarrierAlgorithm {
     Dissemination,
     /// All count up one word, and the last releases the others: each member has to run only once.
     Central,
+    /// Every member hears of up to eight below it in a tree, tells the one above, and is released by it: 2(p − 1) messages, each of which takes the acknowledgement of the one
+    /// before it the other way along.
+    Tree,
 }
 
 impl BarrierAlgorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 4] = [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central];
+    pub const ALL: [Self; 5] = [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central, Self::Tree];
 
     /// By which it is called.
     pub const fn name(self) -> &'static str {
@@ -64,6 +71,7 @@ impl BarrierAlgorithm {
             Self::RecursiveDoubling => "recursive-doubling",
             Self::Dissemination => "dissemination",
             Self::Central => "central",
+            Self::Tree => "tree",
         }
     }
 }
@@ -84,7 +92,7 @@ impl FromStr for BarrierAlgorithm {
 
 /// A name that no [`BarrierAlgorithm`] has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a barrier is ring, recursive-doubling, dissemination or central")]
+#[error("a barrier is ring, recursive-doubling, dissemination, central or tree")]
 pub struct UnknownBarrier;
 
 impl Meeting {
@@ -102,6 +110,7 @@ impl Meeting {
             BarrierAlgorithm::RecursiveDoubling => self.double(context, number),
             BarrierAlgorithm::Dissemination => self.disseminate(context, number),
             BarrierAlgorithm::Central => self.meet_centrally(context),
+            BarrierAlgorithm::Tree => self.climb(context, number),
         }
     }
 
@@ -154,6 +163,26 @@ impl Meeting {
         Ok(())
     }
 
+    /// Each member below another has a line there, and one more of its own for its release.
+    fn climb(&self, context: &Context, meeting: u64) -> Result<()> {
+        let (position, size) = (u64::from(self.position()), u64::from(self.team().size()));
+        let first = position * u64::from(TREE_WIDTH) + 1;
+        let below = || (0..TREE_WIDTH).zip(first..size).map(|(line, member)| (self.met(line, meeting), member as u32));
+        let release = self.met(TREE_WIDTH, meeting);
+        for (line, member) in below() {
+            self.wait(context, member, line, meeting)?;
+        }
+        if let Some(before) = position.checked_sub(1) {
+            let (above, line) = ((before / u64::from(TREE_WIDTH)) as u32, (before % u64::from(TREE_WIDTH)) as u32);
+            context.signal(self.word(context, above, self.met(line, meeting)), meeting)?;
+            self.wait(context, above, release, meeting)?;
+        }
+        for (_, member) in below() {
+            context.signal(self.word(context, member, release), meeting)?;
+        }
+        Ok(())
+    }
+
     /// A step: puts the word of a round to the first of two members, and waits for this member's own, which the second puts. Never inlined, so that callers need less of the stack.
     #[inline(never)]
     fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, [target, from]: [u32; 2]) -> Result<()> {
@@ -195,6 +224,7 @@ impl Meeting {
 }
 
 const _: () = {
+    assert!((TREE_WIDTH as u64) < ROUNDS_MAX, "each member below another has a line, as a round has, and one is left");
     assert!(2 * RING_PLACES as u64 * WORD_BYTES <= ALIGN_BYTES, "the places of both turns fill one line");
 };
 
@@ -207,7 +237,7 @@ mod tests {
         for algorithm in BarrierAlgorithm::ALL {
             assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
         }
-        for wrong in ["", "Ring", "tree", "ring "] {
+        for wrong in ["", "Ring", "trees", "ring "] {
             assert_eq!(wrong.parse::<BarrierAlgorithm>(), Err(UnknownBarrier), "{wrong:?}");
         }
     }

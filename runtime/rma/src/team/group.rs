@@ -14,7 +14,7 @@ use crate::memory::segment::{ALIGN_BYTES, known};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
 
 /// Maximum number of rounds of a barrier or a tree: a job of maximum size.
-const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
+pub(crate) const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
 /// The lines of the scratch memory, by number: one for each word that somebody waits for, as long as the platform says
 /// ([`WaitPolicy::line_bytes`](pelago_platform::WaitPolicy::line_bytes)). The two lines of a round of a barrier are a pair that cores fetch together.

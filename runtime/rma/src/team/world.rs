@@ -48,12 +48,17 @@ impl World {
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
         // Where all ranks are on one host they may see different numbers of cores, so that one decides for all.
         let mapped = reach.ranks().len() == size as usize;
-        if mapped {
+        let on_one_host = mapped || matches!(bootstrap.topology().levels()[..], [(_, 1), ..]);
+        if on_one_host {
             bootstrap.publish(BARRIER_KEY, &[u8::from(policy.is_oversubscribed)])?;
         }
         bootstrap.barrier(&mut || false)?;
-        let crowded = mapped && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
-        let kind = if crowded { BarrierAlgorithm::Central } else { BarrierAlgorithm::Dissemination };
+        let crowded = on_one_host && bootstrap.lookup(Rank::new(0), BARRIER_KEY)? == [1];
+        let kind = match (crowded, mapped) {
+            (true, true) => BarrierAlgorithm::Central,
+            (true, false) => BarrierAlgorithm::Tree,
+            (false, _) => BarrierAlgorithm::Dissemination,
+        };
         let heap_bytes = reach.addresses().segment_bytes();
         let bytes = scratch_bytes(size);
         if bytes > heap_bytes {

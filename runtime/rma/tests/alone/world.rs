@@ -11,8 +11,7 @@ use super::scripted::{HEAP_BYTES, Script, lone, lone_with, parts};
 #[test]
 fn a_rank_publishes_how_others_reach_it() {
     let published = |size| lone(size).1.lock().unwrap().published.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(published(3), ["scripted"]);
-    assert_eq!(published(1), ["barrier", "scripted"], "where all are mapped, one decides how they meet");
+    assert_eq!(published(3), ["barrier", "scripted"], "where all are on one host, one decides how they meet");
 }
 
 #[test]
@@ -37,6 +36,16 @@ fn ranks_that_share_cores_meet_centrally() {
         assert_eq!(come(&world), Ok(3 * u64::from(is_oversubscribed)), "a group has a word of its own");
         world.barrier_by(BarrierAlgorithm::Central).unwrap();
         assert_eq!(come(&world), Ok(3 * u64::from(is_oversubscribed) + 1));
+    }
+}
+
+/// In a tree rank 0 hears of the others first; else it tells another first.
+#[test]
+fn ranks_that_share_cores_and_no_memory_meet_in_a_tree() {
+    for (is_oversubscribed, told) in [(true, 0), (false, 1)] {
+        let (world, script) = lone_with(3, Script::of_oversubscribed(is_oversubscribed), u64::MAX);
+        assert!(world.barrier().is_err(), "nobody else comes");
+        assert_eq!(script.lock().unwrap().kinds.len(), told);
     }
 }
 

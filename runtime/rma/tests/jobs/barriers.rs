@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pelago_base::{Event, Rank, Team};
-use pelago_rma::BarrierAlgorithm::{self, Central, Dissemination, RecursiveDoubling, Ring};
+use pelago_rma::BarrierAlgorithm::{self, Central, Dissemination, RecursiveDoubling, Ring, Tree};
 use pelago_rma::World;
 
 use pelago_test_support::threads::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
 
 /// Powers of two, and what lies between them.
-const SIZES: [u32; 7] = [1, 2, 3, 4, 6, 7, 9];
+const SIZES: [u32; 8] = [1, 2, 3, 4, 6, 7, 9, 11];
 
 /// The numbers of a random sequence; the same for the same seed.
 pub(crate) struct Random(pub(crate) u64);
@@ -62,7 +62,7 @@ fn groups_meet_by_every_algorithm() {
             let members = Team::of(&[5, 0, 3, 2, 4].map(Rank::new)).unwrap();
             if let Some(group) = world.group(&members).unwrap() {
                 for number in 1..=40 {
-                    let algorithm = BarrierAlgorithm::ALL.get(number as usize % 5);
+                    let algorithm = BarrierAlgorithm::ALL.get(number as usize % 6);
                     meet(&come, number, 5, || {
                         algorithm.map_or_else(|| group.barrier(), |&algorithm| group.barrier_by(algorithm))
                     });
@@ -113,6 +113,8 @@ fn a_rank_makes_the_steps_of_the_algorithm() {
             assert_eq!(posted(world, passed, Ring), [u64::from(size) - 1, 0], "{rank} of {size}");
             assert_eq!(posted(world, passed, RecursiveDoubling), [doubling.into(), 0], "{rank} of {size}");
             assert_eq!(posted(world, passed, Dissemination), [size.next_power_of_two().ilog2().into(), 0], "{rank} of {size}");
+            let below = size.saturating_sub(rank * 8 + 1).min(8);
+            assert_eq!(posted(world, passed, Tree), [u64::from(below + u32::from(rank > 0)), 0], "{rank} of {size}");
             let [puts, atomics] = posted(world, passed, Central);
             assert_eq!(atomics, u64::from(rank > 0), "rank 0 has the word itself");
             released.fetch_add(puts, Ordering::SeqCst);

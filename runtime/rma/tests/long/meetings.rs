@@ -19,7 +19,7 @@ fn algorithms_are_mixed_in_any_order() {
             run(platform, size, |world| {
                 let (mut order, mut random) = (Random(u64::from(size) << 8), Random(world.rank().into()));
                 for number in 1..=40 {
-                    let algorithm = BarrierAlgorithm::ALL[order.below(4) as usize];
+                    let algorithm = BarrierAlgorithm::ALL[order.below(5) as usize];
                     if order.below(5) == 0 {
                         let mut sum = [1];
                         world.allreduce(&mut sum, |one, other| one + other).unwrap();
