@@ -317,7 +317,7 @@ fn model(text: &str) -> Result<Model, &'static str> {
     let numbers: Option<Vec<f64>> =
         text.split(',').map(|number| number.parse().ok().filter(|ns| (0.0..=1e9).contains(ns))).collect();
     match numbers.as_deref() {
-        Some(&[latency_ns, message_ns, byte_ns]) => Ok(Model { latency_ns, message_ns, byte_ns }),
+        Some(&[latency_ns, message_ns, byte_ns]) => Ok(Model { latency_ns, message_ns, byte_ns, turn_ns: 0.0 }),
         _ => Err("give three numbers of nanoseconds, such as 1000,100,0.1"),
     }
 }
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_model_is_three_times() {
-        assert_eq!(model("1000,80,0.05"), Ok(Model { latency_ns: 1000.0, message_ns: 80.0, byte_ns: 0.05 }));
+        assert_eq!(model("1000,80,0.05"), Ok(Model { latency_ns: 1000.0, message_ns: 80.0, byte_ns: 0.05, turn_ns: 0.0 }));
         for wrong in ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "inf,1,1", "NaN,1,1"] {
             assert!(model(wrong).is_err(), "{wrong:?}");
         }

@@ -84,7 +84,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "{} of {} members, {} bytes: {}{by}, {why}", self.operation, self.size, self.bytes, self.chosen)?;
         writeln!(f, "  {:24}{:>8}{:>10}{:>14}{:>14}{:>14}", "algorithm", "steps", "messages", "values", "predicted", "measured")?;
         for candidate in &self.candidates {
-            let Promise { steps, messages, values } = candidate.promise;
+            let Promise { steps, messages, values, .. } = candidate.promise;
             let mark = if candidate.algorithm == self.chosen { "*" } else { "" };
             let name = format!("{}{mark}", candidate.algorithm);
             let measured = candidate.measured.map_or("–".into(), microseconds);

@@ -114,7 +114,7 @@ impl<'w> Collectives<'w> {
         (words, origin): (Words, Origin<'w>),
         settings: &Settings,
     ) -> Result<Self> {
-        let unknown = Model { latency_ns: 1000.0, message_ns: 100.0, byte_ns: 0.1 };
+        let unknown = Model { latency_ns: 1000.0, message_ns: 100.0, byte_ns: 0.1, turn_ns: 0.0 };
         let mut collectives = Self {
             world,
             member: Rc::new(Member::new(team, position, words)),

@@ -16,6 +16,8 @@ pub struct Promise {
     pub steps: u64,
     /// Messages that the busiest member sends, empty ones included.
     pub messages: u64,
+    /// Messages of all members together.
+    pub messages_of_all: u64,
     /// Values that the busiest member sends, or reads of others.
     pub values: u64,
 }
@@ -29,15 +31,21 @@ pub struct Model {
     pub message_ns: f64,
     /// What it does for one byte, in nanoseconds.
     pub byte_ns: f64,
+    /// What a message of any member costs all of them, in nanoseconds, where members share cores and reach each other by a network: hardly any two are sent at
+    /// once. 0 elsewhere.
+    pub turn_ns: f64,
 }
 
 impl Model {
     /// The predicted time of an operation, with values of so many bytes.
     pub fn predict(&self, promise: Promise, value_bytes: usize) -> Duration {
         let bytes = promise.values as f64 * value_bytes as f64;
-        let nanoseconds =
-            promise.steps as f64 * self.latency_ns + promise.messages as f64 * self.message_ns + bytes * self.byte_ns;
-        Duration::from_picoseconds((nanoseconds * 1e3) as u64)
+        let messages_ns = if self.turn_ns > 0.0 {
+            (promise.messages_of_all + promise.steps) as f64 * self.turn_ns
+        } else {
+            promise.steps as f64 * self.latency_ns + promise.messages as f64 * self.message_ns
+        };
+        Duration::from_picoseconds(((messages_ns + bytes * self.byte_ns) * 1e3) as u64)
     }
 }
 
@@ -94,7 +102,16 @@ impl Shape {
             // Everybody tells, or reads of, everybody.
             _ => (1, p - 1, (p - 1) * n),
         };
-        Promise { steps, messages, values }
+        let messages_of_all = match (self.operation, self.algorithm) {
+            (_, By::Shared) => p * messages,
+            (_, By::Flat) => steps * (p - 1),
+            (_, By::Chain) => p - 1,
+            (Do::Allreduce, By::Binomial) => 2 * (p - 1),
+            (Do::Reduce { root }, _) => p - 1 + u64::from(root != 0 && !self.commutes),
+            (Do::Broadcast { .. } | Do::Gather { .. } | Do::Scatter { .. }, _) => p - 1,
+            _ => p * messages,
+        };
+        Promise { steps, messages, messages_of_all, values }
     }
 
     /// Bytes of a piece of a block whose pieces follow one another, where processors move them: with S steps one after another, a piece of p bytes that costs c more makes
@@ -125,13 +142,29 @@ impl Shape {
                 (2 * down_inside + down + 2 * folded, messages, messages * n)
             }
         };
-        Promise { steps, messages, values }
+        Promise { steps, messages, messages_of_all: p * messages, values }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_that_share_cores_send_few_messages() {
+        let alone = Model { latency_ns: 5000.0, message_ns: 2000.0, byte_ns: 0.1, turn_ns: 0.0 };
+        let together = Model { turn_ns: 5000.0, ..alone };
+        let predicted = |model: Model, size, algorithm| {
+            let shape = Shape { operation: Do::Allreduce, algorithm, size, count: 1, per_host: 1, commutes: true };
+            model.predict(shape.promise(), 8)
+        };
+        for size in [4, 8, 16] {
+            for other in [By::Direct, By::RecursiveDoubling, By::Ring, By::Binomial] {
+                assert!(predicted(together, size, By::Flat) < predicted(together, size, other), "{other} of {size}");
+            }
+            assert!(predicted(alone, size, By::RecursiveDoubling) < predicted(alone, size, By::Flat), "{size} with a core each");
+        }
+    }
 
     #[test]
     fn pieces_are_as_long_as_steps_are_few() {

@@ -64,11 +64,15 @@ impl Collectives<'_> {
             self.world.flush(right)
         })?;
         self.barrier()?;
-        let mut slowest = [barrier, few, many];
+        let mut slowest = [barrier, few, many, u64::from(!self.is_mapped() && self.world.shares_cores())];
         self.agree(&mut slowest, u64::max)?;
-        let [barrier, few, many] = slowest.map(|picoseconds| picoseconds as f64 / 1e3);
+        let [barrier, few, many, shares] = slowest;
+        let shares = shares == 1;
+        let [barrier, few, many] = [barrier, few, many].map(|picoseconds| picoseconds as f64 / 1e3);
         let latency_ns = barrier / f64::from(size.next_power_of_two().ilog2());
         let byte_ns = ((many - few) / (probe as f64 * 8.0)).max(0.03);
-        Ok(Model { latency_ns, message_ns: (few / 16.0).max(10.0), byte_ns })
+        // A dissemination has as many messages as members and rounds.
+        let turn_ns = if shares { latency_ns / f64::from(size) } else { 0.0 };
+        Ok(Model { latency_ns, message_ns: (few / 16.0).max(10.0), byte_ns, turn_ns })
     }
 }

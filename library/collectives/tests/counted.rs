@@ -7,7 +7,7 @@ use pelago_rma::{Error, Pod, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run};
 
 /// So that nobody has to measure it.
-const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
 /// Little memory, so that blocks go in several fragments and wait for each other.
 fn little() -> Settings {
@@ -159,7 +159,8 @@ fn generated_counts_give_what_the_serial_model_gives() {
 fn long_blocks_of_one_member_go_round() {
     for platform in [Platform::Mapped, Platform::Remote] {
         run(platform, 4, |world| {
-            let settings = Settings { model: Some(Model { latency_ns: 1.0, message_ns: 1.0, byte_ns: 10.0 }), ..little() };
+            let settings =
+                Settings { model: Some(Model { latency_ns: 1.0, message_ns: 1.0, byte_ns: 10.0, turn_ns: 0.0 }), ..little() };
             let all = Collectives::new(world, &settings).unwrap();
             let counts = [20_000, 3, 0, 1];
             let of = |member: u32| block::<u64>(1, member, 2, counts[member as usize]);

@@ -15,7 +15,7 @@ const VICTIM: Rank = Rank::new(2);
 const RUNS_MAX: usize = 20_000;
 
 /// So that nobody has to measure it.
-const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
 /// An operation, an algorithm, and the values of a block.
 type Way = (Collective, Algorithm, usize);

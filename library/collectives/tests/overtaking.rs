@@ -8,7 +8,7 @@ use pelago_test_support::faulty::run_late;
 use pelago_test_support::simulated;
 
 /// So that nobody has to measure it.
-const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
 /// Few slots, which all members use again and again.
 fn little() -> Settings {

@@ -9,15 +9,15 @@ use pelago_test_support::simulated;
 const MODELS: [Option<Model>; 8] = [
     None,
     // What costs most costs nothing, and the other way round.
-    Some(Model { latency_ns: 0.01, message_ns: 10_000.0, byte_ns: 100.0 }),
-    Some(Model { latency_ns: 1e9, message_ns: 0.001, byte_ns: 0.0 }),
+    Some(Model { latency_ns: 0.01, message_ns: 10_000.0, byte_ns: 100.0, turn_ns: 0.0 }),
+    Some(Model { latency_ns: 1e9, message_ns: 0.001, byte_ns: 0.0, turn_ns: 0.0 }),
     // All the same, or nothing at all.
-    Some(Model { latency_ns: 1.0, message_ns: 1.0, byte_ns: 1.0 }),
-    Some(Model { latency_ns: 0.0, message_ns: 0.0, byte_ns: 0.0 }),
+    Some(Model { latency_ns: 1.0, message_ns: 1.0, byte_ns: 1.0, turn_ns: 0.0 }),
+    Some(Model { latency_ns: 0.0, message_ns: 0.0, byte_ns: 0.0, turn_ns: 0.0 }),
     // Garbage.
-    Some(Model { latency_ns: f64::NAN, message_ns: f64::INFINITY, byte_ns: -1.0 }),
-    Some(Model { latency_ns: -1e300, message_ns: f64::NAN, byte_ns: f64::NEG_INFINITY }),
-    Some(Model { latency_ns: f64::MIN_POSITIVE, message_ns: 1e300, byte_ns: f64::MAX }),
+    Some(Model { latency_ns: f64::NAN, message_ns: f64::INFINITY, byte_ns: -1.0, turn_ns: 0.0 }),
+    Some(Model { latency_ns: -1e300, message_ns: f64::NAN, byte_ns: f64::NEG_INFINITY, turn_ns: f64::NAN }),
+    Some(Model { latency_ns: f64::MIN_POSITIVE, message_ns: 1e300, byte_ns: f64::MAX, turn_ns: f64::MAX }),
 ];
 
 /// Operations that are timed one after another.

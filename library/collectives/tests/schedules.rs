@@ -81,7 +81,7 @@ impl Team {
                 epoch: 1,
                 next: 0,
                 chain: 0,
-                count: Promise { steps: 0, messages: 0, values: 0 },
+                count: Promise { steps: 0, messages: 0, messages_of_all: 0, values: 0 },
             })
             .collect();
         Self { shape, in_place, schedules, members }
@@ -348,7 +348,8 @@ impl Team {
 
     fn counted(&self) -> Promise {
         let most = |of: fn(&Promise) -> u64| self.members.iter().map(|member| of(&member.count)).max().unwrap();
-        Promise { steps: most(|it| it.steps), messages: most(|it| it.messages), values: most(|it| it.values) }
+        let messages_of_all = self.members.iter().map(|member| member.count.messages).sum();
+        Promise { steps: most(|it| it.steps), messages: most(|it| it.messages), messages_of_all, values: most(|it| it.values) }
     }
 }
 
@@ -439,6 +440,12 @@ fn what_is_promised_is_kept() {
             let (found, promise) = (team.counted(), shape.promise());
             let within = found.steps <= promise.steps && found.messages <= promise.messages && found.values <= promise.values;
             assert!(within, "{found:?}, not {promise:?}: {shape:?}");
+            assert!(found.messages_of_all <= promise.messages_of_all, "{found:?}, not {promise:?}: {shape:?}");
+            let is_alike =
+                !matches!(shape.algorithm, Algorithm::Hierarchical | Algorithm::Shared) && shape.size.is_power_of_two();
+            let is_scan = matches!(shape.operation, Collective::Scan | Collective::ExclusiveScan);
+            let is_exact = is_alike && !is_scan;
+            assert!(!is_exact || found.messages_of_all == promise.messages_of_all, "{found:?}, not {promise:?}: {shape:?}");
             // Of the last host there may be less than of others, and the reading of a result by one member is half of that by all.
             let exact = shape.algorithm != Algorithm::Hierarchical;
             assert!(!exact || found.steps == promise.steps, "{found:?}, not {promise:?}: {shape:?}");

@@ -201,9 +201,10 @@ impl Messages {
 pub(crate) fn allgather_promise(way: Way, counts: &[usize]) -> Promise {
     let (others, most) = (counts.len() as u64 - 1, counts.iter().copied().max().unwrap_or(0) as u64);
     let (all, least) = (counts.iter().sum::<usize>() as u64, counts.iter().copied().min().unwrap_or(0) as u64);
+    let messages_of_all = (others + 1) * others;
     match way {
-        Way::Ring => Promise { steps: others, messages: others, values: all - least },
-        _ => Promise { steps: 1, messages: others, values: others * most },
+        Way::Ring => Promise { steps: others, messages: others, messages_of_all, values: all - least },
+        _ => Promise { steps: 1, messages: others, messages_of_all, values: others * most },
     }
 }
 

@@ -31,6 +31,11 @@ impl Context {
         self.shared.policy.takes_threads
     }
 
+    /// Whether this rank's host has more ranks than cores, as far as this rank sees, so that they take turns.
+    pub fn shares_cores(&self) -> bool {
+        self.shared.policy.is_oversubscribed
+    }
+
     /// Waits for something that is no part of the library, for as long as `wait` does. Meanwhile this thread is none of those that use the
     /// library: if all others wait, it is a deadlock, though this one may go on.
     pub fn blocking_region<T>(&self, wait: impl FnOnce() -> T) -> T {

@@ -14,7 +14,7 @@ const MEMORY_BYTES: usize = 192 << 10;
 const PLAN_BYTES: usize = 4 << 10;
 
 /// What steps cost, so that nobody has to measure it.
-const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5 };
+const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
 /// Plans at a time, and runs of each.
 const PLANS_MAX: u64 = 3;
