@@ -364,8 +364,7 @@ enum Local {
 impl Frame {
     /// The request for the first piece of an operation; `None` if it moves sizes alone.
     fn request(operation: &Operation<'_>) -> Option<(Self, Local)> {
-        let frame =
-            |kind, at: GlobalAddress, whole| Self { kind, at: at.bits().into(), whole: U64::new(whole), ..Self::default() };
+        let frame = |kind, at: GlobalAddress, all| Self { kind, at: at.bits().into(), whole: U64::new(all), ..Self::default() };
         Some(match *operation {
             Operation::Write { to, bytes } => (frame(PUT, to, bytes.len() as u64), Local::Bytes(bytes.into())),
             Operation::Put { from, to } => (frame(PUT, to, from.bytes() as u64), Local::From(from)),
@@ -376,7 +375,7 @@ impl Frame {
                 let (value, expected) = (operand.into(), expected.unwrap_or(0).into());
                 (Self { operator, value, expected, ..frame(ATOMIC, at, width.bytes()) }, Local::Nothing)
             }
-            Operation::PutBlocks { .. } | Operation::GetBlocks { .. } | Operation::Signalled { .. } | Operation::Sized(_) => return None,
+            _ => return None,
         })
     }
 
