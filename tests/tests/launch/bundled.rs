@@ -372,7 +372,7 @@ fn wrong_arguments_are_one_line_before_any_rank_starts() {
         (&["himeno", "S", "--iterations", "0"], "himeno: invalid value '0'"),
         (&["himeno", "--b", "much"], "himeno: invalid value 'much'"),
         (&["ring", "round"], "ring: "),
-        (&["barrier", "--algorithm", "tree"], "barrier: invalid value 'tree'"),
+        (&["barrier", "--algorithm", "star"], "barrier: invalid value 'star'"),
         (&["barrier", "--repeat", "0"], "barrier: invalid value '0'"),
         (&["barrier", "--repeat", "-1"], "barrier: invalid value '-1'"),
         (&["barrier", "--warm-up", "some"], "barrier: invalid value 'some'"),
