@@ -170,6 +170,11 @@ impl<'w> Collectives<'w> {
         self.member.context(self.world)
     }
 
+    /// Bytes of a put that every network captures.
+    pub(crate) fn captured(&self) -> usize {
+        self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0)
+    }
+
     pub(crate) fn is_mapped(&self) -> bool {
         self.member.mapped.get()
     }

@@ -206,8 +206,7 @@ impl<'w> Collectives<'w> {
                 other => break other?,
             }
         };
-        let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
-        let streams = Streams::new(member.words.part(region.start, words), self.position(), size, bytes, captured);
+        let streams = Streams::new(member.words.part(region.start, words), self.position(), size, bytes, self.captured());
         // What members have put for an earlier plan has arrived, then nobody puts before all have cleared.
         let met = self.agree_on([region.start as u64, words as u64, 0, 1]).and_then(|()| {
             streams.clear(self.world);

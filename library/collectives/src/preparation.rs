@@ -76,7 +76,7 @@ impl Collectives<'_> {
         }
         self.meet_for(key, algorithm, rails)?;
         let mut shape = whole;
-        let captured = self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0);
+        let captured = self.captured();
         let bounds = Bounds::new(whole, value_bytes, (self.plan_bytes, self.piece_bytes), self.is_mapped(), captured);
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
