@@ -3,13 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{Duration, Event, Instant};
+use pelago_base::{AddressLayout, Duration, Event, Instant, Rank, SegmentId};
 use pelago_memory::CellSlice;
 use pelago_platform::{Fault, For};
-use pelago_rma::{Error, Result, World};
+use pelago_rma::{Error, GlobalPtr, Result, World};
 
 use super::scripted::Said::{self, *};
-use super::scripted::{Kind, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
+use super::scripted::{HEAP_BYTES, Kind, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
 /// What the platform has been told since the last time.
@@ -314,6 +314,23 @@ fn a_long_put_and_its_signal_are_one_operation_where_the_rail_takes_it() {
     assert_eq!(script.lock().unwrap().kinds[4..], [Kind::Put, Kind::Atomic]);
     (4..6).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(world.wait_all(&[narrow, first, second, elsewhere]), Ok(()));
+}
+
+/// Its values lie in a heap, where they cannot fail; its word may.
+#[test]
+fn what_follows_a_signal_that_may_lead_nowhere_waits_for_it() {
+    let (world, script) = job();
+    let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
+    let at = layout.encode(Rank::new(1), SegmentId::REGISTERED_FIRST, 0).unwrap();
+    let signal = pelago_rma::Signal::Set(2);
+    let first =
+        world.put_signal(word(1), &[1; SIGNALLED_BYTES_MIN / 8], GlobalPtr::<u64>::from_address(at).unwrap(), signal).unwrap();
+    let second = world.after(&first).put(word(1), &[3]).unwrap();
+    assert_eq!(script.lock().unwrap().kinds, [Kind::Signalled]);
+    script.lock().unwrap().complete(0, Err(pelago_rma::Failure::OutOfBounds(at)));
+    world.progress();
+    assert_eq!(script.lock().unwrap().kinds.len(), 1, "what comes behind it has no effect");
+    assert!(first.wait().is_err() && second.wait().is_err());
 }
 
 #[test]
