@@ -67,8 +67,8 @@ impl Slots {
             let [word] = told;
             return Ok([context.put_signal(flag_at.add(1).cast()?, message, flag_at, Signal::Put(word))?; 2]);
         }
-        let body = context.put(flag_at.add(1).cast()?, message)?;
-        Ok([body, context.after(&body).put(flag_at, &told)?])
+        let write = || context.put(flag_at.add(1).cast()?, message);
+        context.pair(write, |body| Ok([body, context.after(&body).put(flag_at, &told)?]))
     }
 
     /// Says that no message comes by a ticket.

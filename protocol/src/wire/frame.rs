@@ -258,7 +258,6 @@ pub(crate) fn get_list(writer: &mut Writer<'_>, (operation, offset): (u32, u64),
     writer.number(count);
 }
 
-/// Appends what `write` writes, which is a head.
 /// Appends a [`Frame::Write`]; one of a word at once.
 #[inline]
 pub(crate) fn append_write(to: &mut Vec<u8>, at: GlobalAddress, bytes: &[u8]) {
@@ -275,6 +274,7 @@ pub(crate) fn append_write(to: &mut Vec<u8>, at: GlobalAddress, bytes: &[u8]) {
     }
 }
 
+/// Appends what `write` writes, which is a head.
 fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     let mut room = [0; 13 + NUMBER_BYTES_MAX + SHAPE_BYTES_MAX];
     let mut writer = Writer::new(&mut room);

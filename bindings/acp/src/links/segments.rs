@@ -181,17 +181,18 @@ impl SegmentBuffer {
         let words = (self.segment_bytes.div_ceil(8)) as u64;
         let to = block.add(BLOCK_WORDS as u64 + index * words).address();
         let from = self.segment(index).pointer();
+        let (last, tail) = (self.last()?, self.tail + 1);
         // Behind the one before, so that the count does not go back.
         // SAFETY: A6.
-        let written = unsafe {
-            match self.last()? {
+        let write = || unsafe {
+            match last {
                 Some(last) => context.after(&last).put_raw(to, from, self.segment_bytes),
                 None => context.put_raw(to, from, self.segment_bytes),
             }
-        }?;
-        self.tail += 1;
-        let told = context.after(&written).put(block.add(COME as u64), &[self.tail])?;
-        self.flights.push_back((self.tail, told));
+        };
+        let told = context.pair(write, |written| context.after(&written).put(block.add(COME as u64), &[tail]))?;
+        self.tail = tail;
+        self.flights.push_back((tail, told));
         Ok(())
     }
 

@@ -509,8 +509,8 @@ impl PlacedMap<'_, '_> {
                         let number = next_number(state);
                         let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
                         if found == state {
-                            let written = world.put(at.add(1), &words[1..])?;
-                            world.after(&written).set(element.state_at(), number | THERE)?.wait()?;
+                            let write = || world.put(at.add(1), &words[1..]);
+                            world.pair(write, |written| world.after(&written).set(element.state_at(), number | THERE))?.wait()?;
                             return Ok(true);
                         }
                         found

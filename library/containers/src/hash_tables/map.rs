@@ -353,8 +353,8 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         if found != state {
             return Ok(Some(found));
         }
-        let written = world.put(element.value_at(size_of::<K>()), &words_of(value))?;
-        world.after(&written).set(element.state_at(), number | THERE)?.wait()?;
+        let write = || world.put(element.value_at(size_of::<K>()), &words_of(value));
+        world.pair(write, |written| world.after(&written).set(element.state_at(), number | THERE))?.wait()?;
         Ok(None)
     }
 

@@ -202,9 +202,9 @@ impl<'w> GlobalHeap<'w> {
         let list = self.list(rank, class as usize);
         let mut head = self.world.get(list)?;
         loop {
-            let linked = self.world.put(self.at(rank, place + 8), &[head & PLACE_MASK])?;
             let new = next_count(head) | (place / HEADER_BYTES + 1);
-            let found = self.world.after(&linked).compare_swap(list, head, new)?.wait()?;
+            let link = || self.world.put(self.at(rank, place + 8), &[head & PLACE_MASK]);
+            let found = self.world.pair(link, |linked| self.world.after(&linked).compare_swap(list, head, new))?.wait()?;
             if found == head {
                 return Ok(());
             }

@@ -119,11 +119,10 @@ pub(super) fn reply(call: &Call<'_>, place: u64, bytes: &[u8]) {
     let sent = || {
         let address = context.reach.addresses().encode(call.from, SegmentId::SYMMETRIC, offset)?;
         let flag = known::<u64>(address);
-        let written = context.put_data(known::<u8>(flag.add(1).address()), bytes)?;
-        context.after(&written).set(flag, sequence).map(|_| ())
+        let write = || context.put_data(known::<u8>(flag.add(1).address()), bytes);
+        context.pair(write, |written| context.after(&written).set(flag, sequence)).map(drop)
     };
-    let sent = if context.maps(call.from) { sent() } else { context.batch(sent) };
-    if let Err(error) = sent {
+    if let Err(error) = sent() {
         call.fail(error);
     }
 }

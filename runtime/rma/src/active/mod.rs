@@ -302,10 +302,8 @@ impl<'w> ActiveMessages<'w> {
         let ticket = match outbox.ticket {
             Some(ticket) => ticket,
             None => {
-                let ask = || {
-                    Ok::<_, Error>((world.fetch_add(self.at(to, layout::TAKEN), 1)?, world.fetch(self.at(to, layout::GRANTED))?))
-                };
-                let (ticket, granted) = if world.maps(to) { ask() } else { world.batch(ask) }?;
+                let take = || world.fetch_add(self.at(to, layout::TAKEN), 1);
+                let (ticket, granted) = world.pair(take, |taken| Ok((taken, world.fetch(self.at(to, layout::GRANTED))?)))?;
                 outbox.granted = granted.wait()?;
                 *outbox.ticket.insert(ticket.wait()?)
             }
@@ -315,11 +313,8 @@ impl<'w> ActiveMessages<'w> {
         }
         let slot = self.layout.slot(ticket);
         let words = outbox.sealed(world.rank());
-        let write = || {
-            let written = world.put_data(self.at(to, slot + 1), words)?;
-            world.after(&written).set(self.at(to, slot), ticket + 1)
-        };
-        if world.maps(to) { write() } else { world.batch(write) }?;
+        let write = || world.put_data(self.at(to, slot + 1), words);
+        world.pair(write, |written| world.after(&written).set(self.at(to, slot), ticket + 1))?;
         outbox.clear();
         self.batches.set(self.batches.get() + 1);
         // Who sends in a loop runs what comes to it, too.

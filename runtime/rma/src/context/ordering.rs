@@ -53,6 +53,24 @@ impl Context {
         issue()
     }
 
+    /// Issues two operations in one [batch](Self::batch), the second with what the first returned: they leave together, when the second is issued.
+    ///
+    /// Cost: nothing beside the operations.
+    ///
+    /// # Errors
+    /// Those of `first` and `second`.
+    pub fn pair<A, B>(&self, first: impl FnOnce() -> Result<A>, second: impl FnOnce(A) -> Result<B>) -> Result<B> {
+        if self.shared.is_all_mapped() {
+            return second(first()?);
+        }
+        let batch = Batch::new(self);
+        let found = first()?;
+        if !batch.is_inner {
+            self.engine.borrow_mut().end_batch_with_next();
+        }
+        second(found)
+    }
+
     /// Begins or ends a batch whose operations no closure issues. Operations wait for others to the same rank at most until this context waits or makes
     /// progress, until their datagram is full, or until the batch ends.
     ///

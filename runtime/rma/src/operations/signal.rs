@@ -66,11 +66,11 @@ impl Context {
         {
             return Ok(handle);
         }
-        self.batch(|| {
-            let put = match terms {
-                Terms::FREE => self.put(to, values)?,
-                terms => self.put_remote(terms, to.address(), values.as_bytes())?,
-            };
+        let put = || match terms {
+            Terms::FREE => self.put(to, values),
+            terms => self.put_remote(terms, to.address(), values.as_bytes()),
+        };
+        self.pair(put, |put| {
             let signals = rail.map_or(self.after(&put), |rail| self.after(&put).on(rail));
             match signal {
                 Signal::Set(word) => signals.set(at, word),

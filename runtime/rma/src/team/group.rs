@@ -166,9 +166,8 @@ impl Meeting {
     fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
         let rank = self.member(member);
         let to = known(self.address(context, rank, self.place::<T>(buffer, line, values.len())));
-        let data = context.put_data(to, values)?;
-        context.after(&data).put(self.word(context, member, line), &[step])?;
-        Ok(())
+        let write = || context.put_data(to, values);
+        context.pair(write, |data| context.after(&data).put(self.word(context, member, line), &[step])).map(drop)
     }
 
     /// Waits until the word of this member at `offset`, which the member at position `from` writes, announces `step`. Never inlined, so that what it keeps on the stack is not there while

@@ -277,9 +277,26 @@ fn computing_is_the_platforms() {
 fn a_put_and_its_signal_are_issued_together() {
     let (world, script) = job();
     let signal = world.put_signal(word(1), &[1], word(1), pelago_rma::Signal::Set(2)).unwrap();
-    assert_eq!(said_inside(&script), [More, More, Flush]);
+    assert_eq!(said_inside(&script), [More]);
     (0..2).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
     assert_eq!(signal.wait(), Ok(()));
+}
+
+/// The first leaves with the second, without a call of its own; where there is no second, or it may wait in turn, by a flush.
+#[test]
+fn the_first_of_a_pair_leaves_whatever_becomes_of_the_second() {
+    let (world, script) = job();
+    let put = || world.put(word(1), &[1]);
+    world.pair(put, |put| world.after(&put).put(word(1), &[2])).unwrap();
+    assert_eq!(said_inside(&script), [More]);
+    assert!(world.pair(put, |_| Err::<(), _>(Error::Invalid("there is no second"))).is_err());
+    assert_eq!(said_inside(&script), [More, Flush]);
+    world.batch(|| world.pair(put, |put| world.after(&put).put(word(1), &[2]))).unwrap();
+    assert_eq!(said_inside(&script), [More, More, Flush]);
+    world.batch(|| ());
+    assert_eq!(said_inside(&script), [], "nothing waits");
+    (0..5).for_each(|index| script.lock().unwrap().complete(index, Ok(0)));
+    assert_eq!(world.quiet(), Ok(()));
 }
 
 /// A put of enough bytes, which the transport captures, and a word of 8 bytes of the same rank; whatever else is two.

@@ -64,8 +64,34 @@ pub(crate) struct Engine {
     /// Operations that were taken over and their bytes, and how many of both the platform knows.
     taken: [u64; 2],
     tallied: [u64; 2],
-    /// Whether what is posted may wait for what is posted next.
-    batches: bool,
+    batching: Batching,
+}
+
+/// Whether what is posted may wait for what is posted next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Batching {
+    /// No, and nothing waits.
+    Off,
+    /// Yes, but nothing does yet.
+    Empty,
+    /// Yes, and something may.
+    Holding,
+    /// Something may, and leaves with what is posted next.
+    Ending,
+}
+
+impl Batching {
+    const fn is_on(self) -> bool {
+        matches!(self, Self::Empty | Self::Holding)
+    }
+
+    /// The same, when an operation was posted.
+    const fn posted(self) -> Self {
+        match self {
+            Self::Off | Self::Ending => Self::Off,
+            Self::Empty | Self::Holding => Self::Holding,
+        }
+    }
 }
 
 impl Engine {
@@ -101,7 +127,7 @@ impl Engine {
             parks: 0,
             taken: [0; 2],
             tallied: [0; 2],
-            batches: false,
+            batching: Batching::Off,
         }
     }
 
@@ -218,15 +244,25 @@ impl Engine {
 
     /// Whether what is posted from now on may wait for what is posted next; what has waited leaves when it may no longer.
     pub(crate) fn batch(&mut self, shared: &Shared, batches: bool) {
-        self.batches = batches;
-        if !batches {
+        let holds = matches!(self.batching, Batching::Holding | Batching::Ending);
+        self.batching = match (batches, holds) {
+            (false, _) => Batching::Off,
+            (true, false) => Batching::Empty,
+            (true, true) => Batching::Holding,
+        };
+        if !batches && holds {
             self.port.with(|transport| transport.flush(shared.clock.now()));
         }
     }
 
+    /// What is posted next is the last of a batch, with which all that waits leaves.
+    pub(crate) fn end_batch_with_next(&mut self) {
+        self.batching = if self.batching == Batching::Holding { Batching::Ending } else { Batching::Off };
+    }
+
     /// Whether what is posted may wait for what is posted next.
     pub(crate) fn is_batching(&self) -> bool {
-        self.batches
+        self.batching.is_on()
     }
 
     /// Orders what was posted before what will be.

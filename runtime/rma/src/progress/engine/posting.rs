@@ -190,10 +190,13 @@ impl Engine {
         }
         // It holds also if the operation is refused.
         let notify = self.notifies && is_written(&operation);
-        let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.batches, notify };
+        let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.batching.is_on(), notify };
         let now = self.latest.unwrap_or_else(|| shared.clock.now());
         match self.port.post(now, to, operation, flags, token) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.batching = self.batching.posted();
+                Ok(true)
+            }
             Err(PostError::Full) => {
                 peer.full_in = self.round;
                 Ok(false)
