@@ -8,9 +8,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use pelago::collectives::{Collectives, Settings, Sum};
-use pelago::{Duration, Error, Rank, Symmetric, World};
+use pelago::{CellSlice, Duration, Error, Rank, Symmetric, World};
 
-use crate::nas::{Class, Random, each, report, share};
+use crate::nas::{Class, Random, report, share};
 use crate::usage::{Stop, exit, parse};
 
 /// Rankings of a run.
@@ -76,12 +76,9 @@ fn problem(class: Class) -> Problem {
 impl Problem {
     /// The published rank of the test key of a number, in an iteration.
     fn rank_in(&self, iteration: u32, number: usize) -> i64 {
-        let passed = |published: i64| i64::from(iteration) - published;
-        if number < self.growing {
-            self.ranks[number] + passed(self.published[0])
-        } else {
-            self.ranks[number] - passed(self.published[1])
-        }
+        let is_growing = number < self.growing;
+        let passed = i64::from(iteration) - self.published[usize::from(!is_growing)];
+        self.ranks[number] + if is_growing { passed } else { -passed }
     }
 }
 
@@ -161,21 +158,17 @@ impl<'a> Sorter<'a> {
 
     /// Changes two keys, ranks all, and returns whether this rank found the published ranks of those test keys that it owns.
     fn rank(&mut self, iteration: u32) -> pelago::Result<bool> {
-        let range = 1_u32 << self.problem.range_log;
-        for (place, key) in [(iteration, iteration), (iteration + ITERATIONS, range - iteration)] {
+        for (place, key) in [(iteration, iteration), (iteration + ITERATIONS, (1 << self.problem.range_log) - iteration)] {
             if self.mine.contains(&(place as usize)) {
                 self.keys[place as usize - self.mine.start] = key;
             }
         }
-        let mut tested = self.problem.places.map(|place| match self.mine.contains(&place) {
-            true => u64::from(self.keys[place - self.mine.start]),
-            false => 0,
-        });
+        let own = |place: usize| self.keys.get(place.wrapping_sub(self.mine.start));
+        let mut tested = self.problem.places.map(|place| own(place).map_or(0, |&key| u64::from(key)));
         let shift = self.problem.range_log - BUCKETS.ilog2();
-        let mut own = vec![0_u64; BUCKETS + tested.len()];
-        self.keys.iter().for_each(|key| own[(key >> shift) as usize] += 1);
-        let own_buckets: Vec<usize> = own[..BUCKETS].iter().map(|&count| count as usize).collect();
-        own[BUCKETS..].copy_from_slice(&tested);
+        let mut own_buckets = [0_u32; BUCKETS];
+        self.keys.iter().for_each(|&key| own_buckets[bucket(key, shift)] += 1);
+        let mut own: Vec<u64> = own_buckets.iter().map(|&count| u64::from(count)).chain(tested).collect();
         self.all.allreduce(&mut own, Sum)?;
         tested.copy_from_slice(&own[BUCKETS..]);
         self.buckets.copy_from_slice(&own[..BUCKETS]);
@@ -186,25 +179,21 @@ impl<'a> Sorter<'a> {
         self.below = self.buckets[..mine.start].iter().sum();
         self.counts.clear();
         self.counts.resize(mine.len() << shift, 0);
-        let mut count = |key: u32| self.counts[key as usize - self.first] += 1;
-        each(self.owned.local(), 0..self.brought, &mut count);
-        each(self.sent.local(), self.kept.clone(), &mut count);
-        self.world
-            .compute(Duration::from_picoseconds((self.keys.len() + self.brought + self.kept.len()) as u64 * PICOSECONDS_PER_KEY));
+        count(self.owned.local().range(0..self.brought), self.first, &mut self.counts);
+        count(self.sent.local().range(self.kept.clone()), self.first, &mut self.counts);
+        let seen = self.keys.len() + self.brought + self.kept.len();
+        self.world.compute(Duration::from_picoseconds(seen as u64 * PICOSECONDS_PER_KEY));
         // Now the number of keys below a key is the sum of the counts before it.
         let owns = |key: usize| key >= self.first && key < self.first + self.counts.len();
-        let rank = |key: usize| {
-            let before: u64 = self.counts[..key - self.first].iter().map(|&count| u64::from(count)).sum();
-            (self.below + before) as i64
-        };
+        let before = |key: usize| self.counts[..key - self.first].iter().map(|&count| u64::from(count)).sum::<u64>();
+        let rank = |key: usize| (self.below + before(key)) as i64;
         let mut right = tested.iter().enumerate().filter(|&(_, &key)| owns(key as usize));
         Ok(right.all(|(number, &key)| rank(key as usize) == self.problem.rank_in(iteration, number)))
     }
 
     /// The buckets of each rank: about equally many keys for each.
     fn owners(&self) -> Vec<Range<usize>> {
-        let (ranks, keys) = (u64::from(self.world.size()), 1_u64 << self.problem.keys_log);
-        let (mut bucket, mut passed) = (0, 0);
+        let (ranks, keys, mut bucket, mut passed) = (u64::from(self.world.size()), 1_u64 << self.problem.keys_log, 0, 0);
         let take = |rank: u64| {
             let start = bucket;
             while bucket < BUCKETS && (rank + 1 == ranks || passed < keys * (rank + 1) / ranks) {
@@ -217,19 +206,19 @@ impl<'a> Sorter<'a> {
     }
 
     /// Brings each key to its owner.
-    fn exchange(&mut self, own_buckets: &[usize], ranges: &[Range<usize>], shift: u32) -> pelago::Result<()> {
-        let start = |next: &mut usize, count: &usize| {
-            *next += count;
-            Some(*next - count)
-        };
-        let mut places: Vec<usize> = own_buckets.iter().scan(0, start).collect();
+    fn exchange(&mut self, own_buckets: &[u32; BUCKETS], ranges: &[Range<usize>], shift: u32) -> pelago::Result<()> {
         let (world, me, sent) = (self.world, self.world.rank().index(), self.sent.local());
+        let (mut places, mut next) = (*own_buckets, 0);
+        for place in &mut places {
+            next += *place;
+            *place = next - *place;
+        }
         for &key in &self.keys {
-            let place = &mut places[(key >> shift) as usize];
-            sent.store(*place, key);
+            let place = &mut places[bucket(key, shift)];
+            sent.store(*place as usize, key);
             *place += 1;
         }
-        let send: Vec<usize> = ranges.iter().map(|range| own_buckets[range.clone()].iter().sum()).collect();
+        let send: Vec<usize> = ranges.iter().map(|range| own_buckets[range.clone()].iter().sum::<u32>() as usize).collect();
         // Where this rank's keys end at each owner, behind those of the ranks before; an owner leaves out its own.
         let mut ends: Vec<u64> = send.iter().map(|&count| count as u64).collect();
         ends[me] = 0;
@@ -239,7 +228,7 @@ impl<'a> Sorter<'a> {
             return Err(Error::Invalid("the keys of a rank are more than twice its share"));
         }
         // Where a bucket ends now, the next one begins.
-        let start_of = |to: usize| ranges[to].start.checked_sub(1).map_or(0, |bucket| places[bucket]);
+        let start_of = |to: usize| ranges[to].start.checked_sub(1).map_or(0, |bucket| places[bucket] as usize);
         self.kept = start_of(me)..start_of(me) + send[me];
         for to in (1..ranges.len()).map(|distance| (me + distance) % ranges.len()) {
             let rank = Rank::new(to as u32);
@@ -279,6 +268,17 @@ impl<'a> Sorter<'a> {
         let follows = sorted.first().is_none_or(|&first| u64::from(first) + 1 >= before);
         Ok(sorted == again && sums == brought && follows)
     }
+}
+
+/// The bucket of a key. The remainder changes none; with it an index of an array of buckets is not checked.
+fn bucket(key: u32, shift: u32) -> usize {
+    (key >> shift) as usize % BUCKETS
+}
+
+/// Counts keys where they lie; a count has the number of its key less `first`. Not a part of its caller, where the loop would have too few registers.
+#[inline(never)]
+fn count(keys: CellSlice<'_, u32>, first: usize, counts: &mut [u32]) {
+    (0..keys.len()).for_each(|index| counts[keys.load(index) as usize - first] += 1);
 }
 
 #[cfg(test)]

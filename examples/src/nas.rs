@@ -1,11 +1,10 @@
 //! What the NAS programs share: classes, the random numbers, the line of the result.
 
-use core::ops::Range;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use pelago::collectives::{Collectives, Max};
-use pelago::{CellSlice, Instant, World};
+use pelago::{Instant, World};
 
 /// Problem sizes of the NAS Parallel Benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -86,17 +85,6 @@ pub(crate) fn report(
         println!("{what} ranks {} ms {:.3} {verified}", world.size(), ends[0] as f64 / 1e9);
     }
     Ok(if ends[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Calls `take` with each key of a range of memory that others write, which is copied some keys at a time.
-pub(crate) fn each(keys: CellSlice<'_, u32>, mut range: Range<usize>, mut take: impl FnMut(u32)) {
-    let mut some = [0; 1024];
-    while !range.is_empty() {
-        let copied = &mut some[..range.len().min(1024)];
-        keys.read(range.start, copied);
-        range.start += copied.len();
-        copied.iter().for_each(|&key| take(key));
-    }
 }
 
 #[cfg(test)]

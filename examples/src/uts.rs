@@ -16,7 +16,7 @@ use crate::mix::mix;
 use crate::usage::{Stop, at_least_one, exit, parse};
 
 /// Nodes between two calls that let this rank serve others.
-const NODES_PER_PROGRESS: u64 = 64;
+const NODES_PER_PROGRESS: u64 = 256;
 
 /// Search an unbalanced tree: rank 0 prints its nodes and leaves, the depth, the nodes per second, and how many nodes changed their rank
 #[derive(Parser)]
@@ -112,10 +112,12 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     if world.rank().number() == 0 {
         queue.push(Found::root(arguments))?;
     }
-    let mut found = Found::default();
+    let (mut found, is_simulated) = (Found::default(), world.has_virtual_time());
     while let Some(node) = queue.next()? {
         queue.push_all(found.count(arguments, node))?;
-        world.compute(NODE_TIME);
+        if is_simulated {
+            world.compute(NODE_TIME);
+        }
         if found.nodes.is_multiple_of(NODES_PER_PROGRESS) {
             world.progress();
         }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RING = 1 << 12, CHUNK = 32, CHILDREN = 8, MILLIONTHS = 124000, PROGRESS = 64 };
+enum { RING = 1 << 12, CHUNK = 32, CHILDREN = 8, MILLIONTHS = 124000, PROGRESS = 256 };
 typedef struct { uint64_t hash, depth; } node;
 /* The bounds of the ring, running numbers: taken in the low half, put in the high one; tasks read by thieves; open tasks (rank 0). */
 typedef struct { uint64_t bounds, read, open, pad[5]; node ring[RING]; } shared;

@@ -114,8 +114,8 @@ pub struct WorkQueue<'w, T> {
     told: Cell<i64>,
     /// The search that goes on, from 1, and whether this rank has been out of tasks in it.
     search: Cell<(u64, bool)>,
-    /// Whether the task that was taken out last is being worked at.
-    is_working: Cell<bool>,
+    /// How many tasks were taken out when this rank last asked for one and had none: if as many now, none is being worked at.
+    done: Cell<u64>,
     /// The rank that is looked at next.
     victim: Cell<u32>,
     taken: Cell<u64>,
@@ -201,7 +201,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             until_look: Cell::new(0),
             told: Cell::new(0),
             search: Cell::new((1, false)),
-            is_working: Cell::new(false),
+            done: Cell::new(0),
             victim: Cell::new(world.rank().number()),
             taken: Cell::new(0),
             stolen: Cell::new(0),
@@ -257,8 +257,9 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     /// A rank was lost, or the job is at fault.
     #[inline]
     pub fn next(&self) -> Result<Option<T>> {
+        // The task is no result of the call that waits: one in registers is read as it was written, word by word, while the writes are on their way.
         match self.pop() {
-            None => self.next_of_others(),
+            None if self.came_from_others()? => Ok(self.pop()),
             task => Ok(task),
         }
     }
@@ -266,23 +267,22 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     #[inline]
     fn pop(&self) -> Option<T> {
         let task = self.own.borrow_mut().pop()?;
-        self.is_working.set(true);
         self.taken.set(self.taken.get() + 1);
         Some(task)
     }
 
     #[cold]
     #[inline(never)]
-    fn next_of_others(&self) -> Result<Option<T>> {
-        self.is_working.set(false);
+    fn came_from_others(&self) -> Result<bool> {
+        self.done.set(self.taken.get());
         let mut pause = PAUSE_MIN;
         loop {
             if self.take_back() || self.steal()? {
-                return Ok(self.pop());
+                return Ok(true);
             }
             self.nothing_lost()?;
             if self.is_over()? {
-                return Ok(None);
+                return Ok(false);
             }
             match self.world.wait_for("tasks of other ranks", Some(pause), || Ok(None::<()>)) {
                 Err(Error::TimedOut { .. }) => {}
@@ -301,8 +301,10 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     #[cold]
     #[inline(never)]
     fn look_and_share(&self, count: usize) -> Result<()> {
-        self.until_look.set((self.settings.chunk as u32 / 4).min(LOOK_EVERY));
-        if self.own.borrow().len() >= 2 * self.settings.chunk {
+        self.until_look.set((self.settings.chunk as u32 / 2).min(LOOK_EVERY));
+        // Where others may take a chunk there is nothing to do, as nearly always. They only take, so that fewer than a chunk stay fewer.
+        let chunk = self.settings.chunk;
+        if self.own.borrow().len() >= 2 * chunk && (Shared::of(self.memory.local().load(SHARED)).count as usize) < chunk {
             self.share()?;
         }
         if self.own.borrow().len() + count > self.settings.own {
@@ -311,15 +313,16 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(())
     }
 
-    /// Lets others take the older half of the tasks, if fewer than a chunk are there and there is room for a chunk.
+    /// Lets others take the older half of the tasks, if there is room for a chunk.
+    #[inline(never)]
     fn share(&self) -> Result<()> {
         let (words, chunk) = (self.memory.local(), self.settings.chunk);
-        // Read first: what was read was taken before.
+        // Read before the look: what was read was taken before.
         let read = words.load(READ);
         let shared = self.look();
         let unread = self.taken_by_others.get() - read;
         let room = self.settings.shared.saturating_sub(shared.count as usize + unread as usize);
-        if shared.count as usize >= chunk || room < chunk {
+        if room < chunk {
             return Ok(());
         }
         // Nobody may find the count at rank 0 too low.
@@ -453,7 +456,12 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
 
     /// Tasks added less tasks done that rank 0 does not know of.
     fn untold(&self) -> i64 {
-        self.own.borrow().len() as i64 + i64::from(self.is_working.get()) - self.told.get()
+        self.own.borrow().len() as i64 + i64::from(self.is_working()) - self.told.get()
+    }
+
+    /// Whether the task that was taken out last is being worked at.
+    fn is_working(&self) -> bool {
+        self.taken.get() != self.done.get()
     }
 
     /// Tasks have come that were told of before.
