@@ -1,7 +1,8 @@
 //! Plain loops of `send` on a simulated network: how often tickets are requested, and that nobody waits for those that are not used.
 
-use pelago_base::{Duration, Instant, Rank};
+use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_messaging::{Mailbox, Settings};
+use pelago_netsim::Machine;
 use pelago_rma::{Result, World};
 use pelago_test_support::simulated;
 
@@ -114,4 +115,40 @@ fn nobody_waits_for_tickets_that_a_sender_took_ahead() {
     assert_eq!((outcome.fault, &outcome.stuck[..]), (None, &[][..]));
     let told: Vec<_> = outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect();
     assert!(told[1] < 200, "it took tickets ahead: {told:?}");
+}
+
+/// A message leaves together with its flag, also where nothing else is on its way with which both could leave: to and fro, on a machine whose datagrams cost
+/// time of a core.
+#[test]
+fn a_message_is_one_datagram() {
+    let machine = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 65000\nwindow_bytes = 4000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
+                   overlap_ns = 0.0\nwake_ns = 20000.0\nsend = [[1000, 1000.0]]\nreceive = [[1000, 500.0]]\n";
+    let sent = |turns: u64| {
+        let mut settings = simulated::settings_on(Machine::parse(machine).unwrap(), 2, 2);
+        settings.protocol = Some("".parse().unwrap());
+        let outcome = simulated::run(&settings, |world| {
+            let (me, other) = (world.rank(), Rank::new(1 - world.rank().number()));
+            let mailbox = Mailbox::on_every_rank(world, Settings::new(16, 8))?;
+            let (mut sender, mut receiver) = (mailbox.sender(other)?, mailbox.receiver()?);
+            world.barrier()?;
+            for _ in 0..turns {
+                if me == RECEIVER {
+                    receiver.receive()?.release()?;
+                }
+                sender.send([7; 8])?;
+                if me != RECEIVER {
+                    receiver.receive()?.release()?;
+                }
+            }
+            Ok(sender.requests())
+        });
+        assert_eq!((outcome.fault, &outcome.stuck[..]), (None, &[][..]));
+        let datagrams: u64 = outcome.counters.iter().map(|counters| counters.of(Event::DatagramSent)).sum();
+        let requests: u64 = outcome.results.into_iter().map(|result| result.unwrap().unwrap()).sum();
+        [datagrams, requests]
+    };
+    let [few, many] = [100, 300].map(sent);
+    let (messages, [datagrams, requests]) = (2 * (300 - 100), [0, 1].map(|index| many[index] - few[index]));
+    // A request and its answer take tickets for several messages; an acknowledgement that no message takes along is one more.
+    assert!(datagrams <= messages + messages / 4 + 2 * requests, "{datagrams} for {messages} messages and {requests} requests");
 }
