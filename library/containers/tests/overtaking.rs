@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use pelago_base::{Duration, Rank};
-use pelago_containers::GlobalHeap;
+use pelago_containers::{GlobalHeap, GlobalMap};
 use pelago_platform::Operation;
 use pelago_test_support::faulty::run_late;
+use pelago_test_support::simulated;
 
 /// The memory of all blocks is this rank's, which nobody else maps.
 const OWNER: Rank = Rank::new(0);
@@ -34,4 +35,32 @@ fn a_freed_block_is_linked_before_it_is_found() {
         }
         world.barrier()
     });
+}
+
+/// A value of several datagrams is written over while another rank finds it: its parts come in any order, and so would the state that is read behind them.
+#[test]
+fn a_value_that_is_found_is_whole() {
+    let mut found = 0;
+    for seed in 0..60 {
+        let numbers = RefCell::new(BTreeSet::new());
+        simulated::run_to_the_end(&simulated::settings_late(3, seed), &format!("seed {seed}"), |world| {
+            let heap = GlobalHeap::new(world, 1 << 16)?;
+            let map = GlobalMap::<u64, [u64; 400]>::new(&heap, 1)?;
+            let key = (0..).find(|key| map.owner(key) == OWNER).unwrap();
+            for number in 1..=20 {
+                match world.rank().number() {
+                    1 => drop(map.set(&key, &[number; 400])?),
+                    2 => {
+                        let value = map.find(&key)?.unwrap_or([0; 400]);
+                        assert!(value.iter().all(|word| *word == value[0]), "seed {seed}: {value:?}");
+                        numbers.borrow_mut().insert(value[0]);
+                    }
+                    _ => {}
+                }
+            }
+            world.barrier()
+        });
+        found += numbers.borrow().len();
+    }
+    assert!(found > 120, "values were found between changes: {found}");
 }

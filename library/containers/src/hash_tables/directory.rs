@@ -6,8 +6,6 @@
 //! A value has any length, and goes where its element has room: two words before it say how much that is and how long it is. A key that
 //! comes back with a longer value than before gets a new element; the old one is made dead first, so that no key is there twice.
 
-use core::sync::atomic::{Ordering, fence};
-
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 use zerocopy::IntoBytes;
@@ -530,7 +528,7 @@ impl PlacedMap<'_, '_> {
     /// # Errors
     /// As [`destroy`](Self::destroy).
     pub fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<u64>> {
-        let (table, world, mut pauses) = (&self.0.table, self.0.world(), Pauses::new());
+        let (table, mut pauses) = (&self.0.table, Pauses::new());
         loop {
             // A short value comes with its element.
             let mut words = [0; VALUE_WORDS + VALUE_WORDS_MAX];
@@ -545,14 +543,14 @@ impl PlacedMap<'_, '_> {
                     let ([room, bytes], value) = ([words[0], words[1]], words[VALUE_WORDS..read].as_bytes());
                     let count = bytes.min(room).min(into.len() as u64) as usize;
                     // What was written again may have changed between the reads of the state and the value.
-                    if count <= value.len() && element.state >> KIND_BITS == 0 {
+                    let is_here = count <= value.len() && element.state >> KIND_BITS == 0;
+                    let is_whole = if is_here || count == 0 {
                         into[..count].copy_from_slice(&value[..count]);
-                    } else if count > 0 {
-                        world.get_into(bytes_at(at.address().bits())?, &mut into[..count])?;
-                    }
-                    // The state is read after the value.
-                    fence(Ordering::Acquire);
-                    if world.get(element.state_at())? == element.state {
+                        table.is_unchanged(&element)?
+                    } else {
+                        table.read_whole(&element, bytes_at(at.address().bits())?, &mut into[..count])?
+                    };
+                    if is_whole {
                         return Ok(Some(bytes));
                     }
                 }

@@ -94,7 +94,8 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
 
     /// The value of a key, if it is there.
     ///
-    /// Cost: three round trips, four if the value was written more than once, and one more for each other key before it in its bucket.
+    /// Cost: two round trips, three if the value was written more than once, and one more for each other key before it in its bucket; one more for each but the first where
+    /// the network does not order two reads.
     ///
     /// # Errors
     /// The key's rank was lost, or the job is at fault.
@@ -361,13 +362,10 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// Whether `value`, read together with the state of an element whose key was there then, is a value that was written; reads it again if
     /// that cannot be known otherwise.
     fn is_whole(&self, element: &Element, value: &mut [u64]) -> Result<bool> {
-        let world = self.table.world();
         if element.state >> KIND_BITS > 0 {
-            world.get_into(element.value_at(size_of::<K>()), value)?;
+            return self.table.read_whole(element, element.value_at(size_of::<K>()), value);
         }
-        // The state is read after the value.
-        fence(Ordering::Acquire);
-        Ok(world.get(element.state_at())? == element.state)
+        self.table.is_unchanged(element)
     }
 }
 

@@ -14,9 +14,10 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::{Ordering, fence};
 
 use pelago_base::{Duration, GlobalAddress, Rank};
-use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
+use pelago_rma::{Error, Fetch, GlobalPtr, Pod, Result, Symmetric, World};
 
 use super::element_state::{BUSY, GONE, KIND_MASK};
 use super::hash::{hash, place};
@@ -206,6 +207,8 @@ pub(crate) struct Element {
     at: GlobalPtr<u64>,
     /// Its state when it was read, before its value.
     pub(crate) state: u64,
+    /// Its state after all that was read with it, where that was read in the same round trip.
+    pub(super) state_after: Option<u64>,
     /// Whether it was added.
     pub(crate) is_new: bool,
 }
@@ -213,12 +216,12 @@ pub(crate) struct Element {
 impl Element {
     /// One that was there.
     pub(super) fn there(at: GlobalPtr<u64>, state: u64) -> Self {
-        Self { at, state, is_new: false }
+        Self { at, state, state_after: None, is_new: false }
     }
 
     /// One that was added.
     pub(super) fn added(at: GlobalPtr<u64>, state: u64) -> Self {
-        Self { at, state, is_new: true }
+        Self { at, state, state_after: None, is_new: true }
     }
 
     /// Where it lies.
@@ -380,7 +383,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
                 if B::IN_CHUNKS {
                     own.chunks.entry(rank.number()).and_modify(|chunk| chunk.used += bytes);
                 }
-                return Ok(Element { at, state, is_new: true });
+                return Ok(Element { at, state, state_after: None, is_new: true });
             }
             (head, seen) = (found, head);
         }
@@ -463,16 +466,34 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             // and what is too long for the rest of it is not this key.
             let wanted = HEADER_WORDS + key_words + value.len();
             words.resize(wanted.min(self.words_left(at)), 0);
-            self.world().get_into(at, words)?;
+            let state_after = match value.is_empty() || maps(self.world(), at) {
+                true => self.world().get_into(at, words).map(|()| None)?,
+                false => Some(get_then_fetch(self.world(), at, words, at.add(STATE as u64))?),
+            };
             let is_it = words.len() >= HEADER_WORDS + key_words + has && words[TAG] == tag(hash, key) && words[STATE] != DEAD;
             if is_it && words[HEADER_WORDS..].iter().copied().zip(words_of(key)).all(|(one, other)| one == other) {
                 let read = &words[HEADER_WORDS + key_words..];
                 value[..read.len()].copy_from_slice(read);
-                return Ok(Some((Element { at, state: words[STATE], is_new: false }, read.len())));
+                return Ok(Some((Element { at, state: words[STATE], state_after, is_new: false }, read.len())));
             }
             next = words[NEXT];
         }
         Ok(None)
+    }
+
+    /// Reads the value of an element from `at` on, and then its state; says whether that is the one with which the element was found.
+    pub(super) fn read_whole<T: Pod>(&self, element: &Element, at: GlobalPtr<T>, into: &mut [T]) -> Result<bool> {
+        Ok(get_then_fetch(self.world(), at, into, element.state_at())? == element.state)
+    }
+
+    /// Whether an element still has the state with which it was found.
+    pub(super) fn is_unchanged(&self, element: &Element) -> Result<bool> {
+        if let Some(state) = element.state_after {
+            return Ok(state == element.state);
+        }
+        // The state is read after the value.
+        fence(Ordering::Acquire);
+        Ok(self.world().get(element.state_at())? == element.state)
     }
 
     /// How many words the heap has from an element on.
@@ -497,6 +518,27 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         let Chunk { start, used, .. } = own.chunks[&rank.number()];
         Ok(Room { at: GlobalPtr::from_address(start)?.add(used / 8), header: None })
     }
+}
+
+/// Reads values, and then a word. Cost: one round trip where the network orders both.
+fn get_then_fetch<T: Pod>(world: &World, from: GlobalPtr<T>, into: &mut [T], word: GlobalPtr<u64>) -> Result<u64> {
+    if maps(world, word) {
+        world.get_into(from, into)?;
+        fence(Ordering::Acquire);
+        return world.get(word);
+    }
+    let read = || world.start_get(from, into.len());
+    let (read, fetched) = world.pair(read, |read| {
+        let fetched = world.after(&read.handle()).fetch(word)?;
+        Ok((read, fetched))
+    })?;
+    // Both are waited for: one behind another that failed stands for it, and `quiet` would tell of that.
+    let (read, fetched) = (read.wait_into(into), fetched.wait());
+    read.and(fetched)
+}
+
+fn maps(world: &World, word: GlobalPtr<u64>) -> bool {
+    world.maps(world.reach().addresses().rank(word.address()))
 }
 
 /// Issues operations on `rank` at once.

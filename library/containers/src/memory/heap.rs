@@ -120,12 +120,12 @@ impl<'w> GlobalHeap<'w> {
         self.allocate_after(rank, bytes, self.glance(rank, bytes)?)
     }
 
-    /// Begins to allocate `bytes` bytes on `rank`, which other questions may accompany. Cost: what is asked of one rank
-    /// [in one batch](pelago_rma::Context::batch) is one round trip.
+    /// Begins to allocate `bytes` bytes on `rank`. Cost: one round trip, with what else is asked of the rank [in one batch](pelago_rma::Context::batch).
     #[inline]
     pub(crate) fn glance(&self, rank: Rank, bytes: u64) -> Result<Glance<'w>> {
         let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
-        Ok(Glance { list: self.world.fetch(self.list(rank, class))?, end: self.world.fetch(self.end(rank))? })
+        let list = || self.world.fetch(self.list(rank, class));
+        self.world.pair(list, |list| Ok(Glance { list, end: self.world.fetch(self.end(rank))? }))
     }
 
     /// As [`allocate`](Self::allocate), when the words that it begins with have been asked for.
@@ -188,7 +188,7 @@ impl<'w> GlobalHeap<'w> {
 
     /// Gives back what [`allocate`](Self::allocate) returned, wherever it lies.
     ///
-    /// Cost: four round trips.
+    /// Cost: three round trips.
     ///
     /// # Errors
     /// The address is not that of a block in use; the rank was lost, or the job is at fault.
@@ -196,11 +196,16 @@ impl<'w> GlobalHeap<'w> {
         let (rank, place) = self.place_of(address).ok_or(UNKNOWN)?;
         let mark = self.world.get(self.at(rank, place))?;
         let class = mark.wrapping_sub(USED);
-        if class >= CLASSES as u64 || self.world.compare_swap(self.at(rank, place), mark, 0)?.wait()? != mark {
+        if class >= CLASSES as u64 {
             return Err(UNKNOWN);
         }
         let list = self.list(rank, class as usize);
-        let mut head = self.world.get(list)?;
+        let unmark = || self.world.compare_swap(self.at(rank, place), mark, 0);
+        let (found, head) = self.world.pair(unmark, |found| Ok((found, self.world.fetch(list)?)))?;
+        if found.wait()? != mark {
+            return Err(UNKNOWN);
+        }
+        let mut head = head.wait()?;
         loop {
             let new = next_count(head) | (place / HEADER_BYTES + 1);
             let link = || self.world.put(self.at(rank, place + 8), &[head & PLACE_MASK]);

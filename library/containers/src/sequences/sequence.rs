@@ -15,7 +15,7 @@
 //! after the one before without a wait in between.
 
 use pelago_base::{GlobalAddress, Rank};
-use pelago_rma::{Chain, Error, GlobalPtr, Result, World};
+use pelago_rma::{Chain, Error, GlobalPtr, Handle, Result, World};
 
 use crate::GlobalHeap;
 use crate::memory::{ByteSource, bytes_at, words_before};
@@ -39,6 +39,13 @@ pub enum Form {
     Vector,
     /// It grows at both ends; its bytes lie in up to two rows.
     Deque,
+}
+
+/// An end of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Front,
+    Back,
 }
 
 /// The position at which bytes are inserted.
@@ -179,8 +186,13 @@ impl<'h, 'w> Sequence<'h, 'w> {
     /// # Errors
     /// As [`pieces`](Self::pieces).
     pub fn read(&self, index: u64, into: &mut [u8]) -> Result<()> {
+        self.read_pieces(self.pieces(index, into.len() as u64)?, into)
+    }
+
+    /// Reads the bytes of some [`pieces`](Self::pieces), as many as there are. Cost: one round trip, two if they lie in two rows.
+    pub(super) fn read_pieces(&self, pieces: [(GlobalAddress, u64); 2], into: &mut [u8]) -> Result<()> {
         let mut rest = into;
-        for (address, bytes) in self.pieces(index, rest.len() as u64)? {
+        for (address, bytes) in pieces {
             let (some, others) = rest.split_at_mut(bytes as usize);
             if bytes > 0 {
                 self.world().get_into(bytes_at(address.bits())?, some)?;
@@ -204,7 +216,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
     /// Puts bytes in at a place, those of all sources one after the other; returns where the first of them is.
     ///
-    /// Cost: at an end with room: three round trips. Else the bytes on one side of the position move, inside their rank; without room, an
+    /// Cost: at an end with room: two round trips, three for several sources or rows. Else the bytes on one side of the position move, inside their rank; without room, an
     /// allocation, and all of it moves.
     ///
     /// # Errors
@@ -229,8 +241,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
             // The sources may lie in what is given back afterwards.
             let chain = old.copy(0, &control, 0, index, self.world().chain())?;
             old.copy(index, &control, index + added, old.bytes - index, chain)?.wait()?;
-            self.fill(&control, index, sources)?;
-            self.write(&control)?;
+            self.fill_and_write(&control, index, sources)?;
             self.give_back(&old)?;
             return Ok(index);
         }
@@ -243,8 +254,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
             control.bytes = total;
             self.shift(&control, index, index + added, old - index)?;
         }
-        self.fill(&control, index, sources)?;
-        self.write(&control)?;
+        self.fill_and_write(&control, index, sources)?;
         Ok(index)
     }
 
@@ -266,6 +276,48 @@ impl<'h, 'w> Sequence<'h, 'w> {
         }
         control.bytes -= bytes;
         self.write(&control)
+    }
+
+    /// Takes bytes out at an end, which are copied; `false`, and nothing is taken out, if there are fewer.
+    ///
+    /// Cost: two round trips, three if they lie in two rows; of a vector, at the front: as [`erase`](Self::erase).
+    ///
+    /// # Errors
+    /// As [`destroy`](Self::destroy).
+    pub(super) fn take(&self, end: End, into: &mut [u8]) -> Result<bool> {
+        let (mut control, bytes) = (self.control()?, into.len() as u64);
+        if bytes > control.bytes {
+            return Ok(false);
+        }
+        let index = match end {
+            End::Front => 0,
+            End::Back => control.bytes - bytes,
+        };
+        let pieces = control.pieces(index, bytes).map(|(address, bytes)| (GlobalAddress::from_bits(address), bytes));
+        match (end, self.form) {
+            (End::Front, Form::Vector) => {
+                self.read_pieces(pieces, into)?;
+                return self.erase(0, bytes).map(|()| true);
+            }
+            (End::Front, Form::Deque) => control.start = (control.start + bytes) % control.capacity,
+            (End::Back, _) => {}
+        }
+        control.bytes -= bytes;
+        // Nobody else reads or changes it meanwhile: both may go on at once.
+        let (mut rest, mut reads) = (into, Vec::new());
+        let written = self.world().batch(|| {
+            for (address, bytes) in pieces {
+                let (some, others) = std::mem::take(&mut rest).split_at_mut(bytes as usize);
+                if bytes > 0 {
+                    reads.push((self.world().start_get(bytes_at(address.bits())?, some.len())?, some));
+                }
+                rest = others;
+            }
+            self.begin_write(&control, Handle::done())
+        })?;
+        // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
+        let read = reads.into_iter().map(|(read, some)| read.wait_into(some)).fold(Ok(()), Result::and);
+        written.wait().and(read).map(|()| true)
     }
 
     /// Takes the last bytes out, or all if there are fewer; returns how many.
@@ -384,6 +436,10 @@ impl<'h, 'w> Sequence<'h, 'w> {
 
     /// Writes the bytes of all sources to a place of the content.
     fn fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
+        self.world().wait_all(&self.begin_fill(control, index, sources)?)
+    }
+
+    fn begin_fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<Vec<Handle<'w>>> {
         let (mut at, mut writes) = (index, Vec::new());
         for source in sources {
             let mut start = 0;
@@ -395,7 +451,20 @@ impl<'h, 'w> Sequence<'h, 'w> {
             }
             at += start;
         }
-        self.world().wait_all(&writes)
+        Ok(writes)
+    }
+
+    /// The same, and then writes the control words. Cost: one round trip for bytes of this rank that lie in a row, else two.
+    fn fill_and_write(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
+        let fill = || self.begin_fill(control, index, sources);
+        let written = self.world().pair(fill, |writes| match writes[..] {
+            [write] => self.begin_write(control, write),
+            _ => {
+                self.world().wait_all(&writes)?;
+                self.begin_write(control, Handle::done())
+            }
+        })?;
+        written.wait()
     }
 
     /// A block of at least so many bytes; none for none.
@@ -429,12 +498,17 @@ impl<'h, 'w> Sequence<'h, 'w> {
     }
 
     fn write(&self, control: &Control) -> Result<()> {
+        self.begin_write(control, Handle::done())?.wait()
+    }
+
+    /// Writes the control words after another operation.
+    fn begin_write(&self, control: &Control, after: Handle<'w>) -> Result<Handle<'w>> {
         let Control { block, capacity, start, bytes } = *control;
         let words = match self.form {
             Form::Vector => [self.mark(), block, bytes, capacity, 0],
             Form::Deque => [self.mark(), block, start, bytes, capacity],
         };
-        self.world().put(self.mark, &words[..self.words()])?.wait()
+        self.world().after(&after).put(self.mark, &words[..self.words()])
     }
 
     /// The mark and the control words of this form.

@@ -6,7 +6,7 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, Pod, Result};
 use zerocopy::IntoBytes;
 
-use super::sequence::{Form, InsertAt, Sequence};
+use super::sequence::{End, Form, InsertAt, Sequence};
 use crate::GlobalHeap;
 use crate::memory::ByteSource;
 
@@ -78,7 +78,7 @@ macro_rules! rows {
                 Ok(self.len()? == 0)
             }
 
-            /// Adds a value at the end. Cost: three round trips.
+            /// Adds a value at the end. Cost: two round trips.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy); no memory is left there.
@@ -94,15 +94,13 @@ macro_rules! rows {
                 self.bytes.insert(InsertAt::Back, &[ByteSource::Bytes(values.as_bytes())]).map(drop)
             }
 
-            /// Takes the last value out. Cost: three round trips.
+            /// Takes the last value out. Cost: two round trips, one if there is none.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
             pub fn pop_back(&self) -> Result<Option<T>> {
-                let Some(last) = self.len()?.checked_sub(1) else { return Ok(None) };
-                let value = self.get(last)?;
-                self.bytes.pop_back(size_of::<T>() as u64)?;
-                Ok(Some(value))
+                let (mut value, bytes) = (T::new_zeroed(), bytes_of::<T>(1)? as usize);
+                Ok(self.bytes.take(End::Back, &mut value.as_mut_bytes()[..bytes])?.then_some(value))
             }
 
             /// The value with a number. Cost: two round trips.
@@ -143,9 +141,9 @@ macro_rules! rows {
             /// As [`get`](Self::get).
             pub fn range(&self, index: u64, count: u64) -> Result<Vec<T>> {
                 // Before memory is taken for values that may not be there.
-                self.bytes.pieces(bytes_of::<T>(index)?, bytes_of::<T>(count)?)?;
+                let pieces = self.bytes.pieces(bytes_of::<T>(index)?, bytes_of::<T>(count)?)?;
                 let mut values = vec![T::new_zeroed(); count as usize];
-                self.bytes.read(bytes_of::<T>(index)?, values.as_mut_bytes())?;
+                self.bytes.read_pieces(pieces, values.as_mut_bytes())?;
                 Ok(values)
             }
 
@@ -203,7 +201,7 @@ rows!(GlobalVector, Vector);
 rows!(GlobalDeque, Deque);
 
 impl<T: Pod> GlobalDeque<'_, '_, T> {
-    /// Adds a value at the beginning. Cost: three round trips.
+    /// Adds a value at the beginning. Cost: two round trips.
     ///
     /// # Errors
     /// As [`push_back`](Self::push_back).
@@ -211,17 +209,13 @@ impl<T: Pod> GlobalDeque<'_, '_, T> {
         self.bytes.insert(InsertAt::Front, &[ByteSource::Bytes(value.as_bytes())]).map(drop)
     }
 
-    /// Takes the first value out. Cost: five round trips.
+    /// Takes the first value out. Cost: two round trips, one if there is none.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
     pub fn pop_front(&self) -> Result<Option<T>> {
-        if self.is_empty()? {
-            return Ok(None);
-        }
-        let value = self.get(0)?;
-        self.bytes.pop_front(size_of::<T>() as u64)?;
-        Ok(Some(value))
+        let (mut value, bytes) = (T::new_zeroed(), bytes_of::<T>(1)? as usize);
+        Ok(self.bytes.take(End::Front, &mut value.as_mut_bytes()[..bytes])?.then_some(value))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The memory of a rank as the protocol reaches it: its registered regions, and local memory of its operations.
 
 use std::cell::Cell;
+use std::sync::atomic::{Ordering, fence};
 
 use pelago_base::{AddressLayout, AtomicOperator, Block, GlobalAddress, Rank, Shape, Width};
 use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions, copy_strided, write_strided};
@@ -91,6 +92,8 @@ impl Memory for RankMemory {
     }
 
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
+        // A read that came before is not made after this one: a fence orders them (T5).
+        fence(Ordering::Acquire);
         self.find(from, into.len() as u64, true)?.read(into).map_err(failed)
     }
 
@@ -186,6 +189,7 @@ impl Memory for RankMemory {
     }
 
     fn atomic(&mut self, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, Denied> {
+        fence(Ordering::Acquire);
         let word = self.find(at, width.bytes(), false)?;
         self.touched = true;
         word.atomic(width, operator, operand).map_err(failed)?.ok_or(Denied::Misaligned)
