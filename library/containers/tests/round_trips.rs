@@ -2,24 +2,18 @@
 
 use pelago_base::{Event, Rank};
 use pelago_containers::{GlobalDeque, GlobalHeap, GlobalMap, GlobalVector};
-use pelago_netsim::Machine;
 use pelago_rma::{Result, World};
 use pelago_test_support::simulated;
 
 const USER: Rank = Rank::new(0);
 const OWNER: Rank = Rank::new(1);
 
-const MACHINE: &str = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 65000\nwindow_bytes = 4000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
-                       overlap_ns = 0.0\nwake_ns = 20000.0\nsend = [[1000, 1000.0]]\nreceive = [[1000, 500.0]]\n";
-
 /// What a rank does with a container of its own or of both ranks, so many times; what it does besides does not depend on that.
 type Use = fn(&GlobalHeap<'_>, u64) -> Result<()>;
 
 /// The datagrams of both ranks where one does something so many times.
 fn datagrams(act: Use, turns: u64) -> u64 {
-    let mut settings = simulated::settings_on(Machine::parse(MACHINE).unwrap(), 2, 2);
-    settings.protocol = Some("".parse().unwrap());
-    let outcome = simulated::run(&settings, |world: &World| {
+    let outcome = simulated::run(&simulated::settings_by_datagrams(2), |world: &World| {
         let heap = GlobalHeap::new(world, 1 << 20)?;
         act(&heap, if world.rank() == USER { turns } else { 0 })?;
         world.barrier()

@@ -2,7 +2,6 @@
 
 use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_messaging::{Mailbox, Settings};
-use pelago_netsim::Machine;
 use pelago_rma::{Result, World};
 use pelago_test_support::simulated;
 
@@ -121,12 +120,8 @@ fn nobody_waits_for_tickets_that_a_sender_took_ahead() {
 /// time of a core.
 #[test]
 fn a_message_is_one_datagram() {
-    let machine = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 65000\nwindow_bytes = 4000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
-                   overlap_ns = 0.0\nwake_ns = 20000.0\nsend = [[1000, 1000.0]]\nreceive = [[1000, 500.0]]\n";
     let sent = |turns: u64| {
-        let mut settings = simulated::settings_on(Machine::parse(machine).unwrap(), 2, 2);
-        settings.protocol = Some("".parse().unwrap());
-        let outcome = simulated::run(&settings, |world| {
+        let outcome = simulated::run(&simulated::settings_by_datagrams(2), |world| {
             let (me, other) = (world.rank(), Rank::new(1 - world.rank().number()));
             let mailbox = Mailbox::on_every_rank(world, Settings::new(16, 8))?;
             let (mut sender, mut receiver) = (mailbox.sender(other)?, mailbox.receiver()?);

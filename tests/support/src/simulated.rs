@@ -27,6 +27,14 @@ pub fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settings {
     }
 }
 
+/// So many ranks on one node that reach each other by the library's own protocol, whose datagrams cost time of a core: operations that may wait for
+/// others share them, as over UDP.
+pub fn settings_by_datagrams(ranks: u32) -> Settings {
+    let machine = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 65000\nwindow_bytes = 4000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
+                   overlap_ns = 0.0\nwake_ns = 20000.0\nsend = [[1000, 1000.0]]\nreceive = [[1000, 500.0]]\n";
+    Settings { protocol: Some(Default::default()), ..settings_on(Machine::parse(machine).unwrap(), ranks, ranks) }
+}
+
 /// So many ranks, one on each node, whose datagrams overtake each other as a seed has it.
 pub fn settings_late(ranks: u32, seed: u64) -> Settings {
     Settings { seed, protocol: Some("delay=0.3:60us".parse().unwrap()), ..settings("rx200-qdr", ranks, 1) }

@@ -278,9 +278,9 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.write(&control)
     }
 
-    /// Takes bytes out at an end, which are copied; `false`, and nothing is taken out, if there are fewer.
+    /// Takes bytes out at an end, which are copied; `false`, and nothing is taken out, if there are fewer. Only a deque has a front that moves.
     ///
-    /// Cost: two round trips, three if they lie in two rows; of a vector, at the front: as [`erase`](Self::erase).
+    /// Cost: two round trips.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -289,18 +289,14 @@ impl<'h, 'w> Sequence<'h, 'w> {
         if bytes > control.bytes {
             return Ok(false);
         }
+        debug_assert!(end == End::Back || self.form == Form::Deque, "the bytes of a vector begin where its block does");
         let index = match end {
             End::Front => 0,
             End::Back => control.bytes - bytes,
         };
         let pieces = control.pieces(index, bytes).map(|(address, bytes)| (GlobalAddress::from_bits(address), bytes));
-        match (end, self.form) {
-            (End::Front, Form::Vector) => {
-                self.read_pieces(pieces, into)?;
-                return self.erase(0, bytes).map(|()| true);
-            }
-            (End::Front, Form::Deque) => control.start = (control.start + bytes) % control.capacity,
-            (End::Back, _) => {}
+        if end == End::Front && bytes > 0 {
+            control.start = (control.start + bytes) % control.capacity;
         }
         control.bytes -= bytes;
         // Nobody else reads or changes it meanwhile: both may go on at once.
@@ -439,6 +435,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.world().wait_all(&self.begin_fill(control, index, sources)?)
     }
 
+    /// Begins to write the bytes of all sources to a place of the content.
     fn begin_fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<Vec<Handle<'w>>> {
         let (mut at, mut writes) = (index, Vec::new());
         for source in sources {
