@@ -126,9 +126,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         }
         // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
         fence(SeqCst);
-        for ticket in (0..count).map(|step| first.after(step)) {
-            self.ring_for(number, ticket)?;
-        }
+        self.ring_for_each(number, first, count)?;
         if !handle.was_done_at_once() {
             self.told.push_back(SentGrant { share: number, first, count, handle });
         }
@@ -144,16 +142,20 @@ impl<'a, 'w> Granter<'a, 'w> {
             }
             let Some(SentGrant { share, first, count, .. }) = self.told.pop_front() else { break };
             fence(SeqCst);
-            for ticket in (0..count).map(|step| first.after(step)) {
-                self.ring_for(share, ticket)?;
-            }
+            self.ring_for_each(share, first, count)?;
         }
         Ok(())
     }
 
+    /// Rings for those who wait for one of these tickets; each learns that all of them are granted.
+    fn ring_for_each(&mut self, share: u32, first: Ticket, count: u32) -> Result<()> {
+        let last = first.after(count - 1);
+        (0..count).try_for_each(|step| self.ring_for(share, first.after(step), last))
+    }
+
     /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
     /// the addition came before it, in the one order of atomics, and the registration before that look.
-    fn ring_for(&mut self, share: u32, ticket: Ticket) -> Result<()> {
+    fn ring_for(&mut self, share: u32, ticket: Ticket, last: Ticket) -> Result<()> {
         let admission = self.admission;
         let (words, index) = (self.words, admission.waiter_index(share, ticket));
         // One of the next lap, which may be there already, is left.
@@ -163,7 +165,7 @@ impl<'a, 'w> Granter<'a, 'w> {
             words.compare_swap(index, found, 0);
             self.operations += 1;
             let rung =
-                admission.world.put(admission.words.at(rank, admission.bell_index(sender)), &[rung(self.me, share, ticket)])?;
+                admission.world.put(admission.words.at(rank, admission.bell_index(sender)), &[rung(self.me, share, last)])?;
             let _unheard = self.bells.add(rung);
         }
         Ok(())

@@ -266,17 +266,20 @@ impl<'a, 'w> Requester<'a, 'w> {
         if self.admits(ticket) { Ok(()) } else { self.wait_for_grant(ticket) }
     }
 
+    /// Who waits for a bell waits until all tickets that were taken with this one are granted, so that their messages leave together. That depends on
+    /// messages of earlier tickets alone: those taken at once are at most half of the slots.
     #[cold]
     fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
         let mut pause = Pause::new(self.admission.world.now());
         let (mut registered, mut limit) = (false, BELL_LIMIT);
         let Share { slots, waiters, .. } = self.counters();
-        // Who has just taken a ticket knows what a look would tell.
-        if !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
-            return Ok(());
-        }
         let begun = pause.looked;
         loop {
+            // Who has just been told knows what a look would tell.
+            if self.admits(ticket) || !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
+                self.pace.waited(self.admission.world.now().since(begun));
+                return Ok(());
+            }
             let behind = ticket.since(self.granted) as u32;
             let next = pause.next(self.admission.world.now(), self.granted, behind, slots);
             match self.admission.settings.waiting {
@@ -286,16 +289,13 @@ impl<'a, 'w> Requester<'a, 'w> {
                     limit = (limit + limit).min(BELL_LIMIT_MAX);
                 }
                 Waiting::Notified if behind < waiters => {
-                    registered = self.register(ticket)?;
+                    let behind_it = self.last.map_or(0, |last| last.since(ticket)).clamp(0, slots.div_ceil(2) as i32) as u32;
+                    registered = self.register(ticket.after(behind_it.min(waiters - 1 - behind)))?;
                     if !registered {
                         self.pause(ticket, next)?;
                     }
                 }
                 Waiting::Notified | Waiting::BackingOff => self.pause(ticket, next)?,
-            }
-            if self.is_granted(ticket)? {
-                self.pace.waited(self.admission.world.now().since(begun));
-                return Ok(());
             }
         }
     }
@@ -386,17 +386,34 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted; says whether somebody rings.
-    /// The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
-    fn register(&self, ticket: Ticket) -> Result<bool> {
-        let admission = self.admission;
+    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted, and looks what is granted;
+    /// says whether somebody rings. The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
+    ///
+    /// Cost: one round trip if the counters are at the receiver, in one word; else one more to look.
+    fn register(&mut self, ticket: Ticket) -> Result<bool> {
+        let (admission, share) = (self.admission, self.counters());
         let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
         let place = admission.words.at(self.to, admission.waiter_index(self.share, ticket));
+        // What a bell of long ago has left there would look like one of this ticket some day.
+        self.words.store(admission.bell_index(self.sender), 0);
+        let looks_at_once = share.holder == self.to && admission.settings.counting == Counting::OneWord;
         let mut expected = 0;
         // By an atomic, as the receiver looks: they are in one order with what both do to the counters. What is there of an earlier lap
         // is replaced; who finds a later one was granted meanwhile.
         loop {
-            let found = admission.world.compare_swap(place, expected, waiter.word())?.wait()?;
+            let registered = || admission.world.compare_swap(place, expected, waiter.word());
+            let found = if looks_at_once {
+                let (found, word) = admission.world.pair(registered, |found| {
+                    let word = admission.world.after(&found.handle()).fetch(admission.taken_at(share))?;
+                    Ok((found, word))
+                })?;
+                let (found, word) = (found.wait(), word.wait());
+                (self.granted, self.fresh) = (Credit::of_word(word?).granted, true);
+                self.looks += 1;
+                found?
+            } else {
+                registered()?.wait()?
+            };
             let other = Waiter::of_word(found);
             if found == expected {
                 return other.map_or(Ok(()), |replaced| self.ring_for(replaced)).map(|()| true);
@@ -424,11 +441,12 @@ impl<'a, 'w> Requester<'a, 'w> {
 
     /// Waits for the bell, at most for `limit`.
     fn pause(&mut self, ticket: Ticket, limit: Duration) -> Result<()> {
-        let admission = self.admission;
-        let bell = rung(self.to, self.share, ticket);
-        let waited = admission.world.wait_until_within(limit, self.words, admission.bell_index(self.sender), |seen| seen == bell);
-        if unless_lost(admission.world, waited)?.is_some() {
-            self.granted = ticket.after(1);
+        let (admission, own) = (self.admission, rung(self.to, self.share, ticket));
+        let granted = |seen: u64| Some(seen as u32).filter(|_| seen >> 32 == own >> 32).map(|last| Ticket::new(last).after(1));
+        let is_mine = |seen: u64| granted(seen).is_some_and(|granted| granted.since(ticket) > 0);
+        let waited = admission.world.wait_until_within(limit, self.words, admission.bell_index(self.sender), is_mine);
+        if let Some(granted) = unless_lost(admission.world, waited)?.and_then(granted) {
+            self.granted = granted;
         }
         all_there(admission.world, &[self.to, self.counters().holder])
     }
