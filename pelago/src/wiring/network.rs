@@ -52,6 +52,10 @@ pub(super) fn connect(
         progress_thread: !manual,
     })?;
     let counted: Counted = Arc::from(udp.counters());
+    let hears_by_datagrams_alone = settings.transport == TransportChoice::Udp || host.count() == 1;
+    if let Some(nap) = udp.nap().filter(|_| hears_by_datagrams_alone && settings.transport != TransportChoice::Ofi) {
+        local.wait().nap_by(nap);
+    }
     let transport: Box<dyn Transport> = match settings.transport {
         TransportChoice::Udp => Box::new(udp),
         #[cfg(feature = "ofi")]

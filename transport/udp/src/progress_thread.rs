@@ -49,13 +49,16 @@ pub(crate) struct Shared {
     sleeping: AtomicBool,
     /// Until when the progress thread listens, in picoseconds; [`EXCUSED`] while it does not; the largest number is for ever.
     until: AtomicU64,
+    /// When the alarm rings at the earliest while the progress thread does not listen, in picoseconds.
+    rings: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Shared {
     pub(crate) fn new(driver: Driver, wake: Wake) -> Self {
-        let (sleeping, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { driver: Mutex::new(driver), wake, sleeping, until: AtomicU64::new(EXCUSED), stop }
+        let [sleeping, stop] = [false; 2].map(AtomicBool::new);
+        let [until, rings] = [EXCUSED, 0].map(AtomicU64::new);
+        Self { driver: Mutex::new(driver), wake, sleeping, until, rings, stop }
     }
 
     /// A panic of one thread leaves the driver between two steps, all of which are consistent.
@@ -65,11 +68,10 @@ impl Shared {
 
     /// For the progress thread, whose alarm has rung or not: none while the rank drives.
     fn lock_unless_excused(&self, rung: bool, wait_set: &WaitSet) -> Option<MutexGuard<'_, Driver>> {
-        let is_excused = || self.until.load(Ordering::Relaxed) == EXCUSED;
         let driver = match self.driver.try_lock() {
             Ok(driver) => driver,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if is_excused() => {
+            Err(TryLockError::WouldBlock) if self.is_excused() => {
                 // A progress thread whose alarm has not rung listened when it was woken; the rank has set the alarm since.
                 if rung {
                     wait_set.set_alarm(Some(ABSENCE_MIN));
@@ -79,7 +81,7 @@ impl Shared {
             Err(TryLockError::WouldBlock) => self.lock(),
         };
         // Neither does it take over from a rank that has begun to drive while it waited for the lock.
-        (rung || !is_excused()).then_some(driver)
+        (rung || !self.is_excused()).then_some(driver)
     }
 
     /// The progress thread listens from now on, until something is due.
@@ -100,6 +102,21 @@ impl Shared {
     pub(crate) fn wake(&self) {
         (self.wake)();
     }
+
+    /// Whether the rank drives, and the progress thread does not listen. It changes with the lock of the driver.
+    fn is_excused(&self) -> bool {
+        self.until.load(Ordering::Relaxed) == EXCUSED
+    }
+
+    fn rings(&self) -> Instant {
+        Instant::from_picoseconds(self.rings.load(Ordering::Relaxed))
+    }
+
+    /// The alarm of a progress thread that does not listen rings after this pause. With the lock of the driver.
+    fn put_alarm_off(&self, wait_set: &WaitSet, now: Instant, pause: Duration) {
+        wait_set.set_alarm(Some(pause));
+        self.rings.store((now + pause).as_picoseconds(), Ordering::Relaxed);
+    }
 }
 
 /// The thread that serves peers while the rank computes or sleeps. It ends when dropped.
@@ -112,8 +129,7 @@ pub(crate) struct ProgressThread {
     absence: Duration,
     /// When the rank looked last without excusing a progress thread that listened.
     looked: Instant,
-    /// When the alarm rings at the earliest, and from when on a rank that drives puts it off; while the progress thread does not listen.
-    rings: Instant,
+    /// From when on a rank that drives puts the alarm off, while the progress thread does not listen.
     put_off: Instant,
 }
 
@@ -125,7 +141,7 @@ impl ProgressThread {
             move || Attendance { shared: &shared, clock: clock.as_ref(), wait_set: &wait_set }.run()
         })?;
         let (absence, never) = (ABSENCE_MIN, Instant::ZERO);
-        Ok(Self { shared, clock, wait_set, thread: Some(thread), absence, looked: never, rings: never, put_off: never })
+        Ok(Self { shared, clock, wait_set, thread: Some(thread), absence, looked: never, put_off: never })
     }
 
     /// The rank looks; returns whether the progress thread is excused. One look is not to drive: it would cost more than it spares.
@@ -154,20 +170,20 @@ impl ProgressThread {
     /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the progress thread takes over between.
     pub(crate) fn excuse_for(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
         let listens = self.listens();
-        if listens || now + busy >= self.rings {
+        if listens || now + busy >= self.shared.rings() {
             self.absence = if listens { ABSENCE_MIN } else { self.absence };
             self.put_alarm_off(now, busy + ABSENCE_MIN, listens);
         }
     }
 
     fn listens(&self) -> bool {
-        self.shared.until.load(Ordering::Relaxed) != EXCUSED
+        !self.shared.is_excused()
     }
 
     #[cold]
     fn put_alarm_off(&mut self, now: Instant, pause: Duration, listens: bool) {
-        self.wait_set.set_alarm(Some(pause));
-        (self.rings, self.put_off) = (now + pause, now + Duration::from_picoseconds(pause.as_picoseconds() / 2));
+        self.shared.put_alarm_off(&self.wait_set, now, pause);
+        self.put_off = now + Duration::from_picoseconds(pause.as_picoseconds() / 2);
         if listens {
             self.wait_set.turn_away();
             self.shared.sleeping.store(false, Ordering::Relaxed);
@@ -179,8 +195,25 @@ impl ProgressThread {
     pub(crate) fn attend(&self) {
         let driver = self.shared.lock();
         self.shared.sleeping.store(true, Ordering::Relaxed);
-        if self.shared.until.load(Ordering::Relaxed) == EXCUSED {
+        if self.shared.is_excused() {
             self.shared.listen(&driver, &self.wait_set, self.clock.now());
+        }
+    }
+
+    /// How the thread of a rank that drives sleeps for a moment: it is woken by the next datagram, and its progress thread is not.
+    pub(crate) fn nap(&self) -> impl Fn(Duration) -> bool + Send + Sync + use<> {
+        let (shared, clock, wait_set) = (self.shared.clone(), self.clock.clone(), self.wait_set.clone());
+        move |limit| {
+            let driver = shared.lock();
+            if !shared.is_excused() || driver.is_owing() {
+                return false;
+            }
+            let now = clock.now();
+            if now + limit >= shared.rings() {
+                shared.put_alarm_off(&wait_set, now, limit + ABSENCE_MIN);
+            }
+            drop(driver);
+            wait_set.nap(limit)
         }
     }
 
@@ -189,7 +222,7 @@ impl ProgressThread {
     pub(crate) fn remind(&mut self, locked: &Driver, now: Instant) {
         let until = self.shared.until.load(Ordering::Relaxed);
         if until == EXCUSED {
-            if self.rings > now + ABSENCE_MAX {
+            if self.shared.rings() > now + ABSENCE_MAX {
                 // What the rank was busy with has ended.
                 self.put_alarm_off(self.clock.now(), ABSENCE_MIN, false);
             }
@@ -226,7 +259,7 @@ impl Attendance<'_> {
             if self.shared.stop.load(Ordering::SeqCst) {
                 return;
             }
-            let rung = self.shared.until.load(Ordering::Relaxed) == EXCUSED;
+            let rung = self.shared.is_excused();
             if !rung || self.wait_set.has_rung() {
                 self.serve(rung);
             }

@@ -96,6 +96,12 @@ impl Udp {
         let shared = self.shared.clone();
         Box::new(move || shared.lock().conversations.counters().clone())
     }
+
+    /// How the only thread of a rank that this transport alone brings news to may sleep for a moment, where a progress thread serves it while it sleeps for
+    /// longer: until a datagram has come, or for the time that is given. Returns whether one has; `false` at once while the progress thread takes them in.
+    pub fn nap(&self) -> Option<impl Fn(Duration) -> bool + Send + Sync + use<>> {
+        self.progress_thread.as_ref().map(ProgressThread::nap)
+    }
 }
 
 impl Transport for Udp {

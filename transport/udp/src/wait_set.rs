@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use pelago_base::Duration;
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
 
@@ -53,9 +53,8 @@ impl WaitSet {
         // A pause of nothing at all would be none.
         let pause = pause
             .map_or(std::time::Duration::ZERO, |pause| std::time::Duration::from(pause).max(std::time::Duration::from_nanos(1)));
-        let once = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
-        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let set = timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: never, it_value: once });
+        let times = Itimerspec { it_interval: Timespec::default(), it_value: timespec(pause) };
+        let set = timerfd_settime(&self.alarm, TimerfdTimerFlags::empty(), &times);
         set.expect(OWN);
     }
 
@@ -76,11 +75,20 @@ impl WaitSet {
         let _ = epoll::wait(&self.epoll, &mut [MaybeUninit::uninit(); 1], None);
     }
 
+    /// Sleeps until the socket can be read, for so long at most; whether it can.
+    pub(crate) fn nap(&self, limit: Duration) -> bool {
+        poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timespec(limit.into()))) == Ok(1)
+    }
+
     /// How many sleeps have begun.
     #[cfg(test)]
     pub(crate) fn sleeps(&self) -> u64 {
         self.sleeps.load(std::sync::atomic::Ordering::Relaxed)
     }
+}
+
+fn timespec(time: std::time::Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
 #[cfg(test)]

@@ -99,3 +99,28 @@ fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
         });
     }
 }
+
+#[test]
+fn whoever_waits_hears_once_when_all_its_tickets_are_granted_and_what_else_is() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 2, |world| {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(8)).unwrap();
+            let last = Ticket::new(10);
+            if world.rank() == RECEIVER {
+                let mut granter = Granter::new(&admission);
+                world.wait_until(admission.words.local(), admission.waiter_index(0, last), |seen| seen != 0).unwrap();
+                (0..4).for_each(|_| granter.give(0).unwrap());
+                assert_eq!(granter.operations(), 3, "two grants of two tickets, and a bell");
+            } else {
+                let mut requester = Requester::new(&admission, RECEIVER).unwrap();
+                requester.take(8).unwrap();
+                let first = requester.take(3).unwrap();
+                (0..3).for_each(|step| requester.wait(first.after(step)).unwrap());
+                let bell = || admission.words.local().load(admission.bell_index(0));
+                world.wait_until(admission.words.local(), admission.bell_index(0), |seen| seen != 0).unwrap();
+                assert_eq!(bell(), rung(RECEIVER, 0, last.after(1)));
+            }
+            world.barrier().unwrap();
+        });
+    }
+}

@@ -408,8 +408,9 @@ impl<'a, 'w> Requester<'a, 'w> {
                     Ok((found, word))
                 })?;
                 let (found, word) = (found.wait(), word.wait());
-                (self.granted, self.fresh) = (Credit::of_word(word?).granted, true);
-                self.looks += 1;
+                let granted = Credit::of_word(word?).granted;
+                self.granted = if self.granted.since(granted) < 0 { granted } else { self.granted };
+                (self.fresh, self.looks) = (true, self.looks + 1);
                 found?
             } else {
                 registered()?.wait()?

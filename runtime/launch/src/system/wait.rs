@@ -28,6 +28,9 @@ const YIELDS: u32 = 50;
 /// How long a sleeper that has to watch a socket itself may not notice the bell.
 const GLANCE: Duration = Duration::from_milliseconds(1);
 
+/// How long a sleeper may wait for the network before it sleeps on its bell. It does not hear the bell meanwhile.
+const NAP: Duration = Duration::from_milliseconds(1);
+
 /// How often, at least, a sleeper looks whether the whole job stands still.
 const WATCH: Duration = Duration::from_milliseconds(500);
 
@@ -45,7 +48,12 @@ pub struct OsWait {
     socket: OnceLock<OwnedFd>,
     /// What the network has counted, if there is one.
     network: OnceLock<NetworkCounters>,
+    /// How a rank sleeps for a moment that hears of others by the network alone.
+    nap: OnceLock<Nap>,
 }
+
+/// Sleeps until something has come by the network, for so long at most; whether it has.
+type Nap = Box<dyn Fn(Duration) -> bool + Send + Sync>;
 
 /// Tells what a network has counted.
 type NetworkCounters = Box<dyn Fn() -> Counters + Send + Sync>;
@@ -61,7 +69,7 @@ impl OsWait {
         let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
-        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new(), network: OnceLock::new() }
+        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new(), network: OnceLock::new(), nap: OnceLock::new() }
     }
 
     /// Wakes sleepers when `socket` becomes readable too. For a rank without a progress thread: it notices its bell up to a millisecond late.
@@ -71,6 +79,12 @@ impl OsWait {
     pub fn watch(&self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
         let _only_one = self.socket.set(socket.try_clone_to_owned()?);
         Ok(())
+    }
+
+    /// Waits begin with such a sleep: to be woken from it takes one step, and to go to sleep no membarrier. For a rank whose memory no other process writes
+    /// to but by the network.
+    pub fn nap_by(&self, nap: impl Fn(Duration) -> bool + Send + Sync + 'static) {
+        let _only_one = self.nap.set(Box::new(nap));
     }
 
     /// What `counted` tells is what the network of this rank has counted; the first time that this is called.
@@ -85,6 +99,12 @@ impl OsWait {
 
     fn control(&self) -> &RankControl {
         self.host.control(self.rank).expect("checked when made")
+    }
+
+    /// Sleeps for a moment, if a rank may that has no other thread which may wake it; whether something has come, or its time.
+    fn nap(&self, until: Option<Instant>) -> bool {
+        let Some(nap) = self.nap.get().filter(|_| self.control().threads.load(Ordering::Relaxed) <= 1) else { return false };
+        nap(until.map_or(NAP, |until| until.since(self.clock.now()).min(NAP))) || until.is_some_and(|until| self.clock.now() >= until)
     }
 
     fn sleep(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
@@ -166,6 +186,9 @@ impl Wait for OsWait {
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
+        }
+        if self.nap(until) {
+            return Woken::Look;
         }
         // A wait with an end is no part of a deadlock: it moves by itself.
         let endless = u32::from(until.is_none());
@@ -333,5 +356,35 @@ mod tests {
             }
         };
         assert_eq!(wait(&sleeper, None, u32::MAX, rung), Woken::Look);
+    }
+
+    #[test]
+    fn a_rank_that_the_network_alone_wakes_naps_before_it_sleeps_on_its_bell() {
+        let host = asleep(&plan());
+        let sleeper = sleeper(&host);
+        let naps = Arc::new(std::sync::Mutex::new(Vec::new()));
+        sleeper.nap_by({
+            let naps = naps.clone();
+            move |limit| {
+                let mut naps = naps.lock().unwrap();
+                naps.push(limit);
+                naps.len() == 1
+            }
+        });
+        let looks = std::cell::Cell::new(0);
+        let each = || looks.set(looks.get() + 1);
+        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 0), "something has come: the caller looks");
+        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 1), "nothing has: it sleeps");
+        assert_eq!(*naps.lock().unwrap(), [NAP; 2]);
+        let soon = sleeper.clock.now() + Duration::from_microseconds(10);
+        while sleeper.clock.now() < soon {}
+        assert_eq!((wait(&sleeper, Some(soon), 1, each), looks.get()), (Woken::Look, 1), "its time has come");
+        assert_eq!(naps.lock().unwrap().pop(), Some(Duration::ZERO));
+        let control = host.control(ME).expect("of this host");
+        for _another_thread_would_wake_it_by_the_bell in 0..2 {
+            control.threads.fetch_add(1, Ordering::SeqCst);
+        }
+        wait(&sleeper, None, 1, each);
+        assert_eq!((naps.lock().unwrap().len(), looks.get()), (2, 2));
     }
 }

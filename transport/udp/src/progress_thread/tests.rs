@@ -178,7 +178,7 @@ fn a_rank_that_drives_puts_the_alarm_off_ever_less_often() {
     let (mut times, mut rings) = (0, Instant::ZERO);
     for look in 0..LOOKS {
         progress_thread.excuse(&mut shared.lock(), begun + Duration::from_microseconds(10 * look));
-        times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
+        times += u64::from(std::mem::replace(&mut rings, progress_thread.shared.rings()) != progress_thread.shared.rings());
     }
     assert!((20..LOOKS / 50).contains(&times), "{times} for {LOOKS} looks");
 }
@@ -211,6 +211,42 @@ fn a_rank_that_stops_looking_is_served() {
         two.is_served();
         two.until("the thread that sleeps is woken", || two.wakes.load(Ordering::Relaxed) > wakes);
     }
+}
+
+#[test]
+fn a_rank_that_naps_is_woken_by_the_next_datagram_and_its_progress_thread_is_not() {
+    let mut two = Two::new(true);
+    let nap = two.me.nap().unwrap();
+    assert!(!nap(FAR), "a progress thread that listens would take the datagram");
+    // Its alarm would ring during the nap.
+    let shared = two.me.shared.clone();
+    two.me.progress_thread.as_mut().unwrap().excuse_for(&mut shared.lock(), two.clock.now(), Duration::from_milliseconds(40_000));
+    let (sleeps, rings) = (two.sleeps(), shared.rings());
+    let napped = std::thread::scope(|threads| {
+        let napping = threads.spawn(|| nap(FAR));
+        two.until("the alarm is put off", || shared.rings() > rings + Duration::from_milliseconds(40_000));
+        assert!(!napping.is_finished());
+        two.ask();
+        napping.join().unwrap()
+    });
+    assert!(napped && two.sleeps() == sleeps && !two.is_answered());
+    assert!(two.drive() && !nap(Duration::from_milliseconds(1)), "nothing more has come");
+    let begun = std::time::Instant::now();
+    while !two.is_answered() {
+        assert!(begun.elapsed() < PATIENCE, "what woke it was the question");
+    }
+}
+
+#[test]
+fn a_rank_that_holds_back_an_acknowledgement_does_not_nap() {
+    let mut two = Two::new(true);
+    two.excuse();
+    let nap = two.me.nap().unwrap();
+    two.peer.post(two.clock.now(), two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
+    while !two.drive() {}
+    assert!(two.me.shared.lock().is_owing());
+    let begun = std::time::Instant::now();
+    assert!(!nap(FAR) && begun.elapsed() < PATIENCE);
 }
 
 #[test]
@@ -268,8 +304,8 @@ fn a_post_puts_off_only_an_alarm_that_would_ring_meanwhile() {
     for post in 0..POSTS {
         let now = begun + Duration::from_microseconds(30 * post);
         progress_thread.excuse_for(&mut shared.lock(), now, Duration::from_microseconds(2));
-        assert!(progress_thread.rings > now + Duration::from_microseconds(2));
-        times += u64::from(std::mem::replace(&mut rings, progress_thread.rings) != progress_thread.rings);
+        assert!(progress_thread.shared.rings() > now + Duration::from_microseconds(2));
+        times += u64::from(std::mem::replace(&mut rings, progress_thread.shared.rings()) != progress_thread.shared.rings());
     }
     assert!((POSTS / 20..POSTS / 2).contains(&times), "{times} for {POSTS} posts");
 }
@@ -281,9 +317,9 @@ fn the_alarm_of_a_long_write_is_not_left_far_away() {
     let progress_thread = two.me.progress_thread.as_mut().unwrap();
     let mut driver = shared.lock();
     progress_thread.excuse_for(&mut driver, now, FAR);
-    assert!(progress_thread.rings >= now + FAR);
+    assert!(progress_thread.shared.rings() >= now + FAR);
     progress_thread.remind(&driver, now);
-    assert!(progress_thread.rings < now + FAR);
+    assert!(progress_thread.shared.rings() < now + FAR);
     drop(driver);
     two.is_served();
 }
