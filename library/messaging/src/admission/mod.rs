@@ -5,7 +5,7 @@
 //! | words | where it counts | for |
 //! |---|---|---|
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
-//! | six for each sender of a rank | the sender | to whom it sends, and tickets taken ahead; its claims: which tickets it holds; its bell: which ticket was granted |
+//! | six for each sender of a rank | the sender | to whom it sends, and tickets taken ahead; its claims: which tickets it holds; its bell: up to which ticket all are granted |
 //! | one for each slot, or more | the receiver | who waits for a ticket that is so near to be granted |
 //! | a line, and two for each rank of a relay | the relay | requests and answers (`relay.rs`) |
 //!
@@ -337,7 +337,7 @@ impl Waiter {
     }
 }
 
-/// What a bell shows when `by` has granted `ticket`. A bell may be rung late, when its sender has been dropped and another uses its words, to
+/// What a bell shows when `by` has granted all up to `ticket`. A bell may be rung late, when its sender has been dropped and another uses its words, to
 /// another receiver: that one's tickets have the same numbers.
 fn rung(by: Rank, share: u32, ticket: Ticket) -> u64 {
     let upper = 1 << 31 | by.number() << Claim::SHARE_BITS | share;
