@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
-use pelago_rma::{CellSlice, Error, Handle, Result};
+use pelago_rma::{CellSlice, Error, Fetch, Handle, Result};
 
 use super::ahead::{Held, Pace};
 use super::relay::Member;
@@ -386,39 +386,28 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted, and looks what is granted;
-    /// says whether somebody rings. The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
+    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted; says whether somebody rings.
+    /// The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
     ///
-    /// Cost: one round trip if the counters are at the receiver, in one word; else one more to look.
+    /// Cost: one round trip, where tickets are taken ahead with a look at the counters.
     fn register(&mut self, ticket: Ticket) -> Result<bool> {
-        let (admission, share) = (self.admission, self.counters());
+        let admission = self.admission;
         let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
         let place = admission.words.at(self.to, admission.waiter_index(self.share, ticket));
         // What a bell of long ago has left there would look like one of this ticket some day.
         self.words.store(admission.bell_index(self.sender), 0);
-        let looks_at_once = share.holder == self.to && admission.settings.counting == Counting::OneWord;
-        let mut expected = 0;
         // By an atomic, as the receiver looks: they are in one order with what both do to the counters. What is there of an earlier lap
         // is replaced; who finds a later one was granted meanwhile.
+        let register = |expected| admission.world.compare_swap(place, expected, waiter.word());
+        let mut expected = 0;
+        let mut found = if self.pace.is_ahead() { self.look_behind(|| register(0))? } else { register(0)?.wait()? };
         loop {
-            let registered = || admission.world.compare_swap(place, expected, waiter.word());
-            let found = if looks_at_once {
-                let (found, word) = admission.world.pair(registered, |found| {
-                    let word = admission.world.after(&found.handle()).fetch(admission.taken_at(share))?;
-                    Ok((found, word))
-                })?;
-                let (found, word) = (found.wait(), word.wait());
-                let granted = Credit::of_word(word?).granted;
-                self.granted = if self.granted.since(granted) < 0 { granted } else { self.granted };
-                (self.fresh, self.looks) = (true, self.looks + 1);
-                found?
-            } else {
-                registered()?.wait()?
-            };
             let other = Waiter::of_word(found);
             if found == expected {
                 return other.map_or(Ok(()), |replaced| self.ring_for(replaced)).map(|()| true);
             }
+            // It has looked before it is registered.
+            self.fresh = false;
             match other {
                 // Also this ticket itself, if the wait for it was interrupted.
                 Some(other) if other.ticket.since(ticket) >= 0 => return Ok(true),
@@ -426,7 +415,22 @@ impl<'a, 'w> Requester<'a, 'w> {
                 Some(other) if !self.admits(other.ticket) => return Ok(false),
                 _ => expected = found,
             }
+            found = register(expected)?.wait()?;
         }
+    }
+
+    /// Looks at the counters behind an atomic at the receiver, in one message; returns what the atomic found.
+    fn look_behind(&mut self, atomic: impl FnOnce() -> Result<Fetch<'w, u64>>) -> Result<u64> {
+        let (admission, share) = (self.admission, self.counters());
+        let (found, word) = admission.world.pair(atomic, |found| {
+            let word = admission.world.after(&found.handle()).fetch(admission.taken_at(share))?;
+            Ok((found, word))
+        })?;
+        let (found, word) = (found.wait(), word.wait());
+        let granted = Credit::of_word(word?).granted;
+        self.granted = if self.granted.since(granted) < 0 { granted } else { self.granted };
+        (self.fresh, self.looks) = (true, self.looks + 1);
+        found
     }
 
     /// Rings in the receiver's place for a sender whose ticket is granted. Who is lost, or looked for itself meanwhile, does not hear.
