@@ -55,6 +55,17 @@ impl Context {
 
     /// Issues two operations in one [batch](Self::batch), the second with what the first returned: they leave together, when the second is issued.
     ///
+    /// ```
+    /// # use pelago_rma::{Context, GlobalPtr, Result};
+    /// # fn example(context: &Context, data: GlobalPtr<u64>, flag: GlobalPtr<u64>) -> Result<()> {
+    /// let told = context.pair(
+    ///     || context.put(data, &[7, 8, 9]),
+    ///     |data| context.after(&data).put(flag, &[1]), // not seen before the data, and in the same message
+    /// )?;
+    /// told.wait()
+    /// # }
+    /// ```
+    ///
     /// Cost: nothing beside the operations.
     ///
     /// # Errors
