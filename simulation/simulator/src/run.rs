@@ -352,8 +352,9 @@ impl SimulationLoop<'_> {
         let shared = self.shared;
         let mut stuck = Vec::new();
         let _fails = FailsInPanic(shared);
+        // Held from one event to the next, and released for ranks.
+        let mut job = shared.scheduled();
         loop {
-            let mut job = shared.scheduled();
             if self.is_stopped(&mut job) {
                 return stuck;
             }

@@ -46,14 +46,20 @@ pub(crate) struct Order {
     recent: usize,
 }
 
-/// A live operation and the list of those that wait for it; numbers are 0 where there is none.
+/// A live operation and the list of those that wait for it; its number is 0 where there is none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     id: u64,
-    first_waiter: u64,
+    first_waiter: WaiterLink,
     /// The next that waits for the same operation.
-    next_waiter: u64,
+    next_waiter: WaiterLink,
 }
+
+/// The place of an operation that waits, which is live, and one; 0 if there is none.
+type WaiterLink = u32;
+
+/// What each place takes, of which there are up to twice as many as operations.
+const _: () = assert!(size_of::<Place>() == 16 && OPERATION_PLACES < WaiterLink::MAX as usize);
 
 /// An operation that waits for all before it.
 #[derive(Debug)]
@@ -108,9 +114,10 @@ impl Order {
     pub(crate) fn grow(&mut self) {
         let grown = (2 * self.places.len()).max(OPERATION_PLACES_FIRST);
         let before = std::mem::replace(&mut self.places, vec![Place::default(); grown]);
-        for place in before.into_iter().filter(|place| place.id != 0) {
-            let index = self.place_of(place.id);
-            self.places[index] = place;
+        let moved = |link: WaiterLink| before.get((link as usize).wrapping_sub(1)).map_or(0, |waiter| link_to(waiter.id, grown));
+        for &Place { id, first_waiter, next_waiter } in before.iter().filter(|place| place.id != 0) {
+            let index = self.place_of(id);
+            self.places[index] = Place { id, first_waiter: moved(first_waiter), next_waiter: moved(next_waiter) };
         }
     }
 
@@ -150,13 +157,13 @@ impl Order {
         let place = self.place_of(id);
         let mut waiter = std::mem::take(&mut self.places[place]).first_waiter;
         let before = released.len();
-        while waiter != 0 {
+        while let Some(&Place { id, next_waiter, .. }) = self.linked(waiter) {
             if released.capacity() == 0 {
                 // Most are alone.
                 released.reserve_exact(1);
             }
-            released.push((waiter, failure));
-            waiter = self.places[self.place_of(waiter)].next_waiter;
+            released.push((id, failure));
+            waiter = next_waiter;
         }
         self.live -= 1;
         if self.gathering.is_empty() {
@@ -181,18 +188,24 @@ impl Order {
 
     /// The first of those that wait for this live operation alone.
     pub(crate) fn first_waiter(&self, id: u64) -> Option<u64> {
-        Some(self.places[self.place_of(id)].first_waiter).filter(|&waiter| waiter != 0)
+        self.linked(self.places[self.place_of(id)].first_waiter).map(|waiter| waiter.id)
     }
 
     /// The one after `waiter` that waits for the same operation.
     pub(crate) fn next_waiter(&self, waiter: u64) -> Option<u64> {
-        Some(self.places[self.place_of(waiter)].next_waiter).filter(|&waiter| waiter != 0)
+        self.linked(self.places[self.place_of(waiter)].next_waiter).map(|waiter| waiter.id)
+    }
+
+    /// The operation that a link leads to.
+    fn linked(&self, link: WaiterLink) -> Option<&Place> {
+        self.places.get((link as usize).wrapping_sub(1))
     }
 
     fn wait(&mut self, id: u64, after: After) {
         if let After::One(earlier) = after {
             let (place, own) = (self.place_of(earlier), self.place_of(id));
-            let first = std::mem::replace(&mut self.places[place].first_waiter, id);
+            let link = link_to(id, self.places.len());
+            let first = std::mem::replace(&mut self.places[place].first_waiter, link);
             self.places[own].next_waiter = first;
         } else {
             self.gathering.push_back(Gathering { id, before: std::mem::take(&mut self.recent), doomed: None });
@@ -213,6 +226,11 @@ impl Order {
         let Gathering { id, doomed, .. } = is_first_released.then(|| self.gathering.pop_front()).flatten()?;
         Some((id, doomed))
     }
+}
+
+/// The link to the operation of a number, among so many places.
+fn link_to(id: u64, places: usize) -> WaiterLink {
+    (id as usize & (places - 1)) as WaiterLink + 1
 }
 
 #[cfg(test)]

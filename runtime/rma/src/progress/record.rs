@@ -7,11 +7,9 @@ use crate::order::graph::After;
 use crate::progress::peers::{NOBODY, PeerNumber};
 use crate::progress::task::Task;
 
-/// An operation that has not ended.
+/// An operation that has not ended. All that is kept of a write that the transport captured when it was issued; of others there is a [`Work`], too.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// None for a write that the transport captured when it was issued.
-    pub(crate) task: Option<Task>,
     /// The peer that it is posted to, and the one at the other end of a copy.
     pub(crate) peers: [PeerNumber; 2],
     pub(crate) stage: Stage,
@@ -20,15 +18,23 @@ pub(crate) struct Record {
     pub(crate) out: u32,
     /// Bytes that the transport has captured.
     pub(crate) written: u32,
-    /// Pieces that it has accepted, and how many there are.
-    pub(crate) posted: u64,
-    pub(crate) pieces: u64,
-    pub(crate) word: u64,
-    pub(crate) failure: Option<Failure>,
+    /// Whether the work at its place is its own.
+    pub(crate) has_work: bool,
     /// Whether the failure is that of an operation before it.
     pub(crate) inherits: bool,
     /// Whether it was named all rails at once, so that a fence orders it before what goes by any of them, in parts or not.
     pub(crate) on_all_rails: bool,
+}
+
+/// What an operation has to do, and what has come of it so far: of one that is more than a write that the transport has captured, or that has failed.
+#[derive(Default)]
+pub(crate) struct Work {
+    pub(crate) task: Option<Task>,
+    /// Pieces that the transport has accepted, and how many there are.
+    pub(crate) posted: u64,
+    pub(crate) pieces: u64,
+    pub(crate) word: u64,
+    pub(crate) failure: Option<Failure>,
 }
 
 /// How far an operation has come.
@@ -115,25 +121,27 @@ impl Record {
     /// longer than all else that is kept of a write.
     #[inline(always)]
     pub(crate) fn become_written(&mut self, peer: PeerNumber, stage: Stage, bytes: usize) {
-        if self.task.is_some() {
-            self.task = None;
-        }
         self.peers = [peer, NOBODY];
         (self.stage, self.audience) = (stage, Audience::Anyone);
-        (self.out, self.posted, self.pieces, self.word) = (1, 1, 1, 0);
-        self.written = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.failure = None;
-        (self.inherits, self.on_all_rails) = (false, false);
+        (self.out, self.written) = (1, u32::try_from(bytes).unwrap_or(u32::MAX));
+        (self.has_work, self.inherits, self.on_all_rails) = (false, false, false);
+    }
+}
+
+impl Work {
+    /// That of a task of which nothing has been done.
+    pub(crate) fn new(task: Task) -> Self {
+        Self { pieces: task.pieces(), task: Some(task), ..Self::default() }
     }
 
     /// How many bytes are kept for it.
     pub(crate) fn captured(&self) -> usize {
-        self.task.as_ref().map_or(self.written as usize, Task::captured)
+        self.task.as_ref().map_or(0, Task::captured)
     }
 
     /// How many bytes it moves.
     pub(crate) fn bytes(&self) -> u64 {
-        self.task.as_ref().map_or(u64::from(self.written), Task::bytes)
+        self.task.as_ref().map_or(0, Task::bytes)
     }
 
     /// Whether all that is left to post goes to one rank by one rail.
@@ -151,18 +159,13 @@ impl Record {
         self.task.as_ref().is_some_and(Task::is_striped)
     }
 
-    /// Whether a failure of it concerns nobody but who comes for what it brings: it only reads, and stands for no operation before it.
+    /// Whether it only reads.
     pub(crate) fn only_reads(&self) -> bool {
-        !self.inherits && self.task.as_ref().is_some_and(Task::only_reads)
+        self.task.as_ref().is_some_and(Task::only_reads)
     }
 
     /// Whether nothing is left to post: all is posted, or a part has failed.
     pub(crate) fn is_posted(&self) -> bool {
         self.posted == self.pieces || self.failure.is_some()
-    }
-
-    /// Whether nothing is left to post, and the transport has completed what was.
-    pub(crate) fn is_done(&self) -> bool {
-        self.out == 0 && self.is_posted()
     }
 }

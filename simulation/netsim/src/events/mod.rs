@@ -9,6 +9,7 @@
 //! | `random` | random numbers from a seed |
 
 pub(crate) mod pool;
+pub(crate) mod prefetch;
 pub(crate) mod queue;
 pub(crate) mod random;
 pub(crate) mod rate;

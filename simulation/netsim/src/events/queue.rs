@@ -1,7 +1,10 @@
-//! What happens next: a monotone radix heap.
+//! What happens next: a monotone radix heap, of which the first events are in order.
 //!
-//! Events come out by time, then by key, whatever order they went in. Those of one time are sorted together, once; those that
-//! are added for the present join them through a small heap.
+//! Events come out by time, then by key, whatever order they went in. The front holds the next events in order. When few are left of it, the bucket
+//! that comes next is sorted and put behind them, unless it has many or few; of such a bucket, the events of its first time become the front when nothing
+//! else is left of that, and the others go to lower buckets. Events that are added for the time of the front join it through a small heap.
+//!
+//! What comes soon is known, as the front is in order: it is named some events ahead, so that memory is asked for what it needs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,20 +21,52 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// The key, then the payload, as one number.
-    fn rank(self) -> u128 {
-        u128::from(self.key) << 64 | u128::from(self.payload)
+    /// What events are ordered by, compared as two numbers.
+    #[inline]
+    fn order(&self) -> (u128, u64) {
+        (u128::from(self.time) << 64 | u128::from(self.key), self.payload)
     }
 }
+
+/// How far ahead an event is that comes soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Distance {
+    /// What its numbers name is fetched.
+    Far,
+    /// What that names in turn.
+    Middle,
+    /// And what that does.
+    Near,
+}
+
+/// Events of a bucket that is put behind the front as a whole: more take long to sort, and fewer are far apart, so that the front spans too much.
+const BUCKET_MIN: usize = 16;
+const BUCKET_MAX: usize = 128;
+
+/// Events left of the front when that is done: more than [`MIDDLE`], so that each distance is kept.
+const FRONT_MIN: usize = 32;
+
+/// Events that may join a front that spans more than one time.
+const JOINED_MAX: usize = 64;
+
+/// Events of a bucket that are all far ahead; of a front that is longer, those are that come so many events later.
+const FAR: usize = 256;
+
+/// Events ahead at the other distances: so that memory has answered when they come to the next one, and the cache still holds it.
+const MIDDLE: usize = 24;
+const NEAR: usize = 8;
 
 /// Events that have not happened. Grows with their largest number, and does not shrink.
 pub(crate) struct Queue {
     now: u64,
-    /// Events of `now`, the first one last.
-    present: Vec<u128>,
-    /// Events of `now` that were added since.
-    joined: BinaryHeap<Reverse<u128>>,
-    /// Bucket `i` holds events whose time differs from `now` in bit `i` and in no higher one.
+    /// Events whose times differ from `base` in no bit but those of `span`, the first one last.
+    front: Vec<Event>,
+    /// Such events that were added since.
+    joined: BinaryHeap<Reverse<Event>>,
+    base: u64,
+    /// A number of ones.
+    span: u64,
+    /// Bucket `i` holds events whose time differs from `base` in bit `i`, which is none of `span`, and in no higher one.
     buckets: [Vec<Event>; 64],
     /// Bit `i` is set if bucket `i` is not empty.
     occupied: u64,
@@ -40,7 +75,7 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new() -> Self {
         let buckets = [const { Vec::new() }; 64];
-        Self { now: 0, present: Vec::new(), joined: BinaryHeap::new(), buckets, occupied: 0 }
+        Self { now: 0, front: Vec::new(), joined: BinaryHeap::new(), base: 0, span: 0, buckets, occupied: 0 }
     }
 
     /// The time of the last event that was taken out.
@@ -53,59 +88,105 @@ impl Queue {
     #[inline]
     pub(crate) fn push(&mut self, mut event: Event) {
         event.time = event.time.max(self.now);
-        let difference = event.time ^ self.now;
-        if difference == 0 {
-            self.joined.push(Reverse(event.rank()));
+        let difference = event.time ^ self.base;
+        if difference <= self.span {
+            self.joined.push(Reverse(event));
+            if self.joined.len() > JOINED_MAX && self.span > 0 {
+                self.distribute();
+            }
         } else {
-            let bucket = difference.ilog2();
-            self.buckets[bucket as usize].push(event);
-            self.occupied |= 1 << bucket;
+            self.put(event);
         }
     }
 
-    /// Takes the first event out.
+    /// Puts an event into its bucket, which it has as it is not of the time of the front.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Event> {
-        if self.present.is_empty() && self.joined.is_empty() {
-            self.advance()?;
+    fn put(&mut self, event: Event) {
+        let bucket = (event.time ^ self.base).ilog2();
+        self.buckets[bucket as usize].push(event);
+        self.occupied |= 1 << bucket;
+    }
+
+    /// Many events have joined the front, which spans too much: those of this time are the front from now on, and the others go to buckets.
+    #[cold]
+    fn distribute(&mut self) {
+        (self.base, self.span) = (self.now, 0);
+        let mut events = std::mem::take(&mut self.front);
+        events.extend(self.joined.drain().map(|Reverse(event)| event));
+        for event in events {
+            if event.time == self.now { self.joined.push(Reverse(event)) } else { self.put(event) }
         }
-        let joins = match (self.present.last(), self.joined.peek()) {
-            (Some(event), Some(Reverse(joined))) => joined < event,
+    }
+
+    /// Takes the first event out. `soon` gets events that come soon, each at some distances.
+    #[inline]
+    pub(crate) fn pop(&mut self, mut soon: impl FnMut(Event, Distance)) -> Option<Event> {
+        if self.front.len() < FRONT_MIN {
+            self.refill(&mut soon);
+        }
+        let joins = match (self.front.last(), self.joined.peek()) {
+            (Some(event), Some(Reverse(joined))) => joined.order() < event.order(),
             (event, _) => event.is_none(),
         };
-        let event = if joins { self.joined.pop().map(|Reverse(event)| event) } else { self.present.pop() }?;
-        Some(Event { time: self.now, key: (event >> 64) as u64, payload: event as u64 })
+        let event = if joins { self.joined.pop().map(|Reverse(event)| event)? } else { self.next_of_front(&mut soon)? };
+        self.now = event.time;
+        Some(event)
     }
 
-    /// An event of this time that comes some later, if there are so many.
+    /// Takes the first event of the front out, and names those that have come to a distance.
     #[inline]
-    pub(crate) fn ahead(&self, later: usize) -> Option<Event> {
-        let event = *self.present.get(self.present.len().checked_sub(later)?)?;
-        Some(Event { time: self.now, key: (event >> 64) as u64, payload: event as u64 })
+    fn next_of_front(&mut self, soon: &mut impl FnMut(Event, Distance)) -> Option<Event> {
+        let event = self.front.pop()?;
+        for (later, distance) in [(FAR, Distance::Far), (MIDDLE, Distance::Middle), (NEAR, Distance::Near)] {
+            if let Some(&event) = self.front.len().checked_sub(later).and_then(|index| self.front.get(index)) {
+                soon(event, distance);
+            }
+        }
+        Some(event)
     }
 
-    /// Moves to the next time that has events.
-    fn advance(&mut self) -> Option<()> {
-        if self.occupied == 0 {
-            return None;
+    /// Puts the events that come next behind the front.
+    fn refill(&mut self, soon: &mut impl FnMut(Event, Distance)) {
+        let before = self.front.len();
+        let Some(bucket) = self.buckets.get(self.occupied.trailing_zeros() as usize) else { return };
+        if (BUCKET_MIN..=BUCKET_MAX).contains(&bucket.len()) {
+            self.append_bucket(soon);
+        } else if self.front.is_empty() && self.joined.is_empty() {
+            self.divide_bucket(soon);
         }
+        let after = self.front.len();
+        for (later, distance) in [(MIDDLE, Distance::Middle), (NEAR, Distance::Near)] {
+            for &event in self.front[after - after.min(later)..after - before.min(later)].iter().rev() {
+                soon(event, distance);
+            }
+        }
+    }
+
+    /// Puts the bucket that comes next behind the front as a whole: nothing stands between them.
+    fn append_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
+        let lowest = self.occupied.trailing_zeros();
+        self.occupied &= self.occupied - 1;
+        self.span = u64::MAX >> (u64::BITS - 1 - lowest);
+        let bucket = &mut self.buckets[lowest as usize];
+        bucket.iter().for_each(|&event| soon(event, Distance::Far));
+        bucket.sort_unstable_by_key(|event| Reverse(event.order()));
+        self.front.splice(..0, bucket.drain(..));
+    }
+
+    /// Makes the events of the next time the front, which is empty, and distributes what else is in the bucket that comes next among lower ones.
+    fn divide_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
         let lowest = self.occupied.trailing_zeros() as usize;
         self.occupied &= self.occupied - 1;
         let mut bucket = std::mem::take(&mut self.buckets[lowest]);
-        self.now = bucket.iter().map(|event| event.time).min()?;
+        (self.base, self.span) = (bucket.iter().map(|event| event.time).min().unwrap_or(self.base), 0);
+        if bucket.len() <= FAR {
+            bucket.iter().for_each(|&event| soon(event, Distance::Far));
+        }
         for event in bucket.drain(..) {
-            let difference = event.time ^ self.now;
-            if difference == 0 {
-                self.present.push(event.rank());
-            } else {
-                let lower = difference.ilog2();
-                self.buckets[lower as usize].push(event);
-                self.occupied |= 1 << lower;
-            }
+            if event.time == self.base { self.front.push(event) } else { self.put(event) }
         }
         self.buckets[lowest] = bucket;
-        self.present.sort_unstable_by(|a, b| b.cmp(a));
-        Some(())
+        self.front.sort_unstable_by_key(|event| Reverse(event.order()));
     }
 }
 
@@ -113,7 +194,7 @@ impl Queue {
 impl Queue {
     /// How many events have not happened.
     pub(crate) fn len(&self) -> usize {
-        self.present.len() + self.joined.len() + self.buckets.iter().map(Vec::len).sum::<usize>()
+        self.front.len() + self.joined.len() + self.buckets.iter().map(Vec::len).sum::<usize>()
     }
 }
 
@@ -124,8 +205,8 @@ mod tests {
 
     /// Either an event so much later than now, or a look at the first.
     fn steps() -> impl Strategy<Value = Vec<Option<(u64, u64)>>> {
-        let later = prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..1 << 40];
-        prop::collection::vec(prop_oneof![3 => (later, 0u64..6).prop_map(Some), 2 => Just(None)], 1..400)
+        let later = prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..100_000, 0u64..1 << 40];
+        prop::collection::vec(prop_oneof![3 => (later, 0u64..6).prop_map(Some), 2 => Just(None)], 1..1_000)
     }
 
     proptest! {
@@ -134,7 +215,7 @@ mod tests {
             let (mut queue, mut oracle) = (Queue::new(), BinaryHeap::new());
             let check = |queue: &mut Queue, oracle: &mut BinaryHeap<Reverse<Event>>| {
                 let expected = oracle.pop().map(|Reverse(event)| event);
-                assert_eq!(queue.pop(), expected);
+                assert_eq!(queue.pop(|_, _| {}), expected);
                 expected.is_some()
             };
             for (number, step) in steps.into_iter().enumerate() {
@@ -160,7 +241,7 @@ mod tests {
             turned.rotate_left(turn % events.len());
             let mut queue = Queue::new();
             turned.iter().for_each(|&(time, key)| queue.push(Event { time, key, payload: 0 }));
-            let order: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|event| (event.time, event.key)).collect();
+            let order: Vec<_> = std::iter::from_fn(|| queue.pop(|_, _| {})).map(|event| (event.time, event.key)).collect();
             prop_assert_eq!(order, events);
         }
     }

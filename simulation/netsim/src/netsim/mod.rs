@@ -16,7 +16,8 @@ use std::collections::{HashMap, VecDeque};
 use pelago_base::{Duration, Instant};
 
 use crate::events::pool::{List, NONE, Pool};
-use crate::events::queue::{Event, Queue};
+use crate::events::prefetch::prefetch;
+use crate::events::queue::{Distance, Event, Queue};
 use crate::events::{ENTITIES_MAX, class, random};
 use crate::machine::software::Software;
 use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
@@ -30,9 +31,6 @@ use crate::nics::transfer::{AttemptTable, Line, Missing, OperationKind, Phase, T
 use crate::operation::{FailureReason, NetworkOperation, Notice};
 use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
 use crate::topology::Topology;
-
-/// How many events ahead what they need is fetched: long enough for a cache that cores share, and then not evicted yet.
-const AHEAD: usize = 4;
 
 /// A simulated machine.
 ///
@@ -301,12 +299,16 @@ impl Netsim {
     /// Advances to the next notice; `None` if no event is left.
     #[expect(clippy::should_implement_trait, reason = "a user posts between notices, which an iterator would forbid")]
     pub fn next(&mut self) -> Option<Notice> {
+        self.next_with(|_| {})
+    }
+
+    /// As [`next`](Self::next). `soon` gets tokens that notices are going to carry soon, unless something comes between: what they stand for may be fetched.
+    #[inline]
+    pub fn next_with(&mut self, mut soon: impl FnMut(u64)) -> Option<Notice> {
         while self.notices.is_empty() {
-            let event = self.queue.pop()?;
+            let Self { queue, network, nics, transfers, .. } = self;
+            let event = queue.pop(|event, distance| fetch((network, nics, transfers), event, distance, &mut soon))?;
             self.statistics.events += 1;
-            if let Some(ahead) = self.queue.ahead(AHEAD).filter(|ahead| ahead.key & class::MASK == class::READY) {
-                self.network.fetch(ahead);
-            }
             self.happen(event);
         }
         self.notices.pop_front()
@@ -506,6 +508,41 @@ impl Netsim {
         let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);
         state.sequence = state.sequence.wrapping_add(1);
         self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
+    }
+}
+
+/// Fetches what an event that comes soon needs, so that it is in the cache when the event happens.
+#[inline]
+fn fetch(
+    (network, nics, transfers): (&Network, &[Nic], &Pool<Transfer>),
+    event: Event,
+    distance: Distance,
+    soon: &mut impl FnMut(u64),
+) {
+    match event.key & class::MASK {
+        class::LINK => network.fetch_line(event, distance),
+        class::READY => network.fetch(event, distance),
+        class::START if distance == Distance::Far => prefetch(&transfers[event.payload as u32]),
+        class::NIC => {
+            let (task, index) = (event.payload >> 56, event.payload as u32);
+            if matches!(task, task::READ | task::ARRIVED | task::WRITTEN) {
+                let packet = &network.packets[index];
+                let nic = &nics[((event.key & !class::MASK) >> 32) as usize];
+                match distance {
+                    Distance::Far => {
+                        prefetch(packet);
+                        prefetch(nic);
+                    }
+                    Distance::Middle => prefetch(&transfers[packet.part.transfer]),
+                    // It reads the next one.
+                    Distance::Near if task == task::READ => {
+                        nic.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
+                    }
+                    Distance::Near => soon(transfers[packet.part.transfer].token),
+                }
+            }
+        }
+        _ => {}
     }
 }
 

@@ -26,14 +26,14 @@ mod records;
 mod routes;
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
 use self::records::{Channel, Count, Lane, Packet, Release, Request};
 pub(crate) use self::records::{Fabric, LinkFailure, Marking, Medium, PacketOutcome, Part};
 use crate::events::pool::{List, NONE, Pool};
-use crate::events::queue::{Event, Queue};
+use crate::events::prefetch::prefetch;
+use crate::events::queue::{Distance, Event, Queue};
 use crate::events::random::happens;
 use crate::events::{ENTITIES_MAX, class};
 use crate::machine::spec::Switching;
@@ -181,14 +181,52 @@ impl Network {
         self.ask(queue, Request::of(event));
     }
 
-    /// Looks at what an event will need, so that it is in the cache when the event happens.
+    /// Fetches what the request of a packet will need.
     #[inline]
-    pub(crate) fn fetch(&self, event: Event) {
+    pub(crate) fn fetch(&self, event: Event, distance: Distance) {
         let Request { packet, input, channel, lane } = Request::of(event);
-        black_box(self.packets[packet].bytes);
-        black_box(self.channels[channel as usize].free);
-        black_box(self.lanes[lane as usize].free);
-        black_box(self.lanes[input as usize].drained);
+        match distance {
+            Distance::Far => {
+                prefetch(&self.packets[packet]);
+                prefetch(&self.channels[channel as usize]);
+                prefetch(&self.lanes[lane as usize]);
+                prefetch(&self.lanes[input as usize]);
+            }
+            Distance::Middle => {
+                prefetch(&self.ports[self.packets[packet].port as usize]);
+                self.fetch_buffer(input);
+            }
+            Distance::Near => {}
+        }
+    }
+
+    /// Fetches what a channel will need that is to be looked at.
+    #[inline]
+    pub(crate) fn fetch_line(&self, event: Event, distance: Distance) {
+        let (channel, lane) = (event.payload as u32, (event.payload >> 32) as u32);
+        let line = &self.lanes[lane as usize].line;
+        match distance {
+            Distance::Far => {
+                prefetch(&self.channels[channel as usize]);
+                prefetch(&self.lanes[lane as usize]);
+            }
+            Distance::Middle => line.first().into_iter().for_each(|first| prefetch(&self.packets[first])),
+            Distance::Near => {
+                let Some(first) = line.first() else { return };
+                line.after(&self.packets, first).into_iter().for_each(|second| prefetch(&self.packets[second]));
+                if let Some(input) = self.lanes.get(self.packets[first].input as usize) {
+                    prefetch(input);
+                }
+            }
+        }
+    }
+
+    /// Fetches what follows a packet out of the far buffer of a lane, and the room that comes back first.
+    #[inline]
+    fn fetch_buffer(&self, lane: u32) {
+        let Lane { buffer, releases, .. } = &self.lanes[lane as usize];
+        buffer.first().into_iter().for_each(|next| prefetch(&self.packets[next]));
+        releases.first().into_iter().for_each(|first| prefetch(&self.releases[first]));
     }
 
     /// A channel is to be looked at.
@@ -332,7 +370,9 @@ impl Network {
         let state = &mut self.channels[channel as usize];
         if at < state.wake {
             state.wake = at;
-            queue.push(Event { time: at, key: class::LINK | u64::from(channel) << 32, payload: u64::from(channel) });
+            // The lane only tells what to fetch.
+            let payload = u64::from(state.lane) << 32 | u64::from(channel);
+            queue.push(Event { time: at, key: class::LINK | u64::from(channel) << 32, payload });
         }
     }
 

@@ -145,7 +145,8 @@ impl SimulatedJob {
 
     /// Advances time to the next event and executes it; `false` if there is none.
     pub(crate) fn step(&mut self) -> bool {
-        let Some(notice) = self.network.next() else { return false };
+        let Self { network, operations, .. } = self;
+        let Some(notice) = network.next_with(|token| operations.fetch(token as u32)) else { return false };
         let by_protocol = self.stations.is_some();
         match notice {
             Notice::Wake { token } => self.wake(WakeUp::of(token)),

@@ -4,12 +4,25 @@ use pelago_platform::Completion;
 
 use crate::operations::pending::{RecordLink, link};
 
-/// CompletionTable of all ranks that have not been fetched. They are few at a time, so that ranks share one table.
+/// Completions of all ranks that have not been fetched: chunks of them, which ranks share.
 #[derive(Default)]
 pub(crate) struct CompletionTable {
-    records: Vec<(Completion, RecordLink)>,
+    chunks: Vec<Chunk>,
     free: Vec<u32>,
 }
+
+/// Completions of one rank in a row: two lines of cache.
+#[repr(align(64))]
+struct Chunk {
+    completions: [Completion; CHUNK],
+    count: u32,
+    next: RecordLink,
+}
+
+/// How many completions a chunk has room for.
+const CHUNK: usize = 5;
+
+const _: () = assert!(size_of::<Chunk>() == 128);
 
 /// The completions of one rank, oldest first.
 #[derive(Default)]
@@ -27,16 +40,32 @@ impl CompletionList {
 impl CompletionTable {
     /// Appends a completion to the list of a rank.
     pub(crate) fn add(&mut self, of: &mut CompletionList, completion: Completion) {
-        let number = self.free.pop().unwrap_or(self.records.len() as u32);
-        match self.records.get_mut(number as usize) {
-            Some(record) => *record = (completion, None),
-            None => self.records.push((completion, None)),
+        if let Some(last) = of.last {
+            let last = &mut self.chunks[last.get() as usize - 1];
+            if let Some(place) = last.completions.get_mut(last.count as usize) {
+                *place = completion;
+                last.count += 1;
+                return;
+            }
         }
-        match of.last {
-            Some(last) => self.records[last.get() as usize - 1].1 = Some(link(number)),
+        let number = self.begin(completion);
+        match of.last.replace(link(number)) {
+            Some(last) => self.chunks[last.get() as usize - 1].next = Some(link(number)),
             None => of.first = Some(link(number)),
         }
-        of.last = Some(link(number));
+    }
+
+    /// Begins a chunk with a completion.
+    fn begin(&mut self, completion: Completion) -> u32 {
+        let number = self.free.pop().unwrap_or(self.chunks.len() as u32);
+        match self.chunks.get_mut(number as usize) {
+            Some(chunk) => {
+                chunk.completions[0] = completion;
+                (chunk.count, chunk.next) = (1, None);
+            }
+            None => self.chunks.push(Chunk { completions: [completion; CHUNK], count: 1, next: None }),
+        }
+        number
     }
 
     /// Moves all completions of a rank to `into`; returns whether there were any.
@@ -48,11 +77,35 @@ impl CompletionTable {
             into.reserve_exact(1);
         }
         while let Some(number) = next {
-            let completion;
-            (completion, next) = self.records[number.get() as usize - 1];
-            into.push(completion);
+            let chunk = &self.chunks[number.get() as usize - 1];
+            into.extend_from_slice(&chunk.completions[..chunk.count as usize]);
+            next = chunk.next;
             self.free.push(number.get() - 1);
         }
         any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pelago_platform::Token;
+
+    use super::*;
+
+    #[test]
+    fn each_rank_gets_its_own_in_their_order() {
+        let mut table = CompletionTable::default();
+        for _ in 0..2 {
+            let (mut lists, mut fetched) = ([(); 2].map(|()| CompletionList::default()), Vec::new());
+            for number in 0..3 * CHUNK as u64 + 1 {
+                table.add(&mut lists[number as usize % 2], Completion { token: Token(number), result: Ok(0) });
+            }
+            for (list, parity) in lists.iter_mut().zip(0..) {
+                assert!(table.fetch(list, &mut fetched) && list.is_empty() && !table.fetch(list, &mut fetched));
+                let numbers = fetched.drain(..).map(|completion| completion.token.0);
+                assert!(numbers.eq((parity..3 * CHUNK as u64 + 1).step_by(2)));
+            }
+        }
+        assert_eq!(table.chunks.len(), table.free.len(), "chunks are used again");
     }
 }

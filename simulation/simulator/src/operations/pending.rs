@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use pelago_base::Rank;
+use pelago_netsim::prefetch;
 use pelago_platform::{Failure, Token};
 
 use crate::operations::owned::OwnedOperation;
@@ -108,6 +109,16 @@ impl PendingOperations {
 
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut PendingOperation {
         self.records[number as usize].as_mut().expect("the network names operations that it has")
+    }
+
+    /// Has what is known of an operation fetched into the cache, if the number is that of one.
+    #[inline]
+    pub(crate) fn fetch(&self, number: u32) {
+        let number = number as usize;
+        if let (Some(record), Some(surroundings)) = (self.records.get(number), self.surroundings.get(number)) {
+            prefetch(record);
+            prefetch(surroundings);
+        }
     }
 
     pub(crate) fn surroundings(&self, number: u32) -> Surroundings {

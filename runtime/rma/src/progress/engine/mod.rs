@@ -19,7 +19,7 @@ use crate::order::graph::{After, Order, Released};
 use crate::order::outcomes::{Failed, Outcome, Outcomes};
 use crate::progress::peers::{NOBODY, Peer, PeerNumber, Peers, Route};
 use crate::progress::port::Port;
-use crate::progress::record::{Audience, Posting, Record, Stage, Terms};
+use crate::progress::record::{Audience, Posting, Record, Stage, Terms, Work};
 use crate::progress::striping::Striping;
 use crate::progress::task::{Span, Task};
 use crate::shared::{Shared, capabilities};
@@ -44,6 +44,8 @@ pub(crate) struct Engine {
     /// Of live operations, each at the place of its number, up to the last place that was used; made when first needed. The others are what is left of
     /// earlier ones.
     records: Vec<Record>,
+    /// What those of them have to do that are more than captured writes, at the same places; made when first needed, too.
+    works: Vec<Work>,
     outcomes: Outcomes,
     /// Operations that have begun and are not wholly posted.
     unposted: Vec<u64>,
@@ -115,6 +117,7 @@ impl Engine {
             peers: Peers::default(),
             order: Order::default(),
             records: Vec::new(),
+            works: Vec::new(),
             outcomes: Outcomes::default(),
             unposted: Vec::new(),
             deferred: 0,
@@ -275,13 +278,13 @@ impl Engine {
         let after = self.still(terms.after)?;
         let task = self.striped(shared, terms.rail, task).in_messages(self.message_bytes_max);
         let task = self.together(shared, terms.rail, task);
-        let mut record = self.record_of(shared, task, audience, terms.rail)?;
+        let (mut record, work) = self.record_of(shared, task, audience, terms.rail)?;
         record.on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
         self.may_be_on_all_rails |= record.on_all_rails;
-        let follows = self.may_follow(after, record.peers[0]) && record.has_one_target(shared.reach.addresses());
+        let follows = self.may_follow(after, record.peers[0]) && work.has_one_target(shared.reach.addresses());
         self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
-        self.store(id, record);
+        self.store(id, record, work);
         if ready {
             self.begin(shared, id);
         } else if follows {
@@ -443,8 +446,9 @@ impl Engine {
 
     /// Nobody will come for the word of an operation. A failure that nobody was told of is left to `quiet`, unless it only reads.
     pub(crate) fn forget(&mut self, id: u64) {
+        let only_reads = self.only_reads(id);
         match self.record_mut(id) {
-            Some(record) => record.audience = if record.only_reads() { Audience::Nobody } else { Audience::Anyone },
+            Some(record) => record.audience = if only_reads { Audience::Nobody } else { Audience::Anyone },
             None => drop(self.take(id)),
         }
     }
@@ -491,14 +495,16 @@ impl Engine {
         record.out -= 1;
         match result {
             Ok(word) => {
-                record.word = word;
-                if let Some(task) = &record.task {
-                    task.bring(word);
+                if let Some(work) = self.work_mut(id) {
+                    work.word = word;
+                    if let Some(task) = &work.task {
+                        task.bring(word);
+                    }
                 }
             }
-            Err(failure) => drop(record.failure.get_or_insert(failure)),
+            Err(failure) => drop(self.make_work(id).failure.get_or_insert(failure)),
         }
-        if record.is_done() {
+        if self.is_done(id) {
             self.conclude(id);
         }
     }
@@ -506,13 +512,18 @@ impl Engine {
     /// Ends an operation that is done, unless it was posted behind others that have not ended.
     #[inline(always)]
     fn conclude(&mut self, id: u64) {
-        let record = &mut self.records[self.order.place_of(id)];
-        if record.stage.waits() {
+        let Record { peers: [at, other], stage, audience, written, .. } = self.records[self.order.place_of(id)];
+        if stage.waits() {
             return;
         }
-        let Record { peers: [at, other], stage, audience, word, failure, written, .. } = *record;
-        let only_reads = failure.is_some() && record.only_reads();
-        let buffer = record.task.take().and_then(Task::into_buffer);
+        let (mut word, mut failure, mut buffer) = (0, None, None);
+        if let Some(work) = self.work_mut(id) {
+            (word, failure) = (work.word, work.failure);
+        }
+        let only_reads = failure.is_some() && self.only_reads(id);
+        if let Some(work) = self.work_mut(id) {
+            buffer = work.task.take().and_then(Task::into_buffer);
+        }
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
         peer.orderly -= u32::from(stage.is_orderly());
@@ -553,10 +564,12 @@ impl Engine {
         let Some(record) = self.record_mut(id) else { return };
         let was_deferred = record.stage == Stage::Deferred;
         record.stage = record.stage.released();
-        // It fails in the same way as what it waited for, also if it has failed by itself: its failure is told for both.
-        record.failure = doomed.or(record.failure);
         record.inherits = doomed.is_some();
-        let is_done = record.is_done();
+        if doomed.is_some() {
+            // It fails in the same way as what it waited for, also if it has failed by itself: its failure is told for both.
+            self.make_work(id).failure = doomed;
+        }
+        let is_done = self.is_done(id);
         self.deferred -= usize::from(was_deferred);
         if is_done {
             self.conclude(id);
@@ -565,8 +578,8 @@ impl Engine {
         }
     }
 
-    /// The record of an operation that is still to begin.
-    fn record_of(&mut self, shared: &Shared, task: Task, audience: Audience, rail: Option<Rail>) -> Result<Record> {
+    /// The record and the work of an operation that is still to begin.
+    fn record_of(&mut self, shared: &Shared, task: Task, audience: Audience, rail: Option<Rail>) -> Result<(Record, Work)> {
         let addresses = shared.reach.addresses();
         let mut peers = [NOBODY; 2];
         let [rank, other] = task.ranks(addresses).map(|rank| rank.filter(|rank| rank.number() < shared.size));
@@ -577,22 +590,22 @@ impl Engine {
         if let Some(other) = other {
             peers[1] = self.peers.number(Route::new(other, None));
         }
-        let pieces = task.pieces();
-        Ok(Record { task: Some(task), peers, audience, pieces, ..Record::default() })
+        Ok((Record { peers, audience, ..Record::default() }, Work::new(task)))
     }
 
-    /// Keeps the record of an operation that was admitted.
+    /// Keeps the record and the work of an operation that was admitted.
     #[inline(always)]
-    fn store(&mut self, id: u64, record: Record) {
-        self.captured += record.captured();
+    fn store(&mut self, id: u64, record: Record, work: Work) {
+        self.captured += work.captured();
         self.taken[0] += 1;
-        self.taken[1] += record.bytes();
+        self.taken[1] += work.bytes();
         let [at, other] = record.peers;
         let peer = self.peers.get_mut(at);
         peer.live += 1;
         peer.orderly += u32::from(record.stage.is_orderly());
         self.peers.get_mut(other).live += 1;
-        *self.place(id) = record;
+        *self.place(id) = Record { has_work: true, ..record };
+        *self.work_at(self.order.place_of(id)) = work;
     }
 
     /// The same of a write that the transport has captured.
@@ -621,7 +634,8 @@ impl Engine {
 
     #[cold]
     fn grow(&mut self) {
-        let (places, mut before) = (self.order.places(), std::mem::take(&mut self.records));
+        let (places, mut before, mut works) =
+            (self.order.places(), std::mem::take(&mut self.records), std::mem::take(&mut self.works));
         self.order.grow();
         self.records.reserve_exact(self.order.places());
         let live: Vec<u64> = self.order.live_ids().collect();
@@ -629,6 +643,9 @@ impl Engine {
             // Each was found by its number modulo the count of places, which is a power of two.
             let place = id as usize & (places - 1);
             *self.place(id) = std::mem::take(&mut before[place]);
+            if self.record(id).is_some_and(|record| record.has_work) {
+                *self.make_work(id) = std::mem::take(&mut works[place]);
+            }
         }
     }
 
@@ -657,9 +674,52 @@ impl Engine {
     fn record_mut(&mut self, id: u64) -> Option<&mut Record> {
         if self.order.is_live(id) { Some(&mut self.records[self.order.place_of(id)]) } else { None }
     }
+
+    /// The work of an operation that has not ended; `None` if it is a write that the transport has captured, and has not failed.
+    #[inline]
+    fn work(&self, id: u64) -> Option<&Work> {
+        self.record(id).filter(|record| record.has_work).map(|_| &self.works[self.order.place_of(id)])
+    }
+
+    #[inline]
+    fn work_mut(&mut self, id: u64) -> Option<&mut Work> {
+        let has_work = self.record(id).is_some_and(|record| record.has_work);
+        if has_work { Some(&mut self.works[self.order.place_of(id)]) } else { None }
+    }
+
+    /// The same of a live operation, made if there was none: all of it has been posted then.
+    fn make_work(&mut self, id: u64) -> &mut Work {
+        let place = self.order.place_of(id);
+        let had_work = std::mem::replace(&mut self.records[place].has_work, true);
+        let work = self.work_at(place);
+        if !had_work {
+            *work = Work::default();
+        }
+        work
+    }
+
+    /// The work at a place, whosever it is.
+    #[inline]
+    fn work_at(&mut self, place: usize) -> &mut Work {
+        if place >= self.works.len() {
+            self.works.resize_with(place + 1, Work::default);
+        }
+        &mut self.works[place]
+    }
+
+    /// Whether nothing is left to post of a live operation, and the transport has completed what was.
+    #[inline]
+    fn is_done(&self, id: u64) -> bool {
+        self.record(id).is_some_and(|record| record.out == 0) && self.work(id).is_none_or(Work::is_posted)
+    }
+
+    /// Whether a failure of an operation concerns nobody but who comes for what it brings: it only reads, and stands for no operation before it.
+    fn only_reads(&self, id: u64) -> bool {
+        self.record(id).is_some_and(|record| !record.inherits) && self.work(id).is_some_and(Work::only_reads)
+    }
 }
 
 const _: () = {
-    assert!(size_of::<Record>() <= 128, "the records of a context fit a core's own cache");
+    assert!(size_of::<Record>() <= 24 && size_of::<Work>() <= 104, "the records of a context fit a core's own cache");
     assert!(size_of::<Peer>() <= 24, "what is kept of a peer talked to");
 };

@@ -18,14 +18,15 @@ const PIECES_IN_FLIGHT_MAX: u32 = 64;
 impl Engine {
     /// Begins an operation that waits for nothing any more.
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
-        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none() && !record.is_striped());
+        let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none());
         let Some(record) = self.record_mut(id) else { return };
         record.stage = Stage::Begun(Posting::Open);
         if is_free
-            && let Some(task) = &mut record.task
+            && let Some(work) = self.work_mut(id).filter(|work| !work.is_striped())
+            && let Some(task) = &mut work.task
             && let Some(word) = task.do_mapped(&shared.reach)
         {
-            (record.word, record.posted) = (word, record.pieces);
+            (work.word, work.posted) = (word, work.pieces);
             return self.conclude(id);
         }
         self.post_or_list(shared, id);
@@ -45,7 +46,7 @@ impl Engine {
         let may = |record: &Record| {
             record.stage == Stage::Deferred
                 && self.may_follow(After::One(earlier), record.peers[0])
-                && record.has_one_target(addresses)
+                && self.work(id).is_none_or(|work| work.has_one_target(addresses))
         };
         if self.record(id).is_some_and(may) {
             self.deferred -= 1;
@@ -78,31 +79,29 @@ impl Engine {
     /// Posts pieces while there is room; returns whether nothing is left to post.
     fn post(&mut self, shared: &Shared, id: u64) -> bool {
         loop {
-            let Some(record) = self.record_mut(id) else { return true };
-            if record.is_posted() {
+            let Some(&Record { out, peers: [peer, _], .. }) = self.record(id) else { return true };
+            let Some(work) = self.work_mut(id).filter(|work| !work.is_posted()) else {
                 self.settle(shared, id);
                 return true;
-            }
-            if record.out == PIECES_IN_FLIGHT_MAX {
+            };
+            if out == PIECES_IN_FLIGHT_MAX {
                 return false;
             }
             // Shapes and lists are read where the task keeps them.
-            let (Some(mut task), posted, peer) = (record.task.take(), record.posted, record.peers[0]) else { return true };
+            let (Some(mut task), posted) = (work.task.take(), work.posted) else { return true };
             let (operation, at, rail) = task.piece(posted);
             let rail = rail.or_else(|| self.peers.get(peer).route.rail());
             let offered = self.post_piece(shared, operation, at, rail, Token(id));
-            self.records[self.order.place_of(id)].task = Some(task);
+            let place = self.order.place_of(id);
+            let (record, work) = (&mut self.records[place], &mut self.works[place]);
+            work.task = Some(task);
             match offered {
                 Ok(true) => {
-                    let record = self.record_mut(id).expect("operations end when their pieces have completed");
-                    record.posted += 1;
+                    work.posted += 1;
                     record.out += 1;
                 }
                 Ok(false) => return false,
-                Err(failure) => {
-                    let record = self.record_mut(id).expect("as above");
-                    record.failure = Some(failure);
-                }
+                Err(failure) => work.failure = Some(failure),
             }
         }
     }
@@ -132,11 +131,12 @@ impl Engine {
     /// Nothing is left to post of an operation: it may be done, or what waits for it may follow.
     fn settle(&mut self, shared: &Shared, id: u64) {
         let addresses = shared.reach.addresses();
-        let Some(record) = self.record_mut(id) else { return };
-        if record.is_done() {
+        if self.is_done(id) {
             return self.conclude(id);
         }
-        let Some(ordered) = record.stage.ordered().filter(|_| record.is_sure(addresses)) else { return };
+        let is_sure = self.work(id).is_some_and(|work| work.is_sure(addresses));
+        let Some(record) = self.record_mut(id) else { return };
+        let Some(ordered) = record.stage.ordered().filter(|_| is_sure) else { return };
         record.stage = ordered;
         let peer = record.peers[0];
         self.peers.get_mut(peer).orderly += 1;
