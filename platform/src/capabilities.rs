@@ -25,6 +25,9 @@ pub struct Capabilities {
     /// The fewest bytes that are posted together with the word by which they signal, as one operation; `usize::MAX` if none are. Read by rma, for each
     /// rail (T14).
     pub signalled_bytes_min: usize,
+    /// The most bytes of a put, with the word by which it signals, that one message of the network carries, where a message costs both ends as much as many bytes; 0 where
+    /// it costs little. Read by collectives, whose pieces fill messages.
+    pub put_message_bytes: usize,
     /// From posting a small put to its completion. Read by the models of collectives and plans.
     pub latency: Duration,
     /// Bytes per second of a long put. Read by rma, which divides striped transfers in this proportion.
@@ -61,6 +64,7 @@ impl Capabilities {
             message_bytes_max: u64::MAX,
             blocks_max: 0,
             signalled_bytes_min: usize::MAX,
+            put_message_bytes: 0,
             latency: Duration::from_microseconds(50),
             bytes_per_second: 1e9,
             atomics: NativeAtomics::NONE,

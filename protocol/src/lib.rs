@@ -45,5 +45,5 @@ pub use api::{
 pub use conversations::Conversations;
 pub use memory::{Denied, Memory};
 pub use pelago_base::Failure;
-pub use wire::cut;
 pub use wire::seal::{Key, reseal};
+pub use wire::{PUT_OVERHEAD_BYTES, cut};

@@ -175,6 +175,11 @@ impl<'w> Collectives<'w> {
         self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0)
     }
 
+    /// Bytes of a put that every network carries in one message on which messages cost much; 0 if there is none.
+    pub(crate) fn message_bytes(&self) -> usize {
+        self.world.rails().iter().map(|rail| rail.put_message_bytes).filter(|&bytes| bytes > 0).min().unwrap_or(0)
+    }
+
     pub(crate) fn is_mapped(&self) -> bool {
         self.member.mapped.get()
     }

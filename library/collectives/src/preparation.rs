@@ -66,6 +66,15 @@ impl Bounds {
     }
 }
 
+/// Values of the pieces of a block of `count`, at most `piece`, that take as few messages of `message` values as possible: as long as one another, and full messages but for what that
+/// leaves over.
+fn filling(count: usize, piece: usize, message: usize) -> usize {
+    match piece.checked_div(message) {
+        Some(messages @ 1..) if piece < count => count.div_ceil(count.div_ceil(messages * message)),
+        _ => piece,
+    }
+}
+
 impl Collectives<'_> {
     /// Memory and steps for an operation by an algorithm. Collective.
     pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<PlanState> {
@@ -80,18 +89,25 @@ impl Collectives<'_> {
         let bounds = Bounds::new(whole, value_bytes, (self.plan_bytes, self.piece_bytes), self.is_mapped(), captured);
         let rail = |to| rail_between(self.world, self.team(), rails, self.per_host, [self.position(), to]);
         let maps = |to| rail(to).is_none() && self.team().rank(to).is_some_and(|rank| self.world.maps(rank));
-        let (piece, slot_values) = loop {
+        let slot = |shape: &Shape| {
             let piece = shape.schedule(self.position());
-            let mut values = [(piece.room + kept(&piece, value_bytes, (captured, whole_blocks(&shape, key.count)), maps)) as u64];
+            let mut values = [(piece.room + kept(&piece, value_bytes, (captured, whole_blocks(shape, key.count)), maps)) as u64];
             // What is kept depends on who is a neighbour.
             if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
             }
-            if bounds.hold(values[0] as usize * value_bytes, shape.count * value_bytes) || shape.count <= 1 {
-                break (piece, values[0] as usize);
-            }
-            shape.count = shape.count.div_ceil(2);
+            Ok::<_, Error>((piece, values[0] as usize))
         };
+        let (mut piece, mut slot_values) = slot(&shape)?;
+        while !bounds.hold(slot_values * value_bytes, shape.count * value_bytes) && shape.count > 1 {
+            shape.count = shape.count.div_ceil(2);
+            (piece, slot_values) = slot(&shape)?;
+        }
+        let filling = filling(key.count, shape.count, self.message_bytes() / value_bytes);
+        if filling < shape.count {
+            shape.count = filling;
+            (piece, slot_values) = slot(&shape)?;
+        }
         let rest = match key.count % shape.count.max(1) {
             0 => None,
             rest => Some(Shape { count: rest, ..shape }.schedule(self.position())),
@@ -165,6 +181,22 @@ impl Collectives<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_fill_messages() {
+        const MESSAGE: usize = 8000;
+        let messages = |count: usize, piece: usize| {
+            let rest = count % piece;
+            count / piece * piece.div_ceil(MESSAGE) + rest.div_ceil(MESSAGE)
+        };
+        // Of 16 pieces, each would take a message and a bit.
+        assert_eq!(filling(1 << 17, 1 << 13, MESSAGE), 7711);
+        assert_eq!((messages(1 << 17, 1 << 13), messages(1 << 17, 7711)), (32, 17));
+        assert_eq!(messages(1 << 17, filling(1 << 17, 1 << 14, MESSAGE)), 18, "24 messages before");
+        for (count, piece, message) in [(1 << 17, 1 << 17, MESSAGE), (1 << 17, 4096, MESSAGE), (1 << 17, 1 << 13, 0)] {
+            assert_eq!(filling(count, piece, message), piece, "a whole block, short pieces, messages that cost little");
+        }
+    }
 
     /// Bytes of a piece of blocks of `count` values of 8 bytes, of which a slot has one from each of `size` members.
     fn piece_bytes(operation: Collective, size: u32, count: usize, mapped: bool, captured: usize) -> usize {

@@ -48,6 +48,9 @@ pub fn cut(joined: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
 /// Bytes of a datagram besides its frames, at most.
 pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * WORDS_MAX + 16 + TAG_BYTES;
 
+/// Bytes of a datagram besides those of a put, at most, whose signal it carries.
+pub const PUT_OVERHEAD_BYTES: usize = OVERHEAD_BYTES + SIGNALLED_BYTES;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,6 +67,7 @@ impl Loopback {
         message_bytes_max: u64::MAX,
         blocks_max: 64,
         signalled_bytes_min: 64,
+        put_message_bytes: 0,
         latency: Duration::from_nanoseconds(100),
         bytes_per_second: 10e9,
         atomics: NativeAtomics::ALL,

@@ -1,7 +1,7 @@
 //! Bounds of datagrams and of what the kernel takes at once, with their reasons.
 
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
-use pelago_protocol::INJECT_SIZE;
+use pelago_protocol::{INJECT_SIZE, PUT_OVERHEAD_BYTES};
 
 /// Maximum payload of a UDP datagram in bytes: the 16-bit length of IPv4 less the headers.
 pub const UDP_PAYLOAD_BYTES_MAX: usize = 65_507;
@@ -32,6 +32,9 @@ pub const UDP_RUN_BYTES_MAX: usize = 65_000;
 /// Maximum size in bytes of a datagram if the path allows it: a message of maximum size, in whole words. Each datagram costs about 0.3 µs at
 /// either end, independently of its size.
 pub const UDP_DATAGRAM_BYTES_MAX: usize = UDP_RUN_BYTES_MAX / 8 * 8;
+
+/// Maximum number of bytes of a put, and of its signal, in one datagram: what its other contents leave at most.
+pub const UDP_PUT_DATAGRAM_BYTES_MAX: usize = UDP_DATAGRAM_BYTES_MAX - PUT_OVERHEAD_BYTES;
 
 /// Number of messages that one receive call takes: at most 512 KiB, which fits the L2 cache of a core; eight peers share the cost of a
 /// system call.

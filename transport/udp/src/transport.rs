@@ -14,7 +14,7 @@ use pelago_protocol::{Config, Key, LIST_BLOCKS_MAX, PeerIndex};
 
 use crate::Socket;
 use crate::driver::{Driver, Watcher};
-use crate::limits::{UDP_INJECT_SIZE, UDP_SIGNALLED_BYTES_MIN};
+use crate::limits::{UDP_INJECT_SIZE, UDP_PUT_DATAGRAM_BYTES_MAX, UDP_SIGNALLED_BYTES_MIN};
 use crate::progress_thread::{ProgressThread, Shared};
 use crate::socket::keep_from_dumps;
 
@@ -49,6 +49,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     inject_size: UDP_INJECT_SIZE,
     blocks_max: LIST_BLOCKS_MAX,
     signalled_bytes_min: UDP_SIGNALLED_BYTES_MIN,
+    put_message_bytes: UDP_PUT_DATAGRAM_BYTES_MAX,
     latency: Duration::from_microseconds(5),
     bytes_per_second: 5e9,
     protection: Protection::Authenticated,

@@ -69,7 +69,16 @@ impl OsWait {
         let is_oversubscribed = host.count() as usize > cores;
         // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
-        Self { host, rank, clock, deadlock_after, is_oversubscribed, socket: OnceLock::new(), network: OnceLock::new(), nap: OnceLock::new() }
+        Self {
+            host,
+            rank,
+            clock,
+            deadlock_after,
+            is_oversubscribed,
+            socket: OnceLock::new(),
+            network: OnceLock::new(),
+            nap: OnceLock::new(),
+        }
     }
 
     /// Wakes sleepers when `socket` becomes readable too. For a rank without a progress thread: it notices its bell up to a millisecond late.
@@ -104,7 +113,8 @@ impl OsWait {
     /// Sleeps for a moment, if a rank may that has no other thread which may wake it; whether something has come, or its time.
     fn nap(&self, until: Option<Instant>) -> bool {
         let Some(nap) = self.nap.get().filter(|_| self.control().threads.load(Ordering::Relaxed) <= 1) else { return false };
-        nap(until.map_or(NAP, |until| until.since(self.clock.now()).min(NAP))) || until.is_some_and(|until| self.clock.now() >= until)
+        nap(until.map_or(NAP, |until| until.since(self.clock.now()).min(NAP)))
+            || until.is_some_and(|until| self.clock.now() >= until)
     }
 
     fn sleep(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {

@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 use pelago_memory::Cells;
 
 use super::*;
-use crate::limits::UDP_DATAGRAM_BYTES_MAX;
+use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_PUT_DATAGRAM_BYTES_MAX};
 
 const HEAP_BYTES: usize = 2 << 20;
 
@@ -179,6 +179,24 @@ fn puts_that_wait_for_company_read_no_clock() {
     assert!((1..=4).contains(&first), "{first}");
     (0..300).for_each(|_| post(&mut two));
     assert_eq!(reads(&two) - before, first);
+}
+
+#[test]
+fn a_put_that_fills_a_datagram_takes_one() {
+    let mut two = Two::new([bind(), bind()]);
+    let to = two.connect();
+    let bytes = vec![1; UDP_DATAGRAM_BYTES_MAX];
+    let at = GlobalAddress::from_bits(heap(1).bits() + (1 << 20));
+    // At first neither knows what the other can take.
+    for _ in 0..3 {
+        assert_eq!(two.result(to, write(&bytes)), Ok(0));
+    }
+    let sent = |two: &Two| two.ends[0].counters()().of(Event::DatagramSent);
+    for (length, datagrams) in [(UDP_PUT_DATAGRAM_BYTES_MAX, 1), (UDP_DATAGRAM_BYTES_MAX, 2)] {
+        let before = sent(&two);
+        assert_eq!(two.result(to, Operation::Signalled { to: heap(1), bytes: &bytes[..length], at, word: 7 }), Ok(0));
+        assert_eq!(sent(&two) - before, datagrams, "{length} bytes");
+    }
 }
 
 #[test]
