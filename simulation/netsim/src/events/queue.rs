@@ -39,14 +39,15 @@ pub(crate) enum Distance {
     Near,
 }
 
-/// Events of a bucket that is put behind the front as a whole: more take long to sort, and fewer are far apart, so that the front spans too much.
+/// Minimum number of events of a bucket that is put behind the front as a whole: fewer are far apart, so that the front would span too much.
 const BUCKET_MIN: usize = 16;
+/// Maximum number of events of such a bucket: more take long to sort.
 const BUCKET_MAX: usize = 128;
 
-/// Events left of the front when that is done: more than [`MIDDLE`], so that each distance is kept.
+/// Minimum number of events of the front, below which more are put behind it: more than [`MIDDLE`], so that each distance is kept.
 const FRONT_MIN: usize = 32;
 
-/// Events that may join a front that spans more than one time.
+/// Maximum number of events that join a front that spans more than one time.
 const JOINED_MAX: usize = 64;
 
 /// Events of a bucket that are all far ahead; of a front that is longer, those are that come so many events later.
