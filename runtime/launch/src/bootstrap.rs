@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use pelago_base::{Rank, Topology};
-use pelago_platform::{Awaited, Bootstrap, BootstrapError, For, Reports, Wait, WaitSite, Woken};
+use pelago_platform::{Awaited, Bootstrap, BootstrapError, For, Reports, WaitSite, Woken};
 use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
 
 use crate::adoption::{AdoptionError, RankMonitor, adopt};
@@ -162,7 +162,7 @@ impl LocalBootstrap {
     fn await_meeting(&self, meeting: u64, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError> {
         while !self.host.have_met(meeting) {
             let mut ready = || self.host.have_met(meeting) || meanwhile();
-            if let Woken::Fault(fault) = self.wait.park(For::Anything, None, &mut ready) {
+            if let Woken::Fault(fault) = self.wait.park_on_bell(For::Anything, None, &mut ready) {
                 return Err(fault.into());
             }
         }

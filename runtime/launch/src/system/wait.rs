@@ -148,6 +148,20 @@ impl OsWait {
         }
     }
 
+    /// As [`park`](Wait::park), for what rings the bell and does not come by the network.
+    pub(crate) fn park_on_bell(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
+        if let Some(fault) = self.fault() {
+            return Woken::Fault(fault);
+        }
+        // A wait with an end is no part of a deadlock: it moves by itself.
+        let endless = u32::from(until.is_none());
+        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
+        let woken = self.sleep(what, until, ready);
+        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
+        self.control().moves.fetch_add(1, Ordering::SeqCst);
+        woken
+    }
+
     fn doze(&self, what: For, limit: Duration, ready: &mut dyn FnMut() -> bool) -> Slept {
         let Some(socket) = self.socket.get() else {
             let (bell, limit) = (&self.control().bell, Some(limit.into()));
@@ -194,19 +208,11 @@ impl Wait for OsWait {
     }
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        if let Some(fault) = self.fault() {
-            return Woken::Fault(fault);
+        match self.fault() {
+            // Whoever waits may look by `ready` alone.
+            None if self.nap(until) && ready() => Woken::Look,
+            _ => self.park_on_bell(what, until, ready),
         }
-        if self.nap(until) {
-            return Woken::Look;
-        }
-        // A wait with an end is no part of a deadlock: it moves by itself.
-        let endless = u32::from(until.is_none());
-        self.control().waiting.fetch_add(endless, Ordering::SeqCst);
-        let woken = self.sleep(what, until, ready);
-        self.control().waiting.fetch_sub(endless, Ordering::SeqCst);
-        self.control().moves.fetch_add(1, Ordering::SeqCst);
-        woken
     }
 
     fn yield_now(&self) {
@@ -383,18 +389,18 @@ mod tests {
         });
         let looks = std::cell::Cell::new(0);
         let each = || looks.set(looks.get() + 1);
-        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 0), "something has come: the caller looks");
-        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 1), "nothing has: it sleeps");
+        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 1), "something has come, and it looks");
+        assert_eq!((wait(&sleeper, None, 1, each), looks.get()), (Woken::Look, 2), "nothing has: it sleeps");
         assert_eq!(*naps.lock().unwrap(), [NAP; 2]);
         let soon = sleeper.clock.now() + Duration::from_microseconds(10);
         while sleeper.clock.now() < soon {}
-        assert_eq!((wait(&sleeper, Some(soon), 1, each), looks.get()), (Woken::Look, 1), "its time has come");
+        assert_eq!((wait(&sleeper, Some(soon), 1, each), looks.get()), (Woken::Look, 3), "its time has come");
         assert_eq!(naps.lock().unwrap().pop(), Some(Duration::ZERO));
         let control = host.control(ME).expect("of this host");
         for _another_thread_would_wake_it_by_the_bell in 0..2 {
             control.threads.fetch_add(1, Ordering::SeqCst);
         }
         wait(&sleeper, None, 1, each);
-        assert_eq!((naps.lock().unwrap().len(), looks.get()), (2, 2));
+        assert_eq!((naps.lock().unwrap().len(), looks.get()), (2, 4));
     }
 }
