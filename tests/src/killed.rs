@@ -77,7 +77,9 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
             guard.release().map(|()| found)
         }) {
             Ok(found) => {
-                assert!(found >= last && found < 500_000 || refused > 0, "{found} after {last}");
+                // Rank 0 may have restored an older version before this rank asked again.
+                let may_be_restored = ["holder", "owner"].contains(&step) && !world.lost().is_empty();
+                assert!(found < 500_000 && found >= last || refused > 0 || may_be_restored, "{found} after {last}");
                 last = found;
             }
             Err(error) => {

@@ -52,8 +52,12 @@ pub(super) fn connect(
         progress_thread: !manual,
     })?;
     let counted: Counted = Arc::from(udp.counters());
-    let hears_by_datagrams_alone = settings.transport == TransportChoice::Udp || host.count() == 1;
-    if let Some(nap) = udp.nap().filter(|_| hears_by_datagrams_alone && settings.transport != TransportChoice::Ofi) {
+    let only_datagrams_concern_it = match settings.transport {
+        TransportChoice::Udp => true,
+        TransportChoice::Ofi => false,
+        _ => host.count() == 1,
+    };
+    if let Some(nap) = udp.nap().filter(|_| only_datagrams_concern_it) {
         local.wait().nap_by(nap);
     }
     let transport: Box<dyn Transport> = match settings.transport {

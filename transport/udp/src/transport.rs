@@ -98,8 +98,8 @@ impl Udp {
         Box::new(move || shared.lock().conversations.counters().clone())
     }
 
-    /// How the only thread of a rank that this transport alone brings news to may sleep for a moment, where a progress thread serves it while it sleeps for
-    /// longer: until a datagram has come, or for the time that is given. Returns whether one has; `false` at once while the progress thread takes them in.
+    /// A function that sleeps until the next datagram, for the given time at most, and returns whether one has come; `false` at once while the progress thread
+    /// receives datagrams. For ranks with one thread, to whose memory nothing but this transport writes. `None` without a progress thread.
     pub fn nap(&self) -> Option<impl Fn(Duration) -> bool + Send + Sync + use<>> {
         self.progress_thread.as_ref().map(ProgressThread::nap)
     }

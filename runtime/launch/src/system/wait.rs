@@ -90,8 +90,8 @@ impl OsWait {
         Ok(())
     }
 
-    /// Waits begin with such a sleep: to be woken from it takes one step, and to go to sleep no membarrier. For a rank whose memory no other process writes
-    /// to but by the network.
+    /// Waits begin with a sleep by `nap`, which needs no `membarrier`, and from which the network wakes the rank itself rather than its progress thread. For a rank
+    /// to whose memory other processes write by the network alone.
     pub fn nap_by(&self, nap: impl Fn(Duration) -> bool + Send + Sync + 'static) {
         let _only_one = self.nap.set(Box::new(nap));
     }

@@ -41,7 +41,7 @@ pub(crate) enum Distance {
 
 /// Minimum number of events of a bucket that is put behind the front as a whole: fewer are far apart, so that the front would span too much.
 const BUCKET_MIN: usize = 16;
-/// Maximum number of events of such a bucket: more take long to sort.
+/// Maximum number of events of a bucket that is put behind the front as a whole: more take long to sort.
 const BUCKET_MAX: usize = 128;
 
 /// Minimum number of events of the front, below which more are put behind it: more than [`MIDDLE`], so that each distance is kept.
