@@ -6,7 +6,7 @@ use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Schedule, S
 use pelago_kit::Loopback;
 use pelago_rma::{Result, World};
 use pelago_test_support::simulated;
-use pelago_test_support::threads::{Platform, run_counted};
+use pelago_test_support::threads::{COSTLY_MESSAGE_BYTES, Platform, run_counted, run_with_heaps};
 
 const SIZE: u32 = 5;
 const OPERATIONS: u64 = 40;
@@ -116,6 +116,29 @@ fn a_member_sleeps_no_more_often_than_it_is_told_something() {
         });
         outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
     }
+}
+
+/// A block would go in eight pieces of 128 KiB, each of two messages.
+#[test]
+fn pieces_fill_messages_where_these_cost_much() {
+    const MEMBERS: u32 = 4;
+    const COUNT: usize = 1 << 17;
+    const TURNS: u64 = 10;
+    run_with_heaps(Platform::Unruly, MEMBERS, 64 << 20, |world, passed| {
+        let all = Collectives::new(world, &Settings { memory_bytes: 32 << 20, ..Settings::default() }).unwrap();
+        let mut plan = all.plan_of(Collective::Alltoall, COUNT, Sum, Choice::Fixed(Algorithm::Direct)).unwrap();
+        let (input, mut output) = (vec![1_u64; MEMBERS as usize * COUNT], vec![0; MEMBERS as usize * COUNT]);
+        world.flush_all().unwrap();
+        let before = passed.lock().unwrap().clone();
+        (0..TURNS).for_each(|_| plan.run(&input, &mut output).unwrap());
+        world.flush_all().unwrap();
+        let after = passed.lock().unwrap().clone();
+        let pieces = (COUNT * 8).div_ceil(COSTLY_MESSAGE_BYTES) as u64;
+        let found = after.of(Event::PutPosted) - before.of(Event::PutPosted);
+        // Credits are puts, too.
+        assert!(pieces == 15 && found >= TURNS * u64::from(MEMBERS - 1) * pieces, "{found} puts");
+        assert!(output == input);
+    });
 }
 
 /// An exchange with counts: a put and a flag for each two members, a flag alone where the count is 0, a credit after every second one. Between

@@ -251,6 +251,26 @@ mod tests {
         assert!(matches!(local.publish("long", &[0; 5000]), Err(BootstrapError::TooLong(_))));
     }
 
+    /// From a nap it would return without looking, whatever has come, and serve nobody.
+    #[test]
+    fn a_rank_that_waits_for_a_meeting_serves_others_and_does_not_nap() {
+        let (_host, memory) = HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap();
+        let memory = memory.try_clone().unwrap().into_raw_fd();
+        let job = LaunchedJob { rank: Rank::new(0), size: 2, memory, socket: None, call: None };
+        let mut local = LocalBootstrap::start(&settings(Some(job)), OsClock::start()).unwrap();
+        local.wait().nap_by(|_| panic!("it does not nap"));
+        let (host, mut looks) = (local.host().clone(), 0);
+        let met = local.barrier(&mut || {
+            looks += 1;
+            if looks == 1 {
+                host.join(Rank::new(1));
+                host.arrive(Rank::new(1));
+            }
+            looks == 1
+        });
+        assert!(met.is_ok() && looks == 1);
+    }
+
     #[test]
     fn a_program_alone_has_no_network_unless_it_wants_one() {
         let start = |transport| LocalBootstrap::start(&LaunchSettings { transport, ..settings(None) }, OsClock::start()).unwrap();

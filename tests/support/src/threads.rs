@@ -120,8 +120,12 @@ fn over_fabric(
     Some(ofi)
 }
 
-/// What a transport does that captures long writes.
-const CAPTURING: Capabilities = Capabilities { inject_size: 1 << 20, ..Loopback::CAPABILITIES };
+/// What a transport does that captures long writes, and whose messages cost much.
+const CAPTURING: Capabilities =
+    Capabilities { inject_size: 1 << 20, put_message_bytes: COSTLY_MESSAGE_BYTES, ..Loopback::CAPABILITIES };
+
+/// The most bytes of a put that a message carries there.
+pub const COSTLY_MESSAGE_BYTES: usize = 70_000;
 
 /// Runs `body` as every rank of one job.
 pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {

@@ -1,6 +1,6 @@
 //! When a receiver tells what it grants, and for whom it rings, in tests.
 
-use pelago_base::Rank;
+use pelago_base::{Duration, Rank};
 
 use super::{Admission, Granter, Receivers, Requester, rung};
 use crate::credit::Ticket;
@@ -94,6 +94,32 @@ fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
                 granter.give(0).unwrap();
                 assert_eq!(granter.operations(), 3);
                 world.barrier().unwrap();
+            }
+            world.barrier().unwrap();
+        });
+    }
+}
+
+/// Numbers of tickets wrap around: without a new start, what a bell of long ago shows would grant tickets that nobody has granted.
+#[test]
+fn what_a_bell_has_shown_before_a_wait_grants_nothing() {
+    for platform in [Platform::Mapped, Platform::Remote] {
+        run(platform, 2, |world| {
+            let admission = Admission::new(world, Receivers::One(RECEIVER), Settings::permits(1)).unwrap();
+            let (second, looked) = (Ticket::new(1), world.alloc::<u64>(1).unwrap());
+            if world.rank() == RECEIVER {
+                world.wait_until(admission.words.local(), admission.waiter_index(0, second), |seen| seen != 0).unwrap();
+                // A sender that believes the bell says so at once.
+                let limit = Duration::from_milliseconds(20);
+                assert!(world.wait_until_within(limit, looked.local(), 0, |looked| looked != 0).is_err());
+                Granter::new(&admission).give(0).unwrap();
+            } else {
+                let mut requester = Requester::new(&admission, RECEIVER).unwrap();
+                requester.take(1).unwrap();
+                requester.take(1).unwrap();
+                admission.words.local().store(admission.bell_index(0), rung(RECEIVER, 0, second.after(1 << 30)));
+                requester.wait(second).unwrap();
+                world.put(looked.at(RECEIVER, 0), &[1]).unwrap();
             }
             world.barrier().unwrap();
         });
