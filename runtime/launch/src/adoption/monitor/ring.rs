@@ -172,7 +172,7 @@ impl RingMonitor {
             }
             !has_ended
         });
-        if has_launcher_told && !(takes_part && self.hear_launcher()) {
+        if has_launcher_told && !self.hear_launcher() {
             self.launcher.descriptor = None;
             if self.call.part() == Participation::Taken && self.host.job().fault().is_none() {
                 self.say("the launcher has gone");
@@ -181,9 +181,14 @@ impl RingMonitor {
         }
     }
 
-    /// Takes what the launcher has told; whether it is still there.
+    /// Handles the next event of the launcher; returns whether the rank still takes part and the launcher is still there.
     fn hear_launcher(&mut self) -> bool {
         let mut store = locked(&self.launcher.store);
+        // `RankMonitor` announces that the rank leaves before it sends that to the launcher through the store, which is locked here. The launcher
+        // closes the connection in answer: that is neither the end of the launcher nor the failure of the rank that serves the store.
+        if self.call.part() != Participation::Taken {
+            return false;
+        }
         let heard = store.hear().map(|event| match event {
             // By the number that it has here.
             Some(StoreEvent::Lost(process)) => {
@@ -354,10 +359,10 @@ mod tests {
     const ME: Rank = Rank::new(0);
     const LIMIT: Duration = Duration::from_milliseconds(80);
 
-    /// A launcher that says nothing until it hangs up.
-    struct SilentLauncher(UnixStream, JobFacts);
+    /// A launcher that reports one event at most, and then has gone.
+    struct BriefLauncher(UnixStream, JobFacts, Option<StoreEvent>);
 
-    impl KeyValue for SilentLauncher {
+    impl KeyValue for BriefLauncher {
         fn facts(&self) -> &JobFacts {
             &self.1
         }
@@ -375,7 +380,7 @@ mod tests {
         }
 
         fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
-            Err(StoreError::Gone)
+            self.2.take().map(Some).ok_or(StoreError::Gone)
         }
 
         fn leave(&mut self, _: Instant) {}
@@ -408,7 +413,7 @@ mod tests {
             let call = Arc::new(MonitorSignal::new().unwrap());
             let descriptor = Some(ours.try_clone().unwrap().into());
             let facts = JobFacts { rank: 0, size: ranks, job: String::new(), placement: Placement::one_host(ranks) };
-            let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(SilentLauncher(ours, facts)))), descriptor };
+            let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(BriefLauncher(ours, facts, None)))), descriptor };
             // No look is ever due: the tests look when they want to.
             let mut watch = RingMonitor::new(host.clone(), ME, call, ours, LIMIT, OsClock::start());
             watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);
@@ -450,6 +455,13 @@ mod tests {
 
         fn failed(&self) -> Vec<u32> {
             self.host.failed_ranks().map(|rank| rank.number()).collect()
+        }
+
+        /// The launcher reports an event.
+        fn announce(&mut self, event: StoreEvent) {
+            let (stream, _) = UnixStream::pair().unwrap();
+            let facts = locked(&self.watch.launcher.store).facts().clone();
+            self.watch.launcher.store = Arc::new(Mutex::new(Box::new(BriefLauncher(stream, facts, Some(event)))));
         }
 
         /// What happens once something has.
@@ -535,6 +547,18 @@ mod tests {
         assert!(ring.ends(1) && ring.ends(2));
         // One that runs leaves by itself.
         ring.stop(3);
+    }
+
+    #[test]
+    fn a_connection_that_closes_because_the_rank_leaves_is_no_failure() {
+        for (part, failed) in [(Participation::Taken, vec![1]), (Participation::Left, vec![]), (Participation::Finished, vec![])]
+        {
+            let mut ring = Ring::of(3);
+            ring.announce(StoreEvent::Lost(1));
+            // The rank leaves after the monitor's poll has returned.
+            ring.watch.call.tell(part);
+            assert_eq!((ring.watch.hear_launcher(), ring.failed()), (part == Participation::Taken, failed), "{part:?}");
+        }
     }
 
     #[test]
