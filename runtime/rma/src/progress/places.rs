@@ -47,9 +47,9 @@ impl Places {
         self.buffer.bytes() as u64
     }
 
-    /// Bytes that are kept: values, and the list of their places.
+    /// Number of bytes held until the operation ends: the values, and the list of their places.
     pub(crate) fn captured(&self) -> usize {
-        self.buffer.bytes()
+        self.buffer.bytes() + size_of_val(&*self.places)
     }
 
     pub(crate) fn writes(&self) -> bool {

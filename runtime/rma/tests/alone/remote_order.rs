@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId, Shape};
+use pelago_base::{AddressLayout, Block, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
 use pelago_platform::{Endpoint, Failure, Fault, For, Rail};
 use pelago_rma::limits::OPERATIONS_IN_FLIGHT_MAX;
@@ -406,6 +406,26 @@ fn bytes_that_were_kept_give_their_room_back() {
     }
     for _ in 0..=CAPTURED_BYTES_MAX / HEAP_BYTES as usize {
         job.world.put(word_in(1, 1, 0), &fetched).unwrap().wait().unwrap();
+    }
+    job.complete(0, Ok(0));
+}
+
+#[test]
+fn lists_of_places_count_among_the_bytes_that_are_kept() {
+    const VALUES: usize = 1 << 16;
+    let (places, mut values) = (vec![0; VALUES], vec![7_u64; VALUES]);
+    let room = CAPTURED_BYTES_MAX / (VALUES * (size_of::<u64>() + size_of::<Block>()));
+    let job = Job::new();
+    for _ in 0..room {
+        let _ = job.world.put_indexed(word(1), &places, &values).unwrap();
+    }
+    assert_eq!(job.world.put_indexed(word(1), &places, &values).err(), Some(Error::Fault(Fault::Deadlock)), "it waits for room");
+    let job = Job::new();
+    job.put(word(1));
+    job.script.lock().unwrap().answer = Answer::Completes;
+    for _ in 0..=room {
+        job.world.put_indexed(word(1), &places, &values).unwrap().wait().unwrap();
+        job.world.get_indexed(word(1), &places, &mut values).unwrap();
     }
     job.complete(0, Ok(0));
 }

@@ -516,13 +516,14 @@ impl Engine {
         if stage.waits() {
             return;
         }
-        let (mut word, mut failure, mut buffer) = (0, None, None);
+        let (mut word, mut failure, mut buffer, mut captured) = (0, None, None, written as usize);
         if let Some(work) = self.work_mut(id) {
             (word, failure) = (work.word, work.failure);
         }
         let only_reads = failure.is_some() && self.only_reads(id);
-        if let Some(work) = self.work_mut(id) {
-            buffer = work.task.take().and_then(Task::into_buffer);
+        if let Some(task) = self.work_mut(id).and_then(|work| work.task.take()) {
+            captured = task.captured();
+            buffer = task.into_buffer();
         }
         let peer = self.peers.get_mut(at);
         peer.live -= 1;
@@ -531,10 +532,12 @@ impl Engine {
         let is_passed_on = failure.is_some() && self.passes_on(id);
         if audience == Audience::Keeper {
             let failed = failure.map(|failure| Failed { failure, told: is_passed_on, only_reads });
+            // The buffer stays with the outcome until `take` or `forget`.
+            self.captured -= captured - buffer.as_ref().map_or(0, Buffer::bytes);
             self.outcomes.keep(id, Outcome { word, buffer, failed });
             return self.order.end(id, failure, &mut self.released);
         }
-        self.captured -= buffer.map_or(written as usize, |buffer| buffer.bytes());
+        self.captured -= captured;
         let is_signal = audience == Audience::Meeting;
         self.signals -= usize::from(is_signal);
         self.outcomes.end(id, failure, is_signal || is_passed_on || audience == Audience::Nobody);
