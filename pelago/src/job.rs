@@ -1,4 +1,4 @@
-//! A rank that takes part from one call to another, for bindings to languages whose programs have no body to hand over.
+//! A rank that joins and leaves the job by separate calls, for bindings to languages whose programs cannot pass a body to [`run`](crate::run).
 
 use std::ops::Deref;
 
@@ -11,26 +11,26 @@ use crate::simulation::processes;
 use crate::wiring::launched;
 use crate::{Result, World, run};
 
-/// A rank that takes part, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
+/// A member of the job, as in [`run`](crate::run), between [`join`](Self::join) and [`leave`](Self::leave).
 pub struct Job {
     kind: Kind,
 }
 
 enum Kind {
-    /// A process of its own.
+    /// A separate process.
     Process(launched::Joined),
-    /// One of [`processes`].
+    /// A rank of [`processes`].
     #[cfg(feature = "simulation")]
     Simulated(World),
 }
 
 impl Job {
-    /// Takes part in the job that a launcher started, or in one of this rank alone; as the running rank of `pelago::processes`, in the
-    /// simulated job. Once in a process: what a launcher leaves for a rank is used up. Collective. If a launched job is at fault before
-    /// all have come, the process exits, and who watches over the job tells.
+    /// Joins the job that a launcher started, or a job of this rank alone; joins the simulated job as the running rank if the rank is simulated
+    /// by `pelago::processes`. Once per process: the launcher's settings for a rank are consumed. Collective. If a launched job has a fault before
+    /// all ranks have joined, the process exits, and the monitor of the job reports the fault.
     ///
     /// # Errors
-    /// The process cannot take part; it is to be simulated, which needs a body for each rank; a rank was lost before all had come.
+    /// The process cannot join; a simulation was requested, which needs a body for each rank; a rank failed before all had joined.
     pub fn join() -> Result<Self> {
         #[cfg(feature = "simulation")]
         if let Some(joined) = processes::join() {
@@ -46,7 +46,7 @@ impl Job {
         Ok(Self { kind: Kind::Process(run::join()?) })
     }
 
-    /// Ends this rank's part of the job in good order, when every rank does; nothing may be done with the job afterwards. Collective.
+    /// Ends this rank's part of the job in good order, together with every other rank; the job must not be used afterwards. Collective.
     ///
     /// # Errors
     /// As [`World::finish`].
@@ -62,9 +62,9 @@ impl Job {
         left
     }
 
-    /// Ends the job for all ranks, without an error, for a process that exits with code 0 directly afterwards. Waits of the other ranks end with
+    /// Ends the job for all ranks, without an error, for a process that exits with code 0 immediately afterwards. Waits of the other ranks end with
     /// [`Fault::Ended`](crate::Fault::Ended), and [`exit_code`](Self::exit_code) is 0 there; launchers end ranks that do not exit.
-    /// Ranks on other hosts learn it from the `pelago` launcher. Not collective.
+    /// Ranks on other hosts are notified by the `pelago` launcher. Not collective.
     pub fn end_for_all(&self) {
         match &self.kind {
             Kind::Process(joined) => joined.wait.end_job(),
@@ -73,8 +73,8 @@ impl Job {
         }
     }
 
-    /// With which exit code this process has to end without another word, because the job is at fault and its launcher tells why in one line,
-    /// or this call has.
+    /// Returns the exit code with which this process has to end silently, because the job has a fault that its launcher reports in one line,
+    /// or that this call has reported.
     pub fn exit_code(&self) -> Option<i32> {
         match &self.kind {
             Kind::Process(joined) => joined.wait.fault().and_then(run::watched_exit_code),

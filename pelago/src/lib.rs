@@ -19,24 +19,24 @@
 //!
 //! The same executable runs alone, as the ranks of a job under `pelago run` and other launchers, and on a simulated machine under `pelago sim`.
 //!
-//! Start with [`World`]: it allocates memory that all ranks can reach, and has the collective operations. All one-sided operations are
+//! Start with [`World`]: it allocates memory that all ranks can access, and has the collective operations. All one-sided operations are
 //! methods of [`Context`], to which `World` dereferences. The page `docs/book/src/memory-model.md` of the repository states the guarantees for
 //! memory that other ranks write; `docs/book` has tutorials.
 //!
 //! # Features
 //! All but `page-faults` and `tracing` are on by default.
 //!
-//! | feature | gives |
+//! | feature | provides |
 //! |---|---|
 //! | `launch` | [`run`] and [`Job`]: ranks of a job under `pelago run`, or alone; shared memory |
 //! | `udp` | ranks of several hosts |
-//! | `ofi` | ranks by a fabric of libfabric, opened at run time if `--transport ofi` asks for it |
+//! | `ofi` | ranks that communicate through a libfabric fabric; the library is opened at run time if `--transport ofi` requests it |
 //! | `simulation` | the same program as all ranks of a simulated machine, under `pelago sim` |
 //! | `collectives`, `containers`, `dsm`, `halo`, `messaging` | the module of that name |
 //! | `page-faults` | regions of `dsm` as one slice |
 //! | `tracing` | spans of control operations for a subscriber of the `tracing` crate: join, alloc, register, group, leave |
 //!
-//! Without `launch` a program supplies its own transport, clock, waiting and bootstrap: [`run_with`].
+//! Without `launch` a program supplies its own transport, clock, waits and bootstrap: [`run_with`].
 
 #![forbid(unsafe_code)]
 
@@ -75,7 +75,7 @@ mod wiring;
 #[cfg(feature = "launch")]
 pub use job::Job;
 pub use pelago_base::{AddressLayout, Counters, Duration, Event, GlobalAddress, Instant, Rank, SegmentId, Shape, Team};
-/// What teams do together, as schedules that are chosen by a model and by trial. Feature `collectives`.
+/// Collective operations of teams, as schedules that are selected by a model and by trials. Feature `collectives`.
 #[cfg(feature = "collectives")]
 pub use pelago_collectives as collectives;
 /// Containers in global memory: an allocator, maps, sets, vectors, deques and lists. Feature `containers`.
@@ -93,7 +93,7 @@ pub use pelago_halo as halo;
 /// Messages with fixed memory: mailboxes, channels, limits. Feature `messaging`.
 #[cfg(feature = "messaging")]
 pub use pelago_messaging as messaging;
-/// What a program supplies to [`run_with`]: the traits of the boundary, and all that they speak of.
+/// The interfaces that a program supplies to [`run_with`]: the traits, and all types in their signatures.
 pub use pelago_platform as platform;
 pub use pelago_platform::{Capabilities, DeviceAccess, Failure, Fault, Rail};
 pub use pelago_rma::{
@@ -110,5 +110,5 @@ pub use simulation::processes;
 pub use wiring::transports;
 #[cfg(feature = "ofi")]
 pub use wiring::{fabric, fabric_library};
-/// The derives by which a type of yours becomes [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
+/// The derive macros that make a program's type [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
 pub use zerocopy;

@@ -1,4 +1,4 @@
-//! The bounds that concern programs and authors of transports, each with its reason. `docs/limits.md` lists all.
+//! The limits that concern programs and authors of transports, each with its reason. `docs/limits.md` lists all limits.
 
 pub use pelago_base::limits::*;
 pub use pelago_platform::limits::*;

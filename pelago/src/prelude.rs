@@ -1,3 +1,3 @@
-//! What most programs name.
+//! The types that most programs use.
 
 pub use crate::{CellSlice, Context, GlobalPtr, Handle, Pod, Rank, Shape, Symmetric, Team, Word, World};

@@ -1,4 +1,4 @@
-//! From a program to a rank and back.
+//! Running a program as a rank, from joining the job to leaving it.
 
 use pelago_platform::{BootstrapError, Fault, Wait};
 
@@ -8,15 +8,15 @@ use crate::wiring::launched::{self, Counted, Joined, Watched, tell_fault, watche
 use crate::wiring::recorded::RankRecord;
 use crate::{Counters, Error, Event, Rank, World};
 
-/// Takes part in the job, calls `body`, and leaves when every rank does.
+/// Joins the job, calls `body`, and leaves together with every other rank.
 ///
-/// Started by a launcher, the process is one of the job's ranks; started alone, it is a job of one rank; started by `pelago sim`, it is all
-/// ranks of a job on a simulated machine: `body` is called once for each, and what rank 0 returns is returned.
+/// A process that a launcher started is one of the job's ranks; a process that was started alone is a job of one rank; a process that `pelago sim` started
+/// is all ranks of a job on a simulated machine: `body` is called once per rank, and the result of rank 0 is returned.
 ///
 /// # Errors
-/// The process cannot take part; `body` failed; a rank was lost before the end. A rank that fails ends the job. Under the `pelago`
-/// launcher, which tells what is wrong with a job in one line, a rank that fails because of another one exits without a word; under
-/// another launcher it tells so itself.
+/// The process cannot join; `body` failed; a rank failed before the end. A rank that returns an error ends the job. Under the `pelago`
+/// launcher, which reports the fault of a job in one line, a rank that fails because of another one exits silently; under
+/// another launcher it reports the fault itself.
 pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     #[cfg(feature = "simulation")]
     if let Some(simulation) = crate::wiring::simulated::simulation()? {
@@ -34,7 +34,7 @@ pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R
     result
 }
 
-/// Becomes a rank, or exits if the job is at fault before all have come and somebody watches over it.
+/// Becomes a rank, or exits if the job has a fault before all have joined and the job has a monitor.
 pub(crate) fn join() -> Result<Joined, Error> {
     launched::join().inspect_err(|error| {
         if let Error::Bootstrap(BootstrapError::Fault(fault)) = error {
@@ -43,7 +43,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
     })
 }
 
-/// What was counted and recorded, if the user wants to know.
+/// Prints the counters and writes the record, if the user has requested them.
 pub(crate) fn tell_at_end(rank: Rank, counters: &[Counted], record: Option<&RankRecord>) {
     if !counters.is_empty() {
         tell(rank, &counters.iter().map(|counted| counted()).collect::<Vec<_>>());
@@ -53,7 +53,7 @@ pub(crate) fn tell_at_end(rank: Rank, counters: &[Counted], record: Option<&Rank
     }
 }
 
-/// One line on what passed through the transport, and over the network below it.
+/// Prints one line with the counters of the transport, and of the network below it.
 fn tell(rank: Rank, counters: &[Counters]) {
     let all = Event::ALL.iter().map(|&event| (event, counters.iter().map(|counters| counters.of(event)).sum::<u64>()));
     let counts: Vec<String> =
@@ -64,15 +64,15 @@ fn tell(rank: Rank, counters: &[Counters]) {
     );
 }
 
-/// Exits, unless the program was started alone. Under the launcher without a word: it tells what is wrong with the job.
+/// Exits, unless the program was started alone. Silently under the launcher, which reports the fault of the job.
 fn leave_if_watched(fault: Fault) {
     if let Some(code) = watched_exit_code(fault) {
         std::process::exit(code);
     }
 }
 
-/// With which code this process has to exit because of this, unless the program was started alone. Under another launcher each rank
-/// tells here what is wrong with the job.
+/// Returns the exit code with which this process has to exit because of `fault`, unless the program was started alone. Under another launcher, each rank
+/// reports the fault of the job here.
 pub(crate) fn watched_exit_code(fault: Fault) -> Option<i32> {
     match watched() {
         Watched::Not if fault == Fault::Ended => {}

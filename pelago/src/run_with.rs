@@ -1,14 +1,14 @@
-//! From parts of the platform, whoever supplies them, to a rank and back.
+//! Running a program as a rank with platform parts of any origin, from joining the job to leaving it.
 
 use pelago_platform::Parts;
 
 use crate::{Error, World};
 
-/// Takes part in a job by means that the program supplies: its own transport, clock, waiting and bootstrap. Calls `body`, and leaves when every
-/// rank does. What [`platform`](crate::platform) asks of each of them is checked by the conformance suite of `pelago-kit`. A tutorial, with a transport over TCP, is in the
-/// project's `examples/transports/tcp`.
+/// Joins a job with parts that the program supplies: its own transport, clock, waits and bootstrap. Calls `body`, and leaves together with every
+/// other rank. The conformance suite of `pelago-kit` checks the requirements of [`platform`](crate::platform) on each part. A tutorial, with a transport
+/// over TCP, is in the project's `examples/transports/tcp`.
 ///
-/// A job of one rank, whose memory is its own and whose transport is a loopback:
+/// A job of one rank with private memory and a loopback transport:
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -78,12 +78,12 @@ use crate::{Error, World};
 /// ```
 ///
 /// # Errors
-/// The world cannot be made of these parts; `body` failed; a rank was lost before the end.
+/// The world cannot be created from these parts; `body` failed; a rank failed before the end.
 pub fn run_with<R, E: From<Error>>(parts: Parts, body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
     take_part(World::new(parts)?, body)
 }
 
-/// From a world to the end of this rank's part.
+/// Calls `body` and ends this rank's part of the job.
 pub(crate) fn take_part<R, E: From<Error>>(world: World, body: impl FnOnce(&World) -> Result<R, E>) -> Result<R, E> {
     let value = body(&world)?;
     world.finish()?;

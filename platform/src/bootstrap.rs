@@ -1,4 +1,4 @@
-//! Who takes part in the job, and how they find each other.
+//! The ranks of the job and the exchange of their addresses at start.
 
 use pelago_base::{Rank, Topology};
 
@@ -13,35 +13,35 @@ pub trait Bootstrap: Send {
     /// This process.
     fn rank(&self) -> Rank;
 
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     fn size(&self) -> u32;
 
-    /// Where the ranks of the job are in its machine, the same on every rank; one host where nothing is known.
+    /// Placement of the job's ranks in its machine, the same on every rank; a single host if the placement is unknown.
     fn topology(&self) -> Topology {
         Topology::flat(self.size())
     }
 
-    /// Leaves `value` under `key` for the other ranks, up to
+    /// Publishes `value` under `key` for the other ranks, up to
     /// [`PUBLISHED_BYTES_MAX`](crate::limits::PUBLISHED_BYTES_MAX) bytes of keys and values together.
     ///
     /// # Errors
-    /// Too much was published.
+    /// The published keys and values exceed the limit.
     fn publish(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError>;
 
-    /// What `rank` published under `key`.
+    /// Returns the value that `rank` published under `key`.
     ///
     /// # Errors
-    /// It published nothing under that key, or does not exist.
+    /// `rank` published nothing under that key, or does not exist.
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError>;
 
-    /// Returns when every rank that is not lost has called it as often as this one. `meanwhile` is called now and then, and before the
-    /// rank sleeps; it returns whether anything moved.
+    /// Returns when every rank that has not failed has called it as often as this rank. `meanwhile` is called now and then, and before the
+    /// rank sleeps; it returns whether it made progress.
     ///
     /// # Errors
-    /// A rank ended first.
+    /// A rank ended before it called `barrier` as often.
     fn barrier(&mut self, meanwhile: &mut dyn FnMut() -> bool) -> Result<(), BootstrapError>;
 
-    /// Says that this rank has ended its part of the job in good order.
+    /// Reports that this rank has completed its part of the job without failure.
     fn finish(&mut self);
 }
 
@@ -49,7 +49,7 @@ pub trait Bootstrap: Send {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
-    /// More was published than fits.
+    /// The published keys and values exceed the limit.
     #[error("{0} bytes are too many to publish; the limit is {max}", max = crate::limits::PUBLISHED_BYTES_MAX)]
     TooLong(usize),
     /// Nothing is published under that key.

@@ -1,62 +1,62 @@
-//! What a network does by itself, and what operations cost on it.
+//! Capabilities of a network: the features of its hardware or provider, and the costs of operations.
 
 use core::fmt;
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{AtomicOperator, Duration, Width};
 
-/// What a network does by itself, and what operations cost on it: for choosing between networks, and for showing (its [`Display`](fmt::Display)
-/// is a line for people).
+/// Features that a network has natively, and costs of its operations: for the choice between networks, and for display
+/// (its [`Display`](fmt::Display) is one human-readable line).
 ///
-/// A capability never says what a program may do. Every transport performs every operation: what its network lacks it does by other
-/// means, as the contract of [`Transport`](crate::Transport) says. Each field names its readers.
+/// A capability never restricts programs. Every transport performs every operation and emulates what its network lacks, as the contract
+/// of [`Transport`](crate::Transport) requires. Each field names the components that read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capabilities {
-    /// What the transport is called.
+    /// Name of the transport.
     pub name: &'static str,
-    /// The longest [`Write`](crate::Operation::Write) in bytes. Read by rma, which posts shorter puts that way.
+    /// Maximum size of a [`Write`](crate::Operation::Write) in bytes. Read by rma, which posts puts up to this size as `Write`.
     pub inject_size: usize,
-    /// The longest other transfer that may be posted as one operation, in bytes; `u64::MAX` if there is no limit. Read by rma, which cuts
-    /// longer ones (T12).
+    /// Maximum size in bytes of any other transfer posted as one operation; `u64::MAX` if there is no limit. Read by rma, which splits
+    /// longer transfers (T12).
     pub message_bytes_max: u64,
-    /// The most blocks of a list that are posted as one operation, with shapes of any number of blocks; 0 if blocks are posted one by one. Read by
-    /// rma, for each rail (T13).
+    /// Maximum number of blocks of a list posted as one operation; shapes may then have any number of blocks. 0 if blocks are posted one by
+    /// one. Read by rma, for each rail (T13).
     pub blocks_max: usize,
-    /// The fewest bytes that are posted together with the word by which they signal, as one operation; `usize::MAX` if none are. Read by rma, for each
-    /// rail (T14).
+    /// Minimum number of bytes that are posted together with their signal word as one operation; `usize::MAX` if the rail does not support
+    /// that. Read by rma, for each rail (T14).
     pub signalled_bytes_min: usize,
-    /// The most bytes of a put, with the word by which it signals, that one message of the network carries, where a message costs both ends as much as many bytes; 0 where
-    /// it costs little. Read by collectives, whose pieces fill messages.
+    /// Maximum number of bytes of a put with signal that one message of the network carries, on networks whose cost per message equals that of
+    /// many bytes; 0 where a message is cheap. Read by collectives, which size their pieces to fill messages.
     pub put_message_bytes: usize,
-    /// From posting a small put to its completion. Read by the models of collectives and plans.
+    /// Time from posting a small put to its completion. Read by the models of collectives and plans.
     pub latency: Duration,
-    /// Bytes per second of a long put. Read by rma, which divides striped transfers in this proportion.
+    /// Bandwidth of a long put in bytes per second. Read by rma, which divides striped transfers in this proportion.
     pub bytes_per_second: f64,
-    /// The atomics that the network performs without a core of the target. Read by rma: while a core of this rank performs atomics for others, a
-    /// wait looks at the transport each time.
+    /// Atomics that the network performs without a core of the target. Read by rma: while a core of this rank performs atomics for other ranks,
+    /// each iteration of a wait polls the transport.
     pub atomics: NativeAtomics,
-    /// What takes effect in the order of posting without a fence. Shown; verified by the conformance suite.
+    /// Operations that take effect in the order of posting without a fence. For display; verified by the conformance suite.
     pub ordering: Ordering,
-    /// How peers name registered memory to the network. Shown: keys stay below the boundary (decision 20).
+    /// How peers name registered memory to the network. For display only: keys stay below the boundary (decision 20).
     pub keys: KeyMode,
-    /// How the network reaches the memory of devices. Shown.
+    /// How the network accesses device memory. For display.
     pub device_memory: DeviceAccess,
     /// Whether each operation that writes to a rank's memory wakes that rank (T10). Where `false`, rma posts such operations with
     /// [`Flags::notify`](crate::Flags::notify).
     pub wakes_target: bool,
-    /// Whether [`Transport::post`](crate::Transport::post) may be given any earlier moment, as the transport reads a clock itself where it needs the
-    /// present. Read by rma, which then spares a look at the clock for each post, if this holds for all rails.
+    /// Whether [`Transport::post`](crate::Transport::post) accepts any earlier time as `now`, because the transport itself reads a clock where it
+    /// needs the current time. Read by rma, which then saves a clock read per post if this holds for all rails.
     pub keeps_time: bool,
-    /// What protects the network's traffic. Shown.
+    /// Protection of the network's traffic. For display.
     pub protection: Protection,
-    /// The longest transfer whose bytes are moved. Longer ones may be posted as [`Sized`](crate::Operation::Sized), to spare their poster and
-    /// the transport the bytes. `u64::MAX`, as everywhere but in a simulation of sizes: all are moved.
+    /// Maximum size of a transfer whose bytes are moved. Longer transfers may be posted as [`Sized`](crate::Operation::Sized), which saves the
+    /// poster and the transport from handling the bytes. `u64::MAX`, the value everywhere except in a simulation of sizes: all bytes are moved.
     pub data_bytes_max: u64,
 }
 
 impl Capabilities {
-    /// Those of a transport of this name whose author has measured nothing: a network of the slower kind, on which the target's cores do
-    /// everything. To be changed field by field, so that fields that are added later need no change.
+    /// Defaults for a transport of this name without measurements: a slow network on which the target's cores perform everything. Override
+    /// single fields, so that fields added later need no change.
     pub const fn of(name: &'static str) -> Self {
         Self {
             name,
@@ -100,37 +100,37 @@ impl fmt::Display for Capabilities {
 /// The atomics that a network performs without a core of the target: by width and operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeAtomics {
-    /// A bit for each operator, at its [code](AtomicOperator::code): of words of 4, and of 8 bytes.
+    /// One bit per operator, at its [code](AtomicOperator::code): for words of 4 bytes, and of 8 bytes.
     operators: [u16; 2],
-    /// Whether an atomic of the network and one of a core on the same word exclude each other. If not, the transport leaves atomics to a
-    /// core of the owner all the same (T11), and the native ones are only shown.
+    /// Whether network atomics and CPU atomics on the same word are mutually atomic. If not, the transport still leaves atomics to a core of
+    /// the owner (T11), and the native ones are only displayed.
     pub coherent: bool,
 }
 
 impl NativeAtomics {
-    /// A bit for each operator.
+    /// All operator bits.
     const EVERY: u16 = (1 << AtomicOperator::COUNT) - 1;
 
-    /// None: a core of the target performs all.
+    /// No native atomics: a core of the target performs all.
     pub const NONE: Self = Self { operators: [0; 2], coherent: true };
 
-    /// All of them, coherent with those of cores.
+    /// All atomics, coherent with those of cores.
     pub const ALL: Self = Self { operators: [Self::EVERY; 2], coherent: true };
 
-    /// These, and `operator` on words of `width`. What it compares with does not matter.
+    /// Returns these atomics plus `operator` on words of `width`. The expected value of a compare-swap is ignored.
     #[must_use]
     pub const fn with(mut self, width: Width, operator: AtomicOperator) -> Self {
         self.operators[Self::index(width)] |= 1 << operator.code().0;
         self
     }
 
-    /// These, but not coherent with the atomics of cores.
+    /// Returns these atomics, marked as not coherent with those of cores.
     #[must_use]
     pub const fn incoherent(self) -> Self {
         Self { coherent: false, ..self }
     }
 
-    /// Those of two networks, either of which may be taken.
+    /// Returns the atomics that both networks have, for operations that may take either.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         let [four, eight] = self.operators;
@@ -175,12 +175,12 @@ impl fmt::Display for NativeAtomics {
     }
 }
 
-/// What takes effect in the order of posting without a fence, among operations to one endpoint.
+/// Operations to one endpoint that take effect in the order of posting without a fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ordering {
     /// Nothing.
     Unordered,
-    /// Writes and puts, after writes and puts.
+    /// Writes and puts among each other.
     Writes,
     /// Everything.
     All,
@@ -199,11 +199,11 @@ impl fmt::Display for Ordering {
 /// How peers name registered memory to a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyMode {
-    /// By its global address alone.
+    /// By the global address alone.
     None,
-    /// By a key of the registering rank's choice, which follows from the global address, and an offset.
+    /// By a key that the registering rank chooses and that follows from the global address, and an offset.
     Offset,
-    /// By a key of the registering rank's choice and the virtual address in its process: peers fetch the address.
+    /// By a key that the registering rank chooses, and the virtual address in its process: peers fetch the address.
     VirtualAddress,
     /// By a key that the provider chooses: peers fetch it.
     Provided,
@@ -220,20 +220,20 @@ impl fmt::Display for KeyMode {
     }
 }
 
-/// How a network reaches the memory of devices.
+/// How a network accesses device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceAccess {
     /// Through host memory, by the device's owner.
     Staged,
     /// Directly.
     Direct,
-    /// Directly where it is registered with the network, else through host memory, by the device's owner.
+    /// Directly if the memory is registered with the network, else through host memory, by the device's owner.
     Registered {
-        /// Segments of this rank that are registered.
+        /// Number of this rank's segments that are registered.
         registered: u32,
-        /// Segments of this rank that are not.
+        /// Number of this rank's segments that are staged.
         staged: u32,
-        /// Why something is staged; empty if nothing is, so far.
+        /// Reason for staging; empty if nothing has been staged so far.
         why: &'static str,
     },
 }
@@ -257,12 +257,12 @@ impl fmt::Display for DeviceAccess {
     }
 }
 
-/// What protects the traffic of a network.
+/// Protection of a network's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protection {
-    /// Nothing: whoever reaches the network can write to memory that is registered.
+    /// None: any process with access to the network can write to registered memory.
     None,
-    /// The kernel: only processes of the same user, on the same host, reach the memory.
+    /// By the kernel: only processes of the same user on the same host can access the memory.
     SameUser,
     /// Each message carries a tag made with the job's key.
     Authenticated,

@@ -1,8 +1,8 @@
-//! Time.
+//! The source of time.
 
 use pelago_base::Instant;
 
-/// Where time comes from.
+/// Source of time.
 ///
 /// Contract:
 /// - C1 monotonic: a later call never returns an earlier instant, on one rank.

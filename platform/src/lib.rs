@@ -1,16 +1,16 @@
-//! The boundary: everything that is not deterministic enters the library by four traits, and a fifth where time is virtual. The
-//! first is cut by subject, so that whoever wraps it passes on little.
+//! The boundary: everything that is not deterministic enters the library through four traits, and a fifth in virtual time. The
+//! first is divided by subject, so that a wrapper forwards few methods.
 //!
-//! | trait | brings in | real | simulated |
+//! | trait | provides | real | simulated |
 //! |---|---|---|---|
 //! | [`Transport`], with [`Network`] and [`Registry`] | other ranks' memory | shm, udp, ofi | a network interface in virtual time |
 //! | [`Clock`] | time | the system's monotonic clock | the event queue's time |
-//! | [`Wait`] | giving up the core | futex on a doorbell | the turn passes to the next event |
-//! | [`Bootstrap`] | who takes part | the launcher, PMI, PMIx | the list of simulated ranks |
-//! | [`VirtualTime`] | what computing takes | absent: it takes its own time | the clock moves on |
+//! | [`Wait`] | giving up the core | futex on a doorbell | the next event is processed |
+//! | [`Bootstrap`] | the ranks of the job | the launcher, PMI, PMIx | the list of simulated ranks |
+//! | [`VirtualTime`] | the duration of computation | absent: computation takes real time | the clock advances |
 //!
-//! `examples/transports/tcp` in the project's repository is a tutorial for authors of transports, by a whole one in 400 lines; the conformance suite
-//! is in `pelago-kit`.
+//! `examples/transports/tcp` in the project's repository is a tutorial for authors of transports: a complete transport in 400 lines. The
+//! conformance suite is in `pelago-kit`.
 //!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
@@ -28,13 +28,13 @@ pub use bootstrap::{Bootstrap, BootstrapError};
 pub use capabilities::{Capabilities, DeviceAccess, KeyMode, NativeAtomics, Ordering, Protection};
 pub use clock::Clock;
 pub use parts::Parts;
-/// What operations say, besides addresses.
+/// Parameters of operations besides addresses.
 pub use pelago_base::{AtomicOperator, Width};
-/// The memory that operations reach: bytes that others may write meanwhile, the table of those that are registered, and a rank's own.
+/// Memory that operations access: bytes that other ranks may write concurrently, the table of registered regions, and the rank's own memory.
 pub use pelago_memory::{
     Cells, DeviceError, DeviceMemory, DeviceRange, Mapping, MappingError, MemoryKind, Reach, ReachLayout, Region, Regions,
 };
-/// Where a rank sleeps: the bell of [`Reach::bell`].
+/// The word on which a rank sleeps: the doorbell that [`Reach::bell`] returns.
 pub use pelago_sync::{Doorbell, Slept};
 pub use transport::{
     Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,

@@ -1,4 +1,4 @@
-//! What a rank is made of.
+//! The platform implementations of which a rank is made.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use pelago_memory::Reach;
 
 use crate::{Bootstrap, Clock, Transport, VirtualTime, Wait};
 
-/// What a rank is made of: one implementation of each part of the platform.
+/// The platform of a rank: one implementation of each of its traits.
 pub struct Parts {
-    /// The memory of the ranks that loads and stores reach; at least this rank's own.
+    /// Memory of ranks that this process can load and store; at least this rank's own.
     pub reach: Reach,
-    /// Time.
+    /// Source of time.
     pub clock: Arc<dyn Clock>,
-    /// Waiting.
+    /// Implementation of waiting.
     pub wait: Arc<dyn Wait>,
-    /// What lets time pass, where it is virtual.
+    /// Control of virtual time, in a simulation.
     pub virtual_time: Option<Arc<dyn VirtualTime>>,
-    /// Who takes part.
+    /// Ranks of the job and their addresses.
     pub bootstrap: Box<dyn Bootstrap>,
-    /// The way to all other memory.
+    /// Transport to all other memory.
     pub transport: Box<dyn Transport>,
 }

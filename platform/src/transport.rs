@@ -1,4 +1,4 @@
-//! One way to reach other ranks' memory.
+//! The transport interface: one way to access other ranks' memory.
 
 pub use pelago_base::Failure;
 use pelago_base::{AtomicOperator, Blocks, GlobalAddress, Instant, Rank, Shape, Width};
@@ -6,81 +6,83 @@ use pelago_memory::{Cells, Region};
 
 use crate::Capabilities;
 
-/// One way to reach other ranks' memory.
+/// One way to access other ranks' memory.
 ///
 /// Contract; each clause is a test of the conformance suite in `transport/kit`:
-/// - T1 bounded: `post` never blocks; `Full` means: progress, then post again.
+/// - T1 bounded: `post` never blocks; `Full` means: call `progress`, then post again.
 /// - T2 captured: the bytes of a `Write` or `Signalled` may be reused when `post` returns; the local memory of a `Put` or `Get` when it completes.
 /// - T3 once: an accepted operation takes effect exactly once, and completes exactly once.
-/// - T4 visible: completed means visible to every rank that looks afterwards.
-/// - T5 unordered: operations to one peer are ordered only by [`Flags::fence`]; to two peers never.
-/// - T6 finite: a lost peer completes all its operations, with `PeerLost` unless they took effect before; nothing waits for ever.
-/// - T7 timeless: time comes in as `now`; same inputs, same outputs.
-/// - T8 checked: an address outside registered memory completes with `OutOfBounds` and changes nothing.
-/// - T9 rails: what `is_reachable` says of a rail, `connect` by it does. Endpoints of one peer on several rails are as those of several
-///   peers: nothing orders them, and each completes what was posted to it.
+/// - T4 visible: when an operation has completed, its effect is visible to every rank that reads afterwards.
+/// - T5 unordered: operations to one peer are ordered only by [`Flags::fence`]; operations to different peers are never ordered.
+/// - T6 finite: when a peer fails, all operations on it complete, with `PeerLost` unless they took effect before; no operation stays pending
+///   for ever.
+/// - T7 timeless: time is passed in as `now`; same inputs, same outputs.
+/// - T8 checked: an operation on an address outside registered memory completes with `OutOfBounds` and changes nothing.
+/// - T9 rails: `connect` by a rail succeeds exactly if `is_reachable` says so. Endpoints of one peer on several rails behave like those of
+///   several peers: no order holds between them, and each completes the operations posted to it.
 /// - T10 waking: an operation that has written to a rank's memory wakes that rank ([`Wait`](crate::Wait), W1), if it was posted with
-///   [`Flags::notify`] or the network [wakes by itself](Capabilities::wakes_target). The rank then finds what was written.
+///   [`Flags::notify`] or the network [wakes by itself](Capabilities::wakes_target). The rank then sees the written data.
 /// - T11 atomic: an atomic excludes every other on its word, whether a network or a core performs them. A network whose atomics are not
 ///   [coherent](crate::NativeAtomics::coherent) with those of cores leaves them to a core of the owner.
 /// - T12 sizes: a transfer of at most [`message_bytes_max`](Capabilities::message_bytes_max) bytes is accepted as one operation.
-/// - T13 blocks: by a rail whose [`blocks_max`](Capabilities::blocks_max) is not 0, a `PutBlocks` or `GetBlocks` of any shape, or of a list of up to so
-///   many blocks, is accepted as one operation. (Those of a shape do not overlap. Those of a list may, as far as they have no more than
-///   [`OVERLAPPING_BYTES_MAX`](pelago_base::limits::OVERLAPPING_BYTES_MAX) bytes, or than they reach over.) It changes nothing unless all bytes from the lowest of its blocks to the highest, gaps included,
-///   are of one registration (T8). By other rails it is refused.
-/// - T14 signalled: a `Signalled` of at least [`signalled_bytes_min`](Capabilities::signalled_bytes_min) bytes that a `Write` may have is accepted by a rail;
-///   a shorter one, and any by other rails, is refused. If its bytes lead nowhere, its word is not written.
+/// - T13 blocks: a rail whose [`blocks_max`](Capabilities::blocks_max) is not 0 accepts a `PutBlocks` or `GetBlocks` of any shape, or of a list
+///   of at most that many blocks, as one operation. (Blocks of a shape do not overlap. Blocks of a list may, if their total size is at most
+///   [`OVERLAPPING_BYTES_MAX`](pelago_base::limits::OVERLAPPING_BYTES_MAX) bytes or at most the extent that they span.) The operation changes
+///   nothing unless all bytes from its lowest block to its highest, gaps included, belong to one registration (T8). Other rails refuse it.
+/// - T14 signalled: a rail accepts a `Signalled` of at least [`signalled_bytes_min`](Capabilities::signalled_bytes_min) bytes, up to the maximum
+///   size of a `Write`. It refuses a shorter one, and rails without this capability refuse all. If the address of its bytes is invalid, its
+///   word is not written.
 ///
-/// Every transport performs every operation; what the network lacks it does by other means. [`Capabilities`] says what things
-/// cost, never what exists. No method has a body of its own, so that a wrapper forgets none.
+/// Every transport performs every operation, and emulates what the network lacks. [`Capabilities`] describes costs, never the set of
+/// available operations. No method has a default body, so that a wrapper cannot forget one.
 pub trait Transport: Send {
-    /// Who can be reached, and how.
+    /// Returns the network part: reachable peers and their endpoints.
     fn network(&mut self) -> &mut dyn Network;
 
-    /// What of this rank's memory others reach.
+    /// Returns the registry of this rank's memory that peers can access.
     fn memory(&mut self) -> &mut dyn Registry;
 
     /// Starts an operation; its completion carries `token`.
     ///
     /// # Errors
-    /// `Full` for want of room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` or `Signalled` beyond
+    /// `Full` if the queue has no room; `Unknown` for an endpoint that `connect` did not return; `TooLong` for a `Write` or `Signalled` beyond
     /// [`inject_size`](Capabilities::inject_size), or another transfer beyond [`message_bytes_max`](Capabilities::message_bytes_max);
-    /// `Signalled` for one that is not taken as one operation (T14); `Sizes`
-    /// for a [`Sized`](Operation::Sized) operation, if bytes are moved here; `Blocks` for blocks that are not taken as one operation (T13), or whose
-    /// two ends differ.
+    /// `Signalled` for a put with signal that is not accepted as one operation (T14); `Sizes` for a [`Sized`](Operation::Sized) operation, if this
+    /// transport moves bytes; `Blocks` for blocks that are not accepted as one operation (T13), or whose two ends differ in size.
     fn post(&mut self, now: Instant, to: Endpoint, operation: Operation<'_>, flags: Flags, token: Token)
     -> Result<(), PostError>;
 
-    /// What was posted with [`Flags::more`], and waits for company, leaves.
+    /// Sends operations that were posted with [`Flags::more`] and are held back to share a message.
     fn flush(&mut self, now: Instant);
 
-    /// Moves what can be moved and appends what completed; returns whether anything moved. As `flush` besides.
+    /// Makes progress and appends completions; returns whether it made any. Also flushes, as `flush` does.
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool;
 
-    /// When `progress` wants to be called next even if nothing arrives.
+    /// Returns when `progress` must be called next even if nothing arrives.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// The caller is about to sleep: until the next `progress`, what arrives is seen to by whoever serves the rank then, if anybody does.
+    /// Called before the caller sleeps: until the next `progress`, the thread that then serves the rank, if any, handles arrivals.
     fn before_sleep(&mut self);
 
-    /// The two-sided messages that this network has besides, if any.
+    /// Returns the native two-sided messages of this network, if it has any.
     fn two_sided(&mut self) -> Option<&mut dyn TwoSided>;
 }
 
-/// Who can be reached by a transport, and how.
+/// The peers that a transport reaches, and their endpoints.
 pub trait Network {
-    /// What operations cost by endpoints that are connected without a rail; and the name under which [`address`](Self::address) is published.
+    /// Returns the capabilities of endpoints that are connected without a rail, and the name under which [`address`](Self::address) is published.
     fn capabilities(&self) -> &Capabilities;
 
-    /// The networks by which it reaches peers, one or more, by their numbers; what operations cost on each.
+    /// Returns the capabilities of each rail, indexed by rail number; at least one.
     fn rails(&self) -> &[Capabilities] {
         std::slice::from_ref(self.capabilities())
     }
 
-    /// How others reach this end; published through `Bootstrap`.
+    /// Returns the address of this endpoint for peers; published through `Bootstrap`.
     fn address(&self) -> Address;
 
-    /// The rail that what is posted to an endpoint without one takes to `peer`, or most of it, where that depends on what it is.
+    /// Returns the rail that operations posted to an endpoint without a rail take to `peer`; the rail that most of them take, if that depends on
+    /// the operation.
     fn rail_to(&mut self, peer: Rank) -> Rail {
         let _ = peer;
         Rail::FIRST
@@ -91,82 +93,82 @@ pub trait Network {
         rail == self.rail_to(peer)
     }
 
-    /// The rail whose endpoint of `from` a `Copy` from there to `to` is posted to, where the endpoint without a rail does not lead to both.
+    /// Returns the rail whose endpoint of `from` takes a `Copy` from `from` to `to`, if the endpoint without a rail does not reach both.
     fn rail_of_copy(&mut self, from: Rank, to: Rank) -> Option<Rail> {
         let _ = (from, to);
         None
     }
 
-    /// Prepares to reach `peer`, by a rail of the caller's choice or as is best. What is posted to the endpoint of a rail goes by that rail alone.
-    /// Calling it again returns the same endpoint.
+    /// Connects to `peer`, by a rail of the caller's choice or by the best one. Operations posted to the endpoint of a rail use that rail alone.
+    /// A repeated call returns the same endpoint.
     ///
     /// # Errors
     /// The address is not one of this transport, the table of endpoints is full, or the rail does not reach the peer.
     fn connect(&mut self, rail: Option<Rail>, peer: Rank, address: &Address) -> Result<Endpoint, ConnectError>;
 
-    /// `peer` is known to be gone: its operations complete without further tries (T6).
+    /// Records that `peer` has failed: operations on it complete without further tries (T6).
     fn peer_failed(&mut self, now: Instant, peer: Rank) {
         let _ = (now, peer);
     }
 }
 
-/// What of a rank's memory others reach by a transport.
+/// The memory of a rank that peers access through a transport.
 pub trait Registry {
-    /// Lets other ranks reach `memory` by the addresses of this rank from `start` on, until `deregister`. Any number of regions may be
-    /// registered, in any order; registering one takes O(log n). A heap is registered as a whole.
+    /// Makes `memory` accessible to other ranks at this rank's addresses from `start` on, until `deregister`. Any number of regions may be
+    /// registered, in any order; one registration takes O(log n). A heap is registered as a whole.
     ///
-    /// Every transport takes memory of every [kind](pelago_memory::MemoryKind): what cannot reach that of a device by itself asks its owner, whose
-    /// driver moves the bytes.
+    /// Every transport accepts memory of every [kind](pelago_memory::MemoryKind): a transport that cannot access device memory directly asks the
+    /// owner, whose driver moves the bytes.
     ///
     /// # Errors
-    /// Some addresses lead to other memory or are not of one segment of this rank, or the system refuses.
+    /// Some addresses are already registered for other memory or do not belong to one segment of this rank, or the system refuses.
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError>;
 
-    /// Ends a registration by its first address. Returns `false` while a peer is still inside: progress, then call again. Other
-    /// registrations are as they were.
+    /// Ends the registration that starts at `start`. Returns `false` while a peer still accesses the memory: call `progress`, then try again.
+    /// Other registrations are not affected.
     fn deregister(&mut self, start: GlobalAddress) -> bool;
 }
 
 /// How an operation is posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// All that was posted to this endpoint before takes effect before this operation and whatever is posted later. It holds from this call on,
-    /// also if the operation is refused with `Full`.
+    /// Whether all operations posted to this endpoint before take effect before this operation and all later ones. The fence takes effect even
+    /// if the transport refuses the operation with `Full`.
     pub fence: bool,
-    /// It may wait for what is posted next, so that both leave in one message: until something is posted without this flag, or
-    /// [`flush`](Transport::flush).
+    /// Whether the operation may be held back to share a message with later ones, until an operation is posted without this flag or
+    /// [`flush`](Transport::flush) is called.
     pub more: bool,
-    /// When it has taken effect, the rank whose memory it writes to is woken. Without effect where
-    /// [every write wakes](Capabilities::wakes_target), and for a `Get`. Elsewhere it costs what the network has for it: immediate data, a
-    /// counter, or a message behind the operation; those posted with [`more`](Self::more) may share one.
+    /// Whether the operation wakes the rank whose memory it writes to, after it has taken effect. Without effect where
+    /// [every write wakes](Capabilities::wakes_target), and for a `Get`. Elsewhere it costs what the network needs for it: immediate data, a
+    /// counter, or a message after the operation; operations posted with [`more`](Self::more) may share one.
     pub notify: bool,
 }
 
 impl Flags {
-    /// In no order, at once, and without notification.
+    /// Unordered, sent at once, and without notification.
     pub const NONE: Self = Self { fence: false, more: false, notify: false };
 
-    /// In order.
+    /// With a fence.
     pub const FENCE: Self = Self { fence: true, ..Self::NONE };
 
     /// With a notification.
     pub const NOTIFY: Self = Self { notify: true, ..Self::NONE };
 }
 
-/// Messages that their receiver takes in, as a network has them by itself: with what it does when a receiver has no room for them.
+/// Native two-sided messages of a network, with the network's own behaviour when a receiver has no room.
 ///
-/// Nothing of the library is built on them. They are here so that programs may compare.
+/// The library does not use them. They allow programs to compare.
 ///
-/// - S1 A message arrives whole, and at most once; in no order.
-/// - S2 What does not arrive is told to its sender if the network notices, and to nobody if it does not.
+/// - S1 A message arrives whole and at most once; messages are not ordered.
+/// - S2 If a message does not arrive, its sender learns of that only if the network detects it.
 pub trait TwoSided {
-    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`. Fences order operations, and no messages.
+    /// Sends bytes, which are captured, to the rank of an endpoint; a completion carries `token`. Fences order operations but not messages.
     ///
     /// # Errors
     /// As [`Transport::post`].
     fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], token: Token) -> Result<(), PostError>;
 
-    /// Takes the next message that has arrived, and who sent it; the network has room for another then.
+    /// Takes the next message that has arrived, with its sender, and frees its place in the network.
     fn take(&mut self) -> Option<(Rank, Box<[u8]>)>;
 }
 
@@ -215,119 +217,119 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(pub u32);
 
-/// One of the networks of a transport, by its number: 0 to [`MAX`](Self::MAX) − 1.
+/// Number of one of the networks of a transport: 0 to [`MAX`](Self::MAX) − 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rail(u8);
 
 impl Rail {
-    /// The rail of a transport that has but one.
+    /// The rail of a transport that has only one.
     pub const FIRST: Self = Self(0);
 
-    /// Rails of a transport at most.
+    /// Maximum number of rails of a transport.
     pub const MAX: usize = 16;
 
-    /// The rail of a number; `None` beyond the last that any transport may have.
+    /// Returns the rail of a number; `None` if the number is [`MAX`](Self::MAX) or more.
     pub const fn new(number: usize) -> Option<Self> {
         if number < Self::MAX { Some(Self(number as u8)) } else { None }
     }
 
-    /// Its number.
+    /// Returns the number of the rail.
     pub const fn number(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What the poster calls an operation.
+/// The poster's identifier of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u64);
 
-/// How to reach a transport's end, as its own transport understands it.
+/// Address of a transport endpoint, in the format of that transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(pub Vec<u8>);
 
-/// What to do.
+/// An operation to post.
 ///
-/// An operation is posted to the endpoint of the rank that `at`, `from` or `to` names; a `Copy` to that of the owner of `from`
-/// (by the rail that [`Network::rail_of_copy`] says), which moves the bytes directly to the owner of `to`.
+/// An operation is posted to the endpoint of the rank that `at`, `from` or `to` names. A `Copy` is posted to the endpoint of the owner of
+/// `from` (by the rail that [`Network::rail_of_copy`] returns), which moves the bytes directly to the owner of `to`.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// Writes bytes that are captured before `post` returns; at most [`Capabilities::inject_size`].
     Write {
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// What.
+        /// The bytes.
         bytes: &'a [u8],
     },
-    /// As `Write`, and then sets a word of 8 bytes of the same rank, as an atomic would: whoever sees the word sees the bytes. It completes when both
-    /// are there (T14).
+    /// As `Write`, and then sets a word of 8 bytes of the same rank, as an atomic would: a rank that sees the word also sees the bytes. Completes
+    /// when both have been written (T14).
     Signalled {
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// What.
+        /// The bytes.
         bytes: &'a [u8],
-        /// Where the word goes; a multiple of 8.
+        /// Address of the word; a multiple of 8.
         at: GlobalAddress,
-        /// The word.
+        /// Value of the word.
         word: u64,
     },
-    /// Moves local memory to another rank. The memory stays valid until completion: it is the poster's promise.
+    /// Moves local memory to another rank. The poster guarantees that the memory stays valid until completion.
     Put {
         /// Local memory.
         from: Cells<'static>,
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
     },
-    /// Moves another rank's memory to local memory. The memory stays valid until completion: it is the poster's promise.
+    /// Moves another rank's memory to local memory. The poster guarantees that the local memory stays valid until completion.
     Get {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
         /// Local memory.
         to: Cells<'static>,
     },
-    /// As `Put`, from blocks of local memory onto blocks of another rank's (T13).
+    /// As `Put`, from blocks of local memory to blocks of another rank's memory (T13).
     PutBlocks {
         /// Local memory.
         from: Cells<'static>,
-        /// Which bytes of it, in which order.
+        /// Blocks of the local memory, in order.
         from_shape: &'a Shape,
-        /// From where the places of blocks count.
+        /// Address to which the offsets of the blocks are relative.
         to: GlobalAddress,
-        /// Onto which bytes, as many. Those of a shape do not overlap.
+        /// Destination blocks, with the same total size. Blocks of a shape do not overlap.
         blocks: Blocks<'a>,
     },
-    /// As `Get`, from blocks of another rank's memory onto blocks of local memory (T13).
+    /// As `Get`, from blocks of another rank's memory to blocks of local memory (T13).
     GetBlocks {
-        /// From where the places of blocks count.
+        /// Address to which the offsets of the blocks are relative.
         from: GlobalAddress,
-        /// Which bytes, in which order. Those of a shape do not overlap.
+        /// Source blocks, in order. Blocks of a shape do not overlap.
         blocks: Blocks<'a>,
         /// Local memory.
         to: Cells<'static>,
-        /// Onto which bytes of it, as many.
+        /// Destination blocks of the local memory, with the same total size.
         to_shape: &'a Shape,
     },
     /// Moves bytes between any two ranks.
     Copy {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Works on one word and returns what was there.
+    /// Performs an atomic on one word and returns its previous value.
     Atomic {
-        /// The word; a multiple of its width.
+        /// Address of the word; a multiple of its width.
         at: GlobalAddress,
-        /// Its width.
+        /// Width of the word.
         width: Width,
-        /// What to do.
+        /// Operator of the atomic.
         operator: AtomicOperator,
-        /// With what.
+        /// Operand of the operator.
         operand: u64,
     },
-    /// A transfer of which only the size travels: it takes its time, is ordered, checked and completed as any other, and no byte of either end is
-    /// read or written. Only where [`Capabilities::data_bytes_max`] says so, in a simulation of sizes.
+    /// A transfer that simulates only its size: it takes the same time and is ordered, checked and completed like any other, but no byte of
+    /// either end is read or written. Accepted only where [`Capabilities::data_bytes_max`] says so, in a simulation of sizes.
     Sized(Transfer),
 }
 
@@ -336,25 +338,25 @@ pub enum Operation<'a> {
 pub enum Transfer {
     /// From the poster to another rank.
     Put {
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// From another rank to the poster.
     Get {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Between any two ranks.
     Copy {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
 }
@@ -362,9 +364,9 @@ pub enum Transfer {
 /// An operation that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// What the poster calls it.
+    /// The poster's identifier of the operation.
     pub token: Token,
-    /// The word that an atomic found (0 for other operations), or why the operation failed.
+    /// Previous value of the word of an atomic (0 for other operations), or the failure.
     pub result: Result<u64, Failure>,
 }
 
@@ -375,7 +377,7 @@ pub enum ConnectError {
     /// The address belongs to another transport or is malformed.
     #[error("{0:?} is not an address of this transport")]
     Address(Address),
-    /// This transport does not lead to that rank.
+    /// This transport has no route to that rank.
     #[error("rank {0} cannot be reached by this transport")]
     Unreachable(Rank),
 }
@@ -384,7 +386,7 @@ pub enum ConnectError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Addresses lead to other memory, or are not of one segment of the rank that registers.
+    /// Some addresses are registered for other memory, or do not belong to one segment of the registering rank.
     #[error("memory cannot be registered at {0:?}: the addresses lead elsewhere, or there are no such addresses")]
     Addresses(GlobalAddress),
     /// The table of the transport has no room.
@@ -399,25 +401,25 @@ pub enum RegisterError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostError {
-    /// There is no room: progress, then post again.
+    /// The queue has no room: call `progress`, then post again.
     #[error("the transport's queue is full")]
     Full,
     /// No such endpoint.
     #[error("{0:?} is not connected")]
     Unknown(Endpoint),
-    /// The endpoint does not lead to the rank that a `Copy` moves to: see [`Network::rail_of_copy`].
+    /// The endpoint has no route to the destination rank of a `Copy`: see [`Network::rail_of_copy`].
     #[error("the way to the first rank of a copy does not lead to rank {0}")]
     Elsewhere(Rank),
     /// The transport moves bytes, not only sizes.
     #[error("this transport moves bytes, not only sizes")]
     Sizes,
-    /// Blocks are moved one by one by this rail; or they are more than it takes, their two ends differ, or they overlap.
+    /// This rail accepts only single blocks, or the blocks are more than it accepts, differ in size between the two ends, or overlap.
     #[error("this transport does not take these blocks as one operation")]
     Blocks,
-    /// The rail does not take so few bytes with a signal, or none at all.
+    /// The rail does not accept so few bytes with a signal, or no put with signal at all.
     #[error("this transport does not take these bytes and their signal as one operation")]
     Signalled,
-    /// A `Write` is longer than the transport captures, or another transfer than it takes as one operation.
+    /// A `Write` is longer than the transport captures, or another transfer is longer than the transport accepts as one operation.
     #[error("{0} bytes are more than this transport takes in one operation of this kind")]
     TooLong(usize),
 }

@@ -1,177 +1,178 @@
-//! Giving up the core until something happens, and time that passes without one.
+//! Waiting: giving up the core until an event occurs, and the passing of virtual time.
 
 use pelago_base::{Counters, Duration, Instant, Rank};
 
 /// How a rank waits.
 ///
 /// Contract:
-/// - W1 no lost wake-up: if `ready` turns true, or a transport completes an operation of this rank or wakes it because its memory was
-///   written to (T10), after `park` was entered, `park` returns.
-/// - W2 bounded: it returns at `until` at the latest, and when the job is at fault.
-/// - W3 idle: while it waits the core is free for others.
-/// - W4 honest: it reports a deadlock only if no rank of the job can move any more: all threads that use the library wait.
+/// - W1 no lost wake-up: `park` returns if, after it was entered, `ready` turns true, a transport completes an operation of this rank, or a
+///   transport wakes the rank because its memory was written to (T10).
+/// - W2 bounded: `park` returns at `until` at the latest, and when the job has a fault.
+/// - W3 idle: while `park` waits, the core is free for other threads.
+/// - W4 honest: `park` reports a deadlock only if no rank of the job can make progress: all threads that use the library wait.
 pub trait Wait: Send + Sync {
-    /// How waits are made here; it never changes.
+    /// Returns the wait policy, which never changes.
     fn policy(&self) -> WaitPolicy;
 
-    /// Waits for `what` until something may have changed, unless `ready`, which is asked once everybody knows of the sleeper, says that it
-    /// already has. It need not return for anything but `what`.
+    /// Parks until an event of kind `what` may have occurred. `ready` is called after the sleep has been announced to all wakers; if it returns
+    /// true, `park` returns at once. Other events than `what` need not end the wait.
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken;
 
-    /// Lets another rank of this host run, if one is ready to.
+    /// Yields the core to another rank of this host, if one is ready to run.
     fn yield_now(&self);
 
-    /// A thread of this rank says what it does. Called around parking too, as a rank that waits in the library may serve others meanwhile.
+    /// Records the activity of a thread of this rank. Also called around parking, as a rank that waits in the library may serve other ranks
+    /// meanwhile.
     fn note(&self, activity: Activity);
 
-    /// Where waits and counters are shown to whoever looks at the job from outside; `None` where nobody does.
+    /// Returns the interface that shows waits and counters to observers outside the job; `None` if there are no observers.
     fn reports(&self) -> Option<&dyn Reports> {
         None
     }
 
-    /// What is known to be wrong with the job.
+    /// Returns the fault of the job, if one is known.
     fn fault(&self) -> Option<Fault>;
 
-    /// From now on the failure of a peer is no fault of the job: the other ranks go on.
+    /// From this call on, the failure of a peer is no fault of the job: the other ranks continue.
     fn tolerate_peer_failures(&self);
 
-    /// The rank that failed after `known` others, if the job goes on without it.
+    /// Returns the rank that failed after `known` others, if the job continues without it.
     fn failed_peer(&self, known: usize) -> Option<Rank>;
 }
 
-/// Shows what a rank does: nothing of the library depends on it.
+/// Shows the activity of a rank to observers; the library does not depend on it.
 pub trait Reports {
-    /// The calling thread goes to sleep for `site`. Returns a number for [`hide`](Self::hide), if there is room to show it.
+    /// Records that the calling thread goes to sleep at `site`. Returns a number for [`hide`](Self::hide), if there is room to show the wait.
     ///
-    /// Called once for each wait that sleeps, however often it does.
+    /// Called once per wait that sleeps, no matter how often the wait sleeps.
     fn show(&self, site: &WaitSite) -> Option<u8>;
 
-    /// The wait that `show` was called for has ended.
+    /// Records that the wait passed to `show` has ended.
     fn hide(&self, place: Option<u8>, site: &WaitSite);
 
-    /// So many more operations, with so many bytes, went through a transport since the last call.
+    /// Adds operations and bytes that went through a transport since the last call.
     fn tally(&self, operations: u64, bytes: u64);
 
-    /// What the network has counted for this rank, such as datagrams.
+    /// Returns the network's counters for this rank, such as datagrams.
     fn counters(&self) -> Counters;
 }
 
-/// How waits are made on a machine.
+/// How a rank waits on a machine: spinning, yielding, parking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// How many times a wait looks again at once. Fewer where ranks share cores.
+    /// Number of immediate polls of a wait. Fewer where ranks share cores.
     pub spins: u32,
-    /// How many times a wait then looks again after it has [yielded](Wait::yield_now), before it parks.
+    /// Number of further polls, each after a [yield](Wait::yield_now), before a wait parks.
     pub yields: u32,
     /// Whether ranks of this host share cores.
     pub is_oversubscribed: bool,
-    /// How far words lie apart that one rank waits for and others write, the same on every rank: from 16 to 64 bytes, which is a line of
-    /// cache, so that cores do not take it from each other; less where only one rank runs at any time.
+    /// Distance in bytes between words on which one rank waits and which different ranks write, the same on every rank: 16 to 64. 64 is a cache
+    /// line and avoids false sharing; smaller values suffice where only one rank runs at any time.
     pub line_bytes: u64,
     /// Whether several threads of a rank may use the library.
     pub takes_threads: bool,
 }
 
 impl Default for WaitPolicy {
-    /// Never spins or yields; cores are not shared, and threads are welcome.
+    /// Never spins or yields; cores are not shared, and several threads may use the library.
     fn default() -> Self {
         Self { spins: 0, yields: 0, is_oversubscribed: false, line_bytes: 64, takes_threads: true }
     }
 }
 
-/// What a thread of a rank does.
+/// Activity of a thread of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It begins to use the library.
+    /// The thread starts to use the library.
     Joins,
-    /// It has ended to use the library.
+    /// The thread stops using the library.
     Leaves,
-    /// It begins to wait: until it [goes on](Self::GoesOn) it looks, or parks, and so may serve others meanwhile.
+    /// The thread starts to wait: until it [continues](Self::GoesOn), it polls or parks, and may serve other ranks meanwhile.
     Waits,
-    /// It has waited.
+    /// The wait has ended.
     GoesOn,
 }
 
-/// Time that passes because the library says so. A real machine has none of it: there computing takes its own time.
+/// Time that the library advances explicitly, in a simulation. Absent on a real machine, where computation takes real time.
 pub trait VirtualTime: Send + Sync {
-    /// Lets `duration` of computing pass.
+    /// Advances time by `duration` of computation.
     fn compute(&self, duration: Duration);
 
-    /// Lets the time pass in which a core gathers blocks of so many bytes into one piece, or scatters them.
+    /// Advances time by what a core needs to gather blocks of `bytes` bytes in total into one piece, or to scatter them.
     fn gather(&self, bytes: u64);
 
-    /// The program has called the library, for something that leaves this rank: what it has computed since the library
-    /// [was left](Self::left) is over. Calls may be nested; the outermost one counts.
+    /// Called when the program enters the library for an operation that involves other ranks: this ends the computation that started when the
+    /// library [was left](Self::left). Calls may be nested; the outermost one counts.
     fn entered(&self);
 
-    /// The library returns from what [`entered`](Self::entered) has announced.
+    /// Called when the library returns from the call that [`entered`](Self::entered) announced.
     fn left(&self);
 }
 
-/// What a rank waits for.
+/// Events that a rank waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
-    /// Whatever concerns it: its memory is written to, or an operation of it completes.
+    /// Any event of the rank: a write to its memory, or the completion of one of its operations.
     Anything,
-    /// Its memory is written to, by whatever operation.
+    /// A write to its memory, by any operation.
     Memory,
-    /// This cache line of a heap of it is written to, counted from the doorbell of the rank as the doorbell counts.
+    /// A write to this cache line of one of its heaps, numbered from the rank's doorbell as the doorbell does.
     Line(u32),
-    /// No more than so many of its operations have yet to complete.
+    /// At most this number of its operations are incomplete.
     AtMost(u32),
 }
 
-/// What a thread sleeps for, as reports show it.
+/// Description of a wait for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitSite {
-    /// The call, in a few words.
+    /// Short description of the call.
     pub what: &'static str,
-    /// Whose action ends the wait.
+    /// Rank or ranks whose action ends the wait.
     pub awaited: Awaited,
-    /// The word that the wait reads, as an offset in the heap of this rank.
+    /// Word that the wait reads, as an offset in the heap of this rank.
     pub word: Option<u64>,
-    /// Operations of the thread that have not ended.
+    /// Number of the thread's operations that are incomplete.
     pub in_flight: u32,
 }
 
 /// Whose action ends a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaited {
-    /// The call does not know: whoever writes a value, for example.
+    /// Unknown to the call, for example any rank that may write a value.
     #[default]
     Unknown,
-    /// All ranks, as at a central barrier.
+    /// All ranks, as in a central barrier.
     Everyone,
     /// This rank.
     Rank(Rank),
 }
 
-/// Why a [`Wait::park`] ended.
+/// Reason for the end of a [`Wait::park`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// Something may have changed, or the time came: look again.
+    /// An event may have occurred, or the deadline has passed: poll again.
     Look,
-    /// The job is at fault; what was waited for may never come.
+    /// The job has a fault; the awaited event may never occur.
     Fault(Fault),
 }
 
-/// What is wrong with the whole job.
+/// Fault of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
     /// A rank ended or stopped answering before the job was over.
     #[error("rank {0} was lost")]
     PeerLost(Rank),
-    /// A rank is alive, but another has heard nothing of it for too long.
+    /// A rank is alive, but another rank has received nothing from it for too long.
     #[error("rank {0} is alive but cannot be reached: no datagram of it has arrived for many times the failure limit")]
     Unreachable(Rank),
-    /// Somebody ended the job.
+    /// The job was aborted.
     #[error("the job was aborted")]
     Aborted,
     /// Every rank waits for another.
     #[error("deadlock: every rank of the job waits and nothing is under way")]
     Deadlock,
-    /// A rank has ended the job, which is no error: every process of the job exits with code 0.
+    /// A rank has ended the job. This is no error: every process of the job exits with code 0.
     #[error("a rank ended the job")]
     Ended,
 }

@@ -1,111 +1,111 @@
-//! What goes into conversations and what comes out.
+//! Arguments and results of conversations: requests, completions, events and datagrams.
 
 use pelago_base::{AddressLayout, AtomicOperator, Blocks, Duration, Failure, GlobalAddress, Rank, Shape, Width};
 
 use crate::wire::seal::Key;
 
-/// Bytes of a [`Request::Write`], and of an answer that is read when the request comes: what fits the smallest datagram.
+/// Maximum size in bytes of a [`Request::Write`], and of an answer that is read when the request arrives: they fit the smallest datagram.
 pub const INJECT_SIZE: usize = 960;
 
 /// Maximum number of blocks of a list.
 pub const LIST_BLOCKS_MAX: usize = 4096;
 
-/// Failure limits of silence after which operations on a peer that is alive end: the way there must be broken, as a machine that is merely
-/// overloaded, with a thousand ranks on two cores, has every process answer within half of that.
+/// Number of failure limits of silence after which operations on a live peer end. The route must be broken then: even on an overloaded
+/// machine, with a thousand ranks on two cores, every process answers within half of that time.
 pub const UNREACHABLE_AFTER_LIMITS: u64 = 20;
 
-/// What conversations are made for.
+/// Configuration of [`Conversations`](crate::Conversations).
 #[derive(Clone, Copy)]
 pub struct Config {
-    /// The rank whose end it is.
+    /// The local rank.
     pub me: Rank,
-    /// Tells this process from an earlier or later one that speaks for the same rank.
+    /// Distinguishes this process from earlier and later processes of the same rank.
     pub incarnation: u32,
-    /// How the job divides its addresses.
+    /// Layout of the job's global addresses.
     pub layout: AddressLayout,
     /// The job's secret.
     pub key: Key,
-    /// Whether what travels is encrypted, besides being authenticated; the same on all ranks.
+    /// Whether datagrams are encrypted in addition to being authenticated; the same on all ranks.
     pub encrypt: bool,
-    /// After how long without a sign of life of a peer that owes one [`Event::Silent`] asks whether it is alive.
+    /// Time without a sign of life from a peer that owes one, after which [`Event::Silent`] asks whether the peer is alive.
     pub failure_limit: Duration,
-    /// How many bytes may be on their way to this rank: its receive window.
+    /// Receive window of this rank: maximum number of bytes in flight to it.
     pub receive_window_bytes: u64,
 }
 
-/// A peer that a rank knows.
+/// Index of a peer that a rank knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerIndex(pub u32);
 
-/// What to do at a peer.
+/// An operation to perform at a peer.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a, L> {
-    /// Write bytes that are captured; at most [`INJECT_SIZE`].
+    /// Writes bytes that are captured; at most [`INJECT_SIZE`].
     Write {
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
         /// What.
         bytes: &'a [u8],
     },
-    /// Write local memory, which stays valid until the operation ends.
+    /// Writes local memory, which stays valid until the operation ends.
     Put {
         /// Local memory.
         from: L,
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Fetch to local memory, which stays valid until the operation ends.
+    /// Reads into local memory, which stays valid until the operation ends.
     Get {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
         /// Local memory.
         to: L,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// As `Put`, from blocks of local memory to blocks of the peer's: the bytes travel one block after another. All blocks of the peer lie in one
-    /// region of registered memory, gaps included, or nothing is written.
+    /// As `Put`, from blocks of local memory to blocks of the peer's memory: the bytes travel one block after another. Nothing is written unless
+    /// all blocks of the peer, gaps included, lie in one registered region.
     PutBlocks {
         /// Local memory.
         from: L,
-        /// Which bytes of it.
+        /// Blocks of the local memory.
         from_shape: &'a Shape,
-        /// From where the places of blocks count.
+        /// Address to which the offsets of the blocks are relative.
         to: GlobalAddress,
-        /// Which bytes from there on; as many. A list has at most [`LIST_BLOCKS_MAX`] blocks.
+        /// Destination blocks, with the same total size. A list has at most [`LIST_BLOCKS_MAX`] blocks.
         blocks: Blocks<'a>,
     },
-    /// As `Get`, from blocks of the peer's memory, as of `PutBlocks`, to blocks of local memory.
+    /// As `Get`, from blocks of the peer's memory, under the rules of `PutBlocks`, to blocks of local memory.
     GetBlocks {
-        /// From where the places of blocks count.
+        /// Address to which the offsets of the blocks are relative.
         from: GlobalAddress,
-        /// Which bytes from there on.
+        /// Source blocks.
         blocks: Blocks<'a>,
         /// Local memory.
         to: L,
-        /// Which bytes of it; as many.
+        /// Blocks of the local memory, with the same total size.
         to_shape: &'a Shape,
     },
-    /// Let the peer, who owns `from`, send bytes to the owner of `to`.
+    /// Makes the peer, which owns `from`, send bytes to the owner of `to`.
     Copy {
-        /// Where from.
+        /// Source.
         from: GlobalAddress,
-        /// Where to.
+        /// Destination.
         to: GlobalAddress,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Work on a word and fetch what was there.
+    /// Performs an atomic on a word and returns its previous value.
     Atomic {
-        /// The word.
+        /// Address of the word.
         at: GlobalAddress,
-        /// Its width.
+        /// Width of the word.
         width: Width,
-        /// What to do.
+        /// Operator of the atomic.
         operator: AtomicOperator,
-        /// With what.
+        /// Operand of the operator.
         operand: u64,
     },
 }
@@ -113,115 +113,116 @@ pub enum Request<'a, L> {
 /// An operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion<L> {
-    /// What its submitter calls it.
+    /// The submitter's identifier of the operation.
     pub token: u64,
-    /// The word that an atomic found, or why the operation failed.
+    /// Previous value of the word of an atomic, or the failure.
     pub result: Result<u64, Failure>,
-    /// Its local memory, which is free again.
+    /// Local memory of the operation, which is no longer in use.
     pub local: Option<L>,
 }
 
-/// A write whose bytes are not captured yet: to be [captured](crate::Conversations::capture) before anything else happens but
-/// [sending it](crate::Conversations::poll_transmit_gathered) and taking in what has come.
+/// A write whose bytes have not been captured. The caller must [capture](crate::Conversations::capture) it before any other call except
+/// [sending it](crate::Conversations::poll_transmit_gathered) and handling received datagrams.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "the bytes are captured last"]
 pub struct Injection<'a> {
     pub(crate) peer: PeerIndex,
-    /// Its number among the operations; none if it has ended at once.
+    /// Operation number; `None` if the operation has already ended.
     pub(crate) operation: Option<u32>,
     pub(crate) bytes: &'a [u8],
 }
 
 impl Injection<'_> {
-    /// How many bytes are written.
+    /// Returns the number of bytes to write.
     pub fn bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// The bytes.
+    /// Returns the bytes to write.
     pub fn source(&self) -> &[u8] {
         self.bytes
     }
 }
 
-/// A word that is written when all bytes of a write are there: whoever sees the word sees them.
+/// A word that is written after all bytes of a write: a reader that sees the word also sees the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// Where to; of the rank that is written to.
+    /// Address of the word, in the memory of the target of the write.
     pub at: GlobalAddress,
-    /// What, as it lies in memory.
+    /// Value of the word, in the byte order of memory.
     pub word: [u8; 8],
 }
 
-/// Something about a peer that the user should know.
+/// An event about a peer for the user of [`Conversations`](crate::Conversations).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A rank was heard of, or is about to be written to, that nobody has connected to: how large datagrams may be is not known.
+    /// A rank that was never passed to `connect` has sent a datagram, or is about to be written to: its maximum datagram size is not known.
     Met(PeerIndex, Rank),
-    /// A peer that owes a sign of life has given none for the failure limit: [`Conversations::handle_liveness`](crate::Conversations::handle_liveness) is to say what is known of it.
-    /// Until then, operations on it stay pending, and the question is asked again after each failure limit.
+    /// A peer that owes a sign of life has given none for the failure limit. The user reports what is known of the peer to
+    /// [`Conversations::handle_liveness`](crate::Conversations::handle_liveness). Until then, operations on the peer stay pending, and the event
+    /// is repeated after each failure limit.
     Silent(Rank),
-    /// A peer is lost: it was silent for the failure limit, and nobody knows that it is alive.
+    /// A peer has failed: it was silent for the failure limit, and no other source reports it alive.
     Lost(Rank),
-    /// A peer is alive, and yet nothing has come of it for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
+    /// A peer is alive, but nothing has been received from it for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
     Unreachable(Rank),
 }
 
-/// What is known of a peer besides its silence.
+/// Knowledge about a silent peer from other sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// Nothing: its silence is its loss.
+    /// Nothing is known: the peer counts as failed because of its silence.
     Unknown,
-    /// Somebody who would know says that it is alive.
+    /// A reliable source reports that the peer is alive.
     Alive,
-    /// It is gone.
+    /// The peer has failed.
     Lost,
 }
 
-/// There is no room for another operation to this peer: fetch what has come, then try again.
+/// There is no room for another operation to this peer: poll completions, then try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Why a datagram changed nothing.
+/// Reason for which a datagram changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// It was not made with the job's key for this rank, or was altered.
+    /// It was not sealed with the job's key for this rank, or was altered.
     Forged,
-    /// It names no rank of the job, a lost rank, or another process of a rank than the one that spoke first.
+    /// Its sender is no rank of the job, a failed rank, or another process of a rank than the one heard first.
     Foreign,
     /// It was executed before.
     Duplicate,
-    /// It came before what it waits for.
+    /// It arrived before datagrams that must take effect first.
     Early,
-    /// It makes no sense.
+    /// It cannot be parsed.
     Malformed,
 }
 
-/// A datagram that lies in the buffer, to be sent.
+/// A datagram in the buffer, to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// To whom.
+    /// Destination rank.
     pub to: Rank,
-    /// The same, as the rank knows it.
+    /// Index of the destination.
     pub peer: PeerIndex,
-    /// How long it is.
+    /// Length of the datagram.
     pub bytes: usize,
-    /// Whether there may be more for this peer.
+    /// Whether more datagrams for this peer may be ready.
     pub more: bool,
-    /// The bytes of an injection that are not in the buffer; only [`poll_transmit_gathered`](crate::Conversations::poll_transmit_gathered)
-    /// leaves any out.
+    /// Bytes of an injection that are not in the buffer; only [`poll_transmit_gathered`](crate::Conversations::poll_transmit_gathered)
+    /// omits any.
     pub gap: Option<Gap>,
 }
 
-/// Bytes of an injection that belong to a datagram and are not copied to its buffer: the datagram is the first `at` bytes of the buffer, these
-/// bytes, and what follows in the buffer.
+/// Bytes of an injection that belong to a datagram and are not copied to its buffer: the datagram consists of the first `at` bytes of the
+/// buffer, these bytes, and the rest of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Where in the datagram they belong.
+    /// Offset of the bytes in the datagram.
     pub at: usize,
-    /// Where in the injection they begin.
+    /// Offset of the bytes in the injection.
     pub from: usize,
-    /// How many they are.
+    /// Number of bytes.
     pub bytes: usize,
 }
 

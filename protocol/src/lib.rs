@@ -1,32 +1,32 @@
 //! Reliable one-sided operations over datagrams, as a state machine.
 //!
-//! Time and bytes go in as arguments, datagrams and events come out: the same [`Conversations`] are driven by sockets, by a simulated
-//! network and by tests in virtual time.
+//! Time and received bytes are arguments; datagrams and events are results. Sockets, a simulated network, and tests in virtual time drive the
+//! same [`Conversations`].
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Conversations`] | one rank's conversations with all its peers: what it asks of others, and what it does for them |
-//! | [`Memory`] | the memory that they reach |
-//! | `peer` | what is known of one peer: what is on its way and what has come, how long to wait, how much to send |
-//! | `wire` | what travels, field by field; each datagram carries a tag made with the job's key |
+//! | [`Conversations`] | one rank's conversations with all its peers: its own operations, and those that it performs for peers |
+//! | [`Memory`] | the memory that operations access |
+//! | `peer` | the state of one peer: datagrams in flight and received, timeouts, congestion window |
+//! | `wire` | the datagram format, field by field; each datagram carries a tag made with the job's key |
 //!
 //! # How it works
 //!
-//! - **Once.** A datagram has a sequence number and keeps it, and what it carries, however often it is sent. The receiver executes each
-//!   number once, whatever order they come in: a put's pieces go straight to their addresses, atomics are performed, and answers travel in
-//!   numbered datagrams of the other direction, which keep them until they have arrived. How far both directions have come is
-//!   kept for ever, so nothing that is repeated, however late and by whomever, is executed again.
+//! - **Once.** A datagram keeps its sequence number and its contents in all retransmissions. The receiver executes each number once, in any
+//!   order of arrival: pieces of a put are written directly to their addresses, atomics are performed, and answers travel in numbered
+//!   datagrams of the other direction, which are retransmitted until they have arrived. Both directions keep their sequence state for
+//!   ever, so no repeated datagram is executed again, however late it arrives and whoever sends it.
 //! - **Packed.** Bytes of a put or get whose ends are blocks travel one block after another. Each datagram names the blocks of its bytes, by the
-//!   shape of all and a place in it or by a list of its own, so that any of them may come first, late or twice; and the range in which all
-//!   blocks of the operation lie, so that nothing is written unless all may be.
-//! - **Known.** A write is complete when its datagram is acknowledged. Every acknowledgement counts the writes ever refused; while refusals
-//!   that are counted have not come, nothing completes.
-//! - **In order.** After a fence, datagrams name the number that must have come before they are executed; those that come too early
-//!   are left to be sent again.
-//! - **Bounded.** A sender keeps a window of 1,024 datagrams to a peer, in as many bytes as the receiver grants: what its
-//!   socket holds, shared among those who send to it. Whoever owes answers for too many requests gets no further ones.
-//! - **Finite.** Whoever has something under way hears from the peer, or asks it again and again. A peer that is silent for the failure limit is
-//!   lost if nobody else knows that it is alive; one that is alive, but silent for twenty times as long, is unreachable.
+//!   whole shape and an offset in it or by a list of its own, so that datagrams may arrive in any order, late or twice. It also names the range
+//!   that contains all blocks of the operation, so that no byte is written unless all may be.
+//! - **Known.** A write is complete when its datagram is acknowledged. Every acknowledgement carries the count of all writes ever refused; no
+//!   operation completes while counted refusals have not been received.
+//! - **In order.** After a fence, datagrams name the sequence number below which all must have been received before they are executed; the
+//!   receiver drops those that arrive too early, and the sender retransmits them.
+//! - **Bounded.** A sender has at most 1,024 datagrams in flight to a peer, and at most the bytes that the receiver grants: the capacity of its
+//!   socket, divided by the number of its senders. A peer that owes answers to too many requests gets no further ones.
+//! - **Finite.** A rank with operations in flight hears from the peer, or asks it repeatedly. A peer that is silent for the failure limit has
+//!   failed unless another source reports it alive; a peer that is alive, but silent for twenty times as long, is unreachable.
 //!
 //! Absent on purpose: sockets, addresses of hosts, clocks, threads, random numbers, unsafe code.
 

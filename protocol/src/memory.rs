@@ -1,19 +1,19 @@
-//! The memory that conversations reach.
+//! The memory that conversations access.
 
 use pelago_base::{AtomicOperator, Block, GlobalAddress, Shape, Width};
 
-/// The memory of a rank: what it has registered, which peers may reach, and the local memory of its operations. A byte array in tests,
-/// mapped memory in production.
+/// The memory of a rank: registered memory, which peers may access, and the local memory of its operations. A byte array in tests, mapped
+/// memory in production.
 ///
-/// Every address that came over the wire is checked here: an answer of `Ok` means that the bytes are registered.
+/// Implementations check every address that arrived over the wire: `Ok` means that the bytes are registered.
 pub trait Memory {
-    /// The local memory of an operation, of which it is submitted with as many bytes as it moves, and which it has until it ends.
+    /// The local memory of an operation: as many bytes as the operation moves, owned by the operation from submission to its end.
     type Local;
 
-    /// Whether `bytes` bytes from `at` on may be reached.
+    /// Checks that peers may access `bytes` bytes from `at` on.
     ///
     /// # Errors
-    /// They may not.
+    /// They may not access them.
     fn check(&self, at: GlobalAddress, bytes: u64) -> Result<(), Denied>;
 
     /// Reads from `from` on until `into` is full.
@@ -28,13 +28,13 @@ pub trait Memory {
     /// Nothing was written.
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied>;
 
-    /// Copies inside this rank's memory, also where the two overlap. Both ends were checked.
+    /// Copies inside this rank's memory; source and destination may overlap. Both ends were checked.
     ///
     /// # Errors
-    /// An end cannot be reached, the second one if `true`. Some bytes may have been copied.
+    /// An end cannot be accessed: the destination if `true`, else the source. Some bytes may have been copied.
     fn copy(&mut self, from: GlobalAddress, to: GlobalAddress, bytes: u64) -> Result<(), (Denied, bool)>;
 
-    /// Performs an atomic and returns what was there.
+    /// Performs an atomic and returns the previous value.
     ///
     /// # Errors
     /// Nothing was changed.
@@ -43,25 +43,25 @@ pub trait Memory {
     /// Reads the blocks of a row, which are at least one byte long and at equal distances, from `from` on, one after another, until `into` is full.
     ///
     /// # Errors
-    /// Some cannot be reached.
+    /// Some blocks cannot be accessed.
     fn read_row(&self, from: GlobalAddress, row: Shape, into: &mut [u8]) -> Result<(), Denied> {
         let mut blocks = row.offsets().zip(into.chunks_mut(row.block as usize));
         blocks.try_for_each(|(offset, block)| self.read(further(from, offset), block))
     }
 
-    /// Writes `bytes` to the blocks of such a row from `to` on. The extent of the row was checked.
+    /// Writes `bytes` to the blocks of such a row, which begins at `to`. The extent of the row was checked.
     ///
     /// # Errors
-    /// Some cannot be reached; those before may have been written.
+    /// Some blocks cannot be accessed; the blocks before them may have been written.
     fn write_row(&mut self, to: GlobalAddress, row: Shape, bytes: &[u8]) -> Result<(), Denied> {
         let mut blocks = row.offsets().zip(bytes.chunks(row.block as usize));
         blocks.try_for_each(|(offset, block)| self.write(further(to, offset), block))
     }
 
-    /// Reads blocks of any length, whose offsets count from `from`, one after another, until `into` is full. They lie inside `extent` bytes.
+    /// Reads blocks of any length, at offsets relative to `from`, one after another, until `into` is full. They lie inside `extent` bytes.
     ///
     /// # Errors
-    /// Some cannot be reached.
+    /// Some blocks cannot be accessed.
     fn read_blocks(
         &self,
         from: GlobalAddress,
@@ -78,10 +78,10 @@ pub trait Memory {
         Ok(())
     }
 
-    /// Writes `bytes` to such blocks, whose offsets count from `to`. Their extent was checked.
+    /// Writes `bytes` to such blocks, at offsets relative to `to`. Their extent was checked.
     ///
     /// # Errors
-    /// Some cannot be reached; those before may have been written.
+    /// Some blocks cannot be accessed; the blocks before them may have been written.
     fn write_blocks(
         &mut self,
         to: GlobalAddress,
@@ -110,25 +110,25 @@ pub trait Memory {
         blocks.for_each(|(further, block)| self.write_local(to, offset + further, block));
     }
 
-    /// Reads from byte `offset` of local memory on until `into` is full; inside what was submitted with it.
+    /// Reads from byte `offset` of local memory on until `into` is full. The range lies inside the submitted memory.
     fn read_local(&self, from: &Self::Local, offset: u64, into: &mut [u8]);
 
-    /// Writes `bytes` from byte `offset` of local memory on; inside what was submitted with it.
+    /// Writes `bytes` from byte `offset` of local memory on. The range lies inside the submitted memory.
     fn write_local(&mut self, to: &Self::Local, offset: u64, bytes: &[u8]);
 }
 
-/// The address `offset` bytes on. One that leads out of its segment is found out when it is used.
+/// Returns the address `offset` bytes further. An address outside its segment is detected when it is used.
 pub(crate) fn further(address: GlobalAddress, offset: u64) -> GlobalAddress {
     GlobalAddress::from_bits(address.bits().wrapping_add(offset))
 }
 
-/// Why memory was not touched.
+/// Reason for which memory was not accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It is not registered.
+    /// The memory is not registered.
     Outside,
-    /// A word is not at a multiple of its width.
+    /// The address of a word is not a multiple of its width.
     Misaligned,
-    /// The device whose memory it is failed.
+    /// The device that owns the memory failed.
     Device,
 }

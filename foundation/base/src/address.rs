@@ -6,10 +6,10 @@ use core::ops::RangeInclusive;
 use crate::Rank;
 use crate::limits::{OFFSET_BITS_MIN, RANKS_MAX, SEGMENT_BITS_MAX, SEGMENT_BITS_MIN, SEGMENT_BYTES_MAX};
 
-/// Which part of a rank's addresses. Segment 0 does not exist, so that address 0 is null.
+/// Number of a segment: a part of a rank's addresses. Segment 0 does not exist, so that address 0 is null.
 ///
-/// Segments 1 and 2 are its two heaps. In the others, memory that the program owned before may be registered: many regions in each, every one with a
-/// range of addresses of its own. The library takes those of [`AddressLayout::registered_segments`].
+/// Segments 1 and 2 are the rank's two heaps. The other segments are for registering existing memory of the program: many regions per segment,
+/// each with its own range of addresses. The library uses [`AddressLayout::registered_segments`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(u32);
 
@@ -18,10 +18,10 @@ impl SegmentId {
     pub const SYMMETRIC: Self = Self(1);
     /// Memory that one rank allocates by itself.
     pub const INDIVIDUAL: Self = Self(2);
-    /// The first segment that is no heap.
+    /// The first segment that is not a heap.
     pub const REGISTERED_FIRST: Self = Self(3);
 
-    /// Segment number `number`, or `None` for 0.
+    /// Returns segment number `number`, or `None` for 0.
     pub const fn new(number: u32) -> Option<Self> {
         if number == 0 { None } else { Some(Self(number)) }
     }
@@ -33,25 +33,25 @@ impl SegmentId {
     }
 }
 
-/// A place in the memory of the job: segment, rank and offset. All zero bits are the null address.
+/// A location in the memory of the job: segment, rank and offset. All zero bits are the null address.
 ///
-/// It is one word, so that it can itself be stored in global memory and compare-and-swapped. What its bits mean is the job's
-/// [`AddressLayout`]; addresses are valid in the job that made them.
+/// It is one word, so that it can itself be stored in global memory and compare-and-swapped. The job's [`AddressLayout`] defines the meaning of
+/// its bits; an address is valid only in the job that created it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct GlobalAddress(u64);
 
 impl GlobalAddress {
-    /// The address of nothing.
+    /// The null address.
     pub const NULL: Self = Self(0);
 
-    /// The address with these bits, as read from global memory.
+    /// Returns the address with these bits, as read from global memory.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The bits, to be stored in global memory.
+    /// Returns the bits, to be stored in global memory.
     #[inline]
     pub const fn bits(self) -> u64 {
         self.0
@@ -70,11 +70,12 @@ impl fmt::Debug for GlobalAddress {
     }
 }
 
-/// How a job divides the 64 bits of its addresses: segment on top, rank and offset below. What a small job needs of none is zero, above the rank.
+/// How a job divides the 64 bits of its addresses: segment on top, rank and offset below. Bits that a small job does not need are zero and lie
+/// above the rank.
 ///
 /// Chosen once, from the number of ranks and the largest segment, by [`AddressLayout::new`]. With the rank in the middle, the addresses
-/// of one segment of consecutive ranks are one range: where their memory is mapped in the same order, a difference and a comparison
-/// lead from an address to its place.
+/// of one segment of consecutive ranks form one range: if their memory is mapped in the same order, a subtraction and a comparison
+/// translate an address to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressLayout {
     ranks: u32,
@@ -83,7 +84,7 @@ pub struct AddressLayout {
     segment_bits: u8,
 }
 
-/// Why no layout fits a job.
+/// Reason for which a job has no layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
@@ -95,16 +96,16 @@ pub enum LayoutError {
     SegmentBytes(u64),
 }
 
-/// Why there is no such global address.
+/// Reason for which a global address does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
     /// The job has fewer ranks.
     #[error("rank {rank} does not exist: the job has {ranks} ranks")]
     Rank {
-        /// The rank asked for.
+        /// The requested rank.
         rank: Rank,
-        /// How many ranks the job has.
+        /// Number of ranks of the job.
         ranks: u32,
     },
     /// The layout has fewer segments per rank.
@@ -116,7 +117,7 @@ pub enum AddressError {
 }
 
 impl AddressLayout {
-    /// The layout for `ranks` ranks and segments of up to `segment_bytes` bytes.
+    /// Returns the layout for `ranks` ranks and segments of up to `segment_bytes` bytes.
     ///
     /// Ranks and offsets get the bits they need; segments get the rest, at most [`SEGMENT_BITS_MAX`].
     ///
@@ -137,41 +138,41 @@ impl AddressLayout {
         Ok(Self { ranks, rank_bits: rank_bits as u8, offset_bits: offset_bits as u8, segment_bits: segment_bits as u8 })
     }
 
-    /// How many ranks the job has.
+    /// Returns the number of ranks of the job.
     pub const fn ranks(self) -> u32 {
         self.ranks
     }
 
-    /// The largest segment that an offset can address, in bytes; a power of two.
+    /// Returns the size in bytes of the largest segment that an offset can address; a power of two.
     pub const fn segment_bytes(self) -> u64 {
         1 << self.offset_bits
     }
 
-    /// The largest segment number that an address can name.
+    /// Returns the largest segment number that an address can contain.
     pub const fn segment_max(self) -> u32 {
         (1 << self.segment_bits) - 1
     }
 
-    /// The segments in which registered memory has its addresses: those whose highest bit is set, and with it bit 63 of the address, which no
-    /// pointer of a program has. So a pointer is never taken for such an address.
+    /// Returns the segments for addresses of registered memory: those whose highest bit is set, which is bit 63 of the address. No pointer of a
+    /// program has that bit set, so a pointer is never taken for such an address.
     pub const fn registered_segments(self) -> RangeInclusive<u32> {
         RangeInclusive::new(1 << (self.segment_bits - 1), self.segment_max())
     }
 
-    /// Whether `bytes` bytes from `address` on have addresses of one segment of one rank of the job.
+    /// Whether the addresses of `bytes` bytes from `address` on belong to one segment of one rank of the job.
     pub fn is_in_segment(self, address: GlobalAddress, bytes: u64) -> bool {
         let (rank, offset) = (self.rank(address), self.offset(address));
         let encoded = self.segment(address).and_then(|segment| self.encode(rank, segment, offset).ok());
         encoded == Some(address) && bytes <= self.segment_bytes() - offset
     }
 
-    /// How many low bits hold the offset.
+    /// Returns the number of low bits that hold the offset.
     #[inline]
     pub const fn offset_bits(self) -> u32 {
         self.offset_bits as u32
     }
 
-    /// The address of byte `offset` in `segment` of `rank`.
+    /// Returns the address of byte `offset` in `segment` of `rank`.
     ///
     /// # Errors
     /// A part does not fit its field.
@@ -189,19 +190,19 @@ impl AddressLayout {
         Ok(GlobalAddress((segment.number() as u64) << self.segment_shift() | (rank.number() as u64) << self.offset_bits | offset))
     }
 
-    /// The rank field. It may name no rank of the job if the bits came from elsewhere.
+    /// Returns the rank field. It may be no rank of the job if the bits came from elsewhere.
     #[inline]
     pub const fn rank(self, address: GlobalAddress) -> Rank {
         Rank::new((address.0 >> self.offset_bits) as u32 & ((1 << self.rank_bits) - 1))
     }
 
-    /// The segment field, or `None` for 0. It may be past the last if the bits came from elsewhere.
+    /// Returns the segment field, or `None` for 0. It may be past the last segment if the bits came from elsewhere.
     #[inline]
     pub const fn segment(self, address: GlobalAddress) -> Option<SegmentId> {
         SegmentId::new((address.0 >> self.segment_shift()) as u32)
     }
 
-    /// The offset field, in bytes.
+    /// Returns the offset field, in bytes.
     #[inline]
     pub const fn offset(self, address: GlobalAddress) -> u64 {
         address.0 & (self.segment_bytes() - 1)
@@ -213,7 +214,7 @@ impl AddressLayout {
     }
 }
 
-/// How many bits number `count` things from 0.
+/// Returns the number of bits needed to number `count` items from 0.
 const fn bits_for(count: u64) -> u32 {
     64 - (count - 1).leading_zeros()
 }

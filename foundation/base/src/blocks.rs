@@ -1,4 +1,4 @@
-//! Blocks of memory that travel one after another, as one operation.
+//! Blocks of memory that one operation transfers.
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use crate::{Shape, ShapeError};
 /// One contiguous piece of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it begins, in bytes from where the operation's addresses count.
+    /// Offset in bytes from the operation's address.
     pub offset: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// Which bytes of memory an operation moves, one block after another.
+/// The blocks of memory that an operation moves, in transfer order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks<'a> {
     /// Blocks of one length at equal distances, in up to three dimensions.
     Shape(&'a Shape),
-    /// Blocks of any length at any place, in any order; they may overlap.
+    /// Blocks of any length at any offset, in any order; they may overlap.
     List(&'a [Block]),
 }
 
 impl<'a> Blocks<'a> {
-    /// How many bytes are moved.
+    /// Returns the number of bytes to move.
     ///
     /// # Errors
     /// The sum overflows.
@@ -37,7 +37,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Each block, in the order in which they travel. The caller has checked the [`envelope`](Self::envelope).
+    /// Returns the blocks in transfer order. The caller has checked the [`envelope`](Self::envelope).
     pub fn each(self) -> impl Iterator<Item = Block> + use<'a> {
         let (shape, list) = match self {
             Self::Shape(shape) => (Some(shape.offsets().map(|offset| Block { offset, bytes: shape.block })), None),
@@ -46,7 +46,7 @@ impl<'a> Blocks<'a> {
         shape.into_iter().flatten().chain(list.into_iter().flatten())
     }
 
-    /// From the lowest byte to past the highest, gaps included. Empty blocks count as the others; 0..0 if there is none.
+    /// Returns the range from the lowest byte to past the highest, gaps included. Empty blocks count like others; 0..0 if there are no blocks.
     ///
     /// # Errors
     /// The last byte is past 2⁶⁴.

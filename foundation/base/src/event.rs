@@ -1,13 +1,13 @@
-//! Everything observable, declared once; counters, traces and tests read it.
+//! All observable events, declared once; counters, traces and tests read them.
 //!
-//! One enumeration for all crates, on purpose: [`Counters`] is an array indexed by it, so counting an event costs one addition and no
-//! allocation, and a wrapper that counts a transport's operations adds what the transport counted itself (datagrams, lost peers) in the same
-//! array. An enumeration for each crate would make the counters of a transport generic, or give each reader a list of counters to look
-//! through; no crate would know less, as an event names what happened and nothing of the crate in which it happened.
+//! One enumeration serves all crates on purpose: [`Counters`] is an array indexed by it, so counting an event costs one addition and no
+//! allocation, and a wrapper that counts a transport's operations adds the transport's own counts (datagrams, failed peers) in the same
+//! array. One enumeration per crate would make the counters of a transport generic, or give each reader a list of counters to search. It would
+//! not reduce coupling, as an event does not refer to the crate in which it occurs.
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $name:ident = $text:literal,)+) => {
-        /// Something that happened.
+        /// An observable event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Event {
@@ -18,7 +18,7 @@ macro_rules! events {
             /// Every event, in order of declaration.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// The name under which reports list it.
+            /// Returns the name of the event in reports.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)+
@@ -39,7 +39,7 @@ events! {
     AtomicPosted = "atomics_posted",
     /// A network accepted a two-sided message.
     MessagePosted = "messages_posted",
-    /// A rank took a two-sided message in.
+    /// A rank received a two-sided message.
     MessageTaken = "messages_taken",
     /// A transport refused an operation or a message for lack of room.
     PostRefused = "posts_refused",
@@ -47,39 +47,39 @@ events! {
     Completed = "completed",
     /// A transport completed an operation or a message with a failure.
     Failed = "failed",
-    /// An operation was issued that loads and stores did not do.
+    /// An operation was issued that went through a transport instead of loads and stores.
     OperationIssued = "operations",
-    /// A byte of such an operation.
+    /// A byte of an operation that went through a transport.
     ByteIssued = "bytes",
-    /// An operation was put back until another completed.
+    /// An operation was deferred until another completed.
     Deferred = "deferred",
     /// A wait gave up the core.
     Parked = "parked",
-    /// A datagram left.
+    /// A datagram was sent.
     DatagramSent = "datagrams_sent",
-    /// A datagram that may have been lost left again.
+    /// A datagram that may have been lost was retransmitted.
     DatagramRepeated = "datagrams_repeated",
-    /// A datagram came and was in order.
+    /// A datagram was received and accepted.
     DatagramReceived = "datagrams_received",
-    /// A datagram came that had been executed already: repeated by its sender, the network or a stranger.
+    /// A datagram was received that had been executed already: repeated by its sender, the network or a third party.
     DatagramDuplicate = "datagrams_duplicate",
-    /// A datagram came before what it waits for, and was left to be sent again.
+    /// A datagram was received before datagrams that must take effect first, and dropped until its retransmission.
     DatagramEarly = "datagrams_early",
-    /// A datagram came that nobody with the job's key made for this rank, or that was altered.
+    /// A datagram was received that was not sealed with the job's key for this rank, or that was altered.
     DatagramForged = "datagrams_forged",
-    /// A datagram came that names no rank of the job, a rank that is lost, or an earlier process of a rank.
+    /// A datagram was received whose sender is no rank of the job, a failed rank, or an earlier process of a rank.
     DatagramForeign = "datagrams_foreign",
-    /// A datagram of the job came that makes no sense.
+    /// A datagram of the job was received that cannot be parsed.
     DatagramMalformed = "datagrams_malformed",
-    /// What was kept for a peer was dropped because nothing had passed for a while.
+    /// The active state of a peer was dropped after a time without traffic.
     PeerIdle = "peers_idle",
-    /// A peer stopped answering, or was said to be gone.
+    /// A peer stopped answering, or was reported as failed.
     PeerLost = "peers_lost",
     /// A peer that is alive has been silent for so long that operations on it ended.
     PeerUnreachable = "peers_unreachable",
 }
 
-/// How often each event happened.
+/// Number of occurrences of each event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters([u64; Event::ALL.len()]);
 
@@ -90,27 +90,27 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counts one more `event`.
+    /// Counts one occurrence of `event`.
     pub fn count(&mut self, event: Event) {
         self.0[event as usize] += 1;
     }
 
-    /// Counts `times` more of `event`.
+    /// Counts `times` occurrences of `event`.
     pub fn add(&mut self, event: Event, times: u64) {
         self.0[event as usize] += times;
     }
 
-    /// Adds all that `other` counts.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, times)| *sum += times);
     }
 
-    /// Every event that happened, by name, and how often it did.
+    /// Returns the name and count of every event that occurred.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Event::ALL.iter().map(|&event| (event.name(), self.of(event))).filter(|&(_, times)| times > 0)
     }
 
-    /// How often `event` happened.
+    /// Returns the number of occurrences of `event`.
     pub fn of(&self, event: Event) -> u64 {
         self.0[event as usize]
     }

@@ -1,15 +1,15 @@
-//! Why an operation had no effect.
+//! Failures of operations.
 
 use crate::{GlobalAddress, Rank};
 
-/// Why an accepted operation had no effect, or none that is known.
+/// Reason for which an accepted operation had no effect, or an unknown one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The peer is gone; whether the operation took effect there is unknown.
+    /// The peer has failed; whether the operation took effect there is unknown.
     #[error("rank {0} was lost")]
     PeerLost(Rank),
-    /// The peer is alive, but no way leads to it, or nothing has come of it for too long; whether the operation took effect there is unknown.
+    /// The peer is alive, but has no route, or nothing has been received from it for too long; whether the operation took effect there is unknown.
     #[error(
         "rank {0} is alive but cannot be reached: there is no route to it, or no datagram of it has arrived for many times the failure limit"
     )]
@@ -17,10 +17,10 @@ pub enum Failure {
     /// The address is not in registered memory.
     #[error("{0:?} is not in registered memory of its rank")]
     OutOfBounds(GlobalAddress),
-    /// A two-sided message found no room at its receiver as often as the network tries.
+    /// A two-sided message found no room at its receiver in all tries of the network.
     #[error("rank {0} had no receive slot for a message in all tries of the network (not_ready_retries)")]
     NotReady(Rank),
-    /// A word is not at a multiple of its width.
+    /// The address of a word is not a multiple of its width.
     #[error("{0:?} is not aligned for an atomic")]
     Misaligned(GlobalAddress),
     /// The device that holds the address failed; part of a transfer may have taken effect.
@@ -29,7 +29,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Its number and what it names, for whoever sends it on.
+    /// Returns the code of the failure and the rank or address that it names, for transmission.
     pub const fn code(self) -> (u8, u64) {
         match self {
             Self::PeerLost(rank) => (0, rank.number() as u64),
@@ -41,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a number, which names this.
+    /// Returns the failure of a code, with the rank or address that it names.
     pub const fn from_code(code: u8, named: u64) -> Option<Self> {
         let (rank, address) = (Rank::new(named as u32), GlobalAddress::from_bits(named));
         Some(match code {

@@ -1,17 +1,17 @@
-//! The vocabulary that every other crate speaks.
+//! The basic types that all other crates share.
 //!
 //! | word | meaning |
 //! |---|---|
 //! | [`Rank`], [`Team`] | a process of the job; an ordered set of ranks |
-//! | [`SegmentId`] | which registered memory of a rank |
+//! | [`SegmentId`] | number of a segment of a rank's registered memory |
 //! | [`GlobalAddress`], [`AddressLayout`] | rank, segment and offset in 64 bits; how a job divides those bits |
-//! | [`Topology`], [`Partition`] | where ranks are in a machine; groups of ranks that are near each other |
+//! | [`Topology`], [`Partition`] | placement of ranks in a machine; groups of neighbouring ranks |
 //! | [`Instant`], [`Duration`] | time in picoseconds, real or virtual |
 //! | [`Sample`] | which ranks are recorded, and when |
 //! | [`Shape`]; [`Block`], [`Blocks`] | a strided set of blocks; a block of a list, and either of the two |
-//! | [`AtomicOperator`], [`Width`] | what a remote atomic does, and to how many bytes |
-//! | [`Failure`] | why an operation had no effect |
-//! | [`Event`], [`Counters`] | everything observable, declared once |
+//! | [`AtomicOperator`], [`Width`] | operator of a remote atomic, and size of its word |
+//! | [`Failure`] | reason for the failure of an operation |
+//! | [`Event`], [`Counters`] | all observable events, declared once |
 //! | [`limits`] | the bounds that several crates share, each with its reason |
 //!
 //! Absent on purpose: memory, clocks, threads, sockets, `unsafe`.

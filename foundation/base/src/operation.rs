@@ -1,6 +1,6 @@
-//! What a remote atomic does.
+//! Operators and word sizes of remote atomics.
 
-/// How many bytes a remote atomic works on.
+/// Word size of a remote atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
     /// 4 bytes, at an address that is a multiple of 4.
@@ -18,7 +18,7 @@ impl Width {
         }
     }
 
-    /// The low bits of a word as a number with a sign.
+    /// The low bits of a word as a signed number.
     pub const fn signed(self, word: u64) -> i64 {
         match self {
             Self::Four => word as i32 as i64,
@@ -35,7 +35,7 @@ impl Width {
     }
 }
 
-/// What a remote atomic does with the word it finds. Every operator returns the word that was there before.
+/// Operator of a remote atomic. Every operator returns the previous value of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOperator {
     /// Read the word and leave it.
@@ -44,7 +44,7 @@ pub enum AtomicOperator {
     Swap,
     /// Write the operand if the word equals `expected`.
     CompareSwap {
-        /// The word that must be there for the operand to be written.
+        /// Value that the word must have for the operand to be written.
         expected: u64,
     },
     /// Add the operand, wrapping.
@@ -55,24 +55,24 @@ pub enum AtomicOperator {
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// The greater of the two, as numbers without a sign.
+    /// The greater of the two, as unsigned numbers.
     Max,
-    /// The smaller of the two, as numbers without a sign.
+    /// The smaller of the two, as unsigned numbers.
     Min,
-    /// The greater of the two, as numbers with a sign.
+    /// The greater of the two, as signed numbers.
     MaxSigned,
-    /// The smaller of the two, as numbers with a sign.
+    /// The smaller of the two, as signed numbers.
     MinSigned,
-    /// Add the operand, as numbers with a floating point: `f32` or `f64` by the width. What is not a number becomes the one that Rust calls `NAN`.
+    /// Add the operand as a floating-point number: `f32` or `f64` by the width. Any NaN result becomes Rust's constant `NAN`.
     AddFloat,
-    /// The greater of the two, as numbers with a floating point; of a number and what is none, the number. Of zeros, the word stays.
+    /// The greater of the two, as floating-point numbers; of a number and a NaN, the number. Of two zeros, the word stays unchanged.
     MaxFloat,
     /// The smaller of the two, as `MaxFloat`.
     MinFloat,
 }
 
 impl AtomicOperator {
-    /// Its number, for whoever writes it down or sends it, and what travels with it besides the operand.
+    /// Returns the code of the operator for storage and transmission, and the value that accompanies it besides the operand.
     pub const fn code(self) -> (u8, Option<u64>) {
         match self {
             Self::Load => (0, None),
@@ -92,7 +92,7 @@ impl AtomicOperator {
         }
     }
 
-    /// What it is called, in lower case.
+    /// Returns the name of the operator, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -112,7 +112,7 @@ impl AtomicOperator {
         }
     }
 
-    /// The operator of a number; `expected` counts for a [`CompareSwap`](Self::CompareSwap) alone.
+    /// Returns the operator of a code; `expected` is used only by [`CompareSwap`](Self::CompareSwap).
     pub const fn from_code(code: u8, expected: u64) -> Option<Self> {
         Some(match code {
             0 => Self::Load,
@@ -133,16 +133,16 @@ impl AtomicOperator {
         })
     }
 
-    /// How many operators there are: their numbers are smaller.
+    /// Number of operators; all codes are smaller.
     pub const COUNT: u32 = 14;
 
-    /// Whether the operator is performed by comparing and swapping until no other atomic comes between, because no instruction performs it.
+    /// Whether the operator is performed by a compare-and-swap loop, because no instruction performs it.
     #[inline]
     pub const fn is_repeated(self) -> bool {
         matches!(self, Self::MaxSigned | Self::MinSigned | Self::AddFloat | Self::MaxFloat | Self::MinFloat)
     }
 
-    /// The word that an atomic of width `width` leaves where it found `old`.
+    /// Returns the new value of a word of width `width` with previous value `old`.
     #[inline(always)]
     pub const fn apply(self, width: Width, old: u64, operand: u64) -> u64 {
         let new = match self {

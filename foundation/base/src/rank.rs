@@ -7,7 +7,7 @@ use core::fmt;
 pub struct Rank(u32);
 
 impl Rank {
-    /// Rank number `index`.
+    /// Returns rank number `index`.
     #[inline]
     pub const fn new(index: u32) -> Self {
         Self(index)
@@ -19,7 +19,7 @@ impl Rank {
         self.0 as usize
     }
 
-    /// The number as it stands in a [`GlobalAddress`](crate::GlobalAddress).
+    /// The number as encoded in a [`GlobalAddress`](crate::GlobalAddress).
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
@@ -37,7 +37,7 @@ impl Rank {
         self.offset(-1, size)
     }
 
-    /// The rank `steps` further round a ring of `size` ranks.
+    /// The rank `steps` positions further in a ring of `size` ranks.
     #[inline]
     pub const fn offset(self, steps: i64, size: u32) -> Self {
         Self((self.0 as i64 + steps).rem_euclid(size as i64) as u32)
@@ -56,7 +56,7 @@ impl From<Rank> for u64 {
     }
 }
 
-/// The number alone; a message says "rank {rank}".
+/// Writes the number alone; messages write "rank {rank}".
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)

@@ -1,4 +1,4 @@
-//! Which part of a job is recorded.
+//! Samples: the part of a job that is recorded.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,10 +8,10 @@ use crate::{Duration, Instant, Rank};
 /// Maximum number of ranges of ranks that a sample names.
 const SAMPLE_RANGES_MAX: usize = 1024;
 
-/// Some ranks of a job, and a part of its time; by default all of both.
+/// A set of ranks of a job, and a part of its time; by default all of both.
 ///
-/// As text it is `RANKS` or `RANKS@FROM-TO`: ranks are `all`, or numbers and ranges separated by commas, and times have the unit `s`, `ms`, `us`,
-/// `ns` or `ps`. Without `TO`, it lasts to the end of the job. A sample has at most 1024 ranges.
+/// Its text form is `RANKS` or `RANKS@FROM-TO`: ranks are `all`, or numbers and ranges separated by commas, and times have the unit `s`, `ms`,
+/// `us`, `ns` or `ps`. Without `TO`, the sample lasts to the end of the job. A sample has at most 1024 ranges.
 ///
 /// ```
 /// use pelago_base::{Instant, Rank, Sample};
@@ -23,13 +23,13 @@ const SAMPLE_RANGES_MAX: usize = 1024;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// First and last of each range, in ascending order, apart from each other; `None` is all ranks.
+    /// First and last rank of each range, in ascending order and not adjacent; `None` is all ranks.
     ranks: Option<Vec<(u32, u32)>>,
     from: Instant,
     until: Instant,
 }
 
-/// A text is no sample.
+/// A text that is no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleError(());
 
@@ -37,7 +37,7 @@ impl Sample {
     /// All ranks, from the start of the job to its end.
     pub const ALL: Self = Self { ranks: None, from: Instant::ZERO, until: Instant::from_picoseconds(u64::MAX) };
 
-    /// Whether the rank is one of the sample. Cost: a binary search among its ranges.
+    /// Whether the sample contains the rank. Cost: a binary search among its ranges.
     pub fn has(&self, rank: Rank) -> bool {
         self.ranks.as_ref().is_none_or(|ranges| {
             let after = ranges.partition_point(|&(first, _)| first <= rank.number());
@@ -45,33 +45,33 @@ impl Sample {
         })
     }
 
-    /// Whether it names ranks.
+    /// Whether the sample names ranks.
     pub const fn names_ranks(&self) -> bool {
         self.ranks.is_some()
     }
 
-    /// How many of the ranks of a job of `ranks` are in the sample.
+    /// Returns the number of ranks in the sample, of a job of `ranks` ranks.
     pub fn count(&self, ranks: u32) -> u32 {
         let of = |&(first, last): &(u32, u32)| (last.saturating_add(1)).min(ranks).saturating_sub(first);
         self.ranks.as_ref().map_or(ranks, |ranges| ranges.iter().map(of).sum())
     }
 
-    /// Whether it is a part of the time of the job.
+    /// Whether the sample covers only a part of the time of the job.
     pub fn names_times(&self) -> bool {
         (self.from, self.until) != (Self::ALL.from, Self::ALL.until)
     }
 
-    /// When it begins.
+    /// Returns the start of the sample.
     pub const fn from(&self) -> Instant {
         self.from
     }
 
-    /// When it ends: this moment is not in it.
+    /// Returns the end of the sample, which is exclusive.
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Whether the moment is in it.
+    /// Whether the sample contains the moment.
     pub fn has_moment(&self, at: Instant) -> bool {
         self.from <= at && at < self.until
     }
@@ -84,7 +84,7 @@ impl Default for Sample {
 }
 
 impl SampleError {
-    /// What a text has to be.
+    /// The expected form of a text.
     pub const EXPECTED: &str = "RANKS or RANKS@FROM-TO, as in 0-7,512@1.5s-2s or all@10ms-";
 }
 
@@ -120,7 +120,7 @@ impl FromStr for Sample {
     }
 }
 
-/// Numbers and ranges, in order and joined.
+/// Parses numbers and ranges, and returns them sorted and joined.
 fn ranges(text: &str) -> Option<Vec<(u32, u32)>> {
     let range = |text: &str| {
         let (first, last) = text.split_once('-').unwrap_or((text, text));

@@ -10,13 +10,13 @@ use std::ops::Range;
 pub struct Shape {
     /// Bytes of one block.
     pub block: u64,
-    /// How many blocks in each dimension, slowest first.
+    /// Number of blocks in each dimension, slowest first.
     pub counts: [u64; 3],
     /// Bytes from one block to the next in each dimension, slowest first.
     pub strides: [u64; 3],
 }
 
-/// Why a shape cannot be transferred.
+/// Reason for which a shape cannot be transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
@@ -39,7 +39,7 @@ impl Shape {
         Self { block, counts: [1, 1, count], strides: [0, 0, stride] }
     }
 
-    /// Bytes transferred.
+    /// Returns the number of bytes transferred.
     ///
     /// # Errors
     /// The product overflows.
@@ -47,7 +47,7 @@ impl Shape {
         self.counts.iter().try_fold(self.block, |bytes, &count| bytes.checked_mul(count)).ok_or(ShapeError::Overflow)
     }
 
-    /// Bytes from the first to past the last, gaps included; 0 for an empty shape.
+    /// Returns the number of bytes from the first to past the last, gaps included; 0 for an empty shape.
     ///
     /// # Errors
     /// The sum overflows.
@@ -63,7 +63,7 @@ impl Shape {
         Ok(extent)
     }
 
-    /// The same bytes with as few blocks as possible: blocks that touch are joined, unused dimensions dropped.
+    /// Returns the same bytes with as few blocks as possible: adjacent blocks are joined, unused dimensions dropped.
     pub fn canonical(mut self) -> Self {
         for fastest in [2, 1, 0] {
             if self.counts[fastest] == 1 || self.strides[fastest] == self.block {
@@ -77,7 +77,7 @@ impl Shape {
         self
     }
 
-    /// The shape of the same blocks one after the other, without gaps.
+    /// Returns the shape of the same blocks one after the other, without gaps.
     pub const fn packed(self) -> Self {
         let [_, middle, fast] = self.counts;
         let strides = [self.block * fast * middle, self.block * fast, self.block];
@@ -92,26 +92,26 @@ impl Shape {
         if (self.block, self.counts) == (other.block, other.counts) { Ok(()) } else { Err(ShapeError::Differ(*self, *other)) }
     }
 
-    /// How many blocks. The caller has checked that [`bytes`](Self::bytes) does not overflow.
+    /// Returns the number of blocks. The caller has checked that [`bytes`](Self::bytes) does not overflow.
     pub fn blocks(&self) -> u64 {
         self.counts.iter().product()
     }
 
-    /// Where block number `index` begins, in bytes, counted with the last dimension fastest.
+    /// Returns the offset in bytes of block number `index`, counted with the last dimension fastest.
     pub fn offset(&self, index: u64) -> u64 {
         let [_, middle, fast] = self.counts;
         let indices = [index / fast / middle, index / fast % middle, index % fast];
         indices.iter().zip(self.strides).map(|(index, stride)| index * stride).sum()
     }
 
-    /// Where each block begins, in bytes, in order.
+    /// Returns the offset in bytes of each block, in order.
     pub fn offsets(self) -> impl Iterator<Item = u64> {
         (0..self.blocks()).map(move |index| self.offset(index))
     }
 
-    /// The bytes `range` of the blocks one after another, as rows: where each begins, and blocks at equal distances from there on. A block of which
+    /// Returns the bytes `range` of the concatenated blocks as rows: the offset of each row, and its blocks at equal distances. A block of which
     /// only a part is in `range` is a row of its own. The caller has checked that [`extent`](Self::extent) does not overflow, and that the
-    /// blocks hold the range.
+    /// blocks contain the range.
     pub fn rows(self, range: Range<u64>) -> impl Iterator<Item = (u64, Self)> {
         let mut at = range.start;
         std::iter::from_fn(move || {
@@ -131,7 +131,7 @@ impl Shape {
         })
     }
 
-    /// The same shape of blocks that are `factor` times as long: from elements to bytes.
+    /// Returns the shape with all lengths multiplied by `factor`: from elements to bytes.
     ///
     /// # Errors
     /// A length overflows.
@@ -172,7 +172,7 @@ mod tests {
             ends.sort_unstable();
             let rows = shape.rows(ends[0] as u64..ends[1] as u64);
             prop_assert_eq!(rows.flat_map(|(at, row)| bytes(row, at)).collect::<Vec<_>>(), &all[ends[0]..ends[1]]);
-            // No more rows than there are ends of rows, and the two blocks that are cut.
+            // At most one row per line of blocks, and the two blocks that are cut.
             let most = counts[0] * counts[1] + 2;
             prop_assert!(shape.rows(0..all.len() as u64).count() as u64 <= most);
         }

@@ -16,28 +16,28 @@ enum Members {
     Listed(Arc<[Rank]>),
 }
 
-/// Why ranks do not form a team.
+/// Reason for which ranks do not form a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeamError {
     /// A team has at least one member.
     #[error("a team needs at least one rank")]
     Empty,
-    /// A rank may appear once.
+    /// A rank may appear only once.
     #[error("rank {0} appears twice in the team")]
     Repeated(Rank),
 }
 
 impl Team {
-    /// All ranks of a job of `size` ranks.
+    /// Returns the team of all ranks of a job of `size` ranks.
     pub const fn all(size: u32) -> Self {
         Self(Members::Spaced { first: 0, step: 1, count: size })
     }
 
-    /// The given ranks, in the given order.
+    /// Returns the team of the given ranks, in the given order.
     ///
     /// # Errors
-    /// No rank, or one rank twice.
+    /// `ranks` is empty, or contains a rank twice.
     pub fn of(ranks: &[Rank]) -> Result<Self, TeamError> {
         let (&first, rest) = ranks.split_first().ok_or(TeamError::Empty)?;
         let mut sorted = ranks.to_vec();
@@ -54,7 +54,7 @@ impl Team {
         }))
     }
 
-    /// How many ranks the team has.
+    /// Returns the number of ranks of the team.
     pub fn size(&self) -> u32 {
         match &self.0 {
             Members::Spaced { count, .. } => *count,
@@ -62,7 +62,7 @@ impl Team {
         }
     }
 
-    /// The rank at `position`, or `None` past the end.
+    /// Returns the rank at `position`, or `None` past the end.
     pub fn rank(&self, position: u32) -> Option<Rank> {
         match &self.0 {
             Members::Spaced { first, step, count } => (position < *count).then(|| Rank::new(first + step * position)),
@@ -70,7 +70,7 @@ impl Team {
         }
     }
 
-    /// Where `rank` stands in the team, or `None` if it is not a member. Constant time when evenly spaced, else linear.
+    /// Returns the position of `rank` in the team, or `None` if it is not a member. Constant time when evenly spaced, else linear.
     pub fn position(&self, rank: Rank) -> Option<u32> {
         match &self.0 {
             Members::Spaced { first, step, count } => {
@@ -81,7 +81,7 @@ impl Team {
         }
     }
 
-    /// The members in order.
+    /// Returns the members in order.
     pub fn iter(&self) -> impl Iterator<Item = Rank> + '_ {
         (0..self.size()).filter_map(|position| self.rank(position))
     }

@@ -1,7 +1,7 @@
 //! Time in picoseconds: one type for real and for virtual time.
 //!
 //! A byte at 800 Gbit/s lasts 10 ps, so nanoseconds would be too coarse for a simulated network; 64 bits of picoseconds span
-//! 213 days. Only a `Clock` makes instants; zero is the start of the job.
+//! 213 days. Only a `Clock` creates instants; zero is the start of the job.
 
 use core::{fmt, ops};
 
@@ -11,7 +11,7 @@ const PICOSECONDS_PER_SECOND: f64 = 1e12;
 /// Units of a time in a text, and their picoseconds.
 const UNITS: [(&str, u64); 5] = [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 
-/// Maximum time that a text may say, in seconds.
+/// Maximum time of a text, in seconds.
 const TEXT_SECONDS_MAX: f64 = 1e6;
 
 /// A moment, in picoseconds since the start of the job.
@@ -71,7 +71,7 @@ impl Duration {
         Self((seconds * PICOSECONDS_PER_SECOND) as u64)
     }
 
-    /// A number with the unit `ps`, `ns`, `us`, `ms` or `s`, such as `2.5ms`, below a million seconds; `None` for any other text.
+    /// Parses a number with the unit `ps`, `ns`, `us`, `ms` or `s`, such as `2.5ms`, below a million seconds; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, unit) = UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))?;
         if let Ok(whole) = number.parse::<u64>() {
@@ -98,14 +98,14 @@ impl Duration {
     }
 }
 
-/// Exact up to 213 days; longer times become the longest one, 2⁶⁴ − 1 picoseconds.
+/// Exact up to 213 days; longer times become the maximum, 2⁶⁴ − 1 picoseconds.
 impl From<core::time::Duration> for Duration {
     fn from(duration: core::time::Duration) -> Self {
         Self::from_nanoseconds(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
-/// Rounded down to whole nanoseconds; every value has one.
+/// Rounded down to whole nanoseconds; never overflows.
 impl From<Duration> for core::time::Duration {
     fn from(duration: Duration) -> Self {
         Self::from_nanos(duration.as_nanoseconds())

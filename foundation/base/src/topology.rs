@@ -1,4 +1,4 @@
-//! The places of the ranks of a job in its machine, as far as they are known.
+//! The placement of a job's ranks in its machine, as far as it is known.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use crate::Rank;
 /// Maximum number of dimensions of a grid.
 const DIMENSIONS_MAX: usize = 8;
 
-/// The places of the ranks of a job in its machine: levels of a tree, or coordinates in a grid. Cloning copies no table.
+/// The placement of a job's ranks in its machine: levels of a tree, or coordinates in a grid. Cloning copies no table.
 ///
-/// Ranks are numbered along the machine: those of a host, of a switch and of a line of a grid follow each other.
+/// Ranks are numbered along the machine: ranks of a host, of a switch and of a line of a grid are consecutive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     ranks: u32,
@@ -18,7 +18,7 @@ pub struct Topology {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
-    /// From the hosts up, each level with fewer groups.
+    /// Levels from the hosts up, each with fewer groups than the one before.
     Tree(Arc<[Level]>),
     Grid(Grid),
 }
@@ -33,12 +33,12 @@ struct Level {
 /// The first rank of each group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Starts {
-    /// Each has so many ranks, the last one perhaps fewer.
+    /// Each group has this number of ranks, the last one perhaps fewer.
     Every(u32),
     At(Arc<[u32]>),
 }
 
-/// Routers in a grid. The first dimension is that in which neighbours have consecutive numbers.
+/// Routers in a grid. In the first dimension neighbours have consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grid {
     ranks_per_router: u32,
@@ -46,7 +46,7 @@ struct Grid {
     lengths: [u32; DIMENSIONS_MAX],
 }
 
-/// Groups of ranks that are near each other; each rank is in one group, and each group has a rank.
+/// Groups of neighbouring ranks; each rank is in one group, and no group is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
     ranks: u32,
@@ -56,31 +56,31 @@ pub struct Partition {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Groups {
-    /// The first rank of each; and how many ranks a router has, 0 where there is no grid.
+    /// The first rank of each group; and the number of ranks per router, 0 if there is no grid.
     Starts { firsts: Vec<u32>, router: u32 },
-    /// Boxes, each dimension in so many parts; and the group of each box, or none where it has no rank.
+    /// Boxes, with the number of parts of each dimension; and the group of each box, or `None` if the box has no rank.
     Boxes { grid: Grid, parts: [u32; DIMENSIONS_MAX], numbers: Vec<Option<u32>> },
 }
 
 impl Topology {
-    /// All of `ranks` ranks on one host.
+    /// Returns the topology of `ranks` ranks on one host.
     pub fn flat(ranks: u32) -> Self {
         Self::tree(ranks, [("host", ranks)])
     }
 
-    /// Hosts, each with the ranks from one of `firsts` on; ascending, the first is 0.
+    /// Returns the topology of hosts whose first ranks are `firsts`, in ascending order from 0.
     pub fn hosts(ranks: u32, firsts: impl IntoIterator<Item = u32>) -> Self {
         let level = Level { name: "host", starts: Starts::At(firsts.into_iter().collect()) };
         Self { ranks, form: Form::Tree([level].into()) }
     }
 
-    /// A tree whose groups of a level have equally many ranks: the name and the number of ranks of each level, from the hosts up.
+    /// Returns a tree whose groups of one level have equal numbers of ranks: the name and the number of ranks of each level, from the hosts up.
     pub fn tree(ranks: u32, levels: impl IntoIterator<Item = (&'static str, u32)>) -> Self {
         let level = |(name, each): (_, u32)| Level { name, starts: Starts::Every(each.max(1)) };
         Self { ranks, form: Form::Tree(levels.into_iter().map(level).collect()) }
     }
 
-    /// A grid of routers of such lengths, of up to 8 dimensions, the one in which neighbours have consecutive numbers first.
+    /// Returns a grid of routers of these lengths, of up to 8 dimensions; in the first one neighbours have consecutive numbers.
     pub fn grid(ranks: u32, ranks_per_router: u32, lengths: &[u32]) -> Self {
         let dimensions = lengths.len().min(DIMENSIONS_MAX);
         let mut all = [1; DIMENSIONS_MAX];
@@ -88,12 +88,12 @@ impl Topology {
         Self { ranks, form: Form::Grid(Grid { ranks_per_router: ranks_per_router.max(1), dimensions, lengths: all }) }
     }
 
-    /// Ranks of the job.
+    /// Returns the number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// The names of the levels with their numbers of groups, from the hosts up; of a grid its routers.
+    /// Returns the names of the levels with their numbers of groups, from the hosts up; for a grid, its routers.
     pub fn levels(&self) -> Vec<(&'static str, u32)> {
         match &self.form {
             Form::Tree(levels) => levels.iter().map(|level| (level.name, level.groups(self.ranks))).collect(),
@@ -101,14 +101,15 @@ impl Topology {
         }
     }
 
-    /// Groups of ranks that are near each other, at most `most`.
+    /// Returns at most `most` groups of neighbouring ranks.
     ///
-    /// In a tree, those of the highest level that has so many, or of the lowest; consecutive ones of them are joined, so that all have about as many ranks. In a grid,
-    /// boxes of one shape, cut from the last dimension on: routes go dimension by dimension, so that what comes from one box to one rank comes over
-    /// the same last links, and what a busy link delays delays few boxes. Where lengths allow fewer boxes than `most`, runs of consecutive routers, equally
-    /// long as far as may be: whole planes and lines of the grid but for their ends.
+    /// In a tree, the groups are those of the highest level with at least `most` groups, or of the lowest level; consecutive groups are joined so
+    /// that all have about the same number of ranks. In a grid, the groups are boxes of one shape, cut from the last dimension on. Routes go
+    /// dimension by dimension, so that traffic from one box to one rank arrives over the same last links, and a busy link delays few boxes. If the
+    /// lengths allow fewer boxes than `most`, the groups are runs of consecutive routers of nearly equal length: whole planes and lines of the
+    /// grid, except at their ends.
     ///
-    /// Cost: linear in the groups.
+    /// Cost: linear in the number of groups.
     pub fn partition(&self, most: u32) -> Partition {
         let most = most.clamp(1, self.ranks.max(1));
         match &self.form {
@@ -130,7 +131,7 @@ impl Level {
         }
     }
 
-    /// The first rank of each of at most `most` groups of consecutive groups, which have as equally many ranks as may be.
+    /// Returns the first rank of each of at most `most` unions of consecutive groups, whose numbers of ranks are as equal as possible.
     fn joined(&self, ranks: u32, most: u32) -> Vec<u32> {
         let groups = self.groups(ranks);
         let first = |group: u32| match &self.starts {
@@ -140,7 +141,7 @@ impl Level {
         let joined = most.min(groups);
         let mut next = 0;
         let start = |number: u32| {
-            // The group that begins nearest to where this one should; each has a group, also those that follow.
+            // The group that begins nearest to the ideal start of this union; at least one group is left for each union that follows.
             let wanted = (u64::from(number) * u64::from(ranks) / u64::from(joined)) as u32;
             let after = match &self.starts {
                 Starts::Every(each) => wanted / each + 1,
@@ -157,7 +158,7 @@ impl Level {
 
 impl Grid {
     fn partition(self, ranks: u32, most: u32) -> Partition {
-        // From the last dimension on, as long as parts are left to cut: into equal ones, unless those would be less than half as many.
+        // Cuts from the last dimension on, as long as parts are left: into equal parts, unless that gives less than half as many.
         let (mut parts, mut rest) = ([1; DIMENSIONS_MAX], most);
         for along in (0..self.dimensions).rev() {
             let length = self.lengths[along];
@@ -180,14 +181,14 @@ impl Grid {
         Partition { ranks, name: "box", groups: Groups::Boxes { grid: self, parts, numbers } }
     }
 
-    /// So many runs of consecutive routers.
+    /// Returns `count` runs of consecutive routers.
     fn runs(self, ranks: u32, count: u32) -> Partition {
         let (router, routers) = (self.ranks_per_router, u64::from(ranks.div_ceil(self.ranks_per_router)));
         let first = |run: u32| (u64::from(run) * routers / u64::from(count)) as u32 * router;
         Partition { ranks, name: "run of routers", groups: Groups::Starts { firsts: (0..count).map(first).collect(), router } }
     }
 
-    /// The box of a rank, by its number among all boxes.
+    /// Returns the number of a rank's box among all boxes.
     fn part_of(self, rank: u32, parts: [u32; DIMENSIONS_MAX]) -> u32 {
         let (mut router, mut part, mut stride) = (rank / self.ranks_per_router, 0, 1);
         for (length, parts) in self.lengths.into_iter().zip(parts) {
@@ -199,7 +200,7 @@ impl Grid {
         part
     }
 
-    /// The corners of a box: the first place of each dimension, and that behind the last.
+    /// Returns the corners of a box: for each dimension the first coordinate, and the one after the last.
     fn corners(self, mut part: u32, parts: [u32; DIMENSIONS_MAX]) -> [[u32; 2]; DIMENSIONS_MAX] {
         std::array::from_fn(|along| {
             let (length, parts) = (u64::from(self.lengths[along]), parts[along]);
@@ -211,7 +212,7 @@ impl Grid {
 
     fn ranks_of(self, part: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> u32 {
         let corners = self.corners(part, parts);
-        // Routers of the box whose number is lower than that of the first one that is not full.
+        // Number of the box's routers below the first router that is not full.
         let full = ranks / self.ranks_per_router;
         let (mut below, mut is_inside, mut stride) = (0, true, self.lengths.iter().product::<u32>());
         if full >= stride {
@@ -232,7 +233,7 @@ impl Grid {
         below * self.ranks_per_router + if is_inside { ranks % self.ranks_per_router } else { 0 }
     }
 
-    /// The first rank of a router beside that of a rank and in its box, if there is one: along the first dimension that has one.
+    /// Returns the first rank of a router adjacent to a rank's router in the same box, if there is one: along the first dimension that has one.
     fn beside(self, rank: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> Option<u32> {
         let router = rank / self.ranks_per_router;
         let corners = self.corners(self.part_of(rank, parts), parts);
@@ -245,25 +246,25 @@ impl Grid {
         corners.into_iter().zip(self.lengths).zip(strides).find_map(along)
     }
 
-    /// A rank amid a box.
+    /// Returns a rank in the middle of a box.
     fn middle(self, part: u32, parts: [u32; DIMENSIONS_MAX], ranks: u32) -> u32 {
         let corners = self.corners(part, parts);
         let router = |places: [u32; DIMENSIONS_MAX]| {
             places.iter().zip(self.lengths).rev().fold(0, |router, (place, length)| router * length + place)
         };
         let middle = router(corners.map(|[from, to]| from + (to - from) / 2)) * self.ranks_per_router;
-        // Of the routers of the last places there may be none.
+        // The last coordinates of the grid may have no ranks.
         if middle < ranks { middle } else { router(corners.map(|[from, _]| from)) * self.ranks_per_router }
     }
 }
 
 impl Partition {
-    /// The name of what the groups consist of: `host`, the level of a switch, `box`, or `run of routers`.
+    /// Returns the name of the unit of the groups: `host`, the level of a switch, `box`, or `run of routers`.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn groups(&self) -> u32 {
         match &self.groups {
             Groups::Starts { firsts, .. } => firsts.len() as u32,
@@ -271,7 +272,7 @@ impl Partition {
         }
     }
 
-    /// The group of a rank of the job.
+    /// Returns the group of a rank of the job.
     pub fn group_of(&self, rank: Rank) -> u32 {
         match &self.groups {
             Groups::Starts { firsts, .. } => firsts.partition_point(|&first| first <= rank.number()).saturating_sub(1) as u32,
@@ -279,7 +280,7 @@ impl Partition {
         }
     }
 
-    /// How many ranks a group has.
+    /// Returns the number of ranks of a group.
     pub fn ranks_of(&self, group: u32) -> u32 {
         match &self.groups {
             Groups::Starts { firsts, .. } => {
@@ -290,7 +291,7 @@ impl Partition {
         }
     }
 
-    /// A rank amid a group.
+    /// Returns a rank in the middle of a group.
     pub fn middle(&self, group: u32) -> Rank {
         Rank::new(match &self.groups {
             Groups::Starts { firsts, .. } => firsts[group as usize] + self.ranks_of(group) / 2,
@@ -298,7 +299,8 @@ impl Partition {
         })
     }
 
-    /// The first rank of a router beside that of `rank` and in the same group, if there is one; none in a tree, whose hosts at one switch are all equally near.
+    /// Returns the first rank of a router adjacent to that of `rank` in the same group, if there is one; `None` in a tree, in which all hosts of one
+    /// switch have the same distance.
     pub fn beside(&self, rank: Rank) -> Option<Rank> {
         match &self.groups {
             Groups::Boxes { grid, parts, .. } => grid.beside(rank.number(), *parts, self.ranks).map(Rank::new),
@@ -313,7 +315,7 @@ impl Partition {
         }
     }
 
-    /// The box of a group, by its number among all boxes.
+    /// Returns the number of a group's box among all boxes.
     fn part(&self, group: u32) -> Option<u32> {
         let Groups::Boxes { numbers, .. } = &self.groups else { return None };
         numbers.iter().position(|&number| number == Some(group)).map(|part| part as u32)

@@ -13,20 +13,20 @@ use pelago_dynamic::{DynamicLibrary, Visibility};
 const SOURCE: &str =
     concat!("#define WATER static\n", include_str!("../kernels/water.h"), "#line 1\n", include_str!("../mock/driver.c"));
 
-/// A mock driver's library, and its settings. Libraries of different names are drivers of their own.
+/// A mock driver's library, and its settings. Libraries of different names are separate drivers.
 pub struct MockDriver {
     path: PathBuf,
     library: DynamicLibrary,
 }
 
 impl MockDriver {
-    /// Compiles the driver to `lib<name>.so` in a folder, which is made; `defines` are macros of `mock/driver.c`.
+    /// Compiles the driver to `lib<name>.so` in a folder, which is created; `defines` are macros of `mock/driver.c`.
     ///
     /// # Panics
-    /// There is no C compiler, or it fails: what tests need.
+    /// There is no C compiler, or it fails: the desired behaviour in tests.
     pub fn build(folder: &Path, name: &str, defines: &[&str]) -> PathBuf {
         std::fs::create_dir_all(folder).expect("a folder");
-        // A process that runs this at the same moment writes files of its own.
+        // A process that runs this at the same moment writes its own files.
         let unique = |suffix: &str| folder.join(format!("{name}-{}{suffix}", std::process::id()));
         let (source, output) = (unique(".c"), unique(".so"));
         std::fs::write(&source, SOURCE).expect("a file");
@@ -41,7 +41,7 @@ impl MockDriver {
         path
     }
 
-    /// The driver that a path leads to.
+    /// Opens the driver at a path.
     ///
     /// # Panics
     /// There is none.
@@ -50,12 +50,12 @@ impl MockDriver {
         Self { path: path.into(), library: DynamicLibrary::open(name, Visibility::Local).expect("a library") }
     }
 
-    /// A driver of its own, compiled without further macros.
+    /// Compiles and opens a driver without further macros.
     pub fn new(folder: &Path, name: &str) -> Self {
         Self::at(&Self::build(folder, name, &[]))
     }
 
-    /// What names it to [`Driver::open`](crate::Driver::open).
+    /// Returns the name of the driver for [`Driver::open`](crate::Driver::open).
     pub fn name(&self) -> &str {
         self.path.to_str().expect("a path of letters")
     }
@@ -65,13 +65,13 @@ impl MockDriver {
         self.call(word, &value.to_string());
     }
 
-    /// The same with a text.
+    /// Changes a setting to a text.
     pub fn set_text(&self, word: &str, value: &str) {
         self.call(word, value);
     }
 
-    /// A count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, `host-waits` for streams or events, `dma-bufs`, or `memories` that
-    /// exist.
+    /// Returns a count: `executed`, `kernels`, `opened`, `closed`, `in-flight-max`, `allocated`, `host-waits` for streams or events, `dma-bufs`, or
+    /// existing `memories`.
     pub fn count(&self, what: &str) -> u64 {
         let what = CString::new(what).expect("letters");
         // SAFETY: K1.

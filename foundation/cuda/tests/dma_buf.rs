@@ -1,4 +1,4 @@
-//! Memory of devices as network cards reach it, on a driver without a device.
+//! Tests of direct access to device memory by network cards, with a mock driver.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ fn refusal(memory: &Arc<CudaMemory>) -> String {
     why
 }
 
-/// What is written by the descriptor is there for the device, and the reverse, at the place that is told.
+/// The device sees data written through the descriptor at the reported offset, and the reverse.
 #[test]
 fn a_range_is_reached_by_its_descriptor() {
     let mock = MockDriver::new(folder(), "dma-buf");

@@ -1,4 +1,4 @@
-//! The driver, its failures, and memory of its devices, on a driver without a device.
+//! Tests of the driver, its failures, and memory of its devices, with a mock driver.
 #![allow(unsafe_code)]
 
 use std::path::Path;
@@ -32,7 +32,7 @@ fn contents(memory: &CudaMemory) -> Vec<u8> {
     bytes
 }
 
-/// One line that names what is wrong, and what to do where a user can do something.
+/// An error is one line that names the problem, and the remedy if a user has one.
 fn line(why: &CudaError, words: &[&str]) {
     let text = why.to_string();
     assert!(!text.contains('\n') && words.iter().all(|word| text.contains(word)), "{text}");
@@ -61,7 +61,7 @@ fn each_failure_to_open_a_driver_is_one_line() {
         mock.set_text("missing", function);
         line(&Driver::open(mock.name()).unwrap_err(), &["no function", function, "newer"]);
     }
-    // What is missing there is only missed when it is used.
+    // A missing optional function causes an error only when it is used.
     mock.set_text("missing", "cuStreamWaitValue64");
     let driver = Driver::open(mock.name()).unwrap();
     mock.set_text("missing", "");
@@ -71,7 +71,7 @@ fn each_failure_to_open_a_driver_is_one_line() {
     line(&why, &["no CUDA device 2", "finds 2"]);
 }
 
-/// Drivers before CUDA 11.3 have no function that looks others up: the versioned symbols are taken.
+/// Drivers before CUDA 11.3 have no look-up function: the versioned symbols are used.
 #[test]
 fn a_driver_without_lookup_is_used_by_its_symbols() {
     let old = MockDriver::build(folder(), "symbols", &["MOCK_WITHOUT_LOOKUP"]);
@@ -98,7 +98,7 @@ fn a_library_of_hip_is_used_by_its_names() {
     // From device to device by their numbers.
     to.copy_from(0, &*from, 0, 300_000).unwrap().unwrap();
     assert!(contents(&to) == numbers(300_000, 1));
-    // A word of another device's, which it reaches; the wait has a mask.
+    // A word of another device, to which it has access; the wait has a mask.
     let (writes, waits) = (one.stream().unwrap(), two.stream().unwrap());
     let word = DeviceRange::whole(two.allocate(8).unwrap());
     word.memory().write(0, &[0; 8]).unwrap();
@@ -134,7 +134,7 @@ fn bytes_come_back_through_pinned_pieces_of_which_several_are_in_flight() {
 fn many_threads_use_one_device() {
     let (_mock, [device, _]) = devices("threads");
     const PART: u64 = 100_000;
-    // A part of each thread, and a word of all.
+    // One part per thread, and one word for all.
     let (memory, word) = (device.allocate(16 * PART + 4).unwrap(), 16 * PART);
     memory.write(word, &[0; 4]).unwrap();
     std::thread::scope(|scope| {
@@ -168,7 +168,7 @@ fn copies_go_directly_between_memory_of_a_device_and_of_two() {
         assert!(contents(&to) == numbers(1000, 2));
     }
     assert_eq!(staged(), 1);
-    // Of two drivers, and of host memory, through the host.
+    // Copies between two drivers, and from and to host memory, go through the host.
     let (_other_mock, [other, _]) = devices("copies-other");
     let (from, to) = (one.allocate(1000).unwrap(), other.allocate(1000).unwrap());
     from.write(0, &numbers(1000, 3)).unwrap();
@@ -231,7 +231,7 @@ fn a_device_without_room_says_so() {
     memory.write(0, &[0; 10]).unwrap();
 }
 
-/// A device that has failed fails whatever follows, and nobody waits for it.
+/// A device that has failed fails all later operations, and no caller waits for it.
 #[test]
 fn a_device_that_fails_is_told_by_all_that_needs_it() {
     let (mock, [device, _]) = devices("broken");
@@ -246,7 +246,7 @@ fn a_device_that_fails_is_told_by_all_that_needs_it() {
     }
     mock.set("failed", 0);
     assert!(contents(&memory) == vec![1; 1 << 20]);
-    // What a failed transfer leaves behind is bounded.
+    // The resources lost to failed transfers are bounded.
     mock.set("failed", 700);
     let given_up = (0..10).find(|_| memory.read(0, &mut [0; 8]).unwrap_err().0.contains("too often"));
     mock.set("failed", 0);
@@ -268,7 +268,7 @@ fn what_was_shared_is_kept_for_the_next_of_its_size() {
     assert_ne!(device.allocate(4097).unwrap().address(), address, "of another size");
     let again = device.allocate(4096).unwrap();
     assert_eq!(again.address(), address);
-    // There is room for so many and no more: the rest is reached by its owner.
+    // The number of exports is bounded: other memory is accessed through its owner.
     let mut held = vec![again];
     let refused = loop {
         let memory = device.allocate(8192).unwrap();
@@ -282,7 +282,7 @@ fn what_was_shared_is_kept_for_the_next_of_its_size() {
     assert!(held[0].export().unwrap().unwrap_err().0.contains("not supported"));
 }
 
-/// No driver is started for what a peer tells.
+/// A peer's handle does not start a driver.
 #[test]
 fn a_process_without_a_driver_opens_nothing() {
     let (_mock, [device, _]) = devices("handles");
@@ -316,7 +316,7 @@ fn rows_and_faces_are_copied_and_nothing_beside_them() {
         assert!(stream.copy_rows(&whole_to, &whole_from, wrong).is_err(), "{wrong:?}");
     }
 
-    // Blocks of all lengths of words, in three dimensions; several by one launch.
+    // Blocks of all word lengths, in three dimensions; several with one launch.
     for block in [1u64, 2, 4, 6, 8, 16, 32, 33] {
         let from_shape = Shape { block, counts: [3, 4, 5], strides: [3000, 400, 64] };
         let to_shape = from_shape.packed();
@@ -342,7 +342,7 @@ fn rows_and_faces_are_copied_and_nothing_beside_them() {
     assert!(stream.copy_faces(&vec![face; 27]).is_err());
 }
 
-/// A face comes to the host by one kernel and one copy, however many blocks it has.
+/// A face is moved to the host by one kernel and one copy, however many blocks it has.
 #[test]
 fn blocks_are_packed_by_one_kernel() {
     let (mock, [device, _]) = devices("blocks");
@@ -364,7 +364,7 @@ fn blocks_are_packed_by_one_kernel() {
     memory.gather(&parts(0, Shape::strided(0, 4, 8)), &mut []).unwrap();
 }
 
-/// Kernels and words of a stream reach memory of another device by its address only where access was enabled; copies of the driver need none.
+/// Kernels and words of a stream access memory of another device by its address only if access is enabled; copies of the driver do not need it.
 #[test]
 fn kernels_reach_memory_of_devices_that_allow_it() {
     let (mock, [one, two]) = devices("peers");
@@ -379,7 +379,7 @@ fn kernels_reach_memory_of_devices_that_allow_it() {
     stream.synchronize().unwrap();
     assert_eq!(contents(&there)[..8], 7u64.to_le_bytes());
     assert_eq!(contents(&there)[8..], numbers(64, 1)[8..]);
-    // Another driver allows none.
+    // Another driver allows no access.
     mock.set("no-peers", 1);
     let stream = two.stream().unwrap();
     line(&stream.copy_faces(&[face]).unwrap_err(), &["another device"]);
@@ -389,7 +389,8 @@ fn kernels_reach_memory_of_devices_that_allow_it() {
     assert!(contents(&there) == numbers(64, 1));
 }
 
-/// Blocks of several allocations come to the host by one kernel and go back by one, however many parts there are; those of another device by one of its own.
+/// Blocks of several allocations are moved to the host by one kernel and back by one, however many parts there are; blocks of another device by a
+/// kernel of that device.
 #[test]
 fn parts_of_several_allocations_are_moved_by_one_kernel() {
     let (mock, [one, two]) = devices("parts");
@@ -413,7 +414,7 @@ fn parts_of_several_allocations_are_moved_by_one_kernel() {
         let expected: Vec<u8> = (0..count).flat_map(bytes_of).collect();
         let (kernels, mut packed) = (mock.count("kernels"), vec![0; expected.len()]);
         memories[0].gather(&parts, &mut packed).unwrap();
-        // Of each device; a list has 4,096 parts at most.
+        // One launch per device; a list has at most 4,096 parts.
         let launches = if count == 9 { 2 } else { count.div_ceil(4096) as u64 };
         assert!(packed == expected, "{count} parts");
         assert_eq!(mock.count("kernels") - kernels, if expected.is_empty() { 0 } else { launches }, "{count} parts");
@@ -463,7 +464,7 @@ fn sums_are_those_of_the_host() {
     assert!(stream.combine(&askew[0], &askew[1], Combination::Sum, NumberKind::U64).is_err());
 }
 
-/// On one device by a kernel; of two devices, and without kernels, by the host.
+/// Combines on one device by a kernel; between two devices, and without kernels, by the host.
 #[test]
 fn numbers_are_combined_alike_by_kernels_and_by_the_host() {
     let (mock, [one, two]) = devices("combine");
@@ -536,7 +537,7 @@ fn a_step_of_water_stays_inside_its_memory() {
     let stream = device.stream().unwrap();
     let cells = |count: u64| DeviceRange::whole(device.allocate(count * 8).unwrap());
     let fields = || [(); 5].map(|()| cells(49));
-    // Four rows of four cells, with the shadow of the tracer, which reaches farthest: two before and one after.
+    // Four rows of four cells, with the halo of the tracer, which is the widest: two before and one after.
     let step = Water {
         before: fields(),
         after: fields(),
@@ -644,7 +645,7 @@ fn a_device_that_takes_no_kernels_says_so() {
     assert!(back[..] == numbers(12, 1) && contents(&memory)[30..34] == numbers(12, 1)[4..8]);
 }
 
-/// NVRTC needs no GPU: where it is, the committed text must be what it makes of the source.
+/// NVRTC needs no GPU: if it is installed, the committed text must equal its output for the source.
 #[test]
 fn the_kernels_are_made_of_their_source() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");

@@ -1,7 +1,7 @@
-//! Order between streams that run at any speed: ten thousand seeds of a driver that executes them in any order which their waits allow.
+//! Tests of the order between streams of any speed: ten thousand seeds of a driver that executes them in any order that their waits allow.
 //!
-//! Two devices exchange borders for some rounds, each with a stream that computes and one that copies, as a halo exchange with signals does. Without any one of
-//! its waits some seed finds an old, torn or overwritten border: each wait is taken out once, and has to be missed.
+//! Two devices exchange borders for some rounds, each with a compute stream and a copy stream, as a halo exchange with signals does. Without any one
+//! of its waits, some seed finds an old, torn or overwritten border: each wait is removed once, and some seed must fail.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use pelago_memory::{DeviceMemory, DeviceRange};
 
 const ROUNDS: u64 = 4;
 const SEEDS: u64 = 10_000;
-/// Enough without a wait: most of them are missed by every other seed.
+/// Number of seeds per removed wait. It suffices: every second seed detects the removal of most waits.
 const SEEDS_WITHOUT: u64 = 1000;
 const CELLS: u64 = 4;
 
-/// What orders an exchange.
+/// The waits that order an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// The border is copied when it is computed.
+    /// The border is copied after it has been computed.
     Computed,
-    /// The halo is read when its signal has come.
+    /// The halo is read after its signal has arrived.
     Arrived,
-    /// The neighbour's halo is written when it has been read: its stream says so.
+    /// The neighbour's halo is written after it has been read, as its stream signals.
     Credit,
-    /// The border is overwritten when it has been copied.
+    /// The border is overwritten after it has been copied.
     Copied,
 }
 
-/// One side: a border that it computes, a halo that the other writes, and a record of all halos that it saw.
+/// One side: a border that it computes, a halo that the other writes, and a record of all halos that it has seen.
 struct Side {
     computes: Stream,
     copies: Stream,
@@ -41,7 +41,7 @@ struct Side {
     /// The words that the other side's streams write: arrived, credit.
     arrived: DeviceRange,
     credit: DeviceRange,
-    /// The borders of all rounds, as if computed.
+    /// The borders of all rounds, as substitutes for computed ones.
     source: Arc<CudaMemory>,
 }
 
@@ -66,7 +66,7 @@ impl Side {
         })
     }
 
-    /// Forgets what has been, for another seed.
+    /// Resets the side for another seed.
     fn reset(&self) {
         for range in [&self.arrived, &self.credit, &self.border, &self.halo] {
             range.memory().write(range.offset(), &vec![0; range.bytes() as usize]).unwrap();
@@ -74,12 +74,12 @@ impl Side {
         self.seen.write(0, &vec![0; (ROUNDS * CELLS * 8) as usize]).unwrap();
     }
 
-    /// Puts a round into the streams, all at once: nothing waits here.
+    /// Submits a round to the streams at once, without waiting.
     fn round(&self, other: &Side, round: u64, without: Option<Wait>) -> Result<()> {
         let has = |wait: Wait| without != Some(wait);
         let part =
             |memory: &Arc<CudaMemory>| DeviceRange::whole(memory.clone()).part(round * CELLS * 8, CELLS * 8).expect("a round");
-        // Computes its border, cell by cell, when the last one has been copied.
+        // Computes its border, cell by cell, after the last one has been copied.
         if has(Wait::Copied) {
             self.computes.wait(&self.copied)?;
         }
@@ -88,7 +88,7 @@ impl Side {
             self.computes.copy(&cell(&self.border), &cell(&part(&self.source)))?;
         }
         self.computes.record(&self.computed)?;
-        // Copies it into the other's halo, and signals behind it.
+        // Copies it into the other's halo, and then signals.
         if has(Wait::Computed) {
             self.copies.wait(&self.computed)?;
         }
@@ -98,7 +98,7 @@ impl Side {
         self.copies.copy(&other.halo, &self.border)?;
         self.copies.write_value(&other.arrived, round + 1)?;
         self.copies.record(&self.copied)?;
-        // Reads its own halo, and lets the other write the next one.
+        // Reads its own halo, and permits the other to write the next one.
         if has(Wait::Arrived) {
             self.computes.wait_at_least(&self.arrived, round + 1)?;
         }
@@ -124,7 +124,7 @@ fn zeroed(device: &Device, bytes: u64) -> Arc<CudaMemory> {
     memory
 }
 
-/// The first seed of some that finds a wrong halo.
+/// Returns the first of some seeds that finds a wrong halo.
 fn wrong_seed(mock: &MockDriver, sides: &[Side; 2], seeds: u64, without: Option<Wait>) -> Option<u64> {
     (1..=seeds).find(|&seed| {
         sides.iter().for_each(Side::reset);
@@ -165,7 +165,7 @@ fn each_wait_of_the_exchange_is_missed_when_it_is_left_out() {
     }
 }
 
-/// A signal by a kernel is behind what its stream has written, as one by the stream itself is.
+/// A signal by a kernel comes after all writes of its stream, like one by the stream itself.
 #[test]
 fn events_and_signals_follow_what_is_before_them() {
     let (mock, driver) = mock("signals");

@@ -1,4 +1,4 @@
-//! Libraries of others that are opened at run time: a program starts without them, and says what to install if one is asked for.
+//! External libraries that are opened at run time: a program starts without them, and reports which one is missing when it needs one.
 //!
 //! Absent on purpose: the functions of any library. Each user declares those that it calls, with the invariants of that library.
 //!
@@ -23,9 +23,9 @@ unsafe impl Sync for DynamicLibrary {}
 /// Whether libraries that are opened later find the symbols of this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// Only who opened it finds them.
+    /// Only through the returned handle.
     Local,
-    /// All libraries find them, such as the plug-ins that the library opens itself.
+    /// By all libraries, such as the plug-ins that the library opens itself.
     Global,
 }
 
@@ -37,12 +37,12 @@ impl DynamicLibrary {
     pub fn open(name: &str, visibility: Visibility) -> Result<Self, String> {
         let name = CString::new(name).map_err(|error| error.to_string())?;
         let flags = libc::RTLD_NOW | if visibility == Visibility::Global { libc::RTLD_GLOBAL } else { libc::RTLD_LOCAL };
-        // SAFETY: D1. What the library does when it is loaded is its own affair, as with one that the program is linked to.
+        // SAFETY: D1. The initialization of the library is as safe as that of a library to which the program is linked.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
         NonNull::new(handle).map(Self).ok_or_else(reason)
     }
 
-    /// A function of the library by its name, and by the version of the symbol if there is one.
+    /// Returns a function of the library by its name, and by the version of the symbol if one is given.
     ///
     /// # Errors
     /// The library has no such function.
@@ -70,7 +70,7 @@ impl DynamicLibrary {
     }
 }
 
-/// Why the last call of this thread failed.
+/// Returns the reason for the failure of this thread's last call.
 fn reason() -> String {
     // SAFETY: called after a failure, so that the text, if any, is that of this thread and lives until its next call.
     let text = unsafe { libc::dlerror() };

@@ -1,14 +1,14 @@
-//! Copies of many bytes that may race (invariant M4 of the crate).
+//! Copies of many bytes that may race with other accesses (invariant M4 of the crate).
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
 
-/// What is copied from. An atomic must not read what a `&[u8]` leads to, as it may write for all that the language knows.
+/// Source of a copy. An atomic must not read the bytes of a `&[u8]`, as the language assumes that an atomic may write.
 pub(crate) trait Source: Copy {
-    /// Whether nobody writes it meanwhile.
+    /// Whether the source is not written during the copy.
     const IS_STILL: bool;
 
-    /// Where it begins, valid for reads of so many bytes.
+    /// Returns the start of the source, and the number of bytes for which it is valid for reads.
     fn start(self) -> (NonNull<u8>, usize);
 }
 
@@ -21,7 +21,7 @@ impl Source for &[u8] {
     }
 }
 
-/// Reads a value; where others may write it, by one atomic load if it is a naturally aligned word of up to 8 bytes.
+/// Reads a value; if others may write it and it is a naturally aligned word of up to 8 bytes, by one atomic load.
 ///
 /// # Safety
 /// `at` is valid for reads of a `T` and aligned to it; the memory is of the kind `S`.
@@ -64,7 +64,7 @@ pub(crate) unsafe fn store<T: crate::Pod>(at: NonNull<u8>, value: T) {
     }
 }
 
-/// The size of `T` if an atomic instruction moves it whole, else 0.
+/// Returns the size of `T` if an atomic instruction moves it whole, else 0.
 pub(crate) const fn natural<T>() -> usize {
     if align_of::<T>() >= size_of::<T>() && size_of::<T>() <= 8 && size_of::<T>().is_power_of_two() { size_of::<T>() } else { 0 }
 }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn copy<S: Source>(from: NonNull<u8>, to: NonNull<u8>, bytes: 
     }
 }
 
-/// Copies with relaxed atomics, words where both sides are aligned, and a fence on either side.
+/// Copies with relaxed atomics, by words if both sides are aligned, with a fence before and after.
 ///
 /// # Safety
 /// As for [`copy`].
@@ -120,20 +120,21 @@ mod x86 {
     use core::arch::asm;
     use core::ptr::NonNull;
 
-    /// From here on `rep movsb` is as fast as vectors of 16 bytes; below, its start costs more.
+    /// Minimum size for which `rep movsb` is as fast as vectors of 16 bytes; below, its start-up costs more.
     const STRING_COPY_BYTES_MIN: usize = 2048;
 
-    /// From here on it is faster than vectors of 32 bytes, because it writes whole lines that no cache need read before.
+    /// Minimum size for which `rep movsb` is faster than vectors of 32 bytes, because it writes whole lines that no cache needs to read first.
     const LONG_COPY_BYTES_MIN: usize = 8 << 20;
 
-    /// The other way round where the target begins by less than this behind the source, in pages of [`PAGE_BYTES`]: AMD's Zen 4 then copies 3 GB/s instead of 50 from
-    /// the second-level cache, or 6 instead of 12 from memory, because it takes each load for one of the bytes just stored.
+    /// Vectors of 32 bytes are faster at any size if the target begins less than this behind the source, modulo [`PAGE_BYTES`]: with `rep movsb`,
+    /// AMD's Zen 4 then copies 3 GB/s instead of 50 from the second-level cache, or 6 instead of 12 from memory, because it assumes that each load
+    /// reads bytes just stored.
     const ALIASED_BYTES: usize = 64;
 
-    /// Loads and stores are compared by the lowest 12 bits of their addresses.
+    /// The core compares loads and stores by the lowest 12 bits of their addresses.
     const PAGE_BYTES: usize = 4096;
 
-    /// From here on vectors of 32 bytes are worth asking the core whether it has them.
+    /// Minimum size for which vectors of 32 bytes are worth the check whether the core has them.
     const WIDE_COPY_BYTES_MIN: usize = 256;
 
     /// # Safety
@@ -152,7 +153,7 @@ mod x86 {
         }
     }
 
-    /// Whether vectors of 32 bytes are the fastest way to copy so many bytes.
+    /// Whether vectors of 32 bytes are the fastest way to copy `bytes` bytes.
     #[inline(always)]
     fn is_wide(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) -> bool {
         let ahead = (to.addr().get().wrapping_sub(from.addr().get())) % PAGE_BYTES;

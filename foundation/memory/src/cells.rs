@@ -1,4 +1,4 @@
-//! Cell-like access to bytes that others may write meanwhile (invariants M1 to M5 of the crate).
+//! Cell-like access to bytes that others may write concurrently (invariants M1 to M5 of the crate).
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -45,13 +45,13 @@ impl<'a> Cells<'a> {
         unsafe { Self::new(NonNull::from(slice).cast(), bytes) }
     }
 
-    /// Where the bytes begin.
+    /// Returns the address of the first byte.
     #[inline]
     pub const fn pointer(self) -> NonNull<u8> {
         self.pointer
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub const fn bytes(self) -> usize {
         self.bytes
@@ -76,7 +76,7 @@ impl<'a> Cells<'a> {
         unsafe { bulk::copy::<Cells<'_>>(self.pointer, NonNull::from(into).cast(), self.bytes) }
     }
 
-    /// All bytes, copied.
+    /// Returns a copy of all bytes.
     pub fn to_vec(self) -> Vec<u8> {
         let mut copied = vec![0; self.bytes];
         self.read(&mut copied);
@@ -94,7 +94,7 @@ impl<'a> Cells<'a> {
         unsafe { bulk::copy::<&[u8]>(NonNull::from(from).cast(), self.pointer, self.bytes) }
     }
 
-    /// Copies all bytes from `from`, also where the two overlap.
+    /// Copies all bytes from `from`; the two may overlap.
     ///
     /// # Panics
     /// The lengths differ.
@@ -111,7 +111,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Performs an atomic on the word at the start and returns what was there; `None` if the bytes are not one aligned word.
+    /// Performs an atomic on these bytes and returns the previous value; `None` if they are not one aligned word.
     #[inline]
     pub fn atomic(self, width: Width, operator: AtomicOperator, operand: u64) -> Option<u64> {
         let address = self.pointer.as_ptr() as usize as u64;
@@ -120,7 +120,7 @@ impl<'a> Cells<'a> {
         is_word.then(|| unsafe { atomic(self.pointer, width, operator, operand) })
     }
 
-    /// The bytes as elements, or `None` if they are not aligned to `T`. Bytes past the last whole element are left out.
+    /// Returns the bytes as elements, or `None` if they are not aligned to `T`. Bytes past the last whole element are omitted.
     pub fn elements<T: Pod>(self) -> Option<CellSlice<'a, T>> {
         assert!(size_of::<T>() > 0, "elements have a size");
         let aligned = (self.pointer.as_ptr() as usize).is_multiple_of(align_of::<T>());
@@ -137,7 +137,7 @@ impl Source for Cells<'_> {
     }
 }
 
-/// Performs an atomic and returns what was there.
+/// Performs an atomic and returns the previous value.
 ///
 /// # Safety
 /// `at` is valid for reads and writes of a word of this width, and aligned to it.
@@ -161,7 +161,7 @@ pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOpera
                 AtomicOperator::Xor => word.fetch_xor(operand, Ordering::SeqCst),
                 AtomicOperator::Max => word.fetch_max(operand, Ordering::SeqCst),
                 AtomicOperator::Min => word.fetch_min(operand, Ordering::SeqCst),
-                // No instruction does these: compared and swapped until nobody has come between.
+                // No instruction performs these: a compare-and-swap loop does.
                 AtomicOperator::MaxSigned
                 | AtomicOperator::MinSigned
                 | AtomicOperator::AddFloat
@@ -185,11 +185,11 @@ pub(crate) unsafe fn atomic(at: NonNull<u8>, width: Width, operator: AtomicOpera
     }
 }
 
-/// Performs an operator as [`atomic`] does, where the caller expects `expected` to be there; returns what the operator left if it was, else nothing. Without a fetched
-/// word the caller's next operation on it depends on no load behind an atomic instruction.
+/// Performs an operator as [`atomic`] does, on a word that the caller expects to equal `expected`. Returns the new value if it does, else
+/// `None`. As no fetched word is returned, the caller's next operation does not depend on a load after an atomic instruction.
 ///
 /// # Safety
-/// As of [`atomic`].
+/// As for [`atomic`].
 #[inline(always)]
 pub(crate) unsafe fn update(at: NonNull<u8>, width: Width, operator: AtomicOperator, operand: u64, expected: u64) -> Option<u64> {
     let left = operator.apply(width, expected, operand);
@@ -211,8 +211,8 @@ impl fmt::Debug for Cells<'_> {
 
 /// Elements that other threads and processes may read and write at any moment.
 ///
-/// Elements of 1, 2, 4 or 8 bytes with natural alignment are read and written whole; a load sees what was written before the
-/// value that it found (acquire), a store comes after all earlier writes (release). Larger elements may be torn.
+/// Elements of 1, 2, 4 or 8 bytes with natural alignment are read and written whole; a load sees all writes before the
+/// value that it reads (acquire), a store comes after all earlier writes (release). Larger elements may be torn.
 pub struct CellSlice<'a, T> {
     pointer: NonNull<T>,
     length: usize,
@@ -233,19 +233,19 @@ unsafe impl<T: Pod> Send for CellSlice<'_, T> {}
 unsafe impl<T: Pod> Sync for CellSlice<'_, T> {}
 
 impl<'a, T: Pod> CellSlice<'a, T> {
-    /// How many elements.
+    /// Returns the number of elements.
     #[inline]
     pub const fn len(self) -> usize {
         self.length
     }
 
-    /// Whether there is no element.
+    /// Whether there are no elements.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.length == 0
     }
 
-    /// The element at `index`.
+    /// Returns the element at `index`.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -293,7 +293,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
         }
     }
 
-    /// All elements, copied.
+    /// Returns a copy of all elements.
     pub fn to_vec(self) -> Vec<T> {
         let mut copied = vec![T::new_zeroed(); self.length];
         self.read(0, &mut copied);
@@ -305,7 +305,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
         (0..self.length).for_each(|index| self.store(index, value));
     }
 
-    /// Some of the elements.
+    /// Returns a range of the elements.
     ///
     /// # Panics
     /// The range reaches past the end.
@@ -355,7 +355,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     }
 }
 
-/// A function of numbers: a message that is made in place borrows them, so that a loop writes its index to the stack in every round.
+/// A function of the numbers: a message formatted in place would borrow them, so that a loop writes its index to the stack in each iteration.
 #[cold]
 #[inline(never)]
 fn past_the_end(index: usize, length: usize) -> ! {
@@ -370,7 +370,7 @@ fn range_past_the_end(start: usize, end: usize, length: usize) -> ! {
 }
 
 impl<T: Word> CellSlice<'_, T> {
-    /// Adds to the element at `index` and returns what was there.
+    /// Adds to the element at `index` and returns the previous value.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -379,7 +379,7 @@ impl<T: Word> CellSlice<'_, T> {
         self.atomic(index, AtomicOperator::Add, operand)
     }
 
-    /// Writes `new` to the element at `index` if it equals `expected`; returns what was there.
+    /// Writes `new` to the element at `index` if it equals `expected`; returns the previous value.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -388,7 +388,7 @@ impl<T: Word> CellSlice<'_, T> {
         self.atomic(index, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
     }
 
-    /// Writes the element at `index` and returns what was there.
+    /// Writes the element at `index` and returns the previous value.
     ///
     /// # Panics
     /// `index` is past the end.

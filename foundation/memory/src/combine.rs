@@ -1,11 +1,11 @@
-//! Numbers in memory of devices that are combined, one by one.
+//! Element-wise combination of numbers in device memory.
 
 use pelago_base::Width;
 
-/// Bytes that pass between two kinds of memory at once. Miri takes a second for a few thousand.
+/// Size in bytes of the staging buffer between two kinds of memory. Miri takes a second for a few thousand.
 pub(crate) const STAGED_BYTES: usize = if cfg!(miri) { 128 } else { 64 << 10 };
 
-/// What numbers in memory of a device are.
+/// Type of the numbers in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// `f32`.
@@ -22,19 +22,19 @@ pub enum NumberKind {
     I64,
 }
 
-/// How two numbers become one.
+/// Operator that combines two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combination {
-    /// Their sum; that of integers wraps.
+    /// Their sum; the sum of integers wraps.
     Sum,
-    /// The second one if it is less than the first, else the first: the first if one of them is not a number.
+    /// The second one if it is less than the first, else the first: the first if one of them is a NaN.
     Min,
     /// The second one if it is greater than the first, else the first.
     Max,
 }
 
 impl NumberKind {
-    /// How many bytes.
+    /// Returns the size of the number.
     pub const fn width(self) -> Width {
         match self {
             Self::F32 | Self::U32 | Self::I32 => Width::Four,
@@ -43,7 +43,7 @@ impl NumberKind {
     }
 }
 
-/// What [`Combination`] says, by the host, in pieces: `read` gets both ranges from a place on, `write` puts the first one back.
+/// Performs a [`Combination`] on the host, in pieces: `read` reads both ranges from an offset on, `write` writes the first one back.
 ///
 /// # Errors
 /// Those of `read` and `write`; some numbers may have been written.
@@ -66,7 +66,7 @@ pub fn combine_by_host<E>(
     Ok(())
 }
 
-/// Combines numbers with those of `from`, in place; both slices hold as many.
+/// Combines numbers with those of `from`, in place; both slices have the same length.
 fn combine(to: &mut [u8], from: &[u8], combination: Combination, number: NumberKind) {
     macro_rules! of {
         ($type:ty, $sum:expr) => {

@@ -1,4 +1,4 @@
-//! What a rank tells others of memory of a device, wherever they are.
+//! Announcements of device memory to ranks of the same or another process.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use crate::{DeviceHandle, DeviceMemory};
 
-/// Memory of a device, as a rank tells others of it: words that any of them may read. A rank of the same process takes the memory itself, one of another process
-/// of the host opens the handle; drivers open no handle of their own process.
+/// Description of device memory for other ranks, as words that any of them may read. A rank of the same process uses the memory itself, a rank
+/// of another process of the host opens the handle; drivers do not open handles of their own process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceAnnouncement {
-    /// The process, by a number that no other process is likely to have.
+    /// Number of the process, which is unique with high probability.
     process: u64,
-    /// Its number of the memory.
+    /// Number of the memory in that process.
     number: u64,
-    /// Zero where the driver does not export the memory.
+    /// Exported handle; zero if the driver does not export the memory.
     handle: [u8; DeviceHandle::ENCODED_BYTES],
 }
 
-/// Memory that this process has announced, as long as it exists.
+/// Memory that this process has announced, while it exists.
 struct Announced {
     last: u64,
     memories: BTreeMap<u64, Weak<dyn DeviceMemory>>,
@@ -27,7 +27,7 @@ struct Announced {
 static ANNOUNCED: Mutex<Announced> = Mutex::new(Announced { last: 0, memories: BTreeMap::new() });
 
 impl DeviceAnnouncement {
-    /// Words of an announcement.
+    /// Number of words of an announcement.
     pub const WORDS: usize = 2 + DeviceHandle::ENCODED_BYTES / size_of::<u64>();
 
     /// Announces memory, which ranks of this process find while it exists.
@@ -48,23 +48,23 @@ impl DeviceAnnouncement {
         Self { process: this_process(), number, handle }
     }
 
-    /// Whether a rank of this process has made it.
+    /// Whether a rank of this process created the announcement.
     pub fn is_of_this_process(&self) -> bool {
         self.process == this_process()
     }
 
-    /// The memory, if it is one of this process and still exists.
+    /// Returns the memory, if it belongs to this process and still exists.
     pub fn memory(&self) -> Option<Arc<dyn DeviceMemory>> {
         let announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
         announced.memories.get(&self.number).filter(|_| self.is_of_this_process()).and_then(Weak::upgrade)
     }
 
-    /// What another process of the host needs to open it; `None` where its driver exports none.
+    /// Returns the handle by which another process of the host opens the memory; `None` if its driver exports none.
     pub fn handle(&self) -> Option<DeviceHandle> {
         self.handle.iter().any(|&byte| byte != 0).then(|| DeviceHandle::decode(&self.handle))
     }
 
-    /// As words that ranks exchange.
+    /// Encodes the announcement as words that ranks exchange.
     pub fn encode(&self) -> [u64; Self::WORDS] {
         let (handle, _) = self.handle.as_chunks::<8>();
         std::array::from_fn(|index| match index {
@@ -74,14 +74,14 @@ impl DeviceAnnouncement {
         })
     }
 
-    /// What [`encode`](Self::encode) has made; any words are an announcement, of memory that may not exist.
+    /// Decodes the result of [`encode`](Self::encode); any words are an announcement, though its memory may not exist.
     pub fn decode(words: &[u64; Self::WORDS]) -> Self {
         let byte = |index: usize| words[2 + index / 8].to_le_bytes()[index % 8];
         Self { process: words[0], number: words[1], handle: std::array::from_fn(byte) }
     }
 }
 
-/// A number of this process: random, as processes of one host may be in several containers, where their own numbers are the same.
+/// Returns a number of this process: random, as processes of one host may be in several containers with equal process ids.
 fn this_process() -> u64 {
     static PROCESS: OnceLock<u64> = OnceLock::new();
     *PROCESS.get_or_init(|| RandomState::new().build_hasher().finish())

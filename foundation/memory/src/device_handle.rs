@@ -1,7 +1,7 @@
-//! What a process tells others of this host about memory of a device.
+//! Handles of device memory that a process exports to others of its host.
 
-/// What a process tells others of memory of a device ([`DeviceMemory::export`](crate::DeviceMemory::export)): the name of a driver, and what that driver needs to open the memory. Plain
-/// bytes, which any process of the host may pass on.
+/// Exported handle of device memory ([`DeviceMemory::export`](crate::DeviceMemory::export)): the name of a driver, and the data that the driver
+/// needs to open the memory. Plain bytes, which any process of the host may pass on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceHandle {
     pub(crate) driver: [u8; Self::NAME_BYTES],
@@ -9,14 +9,14 @@ pub struct DeviceHandle {
 }
 
 impl DeviceHandle {
-    /// The longest name of a driver.
+    /// Maximum length of a driver's name.
     pub const NAME_BYTES: usize = 8;
-    /// Room for what a driver needs.
+    /// Room for the driver's data.
     pub const BYTES: usize = 112;
-    /// Both together.
+    /// Size of an encoded handle.
     pub const ENCODED_BYTES: usize = Self::NAME_BYTES + Self::BYTES;
 
-    /// A handle of a driver; what is left of the room is zero.
+    /// Creates a handle of a driver; the unused rest of the room is zero.
     ///
     /// # Panics
     /// The name or the bytes are longer than their room.
@@ -27,7 +27,7 @@ impl DeviceHandle {
         handle
     }
 
-    /// As it is passed on.
+    /// Encodes the handle as bytes.
     pub fn encode(&self) -> [u8; Self::ENCODED_BYTES] {
         let mut encoded = [0; Self::ENCODED_BYTES];
         encoded[..Self::NAME_BYTES].copy_from_slice(&self.driver);
@@ -35,14 +35,14 @@ impl DeviceHandle {
         encoded
     }
 
-    /// What [`encode`](Self::encode) has made; any bytes are a handle, of a driver that may not exist.
+    /// Decodes the result of [`encode`](Self::encode); any bytes are a handle, though its driver may not exist.
     pub fn decode(encoded: &[u8; Self::ENCODED_BYTES]) -> Self {
         let driver = std::array::from_fn(|index| encoded[index]);
         let bytes = std::array::from_fn(|index| encoded[Self::NAME_BYTES + index]);
         Self { driver, bytes }
     }
 
-    /// What the driver needs.
+    /// Returns the driver's data.
     pub fn bytes(&self) -> &[u8; Self::BYTES] {
         &self.bytes
     }

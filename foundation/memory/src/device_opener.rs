@@ -1,16 +1,16 @@
-//! Which driver opens memory of a device that another process of this host has exported.
+//! Registry of the drivers that open device memory exported by other processes of this host.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{DeviceError, DeviceHandle, DeviceMemory};
 
-/// Opens memory of a driver from what another process told. The driver checks what it is told: it comes from a peer.
+/// Opens memory of a driver from a handle of another process. The driver must check the handle, as it comes from a peer.
 type Open = fn(&DeviceHandle) -> Result<Arc<dyn DeviceMemory>, DeviceError>;
 
-/// Drivers that this process uses, by name.
+/// Openers of the drivers that this process uses, by name.
 static OPENERS: Mutex<Vec<([u8; DeviceHandle::NAME_BYTES], Open)>> = Mutex::new(Vec::new());
 
-/// A driver that this process has begun to use announces how it opens memory of others. Once for each name: a later call replaces the former.
+/// Registers the function by which a driver that this process uses opens memory of other processes. One per name: a later call replaces it.
 ///
 /// # Panics
 /// The name is longer than [`DeviceHandle::NAME_BYTES`].
@@ -21,10 +21,10 @@ pub fn set_device_opener(driver: &str, open: Open) {
     openers.push((name, open));
 }
 
-/// Opens memory that another process has exported; `None` if this process does not use its driver: no driver is started for a peer's sake.
+/// Opens memory that another process has exported; `None` if this process does not use its driver: a peer's handle starts no driver.
 ///
 /// # Errors
-/// The driver does not open it here: the owner still reaches it.
+/// The driver cannot open the memory in this process; access through the owner remains possible.
 pub fn open_device(handle: &DeviceHandle) -> Option<Result<Arc<dyn DeviceMemory>, DeviceError>> {
     let find = || OPENERS.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|(name, _)| *name == handle.driver).copied();
     find().map(|(_, open)| open(handle))

@@ -1,4 +1,4 @@
-//! What a device does in order, as layers use it that know no driver.
+//! Ordered queues of device operations, for layers that are independent of drivers.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,70 +7,73 @@ use pelago_base::Shape;
 
 use crate::{DeviceAnnouncement, DeviceError, DeviceMemory, DeviceRange};
 
-/// A queue of what a device does: a stream of its driver.
+/// A queue of device operations: a stream of its driver.
 ///
-/// - Q1 What is put in is done in this order, and beside what other queues do. Methods return when it is put in, not when it is done.
-/// - Q2 A word is written when all before it is done, and seen by others not before all before it is seen.
-/// - Q3 What is behind a wait for a word begins when the word is the value or more, and sees what was written before the word. Values are compared as numbers
-///   that count on past the last: one less than 2⁶³ ahead is more.
+/// - Q1 The device performs operations in the order of their submission, concurrently with those of other queues. Methods return on submission,
+///   not on completion.
+/// - Q2 A word is written when all earlier operations are done, and becomes visible to others only after their effects.
+/// - Q3 Operations after a wait for a word start when the word is the value or more, and see all writes before the word. Values are compared
+///   with wrap-around: a value less than 2⁶³ ahead counts as more.
 /// - Q4 The queue keeps the memory that it uses until it is over.
 pub trait DeviceStream: Any + Send + Sync {
-    /// Whether it writes words and waits for them; else [`write_word`](Self::write_word) and [`wait_word`](Self::wait_word) fail.
+    /// Whether the queue can write words and wait for them; else [`write_word`](Self::write_word) and [`wait_word`](Self::wait_word) fail.
     fn has_words(&self) -> bool;
 
-    /// New memory of its device, all zero.
+    /// Allocates memory of its device, all zero.
     ///
     /// # Errors
-    /// There is none left; the device failed.
+    /// The device has no free memory, or failed.
     fn allocate(&self, bytes: u64) -> Result<Arc<dyn DeviceMemory>, DeviceError>;
 
-    /// The memory that a rank of this host has announced, for this queue.
+    /// Opens memory that a rank of this host has announced, for use by this queue.
     ///
     /// # Errors
-    /// The driver does not open it, or the device does not reach it.
+    /// The driver cannot open it, or the device cannot access it.
     fn open(&self, announced: &DeviceAnnouncement) -> Result<Arc<dyn DeviceMemory>, DeviceError>;
 
-    /// Prepares copies that are put in together, often: nothing is allocated or checked later. No block is written twice, or read and written.
+    /// Prepares copies that are submitted together repeatedly, so that submission neither allocates nor checks. No block is written twice, or read
+    /// and written.
     ///
     /// # Errors
-    /// The ends of a copy differ or reach past their memory, or the queue does not reach that; the device takes no kernels; there are too many.
+    /// The ends of a copy differ or reach past their memory, the queue cannot access the memory, the device runs no kernels, or there are too many
+    /// copies.
     fn prepare(&self, copies: &[BlockCopy]) -> Result<PreparedCopies, DeviceError>;
 
-    /// Puts prepared copies in, all by one launch; none if they move nothing.
+    /// Submits prepared copies with one launch, or with none if they move nothing.
     ///
     /// # Errors
-    /// The driver's; another device has prepared them.
+    /// The driver fails, or another device has prepared them.
     fn copy(&self, prepared: &PreparedCopies) -> Result<(), DeviceError>;
 
-    /// Writes a word of eight aligned bytes, behind all before it (Q2).
+    /// Writes a word of eight aligned bytes, after all earlier operations (Q2).
     ///
     /// # Errors
-    /// The queue does not reach the word; the driver's.
+    /// The queue cannot access the word, or the driver fails.
     fn write_word(&self, word: &DeviceRange, value: u64) -> Result<(), DeviceError>;
 
-    /// Lets what follows wait until a word is `value` or more (Q3). The wait ends by a write alone: also one by [`DeviceMemory::write`].
+    /// Makes later operations wait until a word is `value` or more (Q3). Only a write ends the wait, which may be one by [`DeviceMemory::write`].
     ///
     /// # Errors
     /// As [`write_word`](Self::write_word).
     fn wait_word(&self, word: &DeviceRange, value: u64) -> Result<(), DeviceError>;
 
-    /// Whether all is done that was put in.
+    /// Whether all submitted operations are done.
     ///
     /// # Errors
-    /// Some of it failed.
+    /// An operation failed.
     fn is_over(&self) -> Result<bool, DeviceError>;
 }
 
-/// Blocks that are copied from one range to another, each with the places of the blocks from its start on, in bytes.
+/// Copy of blocks from one range to another; each shape is relative to the start of its range, in bytes.
 #[derive(Clone, Debug)]
 pub struct BlockCopy {
-    /// Where they go.
+    /// Destination range.
     pub to: DeviceRange,
-    /// Their places there.
+    /// Destination blocks.
     pub to_shape: Shape,
-    /// Where they come from.
+    /// Source range.
     pub from: DeviceRange,
-    /// Their places there: as many blocks, of the same length.
+    /// Source blocks: the same number, of the same length.
     pub from_shape: Shape,
 }
 
@@ -78,12 +81,12 @@ pub struct BlockCopy {
 pub struct PreparedCopies(Arc<dyn Any + Send + Sync>);
 
 impl PreparedCopies {
-    /// What a driver has prepared.
+    /// Wraps a driver's prepared copies.
     pub fn new(prepared: Arc<dyn Any + Send + Sync>) -> Self {
         Self(prepared)
     }
 
-    /// It again, for the driver that has prepared it; `None` for others.
+    /// Returns the driver's type, for the driver that prepared the copies; `None` for others.
     pub fn downcast<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.0.clone().downcast().ok()
     }

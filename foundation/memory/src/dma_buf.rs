@@ -1,18 +1,18 @@
-//! Memory of a device as other devices of the host reach it without its owner, network cards among them.
+//! Device memory for direct access by other devices of the host, such as network cards.
 
 use std::os::fd::OwnedFd;
 
-/// A range of device memory as a *dma-buf* of the kernel: a descriptor by which a network card may be allowed to reach it.
+/// A range of device memory as a *dma-buf* of the kernel: a descriptor by which a network card can be granted access to it.
 ///
-/// The descriptor keeps no memory allocated: whoever gives it to a card ends that before the memory is freed.
+/// The descriptor does not keep the memory allocated: the registration with a card must end before the memory is freed.
 #[derive(Debug)]
 pub struct DmaBuf {
-    /// The buffer. It may hold more than the range.
+    /// Descriptor of the buffer, which may be larger than the range.
     pub descriptor: OwnedFd,
-    /// Where the range begins in the buffer, in bytes.
+    /// Offset of the range in the buffer, in bytes.
     pub offset: u64,
-    /// The address of the range for its device: no address of the host.
+    /// Address of the range on its device; not a host address.
     pub address: u64,
-    /// Why a card may only read: its writes would not be seen by the device in the order in which they are made. `None` if it may write.
+    /// Reason for which a card may only read: the device would not see its writes in their order. `None` if it may write.
     pub read_only: Option<&'static str>,
 }

@@ -1,10 +1,10 @@
-//! An allocator of offsets: it decides where objects lie in a segment and never touches the segment.
+//! An allocator of offsets: it decides the positions of objects in a segment and never accesses the segment.
 
 use std::collections::BTreeMap;
 
 /// Allocates ranges of `0..bytes`, first fit from the lowest offset.
 ///
-/// Equal sequences of calls give equal offsets, so ranks that allocate together need not tell each other where.
+/// Equal sequences of calls give equal offsets, so ranks that allocate collectively need not exchange them.
 /// Cost: linear in the number of free ranges.
 #[derive(Clone, Debug)]
 pub struct Heap {
@@ -13,7 +13,7 @@ pub struct Heap {
 }
 
 impl Heap {
-    /// An allocator of `bytes` bytes, all free.
+    /// Creates an allocator of `bytes` bytes, all free.
     pub fn new(bytes: u64) -> Self {
         Self { free: BTreeMap::from([(0, bytes)]), used: BTreeMap::new() }
     }
@@ -33,7 +33,7 @@ impl Heap {
         Some(offset)
     }
 
-    /// Gives back what `allocate` returned and says how many bytes it had; `None` if `offset` is not allocated.
+    /// Frees the range that `allocate` returned, and returns its number of bytes; `None` if `offset` is not allocated.
     pub fn free(&mut self, offset: u64) -> Option<u64> {
         let bytes = self.used.remove(&offset)?;
         let (mut start, mut length) = (offset, bytes);
@@ -50,7 +50,7 @@ impl Heap {
         Some(bytes)
     }
 
-    /// Bytes allocated now.
+    /// Returns the number of allocated bytes.
     pub fn bytes_used(&self) -> u64 {
         self.used.values().sum()
     }

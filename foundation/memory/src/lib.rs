@@ -1,38 +1,39 @@
-//! Bytes that other processes may write at any moment.
+//! Access to bytes that other processes may write at any moment.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Pod`], [`Word`] | which types may lie in such bytes, and which of them atomics work on |
+//! | [`Pod`], [`Word`] | the types that such bytes may contain, and those on which atomics operate |
 //! | [`GlobalPtr`] | a typed global address |
 //! | [`Cells`], [`CellSlice`] | access without `&[u8]`: loads, stores, atomics and bulk copies |
 //! | [`copy_strided`], [`write_strided`] | count × block × stride |
-//! | [`Mapping`] | memory of its own pages, private or shared through a descriptor |
-//! | [`Reach`] | from a global address to a place in the one mapping that all ranks of a host share |
+//! | [`Mapping`] | memory in its own pages, private or shared through a descriptor |
+//! | [`Reach`] | translation of a global address to a location in the mapping that all ranks of a host share |
 //! | [`Heap`] | an allocator of offsets |
-//! | [`Region`], [`DeviceMemory`] | memory of any kind, that of devices too, which only its driver touches |
-//! | [`DeviceBlocks`], [`gather_by_reads`] | blocks of such memory that move together |
-//! | [`DeviceHandle`], [`open_device`] | memory of a device that another process has exported |
-//! | [`DmaBuf`] | memory of a device as a network card reaches it |
-//! | [`DeviceAnnouncement`] | memory of a device, as a rank tells others of it that may be in its process or in another one |
-//! | [`DeviceStream`] | a queue of what a device does: copies of blocks, and words that order them with those of others |
-//! | [`Regions`] | memory that is not in a mapping, by the addresses that lead to it |
+//! | [`Region`], [`DeviceMemory`] | memory of any kind, including device memory, which only its driver accesses |
+//! | [`DeviceBlocks`], [`gather_by_reads`] | blocks of device memory that move together |
+//! | [`DeviceHandle`], [`open_device`] | device memory that another process has exported |
+//! | [`DmaBuf`] | device memory for access by a network card |
+//! | [`DeviceAnnouncement`] | description of device memory for ranks of the same or another process |
+//! | [`DeviceStream`] | a queue of device operations: copies of blocks, and words that order them with those of other queues |
+//! | [`Regions`] | memory that is not in a mapping, by its global addresses |
 //! | [`Space`] | an allocator of addresses for such memory |
 //!
 //! # Argument
 //!
 //! The unsafe modules cite these invariants; `docs/book/src/memory-model.md` explains them to users.
 //!
-//! - **M1** Every pointer behind [`Cells`] is valid for reads and writes of its length, for its lifetime. Whoever calls the unsafe
-//!   constructor promises it; [`Reach`] and [`Mapping`] derive it from the mapping that they own or share.
-//! - **M2** No `&[u8]` or `&mut [u8]` is ever made to bytes behind [`Cells`], except by the `unsafe` slice functions, whose callers
-//!   promise that nobody writes (or, for `&mut`, that nobody accesses) them meanwhile.
-//! - **M3** What is read is plain old data ([`Pod`]): every bit pattern is a value, so a torn or stale read is a wrong value and nothing worse.
-//! - **M4** Words of up to eight bytes at their natural alignment are accessed by atomic instructions. Longer copies are made of
-//!   instructions that the compiler does not see through (inline assembly; relaxed atomics elsewhere), so that a race
-//!   in them has the meaning of the core: some mixture of old and new bytes.
+//! - **M1** Every pointer behind [`Cells`] is valid for reads and writes of its length, for its lifetime. The caller of the unsafe
+//!   constructor guarantees it; [`Reach`] and [`Mapping`] derive it from the mapping that they own or share.
+//! - **M2** No `&[u8]` or `&mut [u8]` is ever created to bytes behind [`Cells`], except by the `unsafe` slice functions, whose callers
+//!   guarantee that no thread writes (or, for `&mut`, accesses) them meanwhile.
+//! - **M3** All data that is read is plain old data ([`Pod`]): every bit pattern is a value, so a torn or stale read is a wrong value and nothing
+//!   worse.
+//! - **M4** Words of up to eight bytes at their natural alignment are accessed by atomic instructions. Longer copies consist of
+//!   instructions that are opaque to the compiler (inline assembly; relaxed atomics elsewhere), so that a race
+//!   in them has the semantics of the core: some mixture of old and new bytes.
 //! - **M5** A [`CellSlice<T>`] begins at a multiple of `align_of::<T>()` and has room for its length.
 //!
-//! M6 to M9 are those of [`Reach`], [`Place`], [`GlobalPtr`] and [`Window`], and stand there.
+//! M6 to M9 are the invariants of [`Reach`], [`Place`], [`GlobalPtr`] and [`Window`], and are documented there.
 //!
 //! Absent on purpose: transports, waiting.
 

@@ -1,4 +1,4 @@
-//! Memory of its own pages (invariant M1 of the crate).
+//! Memory in its own pages (invariant M1 of the crate).
 #![allow(unsafe_code)]
 
 use core::ffi::c_void;
@@ -9,22 +9,22 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::{CellSlice, Cells, Pod};
 
-/// From here on, giving pages back is worth a system call.
+/// Minimum size for which returning pages to the system is worth a system call.
 const RELEASE_BYTES_MIN: usize = 64 * 1024;
 
-/// The advice of Linux 6.1 to make a large page at once; musl's headers lack the name.
+/// The advice of Linux 6.1 to create a large page at once; musl's headers lack the name.
 const MADV_COLLAPSE: libc::c_int = 25;
 
-/// Bytes of a large page: what a core translates at once instead of 512 pages.
+/// Bytes of a large page, which takes one address translation instead of those of 512 pages.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
 impl<T: Pod> CellSlice<'_, T> {
-    /// Asks the system to hold the elements in large pages, of 2 MiB, as far as they fill whole ones; returns how many bytes it does. They keep
-    /// their values.
+    /// Asks the system to keep the elements in large pages of 2 MiB, as far as they fill whole ones; returns the number of bytes in such pages. The
+    /// values are kept.
     ///
-    /// For memory that is used whole and often, and not one byte after the other: to find a small page for each of many single numbers takes
-    /// longer than to copy them. Pages that were never touched become real by it. Costs some milliseconds for each page, two to three
-    /// times as much as touching small ones; has no effect before Linux 6.1.
+    /// For memory that is used entirely and often, but not sequentially: the translation of a small page for each of many single numbers takes
+    /// longer than copying them. The call allocates pages that were never used. It costs some milliseconds per page, two to three
+    /// times as much as the first use of small pages, and has no effect before Linux 6.1.
     pub fn use_large_pages(self) -> usize {
         let cells = self.cells();
         let start = cells.pointer().as_ptr();
@@ -33,9 +33,9 @@ impl<T: Pod> CellSlice<'_, T> {
         if cfg!(miri) {
             return 0;
         }
-        // Until the first that the system has none for: to look for more takes long.
+        // Stops at the first page that the system cannot provide: the search for more takes long.
         let held = (0..pages).take_while(|page| {
-            // The system collapses no page of which nothing is there.
+            // The system does not collapse a large page without any allocated page.
             let first = cells.part((skew + page * LARGE_PAGE_BYTES) as u64, 1).expect("inside");
             first.read(&mut [0]);
             // SAFETY: M1: a whole page of memory that is mapped for as long as the cells are borrowed; the advice keeps what it holds.
@@ -45,37 +45,37 @@ impl<T: Pod> CellSlice<'_, T> {
     }
 }
 
-/// Addresses for `bytes` bytes of a file from its start, such that its large pages begin at large pages. Null, as the kernel likes, if there are too
-/// few for one. What is mapped there takes their place.
+/// Reserves addresses for the first `bytes` bytes of a file, aligned so that its large pages begin at large pages. Returns null, so that the
+/// kernel chooses, if the bytes are fewer than one large page. The file's mapping replaces the reservation.
 fn addresses(bytes: usize) -> rustix::io::Result<*mut c_void> {
     if bytes < LARGE_PAGE_BYTES {
         return Ok(core::ptr::null_mut());
     }
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // Asked of libc: under valgrind rustix does not find it.
-    // SAFETY: a question that every system answers.
+    // From libc: under valgrind rustix does not find it.
+    // SAFETY: every system supports this query.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let pages = bytes.checked_next_multiple_of(page).ok_or(rustix::io::Errno::NOMEM)?;
     let reserved = pages.checked_add(LARGE_PAGE_BYTES).ok_or(rustix::io::Errno::NOMEM)?;
-    // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use; what is not wanted of it was given to nobody.
+    // SAFETY: a fresh mapping at an address of the kernel's choice affects no memory in use; the unmapped parts of it were never used.
     unsafe {
         let start = mmap_anonymous(core::ptr::null_mut(), reserved, ProtFlags::empty(), flags)?;
         let skew = start.cast::<u8>().align_offset(LARGE_PAGE_BYTES);
         if skew > 0 {
             munmap(start, skew)?;
         }
-        // Less than a large page was skipped, so some are left.
+        // Less than a large page was skipped, so a part of the reservation is left behind the pages.
         munmap(start.byte_add(skew + pages), LARGE_PAGE_BYTES - skew)?;
         Ok(start.byte_add(skew))
     }
 }
 
-/// Pages that belong to this value: zeros at first, unmapped when dropped.
+/// Pages owned by this value: initially zero, unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
     pointer: NonNull<u8>,
     bytes: usize,
-    /// How whole pages are given back, so that they read as zeros.
+    /// The advice that returns whole pages to the system, so that they read as zeros.
     give_back: Advice,
 }
 
@@ -87,27 +87,27 @@ pub struct MappingError {
     source: rustix::io::Errno,
 }
 
-// SAFETY: the pages belong to no thread; access to them is by `Cells` (M4).
+// SAFETY: the pages belong to no thread; all access is by `Cells` (M4).
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `bytes` bytes that only this process sees.
+    /// Maps `bytes` bytes that only this process sees.
     ///
     /// # Errors
     /// The kernel refuses.
     pub fn private(bytes: usize) -> Result<Self, MappingError> {
-        // Miri knows no other flags, and reserves nothing.
+        // Miri supports no other flags, and reserves nothing.
         let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
+        // SAFETY: a fresh mapping at an address of the kernel's choice affects no memory in use.
         let pointer = unsafe { mmap_anonymous(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
         Self::from_kernel(pointer, bytes, Advice::LinuxDontNeed)
     }
 
-    /// The first `bytes` bytes of the file behind `file`, which is at least that long; all its mappings see the same bytes.
+    /// Maps the first `bytes` bytes of the file behind `file`, which is at least that long; all its mappings see the same bytes.
     ///
-    /// Core dumps leave them out, as most of them belong to other ranks. Pages that nobody touches cost nothing.
+    /// Core dumps omit them, as most of them belong to other ranks. Unused pages cost nothing.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -115,28 +115,28 @@ impl Mapping {
         let place = addresses(bytes).map_err(|source| MappingError { bytes, source })?;
         let fixed = if place.is_null() { MapFlags::empty() } else { MapFlags::FIXED };
         let flags = MapFlags::SHARED | MapFlags::NORESERVE | fixed;
-        // SAFETY: as in `private`, or in place of addresses that were reserved for it.
+        // SAFETY: as in `private`, or at addresses that were reserved for it.
         let pointer = unsafe { mmap(place, bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0) };
         if pointer.is_err() && !place.is_null() {
-            // SAFETY: nobody knows of the addresses.
+            // SAFETY: nothing uses the addresses.
             let _ = unsafe { munmap(place, bytes) };
         }
         let mapping = Self::from_kernel(pointer, bytes, Advice::LinuxRemove)?;
         for advice in [Advice::LinuxDontDump, Advice::LinuxHugepage] {
-            // SAFETY: the range was just mapped; neither advice changes what the bytes hold. A kernel may refuse either.
+            // SAFETY: the range was just mapped; neither advice changes its contents. A kernel may refuse either.
             let _ = unsafe { madvise(mapping.pointer.as_ptr().cast(), bytes, advice) };
         }
         Ok(mapping)
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     #[inline]
     pub fn cells(&self) -> Cells<'_> {
-        // SAFETY: M1: mapped until `self` is dropped. M2: only cells are ever made to them.
+        // SAFETY: M1: mapped until `self` is dropped. M2: only cells ever refer to them.
         unsafe { Cells::new(self.pointer, self.bytes) }
     }
 
-    /// Zeroes `bytes` bytes from `offset` on, and gives whole pages among them back to the system, for all mappings of the file.
+    /// Zeroes `bytes` bytes from `offset` on, and returns whole pages among them to the system, for all mappings of the file.
     ///
     /// # Panics
     /// The range reaches past the end.
@@ -175,7 +175,7 @@ impl Drop for Mapping {
     }
 }
 
-// Miri knows no files in memory, and no end of the address space.
+// Miri supports neither files in memory nor the end of the address space.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
@@ -249,7 +249,7 @@ mod tests {
         assert!(held() <= BYTES / 2 + 2 * rustix::param::page_size(), "{} bytes are held", held());
     }
 
-    /// Bytes of a mapping that are in large pages, as the system says.
+    /// Returns the bytes of a mapping that are in large pages, as reported by the system.
     fn in_large_pages(mapping: &Mapping) -> usize {
         let areas = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let start = format!("{:x}-", mapping.cells().pointer().as_ptr() as usize);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn whole_large_pages_are_used_where_the_system_has_them() {
         const BYTES: usize = 3 * LARGE_PAGE_BYTES;
-        // The system may have the last of them just now, and none for us.
+        // Another process may take the system's last large pages meanwhile.
         for _ in 0..20 {
             let (one, three) = (Mapping::shared(file(BYTES), BYTES).unwrap(), Mapping::shared(file(BYTES), BYTES).unwrap());
             let large_pages = |mapping: &Mapping, offset: usize, bytes: usize| {
@@ -290,25 +290,25 @@ mod tests {
     fn mappings_of_a_large_page_and_more_begin_at_one() {
         for bytes in [LARGE_PAGE_BYTES, LARGE_PAGE_BYTES + 1] {
             let file = file(bytes);
-            // Another begins just before, so that the system would let the next begin somewhere.
+            // Another mapping just before it makes the system's own choice unaligned.
             let _small = Mapping::shared(&file, 4096).unwrap();
             let mapping = Mapping::shared(&file, bytes).unwrap();
             assert_eq!(mapping.cells().pointer().as_ptr().align_offset(LARGE_PAGE_BYTES), 0, "{bytes} bytes");
         }
     }
 
-    /// Bytes of this process's addresses that are taken.
+    /// Returns the number of bytes of this process's address space in use.
     fn taken() -> usize {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         pages.split(' ').next().unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
     }
 
-    /// Other tests run meanwhile, and each thread takes addresses; what is looked for is more.
+    /// Other tests run concurrently, and each thread takes addresses; the leak that this test detects would be larger.
     #[test]
     fn no_addresses_are_taken_but_those_of_the_bytes() {
         const TIMES: usize = 4096;
         const OTHERS_BYTES: usize = 3 << 30;
-        // So many that each mapping begins elsewhere in a large page of the addresses that are free.
+        // A size for which each mapping begins at a different offset in a large page of the free addresses.
         const BYTES: usize = LARGE_PAGE_BYTES + 4096;
         let file = file(BYTES);
         let reader = std::fs::File::open("/proc/self/fd/".to_owned() + &file.as_raw_fd().to_string()).unwrap();

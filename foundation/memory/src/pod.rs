@@ -1,4 +1,4 @@
-//! Which types may lie in memory that other ranks write.
+//! The types that memory may contain that other ranks write.
 
 use pelago_base::Width;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -12,7 +12,7 @@ impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Pod fo
 
 /// An integer that remote atomics work on: `u32`, `i32`, `u64` or `i64`.
 pub trait Word: Pod + Eq + sealed::Sealed {
-    /// How many bytes.
+    /// Size of the integer.
     const WIDTH: Width;
     /// The value's bits, zero-extended.
     fn to_bits(self) -> u64;

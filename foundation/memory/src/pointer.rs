@@ -7,7 +7,7 @@ use pelago_base::GlobalAddress;
 
 use crate::Pod;
 
-/// Where a value of type `T` lies in the memory of the job.
+/// Global address of a value of type `T`.
 ///
 /// Invariant **M8**: the address is not null and its offset is a multiple of `align_of::<T>()`. It is one word; its
 /// [`bits`](Self::address) can be stored in global memory and turned into a pointer again with [`from_address`](Self::from_address).
@@ -16,7 +16,7 @@ pub struct GlobalPtr<T> {
     value: PhantomData<fn() -> T>,
 }
 
-/// An address does not lead to a value of the type.
+/// An address that cannot be that of a value of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{address:?} cannot lead to a value that is aligned to {align} bytes")]
 pub struct PointerError {
@@ -27,10 +27,10 @@ pub struct PointerError {
 }
 
 impl<T: Pod> GlobalPtr<T> {
-    /// The pointer with this address.
+    /// Returns the pointer with this address.
     ///
     /// # Errors
-    /// The address is null or not aligned to `T`. Whether it leads to memory is found out by the operations that use it.
+    /// The address is null or not aligned to `T`. Operations that use the pointer check whether it refers to memory.
     pub fn from_address(address: GlobalAddress) -> Result<Self, PointerError> {
         let aligned = address.bits().is_multiple_of(align_of::<T>() as u64);
         if address.is_null() || !aligned {
@@ -39,23 +39,23 @@ impl<T: Pod> GlobalPtr<T> {
         Ok(Self { address, value: PhantomData })
     }
 
-    /// The address.
+    /// Returns the address.
     #[inline(always)]
     pub const fn address(self) -> GlobalAddress {
         self.address
     }
 
-    /// The pointer `elements` further on. It is not checked to stay inside what was allocated, only by its use to stay in a heap.
+    /// Returns the pointer `elements` further. It is not checked against the bounds of the allocation; operations check that it is in a heap.
     #[inline]
     pub const fn add(self, elements: u64) -> Self {
         let bytes = elements.wrapping_mul(size_of::<T>() as u64);
         Self { address: GlobalAddress::from_bits(self.address.bits().wrapping_add(bytes)), value: PhantomData }
     }
 
-    /// The same place, as a value of another type.
+    /// Returns the pointer to the same address as another type.
     ///
     /// # Errors
-    /// It is not aligned to `U`.
+    /// The address is not aligned to `U`.
     pub fn cast<U: Pod>(self) -> Result<GlobalPtr<U>, PointerError> {
         GlobalPtr::from_address(self.address)
     }

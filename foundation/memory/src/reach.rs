@@ -1,12 +1,12 @@
-//! From a global address to a place in the one mapping that the ranks of a host share.
+//! Translation of a global address to a location in the mapping that the ranks of a host share.
 //!
 //! ```text
 //! | job | control of rank 0 | of 1 | … | symmetric heap of rank 0 | of 1 | … | individual heap of rank 0 | of 1 | …
 //! ```
 //!
 //! Each control block begins with its rank's doorbell. Every heap is as long as an offset can address, so that the heaps lie in
-//! the order of their addresses: a place is found by a difference and a comparison, with no table per rank, nothing to attach and
-//! nothing to look up.
+//! the order of their addresses: a location is computed by a subtraction and a comparison, without a table per rank, attaching or
+//! look-ups.
 #![allow(unsafe_code)]
 
 use core::fmt;
@@ -24,39 +24,39 @@ mod window;
 
 pub use window::Window;
 
-/// Bytes of the one control block of a rank whose memory no other maps: its doorbell.
+/// Bytes of the only control block in the private memory of a rank: its doorbell.
 const CONTROL_BYTES: usize = size_of::<Doorbell>();
 
-/// Where the heaps of such a rank begin.
+/// Offset of the heaps in the private memory of a rank.
 const PAGE_BYTES: usize = 4096;
 
-/// Where things lie in the mapping of a host.
+/// Layout of the mapping of a host.
 #[derive(Clone, Copy, Debug)]
 pub struct ReachLayout {
-    /// How the job divides its addresses.
+    /// Layout of the job's global addresses.
     pub addresses: AddressLayout,
     /// The first rank of this host.
     pub first: Rank,
-    /// How many ranks, consecutive from the first, this host has.
+    /// Number of ranks of this host, consecutive from the first.
     pub count: u32,
-    /// Where the control blocks begin, in bytes.
+    /// Offset of the control blocks in bytes.
     pub controls: usize,
-    /// Bytes from one control block to the next.
+    /// Distance between control blocks in bytes.
     pub control_bytes: usize,
-    /// Where the heaps begin, in bytes.
+    /// Offset of the heaps in bytes.
     pub heaps: usize,
-    /// Bytes between two heaps of one kind, a multiple of 64. Without them words of two ranks at the same offset lie a power of two apart, and cores that predict the way of
-    /// a cache by the lowest bits of addresses (AMD's) find only one of the two at a time.
+    /// Gap in bytes between two heaps of one kind, a multiple of 64. Without it, words of two ranks at the same offset are a power of two apart, and
+    /// cores that predict the cache way from the lowest bits of addresses (AMD's) find only one of the two at a time.
     pub gap: usize,
 }
 
 impl ReachLayout {
-    /// Bytes of the heaps of one kind, of all ranks of the host, with the gaps.
+    /// Returns the bytes of the heaps of one kind of all ranks of the host, including gaps.
     pub const fn span(&self) -> u64 {
         self.count as u64 * (self.addresses.segment_bytes() + self.gap as u64)
     }
 
-    /// Bytes of the whole mapping.
+    /// Returns the bytes of the whole mapping.
     pub const fn bytes(&self) -> u64 {
         self.heaps as u64 + 2 * self.span()
     }
@@ -64,14 +64,14 @@ impl ReachLayout {
 
 /// The memory and the doorbells of the ranks of one host, addressed by arithmetic.
 ///
-/// Invariant **M6**: the mapping, kept alive here, holds `layout.bytes()` bytes; its control blocks are apart from its heaps and
-/// aligned for a doorbell. So every place that `place` computes for a rank of this host is inside the mapping.
+/// Invariant **M6**: the mapping, kept alive here, has `layout.bytes()` bytes; its control blocks are disjoint from its heaps and
+/// aligned for a doorbell. So every location that `place` computes for a rank of this host is inside the mapping.
 #[derive(Clone)]
 pub struct Reach {
-    /// The first address of each kind of heap on this host, and where it lies.
+    /// The first global address of each kind of heap on this host, and its location.
     symmetric: (u64, *mut u8),
     individual: (u64, *mut u8),
-    /// Addresses of the heaps of one kind.
+    /// Number of addresses of the heaps of one kind.
     span: u64,
     gap: usize,
     controls: *mut u8,
@@ -90,7 +90,7 @@ unsafe impl Sync for Reach {}
 /// An object of 1, 2, 4 or 8 bytes in the memory of a rank of this host, and that rank's doorbell.
 ///
 /// Invariant **M7**: the object lies inside the rank's heaps, at a multiple of its size; the bell is in the same mapping.
-/// Raw pointers, so that `Option<Place>` is decided by the comparison alone and not by a second one with null.
+/// Raw pointers, so that `Option<Place>` depends on the range comparison alone, without a second comparison with null.
 pub struct Place<'a, T> {
     pointer: *mut T,
     bell: *const Doorbell,
@@ -106,15 +106,15 @@ impl<T> Clone for Place<'_, T> {
 impl<T> Copy for Place<'_, T> {}
 
 impl Reach {
-    /// The ranks of `layout` in `mapping`.
+    /// Creates the reach of the ranks of `layout` in `mapping`.
     ///
     /// # Panics
-    /// The mapping is too small or the parts overlap: a mistake of whoever laid it out.
+    /// The mapping is too small or the parts overlap: an error in the layout.
     pub fn new(mapping: Arc<Mapping>, layout: ReachLayout) -> Self {
         Self::apart(mapping, layout, layout.heaps + layout.span() as usize)
     }
 
-    /// As [`new`](Self::new), with the individual heaps at `individual`, apart from the symmetric ones. Heaps may begin in the middle of
+    /// As [`new`](Self::new), with the individual heaps at `individual`, separate from the symmetric ones. Heaps may begin in the middle of
     /// a page, at a multiple of 64 bytes.
     ///
     /// # Panics
@@ -156,11 +156,11 @@ impl Reach {
         }
     }
 
-    /// The memory of `rank` alone, which no other process maps: for a rank that reaches all others by a transport. Rings of this process reach
-    /// whoever sleeps on its [`bell`](Self::bell) from now on.
+    /// Creates private memory for `rank` alone: for a rank that reaches all others by a transport. From this call on, rings of this process wake
+    /// sleepers on its [`bell`](Self::bell).
     ///
     /// # Errors
-    /// The kernel refuses so much memory. Pages are taken from it when they are first touched.
+    /// The kernel refuses so much memory. It allocates pages on first use.
     pub fn private(addresses: AddressLayout, rank: Rank) -> Result<Self, MappingError> {
         let layout = ReachLayout {
             addresses,
@@ -172,23 +172,23 @@ impl Reach {
             gap: 0,
         };
         let mapping = Mapping::private(usize::try_from(layout.bytes()).unwrap_or(usize::MAX))?;
-        // Where the kernel refuses, sleepers look once in a while.
+        // If the kernel refuses, sleepers poll periodically.
         let _supported = asymmetric::register();
         Ok(Self::new(Arc::new(mapping), layout))
     }
 
-    /// The mapping behind it.
+    /// Returns the underlying mapping.
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
     }
 
-    /// How the job divides its addresses.
+    /// Returns the layout of the job's global addresses.
     #[inline]
     pub const fn addresses(&self) -> AddressLayout {
         self.addresses
     }
 
-    /// The ranks of this host.
+    /// Returns the ranks of this host.
     pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + use<> {
         (self.first..self.first + self.count).map(Rank::new)
     }
@@ -199,7 +199,7 @@ impl Reach {
         rank.number().wrapping_sub(self.first) < self.count
     }
 
-    /// The same mapping, seen as if `rank` were the only one of this host: for a rank that is to reach its neighbours over a network.
+    /// Returns the same mapping as if `rank` were the only rank of this host: for a rank that is to reach its neighbours over a network.
     ///
     /// # Panics
     /// `rank` is not on this host.
@@ -207,7 +207,7 @@ impl Reach {
         self.part(rank.number()..rank.number() + 1)
     }
 
-    /// The same mapping, seen as if of this host's ranks there were those of `ranks` alone.
+    /// Returns the same mapping restricted to those of this host's ranks that are in `ranks`.
     ///
     /// # Panics
     /// None of them is on this host.
@@ -230,15 +230,15 @@ impl Reach {
         }
     }
 
-    /// The doorbell of `rank`, if it is on this host.
+    /// Returns the doorbell of `rank`, if the rank is on this host.
     #[inline]
     pub fn bell(&self, rank: Rank) -> Option<&Doorbell> {
         // SAFETY: the rank is on this host.
         self.holds(rank).then(|| unsafe { &*self.bell_unchecked(u64::from(rank.number() - self.first)) })
     }
 
-    /// The place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host and `T` is such
-    /// an object.
+    /// Returns the place of a naturally aligned object of 1, 2, 4 or 8 bytes, if it lies in a heap of a rank of this host and `T` is such
+    /// a type.
     #[inline(always)]
     pub fn place<T: Pod>(&self, at: GlobalPtr<T>) -> Option<Place<'_, T>> {
         if bulk::natural::<T>() == 0 {
@@ -247,7 +247,7 @@ impl Reach {
         self.place_in(self.symmetric, at).or_else(|| self.place_in(self.individual, at))
     }
 
-    /// `bytes` bytes from `address` on, if they lie in a heap of a rank of this host.
+    /// Returns `bytes` bytes from `address` on, if they lie in a heap of a rank of this host.
     #[inline]
     pub fn cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
         let room = self.addresses.segment_bytes() - self.addresses.offset(address);
@@ -259,7 +259,7 @@ impl Reach {
         Some(unsafe { Cells::new(pointer, bytes as usize) })
     }
 
-    /// Writes `bytes` from `address` on and rings its rank's doorbell; `false`, and nothing is written, if they do not lie in a heap of
+    /// Writes `bytes` from `address` on and rings the owner's doorbell. Returns `false` and writes nothing if they do not lie in a heap of
     /// a rank of this host. Never inlined, so that the path of single words stays short.
     #[inline(never)]
     pub fn write(&self, address: GlobalAddress, bytes: &[u8]) -> bool {
@@ -271,7 +271,7 @@ impl Reach {
         true
     }
 
-    /// Reads from `address` on until `into` is full; `false`, and nothing is read, if that does not lie in a heap of a rank of this
+    /// Reads from `address` on until `into` is full. Returns `false` and reads nothing if the range does not lie in a heap of a rank of this
     /// host.
     #[inline(never)]
     pub fn read(&self, address: GlobalAddress, into: &mut [u8]) -> bool {
@@ -280,17 +280,17 @@ impl Reach {
         true
     }
 
-    /// All of a heap of a rank of this host, for a transport to keep.
+    /// Returns a whole heap of a rank of this host, for a transport to keep.
     ///
     /// # Safety
-    /// `self` or a clone of it lives as long as anybody uses the cells.
+    /// `self` or a clone of it lives as long as the cells are used.
     pub unsafe fn heap(&self, rank: Rank, segment: SegmentId) -> Option<Cells<'static>> {
         let cells = self.cells(self.addresses.encode(rank, segment, 0).ok()?, self.addresses.segment_bytes())?;
         // SAFETY: M1 by M6 while the mapping lives, which the caller promises.
         Some(unsafe { Cells::new(cells.pointer(), cells.bytes()) })
     }
 
-    /// Zeroes `bytes` bytes from `address` on and gives their pages back to the system.
+    /// Zeroes `bytes` bytes from `address` on and returns their pages to the system.
     ///
     /// # Panics
     /// They do not lie in a heap of a rank of this host.
@@ -300,7 +300,7 @@ impl Reach {
         self.mapping.clear(start as u64, bytes);
     }
 
-    /// Where the byte at `address` lies, if it is in a heap of this kind.
+    /// Returns the location of the byte at `address`, if it is in a heap of this kind.
     #[inline(always)]
     fn find(&self, (first, heaps): (u64, *mut u8), address: GlobalAddress) -> Option<NonNull<u8>> {
         let inside = address.bits().wrapping_sub(first);
@@ -308,8 +308,8 @@ impl Reach {
         (inside < self.span).then(|| unsafe { NonNull::new_unchecked(heaps.add(self.distance(inside))) })
     }
 
-    /// The object at `at`, if it is in a heap of this kind. It does not reach past the end of its heap, nor is it misaligned: heaps
-    /// begin and end at multiples of 64 bytes, and an object of natural size at a multiple of its size (M8).
+    /// Returns the object at `at`, if it is in a heap of this kind. It neither reaches past the end of its heap nor is misaligned: heaps
+    /// begin and end at multiples of 64 bytes, and an object of natural size begins at a multiple of its size (M8).
     #[inline(always)]
     fn place_in<T: Pod>(&self, (first, heaps): (u64, *mut u8), at: GlobalPtr<T>) -> Option<Place<'_, T>> {
         let inside = at.address().bits().wrapping_sub(first);
@@ -322,7 +322,7 @@ impl Reach {
         Some(Place { pointer, bell, reach: PhantomData })
     }
 
-    /// How far from the first heap a byte lies that is so many addresses from its start.
+    /// Converts a distance in addresses from the start of the first heap to a distance in bytes, which includes gaps.
     #[inline(always)]
     fn distance(&self, inside: u64) -> usize {
         inside as usize + (inside >> self.addresses.offset_bits()) as usize * self.gap
@@ -378,7 +378,7 @@ impl<T: Pod> Place<'_, T> {
 }
 
 impl<T: Word> Place<'_, T> {
-    /// Performs an atomic on the object, rings its rank's doorbell and returns what was there.
+    /// Performs an atomic on the object, rings its rank's doorbell and returns the previous value.
     #[inline(always)]
     pub fn atomic(self, operator: AtomicOperator, operand: T) -> T {
         // SAFETY: M7.
@@ -386,10 +386,10 @@ impl<T: Word> Place<'_, T> {
         T::from_bits(self.ring_keeping(found))
     }
 
-    /// Performs an atomic on the object, which is expected to be `expected`, and rings its rank's doorbell. Returns what is left there if it was; if not, the atomic is
-    /// performed all the same, and nothing is returned.
+    /// Performs an atomic on the object, which is expected to equal `expected`, and rings its rank's doorbell. Returns the new value if the
+    /// expectation was right; if not, performs the atomic all the same and returns `None`.
     ///
-    /// For operators that no instruction performs: a right expectation saves a load whose word comes only after the atomic before it.
+    /// For operators that no instruction performs: a correct expectation saves a load that would have to wait for the preceding atomic.
     #[inline(always)]
     pub fn update(self, operator: AtomicOperator, operand: T, expected: T) -> Option<T> {
         // SAFETY: M7.
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// What is laid out just so that all has room, and wrong by a little in each way.
+    /// A layout in which everything just fits, and layouts that violate one condition by a little.
     #[test]
     #[cfg_attr(miri, ignore = "an interpreter takes long to panic")]
     fn parts_that_overlap_or_have_no_room_are_refused() {
@@ -481,7 +481,7 @@ mod tests {
         }
         let loaded = |segment| [0, 8184].map(|offset| reach.place(word(me, segment, offset)).unwrap().load());
         assert_eq!([SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(loaded), [[1, 1], [2, 2]]);
-        // The store that rings comes when the sleeper has announced itself.
+        // The store that rings occurs after the sleeper has announced itself.
         let rings = &mut || {
             reach.place(word(me, SegmentId::SYMMETRIC, 0)).unwrap().store(3);
             false

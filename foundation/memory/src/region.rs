@@ -1,4 +1,4 @@
-//! Memory of any kind, as it is registered: bytes of this process, or of a device.
+//! Memory of any kind for registration: bytes of this process, or of a device.
 
 use core::any::Any;
 use core::fmt;
@@ -9,30 +9,30 @@ use pelago_base::{AtomicOperator, Shape, Width};
 use crate::combine::STAGED_BYTES;
 use crate::{Cells, Combination, DeviceHandle, DmaBuf, NumberKind, combine_by_host};
 
-/// What memory is made of, and so who may touch it.
+/// Kind of memory, which determines how it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// Memory of processes: loads, stores and atomics reach it.
+    /// Host memory, accessed by loads, stores and atomics.
     Host,
-    /// Memory of a device, by the name of its driver and the number of the device: it is reached by [`DeviceMemory`] alone.
+    /// Memory of a device, identified by the name of its driver and the number of the device: accessed only through [`DeviceMemory`].
     Device {
-        /// Which driver.
+        /// Name of the driver.
         driver: &'static str,
-        /// Which of its devices.
+        /// Number of the device.
         ordinal: u32,
     },
 }
 
-/// Memory that no load or store reaches: that of a device, as its driver gives access to it.
+/// Device memory, which loads and stores cannot access; its driver provides the access.
 ///
-/// Ranges are inside [`bytes`](Self::bytes): whoever calls has checked them. Any thread may call, several at once; bytes that are written
+/// Ranges are inside [`bytes`](Self::bytes): the caller has checked them. Any thread may call, several at once; bytes that are written
 /// meanwhile arrive as some mixture of old and new. All methods return when the bytes have been moved.
 pub trait DeviceMemory: Any + Send + Sync {
-    /// What kind it is; never [`MemoryKind::Host`].
+    /// Returns the kind of the memory; never [`MemoryKind::Host`].
     fn kind(&self) -> MemoryKind;
 
-    /// How many bytes.
+    /// Returns the size in bytes.
     fn bytes(&self) -> u64;
 
     /// Reads from `offset` on until `into` is full.
@@ -47,21 +47,22 @@ pub trait DeviceMemory: Any + Send + Sync {
     /// The device failed; some bytes may have been written.
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), DeviceError>;
 
-    /// Performs an atomic on the word at `offset`, which is a multiple of its width, and returns what was there: atomic to all others that are
-    /// performed by this method.
+    /// Performs an atomic on the word at `offset`, which is a multiple of its width, and returns its previous value. It is atomic with respect to
+    /// all others that this method performs.
     ///
     /// # Errors
     /// The device failed; nothing was changed.
     fn atomic(&self, offset: u64, width: Width, operator: AtomicOperator, operand: u64) -> Result<u64, DeviceError>;
 
-    /// Copies from other device memory without a way through the host, also inside the same memory; `None` if there is no such way.
+    /// Copies from other device memory directly, not through the host, also inside the same memory; `None` if there is no direct path.
     fn copy_from(&self, offset: u64, from: &dyn DeviceMemory, from_offset: u64, bytes: u64) -> Option<Result<(), DeviceError>> {
         let _ = (offset, from, from_offset, bytes);
         None
     }
 
-    /// Reads blocks of this and of other memory, one after the other, part after part, until `into` is full. The parts are inside their memory, and `into` is as
-    /// long as all of them. A driver with kernels gathers those of a device by one launch and moves them at once; here they are read block by block.
+    /// Reads blocks of this and of other memory, one after the other, part after part, until `into` is full. The parts are inside their memory, and
+    /// `into` is as long as all of them. A driver with kernels gathers the blocks of a device with one launch and moves them at once; the default
+    /// reads block by block.
     ///
     /// # Errors
     /// A device failed.
@@ -69,7 +70,7 @@ pub trait DeviceMemory: Any + Send + Sync {
         gather_by_reads(parts, into)
     }
 
-    /// Writes blocks, as [`gather`](Self::gather) reads them. No two of them overlap.
+    /// Writes blocks, as [`gather`](Self::gather) reads them. The blocks do not overlap.
     ///
     /// # Errors
     /// A device failed; some bytes may have been written.
@@ -77,8 +78,8 @@ pub trait DeviceMemory: Any + Send + Sync {
         scatter_by_writes(parts, from)
     }
 
-    /// Combines each number from `offset` on with that of other device memory, in place: the first one is this memory's. Both ranges are aligned to the
-    /// numbers, and hold whole ones.
+    /// Combines each number from `offset` on with one of other device memory, in place; the first operand is this memory's. Both ranges are aligned
+    /// to the numbers, and contain only whole ones.
     ///
     /// # Errors
     /// A device failed; some numbers may have been written.
@@ -97,8 +98,8 @@ pub trait DeviceMemory: Any + Send + Sync {
         combine_by_host(bytes, combination, number, read, |at, part| self.write(offset + at, part))
     }
 
-    /// What another process of this host needs to open this memory itself ([`open_device`](crate::open_device)), so that copies pass its owner's core by; `None`
-    /// if the driver has no such way. What has been exported once stays valid until this process ends.
+    /// Exports a handle by which another process of this host opens this memory itself ([`open_device`](crate::open_device)), so that copies do not
+    /// need the owner's core; `None` if the driver cannot export. An exported handle stays valid until this process ends.
     ///
     /// # Errors
     /// The driver does not allow it here, or for this memory.
@@ -106,35 +107,35 @@ pub trait DeviceMemory: Any + Send + Sync {
         None
     }
 
-    /// What a network card of this host needs to reach a range of this memory by itself. The memory outlives all use of it by a card.
+    /// Exports a range of this memory for direct access by a network card of this host. The memory outlives all use of it by a card.
     ///
     /// # Errors
-    /// Device, driver or memory do not offer that: the reason, for people.
+    /// Device, driver or memory do not support that; the error has a human-readable reason.
     fn dma_buf(&self, offset: u64, bytes: u64) -> Result<DmaBuf, DeviceError> {
         let _range = (offset, bytes);
         Err(DeviceError("its driver exports no dma-buf".into()))
     }
 }
 
-/// Blocks of some memory of a device: a part of what [`DeviceMemory::gather`] reads and [`DeviceMemory::scatter`] writes. In bytes.
+/// Blocks of one device memory: one part of the arguments of [`DeviceMemory::gather`] and [`DeviceMemory::scatter`]. In bytes.
 #[derive(Clone)]
 pub struct DeviceBlocks {
     /// The memory.
     pub memory: Arc<dyn DeviceMemory>,
-    /// From where the places of the blocks count.
+    /// Offset in the memory to which the offsets of the blocks are relative.
     pub offset: u64,
     /// The blocks.
     pub blocks: Shape,
 }
 
 impl DeviceBlocks {
-    /// How many bytes all of them have.
+    /// Returns the total size of the blocks in bytes.
     pub fn bytes(&self) -> u64 {
         self.blocks.blocks() * self.blocks.block
     }
 }
 
-/// Reads blocks one by one, each by its own memory: a [`gather`](DeviceMemory::gather) for drivers without kernels.
+/// Reads blocks one by one, each through its own memory: a [`gather`](DeviceMemory::gather) for drivers without kernels.
 ///
 /// # Errors
 /// A device failed.
@@ -149,7 +150,7 @@ pub fn gather_by_reads(parts: &[DeviceBlocks], into: &mut [u8]) -> Result<(), De
     Ok(())
 }
 
-/// Writes blocks one by one, each by its own memory: a [`scatter`](DeviceMemory::scatter) for drivers without kernels.
+/// Writes blocks one by one, each through its own memory: a [`scatter`](DeviceMemory::scatter) for drivers without kernels.
 ///
 /// # Errors
 /// A device failed; some bytes may have been written.
@@ -164,21 +165,21 @@ pub fn scatter_by_writes(parts: &[DeviceBlocks], from: &[u8]) -> Result<(), Devi
     Ok(())
 }
 
-/// A device did not do what it was asked.
+/// A failure of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the device failed: {0}")]
 pub struct DeviceError(pub String);
 
-/// Some memory of either kind.
+/// A range of memory of either kind.
 #[derive(Clone, Debug)]
 pub enum Region<'a> {
-    /// Of processes.
+    /// Host memory.
     Host(Cells<'a>),
-    /// Of a device.
+    /// Device memory.
     Device(DeviceRange),
 }
 
-/// A range of device memory, which lives as long as this.
+/// A range of device memory, which it keeps alive.
 #[derive(Clone)]
 pub struct DeviceRange {
     memory: Arc<dyn DeviceMemory>,
@@ -187,7 +188,7 @@ pub struct DeviceRange {
 }
 
 impl Region<'_> {
-    /// What it is made of.
+    /// Returns the kind of the memory.
     pub fn kind(&self) -> MemoryKind {
         match self {
             Self::Host(_) => MemoryKind::Host,
@@ -195,7 +196,7 @@ impl Region<'_> {
         }
     }
 
-    /// How many bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Host(cells) => cells.bytes() as u64,
@@ -255,8 +256,8 @@ impl Region<'_> {
         }
     }
 
-    /// Copies all bytes, of whatever kind, also where the two overlap. Between two kinds, and between devices that have no way of their own, they
-    /// pass through 64 KiB of this process.
+    /// Copies all bytes between regions of any kind, which may overlap. Between two kinds, and between devices without a direct path, the bytes
+    /// pass through a buffer of 64 KiB in this process.
     ///
     /// # Errors
     /// A device failed; some bytes may have been written.
@@ -279,7 +280,7 @@ impl Region<'_> {
             _ => {}
         }
         let mut staged = vec![0; self.bytes().min(STAGED_BYTES as u64) as usize];
-        // Of two ranges that overlap, the end that would be overwritten goes first.
+        // Of two ranges that overlap, the end that would be overwritten is copied first.
         let backwards = from.begins_before(self);
         let pieces = self.bytes().div_ceil(STAGED_BYTES as u64);
         for piece in 0..pieces {
@@ -292,8 +293,8 @@ impl Region<'_> {
         Ok(())
     }
 
-    /// Performs an atomic on these bytes and returns what was there; `Ok(None)` if they are not one aligned word. Words of a device are aligned
-    /// by their offset in its memory.
+    /// Performs an atomic on these bytes and returns the previous value; `Ok(None)` if they are not one aligned word. The alignment of a device's
+    /// word is that of its offset in the memory.
     ///
     /// # Errors
     /// The device failed; nothing was changed.
@@ -305,7 +306,7 @@ impl Region<'_> {
         }
     }
 
-    /// Whether it is of the same device memory as `other`, and begins before that.
+    /// Whether both are ranges of the same device memory, and this one begins before `other`.
     fn begins_before(&self, other: &Region<'_>) -> bool {
         match (self, other) {
             (Region::Device(one), Region::Device(other)) => Arc::ptr_eq(&one.memory, &other.memory) && one.offset < other.offset,
@@ -315,31 +316,31 @@ impl Region<'_> {
 }
 
 impl DeviceRange {
-    /// All of it.
+    /// Returns the range of the whole memory.
     pub fn whole(memory: Arc<dyn DeviceMemory>) -> Self {
         let bytes = memory.bytes();
         Self { memory, offset: 0, bytes }
     }
 
-    /// The device memory that it is a range of.
+    /// Returns the device memory of the range.
     pub fn memory(&self) -> &Arc<dyn DeviceMemory> {
         &self.memory
     }
 
-    /// Where it begins in that memory, in bytes.
+    /// Returns the offset of the range in its memory, in bytes.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many bytes.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// As [`DeviceMemory::dma_buf`], of this range.
+    /// As [`DeviceMemory::dma_buf`], for this range.
     ///
     /// # Errors
-    /// As there.
+    /// As [`DeviceMemory::dma_buf`].
     pub fn dma_buf(&self) -> Result<DmaBuf, DeviceError> {
         self.memory.dma_buf(self.offset, self.bytes)
     }
@@ -379,7 +380,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    /// Bytes behind a lock. Some copy to each other directly.
+    /// Bytes behind a lock. Some banks copy to each other directly.
     struct Bank {
         bytes: Mutex<Vec<u8>>,
         is_direct: bool,
@@ -525,7 +526,7 @@ mod tests {
         }
     }
 
-    /// A device that implements no way to others.
+    /// A device that does not implement copies to others.
     struct Lone(Arc<Bank>);
 
     impl DeviceMemory for Lone {

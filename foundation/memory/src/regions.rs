@@ -1,4 +1,4 @@
-//! Memory by the global addresses that lead to it, where it is not in one mapping: an ordered table.
+//! An ordered table of memory by global address, for memory that is not in one mapping.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use pelago_base::{AddressLayout, GlobalAddress};
 
 use crate::Region;
 
-/// Regions of memory, each with the range of global addresses that leads to it and with what its keeper notes of it.
+/// Regions of memory, each with its range of global addresses and a note of the table's user.
 ///
 /// Any number of regions, of any ranks. Finding, inserting and removing one takes O(log n).
 #[derive(Debug)]
@@ -16,19 +16,19 @@ pub struct Regions<T = ()> {
 }
 
 impl<T> Regions<T> {
-    /// None, in a job whose addresses are divided like this.
+    /// Creates an empty table for a job with this address layout.
     pub const fn new(layout: AddressLayout) -> Self {
         Self { layout, by_start: BTreeMap::new() }
     }
 
-    /// Lets the addresses from `start` on lead to `memory`; `false` if some lead elsewhere or are not of one segment of one rank.
+    /// Maps the addresses from `start` on to `memory`; returns `false` if some are mapped already or do not belong to one segment of one rank.
     #[must_use]
     pub fn insert(&mut self, start: GlobalAddress, memory: impl Into<Region<'static>>, note: T) -> bool {
         let memory = memory.into();
         let (bits, bytes) = (start.bits(), memory.bytes());
         let mut before = self.by_start.range(..=bits).rev();
         let mut after = self.by_start.range(bits..);
-        // A region of no bytes has an address too.
+        // An empty region also occupies an address.
         let is_free = before.next().is_none_or(|(&other, (memory, _))| bits - other >= memory.bytes().max(1))
             && after.next().is_none_or(|(&other, _)| other - bits >= bytes);
         let fits = is_free && self.layout.is_in_segment(start, bytes);
@@ -38,23 +38,23 @@ impl<T> Regions<T> {
         fits
     }
 
-    /// Forgets the region that begins at `start`.
+    /// Removes the region that begins at `start`.
     pub fn remove(&mut self, start: GlobalAddress) -> Option<(Region<'static>, T)> {
         self.by_start.remove(&start.bits())
     }
 
-    /// The region that begins at `start`.
+    /// Returns the region that begins at `start`.
     pub fn get_mut(&mut self, start: GlobalAddress) -> Option<(&Region<'static>, &mut T)> {
         self.by_start.get_mut(&start.bits()).map(|(memory, note)| (&*memory, note))
     }
 
-    /// `bytes` bytes from `address` on, if all are of one region, and the note of that.
+    /// Returns `bytes` bytes from `address` on, if all are in one region, and the note of that region.
     pub fn find(&self, address: GlobalAddress, bytes: u64) -> Option<(Region<'static>, &T)> {
         let (start, memory, note) = self.at_or_before(address)?;
         Some((memory.part(address.bits() - start.bits(), bytes)?, note))
     }
 
-    /// The last region that begins at `address` or before it, where it begins, and its note. Whether it reaches as far is not asked.
+    /// Returns the last region that begins at or before `address`, with its start and note. It need not contain `address`.
     pub fn at_or_before(&self, address: GlobalAddress) -> Option<(GlobalAddress, &Region<'static>, &T)> {
         let (&start, (memory, note)) = self.by_start.range(..=address.bits()).next_back()?;
         Some((GlobalAddress::from_bits(start), memory, note))
@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a table with an entry for each byte.
+        /// Compares with a simple model.
         #[test]
         fn the_bytes_of_a_region_are_found_and_no_others(
             steps in prop::collection::vec((0u64..300, 0usize..40, any::<bool>()), 1..60),

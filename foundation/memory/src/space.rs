@@ -1,45 +1,45 @@
-//! An allocator of addresses for memory that lies elsewhere: what was given back is used again as late as possible.
+//! An allocator of addresses for memory that lies elsewhere, which reuses returned ranges as late as possible.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Hands out ranges of `segments` segments of `segment_bytes` bytes each, numbered through; no range lies in two segments.
+/// Allocates ranges of `segments` segments of `segment_bytes` bytes each, numbered consecutively; no range lies in two segments.
 ///
-/// Behind each range lies a gap, unless it fills its segment. A range that is given back rests: it is used again, alone or with its
-/// neighbours, after `resting_max` others have been given back, or when nothing else has room. So an address that somebody still
-/// knows leads nowhere for as long as can be.
+/// A gap follows each range, unless the range fills its segment. A returned range rests: it is reused, alone or with its
+/// neighbours, after `resting_max` others have been returned, or when nothing else has room. A stale address therefore stays invalid for as
+/// long as possible.
 ///
-/// Cost: O(log n), once more for each range that has rested when a new one is needed; memory for the ranges in use and at rest.
+/// Cost: O(log n), once more for each resting range that is reclaimed for a new one; memory for the ranges in use and at rest.
 #[derive(Debug)]
 pub struct Space {
     segment_bytes: u64,
     segments: u64,
     gap_bytes: u64,
     resting_max: usize,
-    /// Segments of which something has been handed out: the first ones.
+    /// Number of segments with allocations so far: the first ones.
     opened: u64,
-    /// Free ranges of those: bytes by start, and starts by bytes.
+    /// Free ranges of those segments: bytes by start, and starts by bytes.
     free: BTreeMap<u64, u64>,
     by_bytes: BTreeSet<(u64, u64)>,
-    /// Ranges that were given back, oldest first.
+    /// Returned ranges, oldest first.
     resting: VecDeque<(u64, u64)>,
 }
 
-/// Ranges begin at multiples of a cache line, so that what is aligned in its memory is so in its address.
+/// Ranges begin at multiples of a cache line, so that alignment in memory implies alignment of the address.
 const ALIGN_BYTES: u64 = 64;
 
 impl Space {
-    /// All of it free. A segment has at least one cache line.
+    /// Creates an empty space. A segment has at least one cache line.
     pub fn new(segment_bytes: u64, segments: u64, gap_bytes: u64, resting_max: usize) -> Self {
         assert!(segment_bytes >= ALIGN_BYTES && segment_bytes.is_multiple_of(ALIGN_BYTES));
         let (free, by_bytes, resting) = Default::default();
         Self { segment_bytes, segments, gap_bytes, resting_max, opened: 0, free, by_bytes, resting }
     }
 
-    /// Where `bytes` bytes, and the gap behind them, begin; `None` if there is no room.
+    /// Allocates `bytes` bytes and the gap behind them, and returns their start; `None` if there is no room.
     pub fn allocate(&mut self, bytes: u64) -> Option<u64> {
         let needed = self.reserved(bytes)?;
         loop {
-            // The smallest that is large enough: what rests comes back in pieces of the sizes that were asked for.
+            // The smallest range that is large enough: resting ranges return in pieces of the requested sizes.
             if let Some(&(length, start)) = self.by_bytes.range((needed, 0)..).next() {
                 self.take(start, length);
                 self.insert(start + needed, length - needed);
@@ -55,7 +55,7 @@ impl Space {
         }
     }
 
-    /// Gives back what `allocate` returned for so many bytes.
+    /// Gives back the range at `start` that `allocate` returned for `bytes` bytes.
     pub fn give_back(&mut self, start: u64, bytes: u64) {
         let Some(length) = self.reserved(bytes) else { return };
         self.resting.push_back((start, length));
@@ -66,13 +66,13 @@ impl Space {
         }
     }
 
-    /// Bytes of the range for `bytes` bytes, with its gap.
+    /// Returns the size of the range for `bytes` bytes, including its gap.
     fn reserved(&self, bytes: u64) -> Option<u64> {
         let whole = bytes.max(1).checked_next_multiple_of(ALIGN_BYTES).filter(|&whole| whole <= self.segment_bytes)?;
         Some(whole.saturating_add(self.gap_bytes).min(self.segment_bytes))
     }
 
-    /// A range is free, and one with its free neighbours in its segment.
+    /// Frees a range and joins it with its free neighbours in its segment.
     fn join(&mut self, mut start: u64, mut length: u64) {
         let next = start + length;
         if !next.is_multiple_of(self.segment_bytes)
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!([0, 32, 64, 96, 128].map(is_taken), [false, false, true, false, true]);
     }
 
-    /// However often ranges are taken and given back, and though those in use are of one or another size, the tables stay short.
+    /// However often ranges of different sizes are allocated and returned, the tables stay short.
     #[test]
     fn memory_is_for_ranges_in_use_and_at_rest() {
         const RESTING: usize = 20;

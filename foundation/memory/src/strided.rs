@@ -8,12 +8,12 @@ use pelago_base::Shape;
 use crate::Cells;
 use crate::bulk::{Source, copy, load, store};
 
-/// Copies the blocks of `from_shape`, counted from the start of `from`, onto those of `to_shape` in `to`, in order.
+/// Copies the blocks of `from_shape`, relative to the start of `from`, to those of `to_shape` in `to`, in order.
 ///
-/// Equal blocks that touch on both sides are copied as one. The ends may race with other writers, not overlap each other.
+/// Blocks that are adjacent on both sides are copied as one. The ends may race with other writers, but must not overlap each other.
 ///
 /// # Panics
-/// The shapes do not match or reach past their cells; whoever takes shapes from a user checks first.
+/// The shapes do not match or reach past their cells; callers check shapes that come from users first.
 pub fn copy_strided(from: Cells<'_>, from_shape: Shape, to: Cells<'_>, to_shape: Shape) {
     strided(from, from_shape, to, to_shape);
 }

@@ -1,10 +1,10 @@
-//! A pair of fences between processes, of which the frequent one costs nothing and the rare one pays for both.
+//! A pair of fences between processes: the frequent one costs nothing, the rare one bears the cost of both.
 //!
-//! Where [`light`] stands in one thread and [`heavy`] in another, each like a full fence, one comes first: what its thread wrote
-//! before it is seen by what the other thread reads after its own. Two lights order nothing. [`heavy`] has the kernel run a full
+//! A [`light`] fence in one thread and a [`heavy`] fence in another pair like full fences: one of them comes first, and reads after the
+//! other see writes before the first. Two light fences order nothing. [`heavy`] makes the kernel run a full
 //! fence on every core that runs a registered process (membarrier(2), `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16); a
-//! thread that does not run at that moment passed one when it was descheduled. The idea is that of folly's
-//! `AsymmetricMemoryBarrier` and of the C++ proposal P1202.
+//! thread that does not run at that moment executed one when it was descheduled. The same idea is in folly's
+//! `AsymmetricMemoryBarrier` and in the C++ proposal P1202.
 //!
 //! Invariants of the unsafe code:
 //!
@@ -16,8 +16,8 @@ use crate::primitive::{Ordering, fence};
 
 /// The cheap fence. Cost: no instruction; it only keeps the compiler from moving memory accesses across it.
 ///
-/// Only in a process that has called [`register`] does it pair with a [`heavy`]. Streaming (non-temporal) stores before it must
-/// have been followed by their own store fence. Callable from any thread.
+/// It pairs with a [`heavy`] only in a process that has called [`register`]. Streaming (non-temporal) stores before it need their own
+/// store fence. Callable from any thread.
 #[inline(always)]
 pub fn light() {
     #[cfg(not(any(loom, miri)))]
@@ -28,22 +28,22 @@ pub fn light() {
 
 /// The costly fence: orders the caller against every [`light`] in every registered process. Returns whether it did.
 ///
-/// `false`: the kernel refuses membarrier (too old, or forbidden by a filter) and only the caller is fenced. Then a thread that
-/// would wait for what a light thread writes must look again after a bounded time. Cost: one system call and one interrupt of
+/// `false`: the kernel refuses membarrier (too old, or forbidden by a filter) and only the caller is fenced. A thread that
+/// waits for a write of a light thread must then poll again after a bounded time. Cost: one system call and one interrupt of
 /// each core that runs a registered process, some microseconds. Callable from any thread.
 #[must_use]
 pub fn heavy() -> bool {
-    // Also stands for the pair in a model, and keeps the compiler from moving accesses across the call.
+    // Represents the pair in a model, and keeps the compiler from moving accesses across the call.
     fence(Ordering::SeqCst);
     let done = kernel::membarrier(kernel::FENCE);
     fence(Ordering::SeqCst);
     done
 }
 
-/// Lets [`light`] in this process pair with [`heavy`] in any; returns whether the kernel agreed.
+/// Registers this process, so that its [`light`] pairs with [`heavy`] in any process; returns whether the kernel supports this.
 ///
-/// To be called once by each process, before it first calls [`light`], and again after `exec`; calling it again is harmless.
-/// Where it returns `false`, sleepers elsewhere may miss what this process writes, even if their own `heavy` returns `true`, and
+/// Each process must call it once before its first [`light`], and again after `exec`; further calls are harmless.
+/// If it returns `false`, sleepers in other processes may miss writes of this process, even if their own `heavy` returns `true`, and
 /// must be told to bound their sleep. Cost: one system call, milliseconds if threads are running.
 #[must_use]
 pub fn register() -> bool {
@@ -65,7 +65,7 @@ mod kernel {
     }
 }
 
-/// Models and Miri know no membarrier: both fences are full ones.
+/// Models and Miri have no membarrier: both fences are full fences.
 #[cfg(any(loom, miri))]
 mod kernel {
     pub(super) const FENCE: () = ();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::primitive::AtomicU64;
 
-    /// What the kernel says of itself and of this process, as bits: the commands that it knows, and those that were registered.
+    /// Queries the kernel: the supported commands, or those registered by this process, as bits.
     #[cfg(not(miri))]
     fn asked(question: core::ffi::c_int) -> Option<core::ffi::c_long> {
         // SAFETY: S1: the three arguments are numbers.
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Store buffering: of two threads that each write their word, fence and read the other's, one sees what the other wrote.
+    /// Store buffering: of two threads that each write their word, fence and read the other's, at least one sees the other's write.
     #[test]
     fn one_of_two_threads_sees_the_other() {
         if !(register() && heavy()) {

@@ -1,63 +1,63 @@
-//! Where threads of any process sleep until another rings.
+//! Doorbells, on which threads of any process sleep until another thread rings.
 
 use core::time::Duration;
 
 use crate::asymmetric::{heavy, light};
 use crate::primitive::{AtomicU32, AtomicU64, Ordering, constructor, futex_wait, futex_wake_all};
 
-/// Set while somebody sleeps or is about to; the other bits are the epoch, which each ring that finds it set advances.
+/// Bit that is set while a thread sleeps or is about to. The other bits are the epoch, which each ring that finds the bit set advances.
 const ASLEEP: u32 = 1;
 
 /// How long a sleeper may miss a write when the kernel refuses the heavy fence: short for a person, long for a core.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What quiet memory is counted in, from the bell on.
+/// Unit of the range of quiet memory, counted from the bell on.
 const PAGE_BYTES: usize = 4096;
 
-/// What the place of a sleeper's word is counted in, from the bell on.
+/// Unit of the position of a sleeper's word, counted from the bell on.
 const LINE_BYTES: usize = 64;
 
-/// A bell in shared memory: a thread sleeps on it until a condition holds, and whoever may have made it hold rings.
+/// A doorbell in shared memory: a thread sleeps on it until a condition holds, and each thread that may have made the condition true rings.
 ///
 /// **No wake-up is lost**: if a write comes before [`ring`](Self::ring) in one thread and `ready` of [`sleep`](Self::sleep) in
-/// another reads what was written, then `ready` sees the write or the sleeper is woken. This holds between all processes that
-/// have called [`register`](crate::asymmetric::register); `README.md` has the proof. All zero bytes are a bell that nobody sleeps
-/// on.
+/// another reads the written memory, then `ready` sees the write or the sleeper is woken. This holds between all processes that
+/// have called [`register`](crate::asymmetric::register); `README.md` has the proof. All zero bytes are a doorbell without sleepers.
 ///
-/// 64 bytes, so that no other data shares its cache line: while nobody sleeps, each ringer reads its own cached copy.
+/// 64 bytes, so that no other data shares its cache line: while there are no sleepers, each ringer reads its own cached copy.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Doorbell {
     word: AtomicU32,
-    /// What those sleep for who have announced themselves: the line of the one word, counted from the bell and from 1, or 0 for anything; and above that the word that they
-    /// have announced.
+    /// The wait of the announced sleepers: in the low half the cache line of their one word, counted from the bell and from 1, or 0 for any write;
+    /// in the high half the value of `word` that they have announced.
     awaited: AtomicU64,
-    /// Memory whose writers wake nobody: its first page, counted from the bell, and above that how many pages; 0 if there is none.
+    /// Quiet memory, whose writers wake nobody: in the low half its first page, counted from the bell, in the high half its number of pages; 0 if
+    /// there is none.
     quiet: AtomicU64,
 }
 
 /// Why [`Doorbell::sleep`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
-    /// The condition held.
+    /// The condition holds.
     Ready,
-    /// Somebody rang, or the system woke the thread for a reason of its own; the condition may hold now.
+    /// A thread rang, or the system woke the sleeper spuriously; the condition may hold now.
     Rung,
-    /// The time ran out.
+    /// The time limit expired.
     TimedOut,
 }
 
 impl Doorbell {
     constructor! {
-        /// A bell that nobody sleeps on.
+        /// Creates a doorbell without sleepers.
         pub fn new() -> Self {
             Self { word: AtomicU32::new(0), awaited: AtomicU64::new(0), quiet: AtomicU64::new(0) }
         }
     }
 
-    /// Wakes everybody who sleeps here. To be called after each write for which somebody may sleep.
+    /// Wakes all sleepers of this bell. Called after each write that a sleeper may wait for.
     ///
-    /// Cost: one load, one test and one branch that is not taken, while nobody sleeps; otherwise one atomic and one system call
+    /// Cost: one load, one test and one branch that is not taken, while there are no sleepers; otherwise one atomic and one system call
     /// for the first to ring. Callable from any thread of a registered process.
     #[inline(always)]
     pub fn ring(&self) {
@@ -67,16 +67,16 @@ impl Doorbell {
         }
     }
 
-    /// As [`ring`](Self::ring), for a write of so many bytes at `place`, which lies in the same mapping as the bell: wakes nobody if that
-    /// memory is [quiet](Self::hush), or if all who sleep do so [for a word](Self::sleep_for) in a cache line that was not written.
+    /// As [`ring`](Self::ring), for a write of `bytes` bytes at `place`, which lies in the same mapping as the bell: wakes nobody if that
+    /// memory is [quiet](Self::hush), or if all sleepers wait [for a word](Self::sleep_for) in a cache line that was not written.
     ///
-    /// Cost: as `ring` while nobody sleeps; one more load and two more tests while all sleep for another word.
+    /// Cost: as `ring` while there are no sleepers; one more load and two more tests while all wait for another word.
     #[inline(always)]
     pub fn ring_for(&self, place: *const u8, bytes: usize) {
         self.ring_for_keeping(place, bytes, 0);
     }
 
-    /// As [`ring_for`](Self::ring_for); returns `kept`, which the caller then need not keep across a call that is hardly ever made.
+    /// As [`ring_for`](Self::ring_for); returns `kept`, so that the caller need not save it across a call that rarely occurs.
     #[inline(always)]
     pub fn ring_for_keeping(&self, place: *const u8, bytes: usize, kept: u64) -> u64 {
         light();
@@ -86,8 +86,8 @@ impl Doorbell {
         kept
     }
 
-    /// Makes `bytes` bytes from `start` on quiet, whole pages of the mapping in which the bell lies before them: nobody who sleeps here
-    /// waits for what is written there. Returns whether they are: not if others are, or none of their pages is whole.
+    /// Makes the whole pages among `bytes` bytes from `start` on quiet: no sleeper of this bell waits for writes to them. They lie behind the bell
+    /// in its mapping. Returns `false` if other memory is quiet already, or if the range contains no whole page.
     pub fn hush(&self, start: *const u8, bytes: usize) -> bool {
         let from = start.addr().wrapping_sub(self.addr());
         let (first, end) = (from.div_ceil(PAGE_BYTES), from.saturating_add(bytes) / PAGE_BYTES);
@@ -96,7 +96,7 @@ impl Doorbell {
         pages > 0 && self.quiet.compare_exchange(0, quiet, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// No memory is quiet any more.
+    /// Ends the quiet of memory.
     pub fn listen(&self) {
         self.quiet.store(0, Ordering::Relaxed);
     }
@@ -105,11 +105,11 @@ impl Doorbell {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Sleeps until somebody rings, for at least `limit` if nobody does; not at all if `ready` returns `true`.
+    /// Sleeps until a thread rings, or for `limit` at least if none does; not at all if `ready` returns `true`.
     ///
-    /// After [`Slept::Rung`] the caller looks again itself, and sleeps again if the condition does not hold. Several threads may
-    /// sleep on one bell, each for a condition of its own; a ring wakes all. `ready` is called once, or once a millisecond if the
-    /// kernel refuses the heavy fence. A sleeper that must outlive the ringers gives a limit: a process that dies between its
+    /// After [`Slept::Rung`] the caller checks its condition, and sleeps again if it does not hold. Several threads may
+    /// sleep on one bell, each for its own condition; a ring wakes all. `ready` is called once, or once a millisecond if the
+    /// kernel refuses the heavy fence. A sleeper that must survive the failure of ringers sets a limit: a process that dies between its
     /// write and the end of its ring wakes nobody.
     ///
     /// Cost: two atomics, one heavy fence and, unless ready, one system call. Callable from any thread.
@@ -117,8 +117,8 @@ impl Doorbell {
         self.sleep_in(0, limit, ready)
     }
 
-    /// As [`sleep`](Self::sleep), where `ready` depends on what lies in this [line](Self::line) alone: [`ring_for`](Self::ring_for) other memory wakes nobody.
-    /// [`ring`](Self::ring) does.
+    /// As [`sleep`](Self::sleep), if `ready` depends only on memory in this [line](Self::line): [`ring_for`](Self::ring_for) for other memory does
+    /// not wake this sleeper, but [`ring`](Self::ring) does.
     pub fn sleep_for(&self, line: u32, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
         self.sleep_in(line, limit, ready)
     }
@@ -128,31 +128,32 @@ impl Doorbell {
         self.await_line(announced, line);
         let fenced = heavy();
         if ready() {
-            // Others may have announced themselves meanwhile, so the bit stays; at worst the next ring wakes nobody.
+            // Other sleepers may have announced themselves meanwhile, so the bit stays; at worst the next ring wakes nobody.
             return Slept::Ready;
         }
         if fenced { self.doze(announced, limit) } else { self.nap(announced, limit, ready) }
     }
 
-    /// Whether somebody has announced to sleep and nobody has rung since. A hint: it may change at any moment.
+    /// Whether a thread has announced a sleep and none has rung since. A hint: it may change at any moment.
     pub fn has_sleeper(&self) -> bool {
         self.word.load(Ordering::Relaxed) & ASLEEP != 0
     }
 
-    /// The cache line, counted from the bell and from 1, of so many bytes at a place in the same mapping; `None` if they are not in one line, or too far away.
+    /// Returns the cache line, counted from the bell and from 1, of `bytes` bytes at `place` in the same mapping; `None` if they are not in one
+    /// line, or too far away.
     pub fn line(&self, place: *const u8, bytes: usize) -> Option<u32> {
         let from = place.addr().wrapping_sub(self.addr());
         let is_one = from % LINE_BYTES + bytes <= LINE_BYTES;
         u32::try_from(from / LINE_BYTES + 1).ok().filter(|_| is_one)
     }
 
-    /// Who has announced this word sleeps for this line too; for anything, where others sleep for another one.
+    /// Records that a sleeper that announced this word waits for this line; for any write, if others wait for another line.
     fn await_line(&self, announced: u32, line: u32) {
         let mut awaited = self.awaited.load(Ordering::Relaxed);
         loop {
             let age = announced.wrapping_sub((awaited >> 32) as u32) as i32;
             let merged = match age {
-                // Others have announced a newer word: this one is to be found changed.
+                // Others have announced a newer word: this sleeper will find the word changed.
                 ..0 => return,
                 0 if awaited as u32 == line => return,
                 0 => 0,
@@ -166,11 +167,11 @@ impl Doorbell {
         }
     }
 
-    /// Whether somebody who has announced to sleep does so for a write of so many bytes at `place`.
+    /// Whether an announced sleeper may wait for a write of `bytes` bytes at `place`.
     #[inline(always)]
     fn is_awaited(&self, place: *const u8, bytes: usize) -> bool {
         let line = self.awaited.load(Ordering::Relaxed) as u32 as usize;
-        // From the start of the line to the last byte; what is written before the line wraps around.
+        // Distance from the start of the line to the last byte; for a write before the line it wraps around.
         let ahead = place
             .addr()
             .wrapping_sub(self.addr())
@@ -204,7 +205,7 @@ impl Doorbell {
         }
     }
 
-    /// Sleeps while the word is as announced.
+    /// Sleeps while the word equals the announced value.
     fn doze(&self, announced: u32, limit: Option<Duration>) -> Slept {
         if futex_wait(&self.word, announced, limit) {
             return Slept::TimedOut;
@@ -214,7 +215,7 @@ impl Doorbell {
         Slept::Rung
     }
 
-    /// Dozes in short naps, because a ringer may not have seen the announcement.
+    /// Sleeps in short naps, because a ringer may not have seen the announcement.
     fn nap(&self, announced: u32, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> Slept {
         let mut left = limit.unwrap_or(Duration::MAX);
         while !left.is_zero() {
@@ -275,7 +276,7 @@ mod tests {
         assert!(!bell.has_sleeper());
     }
 
-    /// Another may ring between a ringer's look at the word and its own wake-up.
+    /// Another thread may ring between a ringer's read of the word and its own wake-up.
     #[test]
     fn who_rings_second_changes_nothing() {
         let bell = Doorbell::new();
@@ -320,7 +321,7 @@ mod tests {
             Some(line) => bell.sleep_for(bell.line(at(64 * line + 8), 8).unwrap(), None, &mut || true),
             None => bell.sleep(None, &mut || true),
         };
-        // Lines that are slept for one after another, none for anything; and what is written.
+        // The lines for which sleepers announce themselves in turn, `None` for any write; and the bytes that are written.
         let rings = |sleepers: &[Option<usize>], byte: usize, bytes: usize| {
             bell.ring();
             sleepers.iter().for_each(|&line| assert_eq!(sleep(line), Slept::Ready));
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Of two who have announced different words, the one that is late to say for what it sleeps changes nothing.
+    /// Of two sleepers with different announced words, the one that records its line late changes nothing.
     #[test]
     fn who_has_been_woken_already_no_longer_says_for_what_it_sleeps() {
         let bell = Doorbell { word: AtomicU32::new(u32::MAX - 1), ..Doorbell::default() };
@@ -386,7 +387,7 @@ mod tests {
         assert_eq!(bell.nap(ASLEEP, None, &mut third), Slept::Ready);
     }
 
-    /// Three threads pass a number round, each asleep until it is its turn; all sleep on one bell.
+    /// Three threads pass a number around, each asleep until its turn; all sleep on one bell.
     #[test]
     fn no_wake_up_is_lost_between_threads() {
         const THREADS: u64 = 3;

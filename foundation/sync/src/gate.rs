@@ -1,29 +1,29 @@
-//! Memory of one owner that peers enter, and that the owner can take back.
+//! Gates to memory of one owner, which peers enter and the owner can take back.
 
 use crate::primitive::{AtomicU64, Ordering, constructor};
 
-/// The word: passes out in bits 0 to 30, whether the gate is open in bit 31, the generation in bits 32 to 63.
+/// One pass in the gate's word: bits 0 to 30 count the passes in use, bit 31 is set while the gate is open, bits 32 to 63 are the generation.
 const PASS: u64 = 1;
-/// Maximum number of passes out at once.
+/// Maximum number of passes in use at once.
 const PASSES_MAX: u64 = OPEN - 1;
 const OPEN: u64 = 1 << 31;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATION: u64 = 1 << GENERATION_SHIFT;
 
-/// The way into memory that belongs to one owner: peers hold a [`Pass`] while they touch it.
+/// Access control for memory of one owner: peers hold a [`Pass`] while they access it.
 ///
 /// The owner opens the gate when the memory is ready, and closes it to take the memory back; once the gate is closed and
-/// [empty](Self::is_empty), the memory is the owner's alone, and it sees all that peers wrote. All zero bytes are a closed gate
-/// of generation 0. The word itself must outlive the memory, as late peers still look at it.
+/// [empty](Self::is_empty), the owner has exclusive access and sees all writes of peers. All zero bytes are a closed gate
+/// of generation 0. The word itself must outlive the memory, as late peers still read it.
 ///
-/// A process that dies with a pass keeps it: the gate never empties. The owner cannot tell this from a slow peer.
+/// A process that dies with a pass keeps it: the gate never becomes empty. The owner cannot distinguish this from a slow peer.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Gate {
     word: AtomicU64,
 }
 
-/// Permission to touch the memory behind a [`Gate`], until dropped.
+/// Permission to access the memory behind a [`Gate`], until dropped.
 #[derive(Debug)]
 #[must_use = "the owner may take the memory back as soon as the pass is dropped"]
 pub struct Pass<'a> {
@@ -33,16 +33,16 @@ pub struct Pass<'a> {
 
 impl Gate {
     constructor! {
-        /// A closed gate of generation 0.
+        /// Creates a closed gate of generation 0.
         pub fn new() -> Self {
             Self { word: AtomicU64::new(0) }
         }
     }
 
-    /// Lets peers in (owner), and returns the new generation; a gate that is open stays as it is and keeps its generation.
+    /// Opens the gate (owner) and returns the new generation; an open gate stays unchanged and keeps its generation.
     ///
-    /// Peers that enter see all that the owner wrote before. Generations count openings and return to 0 after 2³². Passes of an
-    /// earlier generation may still be out if the owner did not wait for [`is_empty`](Self::is_empty). Cost: one
+    /// Peers that enter see all earlier writes of the owner. Generations count openings and return to 0 after 2³². Passes of an
+    /// earlier generation may still be in use if the owner did not wait for [`is_empty`](Self::is_empty). Cost: one
     /// compare-and-swap.
     pub fn open(&self) -> u32 {
         let open = |word: u64| (word & OPEN == 0).then(|| word.wrapping_add(GENERATION) | OPEN);
@@ -52,34 +52,34 @@ impl Gate {
         }
     }
 
-    /// A pass, unless the gate is closed (or 2³¹ − 1 passes are out).
+    /// Returns a pass, unless the gate is closed (or 2³¹ − 1 passes are in use).
     ///
-    /// A peer that learned of the memory earlier compares [`Pass::generation`], as the memory may be another by now. Cost: one
+    /// A peer that learned of the memory earlier compares [`Pass::generation`], as other memory may be behind the gate by now. Cost: one
     /// compare-and-swap, repeated when others enter or leave at the same moment. Callable from any thread.
     pub fn enter(&self) -> Option<Pass<'_>> {
         let admit = |word: u64| (word & OPEN != 0 && word & PASSES_MAX != PASSES_MAX).then(|| word + PASS);
-        // Acquire: sees what the owner wrote before it opened.
+        // Acquire: sees the owner's writes before the opening.
         let before = self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, admit).ok()?;
         Some(Pass { gate: self, generation: generation(before) })
     }
 
-    /// Lets nobody in any more (owner). Those inside stay; harmless if closed. Cost: one atomic.
+    /// Closes the gate (owner): no further peers enter, and those inside stay. Harmless if the gate is closed. Cost: one atomic.
     pub fn close(&self) {
-        // Relaxed: the word alone decides who is inside, and `is_empty` acquires what they did.
+        // Relaxed: the word alone decides which peers are inside, and `is_empty` acquires their writes.
         self.word.fetch_and(!OPEN, Ordering::Relaxed);
     }
 
-    /// Whether no pass is out. Final once the gate is closed. Leaving rings no bell: an owner that would sleep arranges for one.
+    /// Whether no pass is in use. Final once the gate is closed. Leaving rings no doorbell: an owner that intends to sleep arranges for one.
     ///
-    /// To be asked by the thread that closed the gate, or after it in a way that both know of. Cost: one load.
+    /// Called by the thread that closed the gate, or by one that synchronized with it afterwards. Cost: one load.
     pub fn is_empty(&self) -> bool {
-        // Acquire: sees what those wrote who left, also through the atomics of others in between.
+        // Acquire: sees the writes of all peers that left, also through the atomics of others in between.
         self.word.load(Ordering::Acquire) & PASSES_MAX == 0
     }
 }
 
 impl Pass<'_> {
-    /// Which opening of the gate let this pass in; the first is 1.
+    /// Returns the generation of the opening that admitted this pass; the first is 1.
     pub fn generation(&self) -> u32 {
         self.generation
     }
@@ -87,7 +87,7 @@ impl Pass<'_> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
-        // Release: what was done inside comes before what the owner does once it sees the gate empty.
+        // Release: accesses inside come before those of the owner after it sees the gate empty.
         self.gate.word.fetch_sub(PASS, Ordering::Release);
     }
 }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(gate.word.load(Ordering::Relaxed), PASSES_MAX);
     }
 
-    /// Peers write twice inside; the owner, whenever it has taken the memory back, finds both writes or neither.
+    /// Peers write two words inside; whenever the owner has taken the memory back, it finds both writes or neither.
     #[test]
     fn threads_inside_are_waited_for() {
         let (gate, done) = (Gate::new(), AtomicU64::new(0));

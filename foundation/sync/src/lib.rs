@@ -2,20 +2,20 @@
 //!
 //! | item | meaning |
 //! |---|---|
-//! | [`Doorbell`], [`Slept`] | where threads of any process sleep until another rings; ringing costs a load and a branch |
+//! | [`Doorbell`], [`Slept`] | a word on which threads of any process sleep until another rings; ringing costs a load and a branch |
 //! | [`Ring`], [`Full`] | a bounded queue of fixed-size messages, from many producers to one consumer |
-//! | [`Gate`], [`Pass`] | memory of one owner that peers enter, and that the owner can take back |
-//! | [`Watch`] | whether somebody watches anyhow, so that a stand-in need not be woken |
-//! | [`Version`] | whether what was read without a lock was changed meanwhile |
-//! | [`asymmetric`] | a pair of fences of which one costs nothing and the other a system call |
-//! | [`primitive`] | the atomics and the futex below, which a model checker can replace |
+//! | [`Gate`], [`Pass`] | access control for memory of one owner that peers enter, and that the owner can take back |
+//! | [`Watch`] | whether a thread watches for requests, so that its stand-in need not be woken |
+//! | [`Version`] | detection of changes to data that is read without a lock |
+//! | [`asymmetric`] | a pair of fences, one of which costs nothing and the other a system call |
+//! | [`primitive`] | the underlying atomics and futex, which a model checker can replace |
 //!
-//! A doorbell, a ring, a gate, a watch and a version are made of atomics only, have a fixed layout, are valid when all their bytes are zero (as a
-//! fresh shared mapping is) and are used through `&self`, from any thread of any process that maps them. The protocols and why
-//! they are right are in this crate's `README.md`; `tests/loom.rs` checks them.
+//! Doorbells, rings, gates, watches and versions consist of atomics only, have a fixed layout, are valid when all their bytes are zero (as in a
+//! fresh shared mapping) and are used through `&self`, from any thread of any process that maps them. The protocols and their correctness
+//! proofs are in this crate's `README.md`; `tests/loom.rs` checks them.
 //!
-//! Absent on purpose: where the shared memory comes from, what the messages mean, ranks, clocks, threads, recovery from a process
-//! that dies half-way through a step.
+//! Absent on purpose: the origin of the shared memory, the meaning of the messages, ranks, clocks, threads, recovery from a process
+//! that dies in the middle of a step.
 
 mod doorbell;
 mod gate;

@@ -1,5 +1,5 @@
-//! The atomics, the fence and the futex that the rest is made of: the machine's, or a model's under `cfg(loom)`. Below Miri the futex alone is a
-//! model, because Miri refuses the argument types with which rustix makes the system call there.
+//! The underlying atomics, fence and futex: those of the machine, or of a model under `cfg(loom)`. Under Miri only the futex is a
+//! model, because Miri refuses the argument types with which rustix makes the system call.
 
 use core::time::Duration;
 
@@ -14,10 +14,10 @@ pub use loom::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
-/// Sleeps while `word` is `expected`, until a wake-up or for `timeout`; returns whether the time ran out.
+/// Sleeps while `word` is `expected`, until a wake-up or for `timeout`; returns whether the timeout expired.
 ///
-/// `false` says only that it is time to look again: the word differed, somebody woke it, or a signal arrived. The word may lie in
-/// memory shared with other processes. A timeout past what the kernel can count is none at all; a model has no time and never
+/// `false` only means that the caller should check again: the word differed, a thread woke it, or a signal arrived. The word may lie in
+/// memory shared with other processes. A timeout beyond the kernel's range means no timeout; a model has no time and never
 /// times out. Orders no memory. Cost: one system call. Callable from any thread.
 ///
 /// # Panics
@@ -41,7 +41,7 @@ mod system {
 
     use super::{AtomicU32, Duration};
 
-    /// A private futex would be found only by threads of the process that sleeps.
+    /// Only threads of the sleeping process would find a private futex.
     const SHARED: Flags = Flags::empty();
 
     /// The kernel takes the count as a signed number.
@@ -70,11 +70,11 @@ mod system {
     use super::{AtomicU32, Duration, Ordering};
 
     loom::lazy_static! {
-        // One kernel queue for all words: a wake-up of another word is spurious, which callers must bear anyway.
+        // One queue for all words: a wake-up of another word is spurious, which callers must tolerate anyway.
         static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
     }
 
-    /// As in the kernel, comparing and falling asleep is one step for those who wake.
+    /// As in the kernel, comparing and falling asleep are one step for a waker.
     pub(super) fn futex_wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) -> bool {
         let queue = QUEUE.0.lock().expect("no model panics with the lock");
         if word.load(Ordering::Relaxed) == expected {
@@ -114,7 +114,7 @@ mod system {
     }
 }
 
-/// Makes a constructor `const`, except in a model, whose atomics cannot be made at compile time.
+/// Makes a constructor `const`, except in a model, whose atomics cannot be created at compile time.
 macro_rules! constructor {
     ($(#[$doc:meta])* $visibility:vis fn new() -> Self $body:block) => {
         #[cfg(not(loom))]
@@ -128,7 +128,7 @@ macro_rules! constructor {
 }
 pub(crate) use constructor;
 
-/// An array, each element of which the expression makes anew, wherever a [`constructor`] needs it.
+/// An array for a [`constructor`], with each element created by its own evaluation of the expression.
 macro_rules! array {
     ($element:expr; $count:expr) => {{
         #[cfg(not(loom))]

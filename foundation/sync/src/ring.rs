@@ -11,8 +11,8 @@ use crate::primitive::{AtomicU64, Ordering, array, constructor};
 /// years.
 ///
 /// A process that dies inside [`push`](Self::push) may leave a slot claimed and never published. Messages before it are still
-/// delivered, those after it never, and soon every push is refused. One that dies inside [`pop`](Self::pop) leaves the queue
-/// locked. Neither can be told from a slow process here, and neither is repaired.
+/// delivered, later ones never, and soon every push is refused. A process that dies inside [`pop`](Self::pop) leaves the queue
+/// locked. The queue cannot distinguish either from a slow process, and repairs neither.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<const SLOTS: usize, const WORDS: usize> {
@@ -25,11 +25,11 @@ pub struct Ring<const SLOTS: usize, const WORDS: usize> {
     slots: [Slot<WORDS>; SLOTS],
 }
 
-/// The message that a full queue gives back.
+/// The message that a full queue returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full<const WORDS: usize>(pub [u64; WORDS]);
 
-/// A cache line of its own, so that producers and the consumer do not slow one another by false sharing.
+/// A separate cache line, to avoid false sharing between producers and the consumer.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Line(AtomicU64);
@@ -47,25 +47,25 @@ const TAKEN: u64 = 1;
 
 impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
     constructor! {
-        /// An empty queue.
+        /// Creates an empty queue.
         pub fn new() -> Self {
             Self { tail: Line::new(), head: Line::new(), lock: Line::new(), slots: array!(Slot::new(); SLOTS) }
         }
     }
 
-    /// Appends `message`. Wakes nobody: a producer that serves a sleeping consumer rings its doorbell afterwards.
+    /// Appends `message`. Does not wake the consumer: a producer for a sleeping consumer rings the doorbell afterwards.
     ///
     /// Cost: one compare-and-swap, repeated when another producer wins (so some producer always advances), and one store per
     /// word. Callable from any thread.
     ///
     /// # Errors
-    /// The queue is full, or a slot is claimed that its producer has not published for a whole lap. The message comes back, to be
+    /// The queue is full, or a slot is claimed that its producer has not published for a whole lap. The error contains the message, to be
     /// pushed again when the consumer has made room.
     pub fn push(&self, message: [u64; WORDS]) -> Result<(), Full<WORDS>> {
         let mut position = self.tail.0.load(Ordering::Relaxed);
         loop {
             let (slot, free) = self.slot(position);
-            // Acquire: the consumer has read the message of the last lap, and the tail is past a turn seen here.
+            // Acquire: the consumer has read the message of the last lap, and the tail has passed the turn that is read here.
             let turn = slot.turn.load(Ordering::Acquire);
             if turn < free {
                 return Err(Full(message));
@@ -87,10 +87,10 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
     /// Takes the oldest message; `None` if there is none, if its producer has not yet published it, or if another consumer is
     /// inside this call.
     ///
-    /// A consumer that would sleep on `None` asks [`is_empty`](Self::is_empty) last. Cost: one compare-and-swap, one load per
+    /// A consumer that intends to sleep on `None` checks [`is_empty`](Self::is_empty) last. Cost: one compare-and-swap, one load per
     /// word. Never waits. Callable from any thread.
     pub fn pop(&self) -> Option<[u64; WORDS]> {
-        // The lock's acquire and release hand `head` from one consumer to the next.
+        // The lock's acquire and release pass `head` from one consumer to the next.
         self.lock.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let position = self.head.0.load(Ordering::Relaxed);
         let (slot, free) = self.slot(position);
@@ -104,16 +104,16 @@ impl<const SLOTS: usize, const WORDS: usize> Ring<SLOTS, WORDS> {
 
     /// Whether the oldest message is still missing.
     ///
-    /// A consumer may sleep on `true`: the producer of that message had not published it when the caller looked, so it has yet to
-    /// ring. `false` may also mean that another consumer is just taking the last one. Cost: two loads. Callable from any thread.
+    /// A consumer may sleep on `true`: the producer of that message had not published it at the time of the check, so it has yet to
+    /// ring. `false` may also mean that another consumer is taking the last one. Cost: two loads. Callable from any thread.
     pub fn is_empty(&self) -> bool {
         let position = self.head.0.load(Ordering::Relaxed);
         let (slot, free) = self.slot(position);
-        // A later turn means that `head` is stale: another consumer has popped, and there may be more. Relaxed: `pop` acquires.
+        // A later turn means that `head` is stale: another consumer has popped, and there may be more messages. Relaxed: `pop` acquires.
         slot.turn.load(Ordering::Relaxed) <= free
     }
 
-    /// The slot at `position`, and its turn when it is free in that lap.
+    /// Returns the slot at `position`, and its turn when it is free in that lap.
     fn slot(&self, position: u64) -> (&Slot<WORDS>, u64) {
         const { assert!(SLOTS.is_power_of_two(), "so that position to slot and lap is a mask and a shift") }
         let slots = SLOTS as u64;
@@ -134,7 +134,7 @@ impl<const WORDS: usize> Slot<WORDS> {
         }
     }
 
-    /// Only by the producer that claimed the slot.
+    /// Publishes a message; called only by the producer that claimed the slot.
     fn publish(&self, turn: u64, message: [u64; WORDS]) {
         for (word, value) in self.message.iter().zip(message) {
             word.store(value, Ordering::Relaxed);
@@ -142,7 +142,7 @@ impl<const WORDS: usize> Slot<WORDS> {
         self.turn.store(turn, Ordering::Release);
     }
 
-    /// Only by the consumer that holds the lock; frees the slot for the next lap.
+    /// Takes the message and frees the slot for the next lap; called only by the consumer that holds the lock.
     fn take(&self, free: u64) -> Option<[u64; WORDS]> {
         if self.turn.load(Ordering::Acquire) != free + 1 {
             return None;
@@ -193,7 +193,7 @@ mod tests {
         ]
     }
 
-    /// The queue and what it should do.
+    /// The queue and its reference model.
     #[derive(Default)]
     struct Model<const SLOTS: usize> {
         ring: Ring<SLOTS, 3>,
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(ring.pop(), None);
     }
 
-    /// Two consumers take turns, so each sees a part of each producer's messages; the parts are in order and miss nothing.
+    /// Two consumers share the messages of each producer; each part is in order, and together they are complete.
     #[test]
     fn threads_lose_and_repeat_nothing() {
         const PRODUCERS: u64 = 3;

@@ -1,24 +1,25 @@
-//! A count of the changes to a structure of one owner that others read meanwhile.
+//! A count of the changes to a structure of one owner that others read concurrently (a sequence lock).
 
 use crate::primitive::{AtomicU64, Ordering, constructor, fence};
 
-/// How often an owner has changed a structure of atomics that readers look through without a lock.
+/// Number of changes by an owner to a structure of atomics that readers read without a lock.
 ///
-/// **What was read is of one moment** if [`read`](Self::read) gave a version before the first load and
-/// [`is_still`](Self::is_still) holds after the last: no change was under way or began in between. Readers write nothing. `README.md` has the
-/// proof. All zero bytes are a structure that was never changed.
+/// **A read is consistent** if [`read`](Self::read) returned a version before the first load and [`is_still`](Self::is_still) holds after the
+/// last: no change was in progress or began in between. Readers write nothing. `README.md` has the proof. All zero bytes are a structure that
+/// was never changed.
 ///
-/// One thread changes at a time. A process that dies half-way through a change leaves it under way for ever: readers bound their tries.
+/// Only one thread changes the structure at a time. If a process dies during a change, the change stays in progress for ever: readers must
+/// limit their tries.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Version {
-    /// Odd while a change is under way.
+    /// Odd while a change is in progress.
     word: AtomicU64,
 }
 
 impl Version {
     constructor! {
-        /// Of a structure that was never changed.
+        /// Creates the version of a structure that was never changed.
         pub fn new() -> Self {
             Self { word: AtomicU64::new(0) }
         }
@@ -28,21 +29,21 @@ impl Version {
     pub fn change<R>(&self, change: impl FnOnce() -> R) -> R {
         let before = self.word.load(Ordering::Relaxed);
         self.word.store(before.wrapping_add(1), Ordering::Relaxed);
-        // A reader that sees a store of the change also sees, after its own fence, that the change had begun.
+        // A reader that sees a store of the change also sees, after its own fence, that the change has begun.
         fence(Ordering::Release);
         let result = change();
-        // Release: who reads this version sees the whole change.
+        // Release: a reader of this version sees the whole change.
         self.word.store(before.wrapping_add(2), Ordering::Release);
         result
     }
 
-    /// The version, unless a change is under way. Cost: one load.
+    /// Returns the version, unless a change is in progress. Cost: one load.
     pub fn read(&self) -> Option<u64> {
         let word = self.word.load(Ordering::Acquire);
         (word & 1 == 0).then_some(word)
     }
 
-    /// Whether nothing was changed since `read` gave this version. Cost: one load.
+    /// Whether nothing was changed since `read` returned this version. Cost: one load.
     pub fn is_still(&self, version: u64) -> bool {
         fence(Ordering::Acquire);
         self.word.load(Ordering::Relaxed) == version

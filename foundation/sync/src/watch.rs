@@ -1,15 +1,15 @@
-//! Who sees to what others have left: whoever watches anyhow, or a stand-in that has to be woken.
+//! Handling of requests that other threads leave: by a thread that watches for them anyway, or by a stand-in that must be woken.
 
 use crate::primitive::{AtomicU32, Ordering, constructor, fence};
 
-/// How many threads of an owner watch for what others leave for it, so that its stand-in may sleep meanwhile.
+/// Number of threads of an owner that watch for requests, so that the owner's stand-in may sleep meanwhile.
 ///
-/// **Nothing is left lying**: if something is left in one thread before [`is_kept`](Self::is_kept), and looked for in another after
-/// [`end`](Self::end), then it is found there, or `is_kept` says that this watch is over. Whoever leaves something wakes the stand-in unless the
-/// watch is kept; whoever ends a watch wakes it if something is left. `README.md` has the proof. All zero bytes are a watch that nobody
-/// keeps.
+/// **No request is missed**: if one thread leaves a request before [`is_kept`](Self::is_kept), and another looks for requests after
+/// [`end`](Self::end), then it finds the request, or `is_kept` returns that this watch has ended. A thread that leaves a request wakes the
+/// stand-in unless the watch is kept; a thread that ends a watch wakes the stand-in if a request is left. `README.md` has the proof. All zero
+/// bytes are a watch without watchers.
 ///
-/// A process that dies while it watches watches for ever; what is left for it is lost with it.
+/// A process that dies while it watches counts as watching for ever; requests left for it are lost with it.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Watch {
@@ -18,26 +18,27 @@ pub struct Watch {
 
 impl Watch {
     constructor! {
-        /// A watch that nobody keeps.
+        /// Creates a watch without watchers.
         pub fn new() -> Self {
             Self { watchers: AtomicU32::new(0) }
         }
     }
 
-    /// This thread watches: until it [ends](Self::end) that, it looks again and again, or sleeps where whoever leaves something wakes it.
+    /// Starts the watch of this thread: until it [ends](Self::end) it, the thread polls for requests, or sleeps where a thread that leaves one
+    /// wakes it.
     ///
     /// Cost: one atomic.
     pub fn begin(&self) {
         self.watchers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// This thread watches no longer. To be followed by a look at what is left. Cost: one atomic and a full fence.
+    /// Ends the watch of this thread. The caller then checks for requests. Cost: one atomic and a full fence.
     pub fn end(&self) {
         self.watchers.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Whether somebody watches. To be asked when something has been left. Cost: a full fence and a load. Callable from any thread.
+    /// Whether any thread watches. Called after a request has been left. Cost: a full fence and a load. Callable from any thread.
     pub fn is_kept(&self) -> bool {
         fence(Ordering::SeqCst);
         self.watchers.load(Ordering::Relaxed) > 0

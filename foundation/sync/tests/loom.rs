@@ -19,7 +19,7 @@ fn explore(threads: usize, body: impl Fn() + Send + Sync + 'static) {
         builder.preemption_bound = builder.preemption_bound.or(Some(PREEMPTIONS));
     }
     builder.check(move || {
-        // The model of the futex orders its users after whoever used it first; here that is nobody's secret.
+        // The model of the futex orders all its users after the first one. Using it here, before any thread starts, makes that order harmless.
         futex_wake_all(&AtomicU32::new(0));
         body();
     });
@@ -90,7 +90,7 @@ fn doorbell_heeds_two_ringers() {
     });
 }
 
-/// Two sleepers, each for a word of its own, and one who writes both: what is written beside a sleeper's word does not ring, and no wake-up is lost.
+/// Two sleepers, each for its own word, and one writer of both: writes beside a sleeper's word do not wake it, and no wake-up is lost.
 #[test]
 fn doorbell_wakes_those_who_sleep_for_what_was_written() {
     for sleepers in [1, 2] {
@@ -263,7 +263,7 @@ fn gate_shows_the_memory_to_those_who_enter() {
     });
 }
 
-/// After close and empty the owner sees every write of a peer that got in, and no write comes later.
+/// After the gate is closed and empty, the owner sees every write of a peer that entered, and no write comes later.
 #[test]
 fn gate_that_is_closed_and_empty_leaves_the_owner_alone() {
     explore(3, || {
@@ -288,7 +288,7 @@ fn gate_that_is_closed_and_empty_leaves_the_owner_alone() {
     });
 }
 
-/// Two threads watch and end their watches; a request comes meanwhile. Somebody sees to it, or the stand-in is woken.
+/// Two threads watch and end their watches while a request arrives. One of them handles it, or the stand-in is woken.
 #[test]
 fn watch_leaves_nothing_lying() {
     explore(3, || {
@@ -335,7 +335,7 @@ fn version_tells_what_is_of_one_moment() {
     });
 }
 
-/// A watch with one look; returns whether that found something.
+/// A watch with one check; returns whether it found a request.
 fn watch_once(ring: &Small, watch: &Watch, woken: &AtomicU64) -> bool {
     watch.begin();
     let served = ring.pop().is_some();

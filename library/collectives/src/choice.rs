@@ -23,7 +23,7 @@ pub enum Choice {
 /// The rails of messages, intra-node and inter-node. If a rail is not named, or does not reach the peer, the best one for each peer is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rails {
-    /// The intra-node rail; members of a host are as many as [`Settings::per_host`](crate::Settings::per_host).
+    /// The intra-node rail; [`Settings::per_host`](crate::Settings::per_host) defines the members of a host.
     pub intra_node: Option<Rail>,
     /// The inter-node rail.
     pub inter_node: Option<Rail>,
@@ -66,7 +66,7 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The names of two rails, to members of the same host and to others; `None` if none is named.
+    /// Returns the names of the intra-node and the inter-node rail; `None` if none is named.
     pub fn name(&self, rails: Rails) -> Option<String> {
         let name = |rail: Option<Rail>| rail.and_then(|rail| self.names.get(rail.number())).copied().unwrap_or("-");
         (rails != Rails::default()).then(|| format!("{}, {}", name(rails.intra_node), name(rails.inter_node)))

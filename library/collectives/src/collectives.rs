@@ -24,7 +24,8 @@ use crate::{Algorithm, Collective, Operator};
 /// Maximum number of prepared one-shot operations that are cached for calls of the same shape.
 const PREPARED_MAX: usize = 32;
 
-/// Bytes of a block from which on a one-shot operation that is called often is tried: the time of shorter ones is that of their messages, which the model knows.
+/// Minimum bytes of a block for the trial of a one-shot operation that is called often. The time of shorter ones is that of their messages, which the model
+/// knows.
 const TRIED_BYTES: usize = 16 * 1024;
 
 /// Maximum number of entries of the table of choices.
@@ -74,14 +75,14 @@ pub(crate) struct Key {
 
 /// An entry of the table of choices.
 struct Entry {
-    /// Its first root.
+    /// The operation, with root 0.
     operation: Collective,
     bytes: usize,
     algorithm: Algorithm,
 }
 
 impl<'w> Collectives<'w> {
-    /// All ranks of the job. Collective.
+    /// Makes the collective operations of all ranks of the job. Collective.
     ///
     /// Cost: an allocation, and some barriers and puts by which latency and bandwidth are measured.
     ///
@@ -94,7 +95,7 @@ impl<'w> Collectives<'w> {
         Self::with(world, (all, world.rank().number()), None, (words, Origin::whole(memory)), settings)
     }
 
-    /// The members of a team. Collective over all ranks of the job; `None` for a rank that is not a member.
+    /// Makes the collective operations of a team. Collective over all ranks of the job; `None` for a rank that is not a member.
     ///
     /// # Errors
     /// As [`World::alloc`].
@@ -152,7 +153,7 @@ impl<'w> Collectives<'w> {
         self.member.position
     }
 
-    /// Consecutive members on a host.
+    /// Number of consecutive members on a host.
     pub fn per_host(&self) -> u32 {
         self.per_host
     }
@@ -170,12 +171,12 @@ impl<'w> Collectives<'w> {
         self.member.context(self.world)
     }
 
-    /// Bytes of a put that every network captures.
+    /// Maximum bytes of a put that every network captures.
     pub(crate) fn captured(&self) -> usize {
         self.world.rails().iter().map(|rail| rail.inject_size).min().unwrap_or(0)
     }
 
-    /// Bytes of a put that every network carries in one message on which messages cost much; 0 if there is none.
+    /// Maximum bytes of a put that fits one message on every network with a high cost per message; 0 if there is no such network.
     pub(crate) fn message_bytes(&self) -> usize {
         self.world.rails().iter().map(|rail| rail.put_message_bytes).filter(|&bytes| bytes > 0).min().unwrap_or(0)
     }
@@ -184,8 +185,8 @@ impl<'w> Collectives<'w> {
         self.member.mapped.get()
     }
 
-    /// After a failure, waits until nothing is under way. What was put to a lost member fails, which the error tells: the next barrier is not
-    /// to tell it again.
+    /// Waits, after a failure, until no operation is in flight. The returned error already reports failed puts to a failed member: the next barrier
+    /// must not report them again.
     pub(crate) fn told<R>(&self, ended: Result<R>) -> Result<R> {
         if ended.is_err() {
             let _told = self.world.quiet();
@@ -276,7 +277,7 @@ impl<'w> Collectives<'w> {
     /// Copies the block of each member to all members: `all` has the blocks in the order of members.
     ///
     /// # Errors
-    /// `all` has not as many values; else as [`broadcast`](Self::broadcast).
+    /// The length of `all` is wrong; else as [`broadcast`](Self::broadcast).
     pub fn allgather<T: Pod>(&self, own: &[T], all: &mut [T]) -> Result<()> {
         self.once(Collective::Allgather, own.len(), Some(own), all, &Nothing, false)
     }
@@ -349,7 +350,7 @@ impl<'w> Collectives<'w> {
             .ok_or(Error::Invalid("the number of values differs from the number that the operation needs at this member"))
     }
 
-    /// The algorithm by which one-shot operations of this kind are done now; `None` if there has been none, or none for long.
+    /// Returns the current algorithm of one-shot operations of this kind; `None` if none is prepared: there was no call, or none recently.
     ///
     /// # Errors
     /// The root is no member.
@@ -359,7 +360,7 @@ impl<'w> Collectives<'w> {
         Ok(prepared.iter().find(|prepared| prepared.key == key).map(|prepared| prepared.state.borrow().layout.shape.algorithm))
     }
 
-    /// The prepared one-shot operation of this kind; prepares it unless it is.
+    /// Returns the prepared one-shot operation of this kind; prepares it if necessary.
     pub(crate) fn prepared_for<T: Pod>(&self, key: Key) -> Result<(u64, Rc<RefCell<PlanState>>)> {
         let found = self.prepared.borrow().iter().position(|prepared| prepared.key == key);
         let mut prepared = match found {
@@ -368,7 +369,7 @@ impl<'w> Collectives<'w> {
         };
         prepared.calls += 1;
         let is_tried = self.calls_before_trial.is_some_and(|calls| prepared.calls == calls + 1) && self.may_try(key);
-        // The one that was used last is the last.
+        // The most recently used operation is the last entry.
         self.prepared.borrow_mut().push(prepared);
         if is_tried {
             self.try_prepared::<T>(key)?;
@@ -382,14 +383,14 @@ impl<'w> Collectives<'w> {
         Prepared { key, number, calls, state: Rc::new(RefCell::new(state)) }
     }
 
-    /// Whether the algorithm is the model's, and there may be a better one.
+    /// Whether the algorithm is the model's choice, and another one may be faster.
     fn may_try(&self, key: Key) -> bool {
         let operation = key.operation.rooted(0);
         let is_set = self.table.borrow().iter().any(|entry| entry.operation == operation);
         key.count * key.value_bytes >= TRIED_BYTES && self.team().size() > 1 && !is_set
     }
 
-    /// Tries the algorithms of the operation that was prepared last, and prepares it anew if another one is faster. Collective.
+    /// Tries the algorithms of the most recently used operation, and prepares it again if another one is faster. Collective.
     fn try_prepared<T: Pod>(&self, key: Key) -> Result<()> {
         let mut candidates = self.candidates_of(key);
         let (algorithm, rails) = self.try_out::<T>(key, &Bits, &mut candidates)?;
@@ -399,7 +400,7 @@ impl<'w> Collectives<'w> {
             let layout = &last.state.borrow().layout;
             (last.number, last.calls, (layout.shape.algorithm, layout.rails))
         };
-        // Without room nothing was measured.
+        // If no candidate finds room, none is measured.
         if before == (algorithm, rails) || candidates.iter().all(|candidate| candidate.measured.is_none()) {
             return Ok(());
         }
@@ -436,7 +437,7 @@ impl<'w> Collectives<'w> {
         done.map(drop)
     }
 
-    /// Prepares a one-shot operation, and forgets those that have not been used for longest if there is no room.
+    /// Prepares a one-shot operation, and forgets the least recently used ones if there is no room.
     fn prepare_once(&self, key: Key) -> Result<PlanState> {
         let chosen = self.choose(key);
         if self.prepared.borrow().len() == PREPARED_MAX {
@@ -450,7 +451,7 @@ impl<'w> Collectives<'w> {
         }
     }
 
-    /// Forgets the prepared operation that has not been used for longest, if there is one; if it is in flight, waits for its end.
+    /// Forgets the least recently used prepared operation, if there is one; if it is in flight, waits for its end.
     pub(crate) fn forget(&self) -> Result<bool> {
         let oldest = self.prepared.borrow().first().map(|prepared| prepared.number);
         let Some(number) = oldest else { return Ok(false) };
@@ -506,12 +507,12 @@ impl<'w> Collectives<'w> {
             })
             .filter(|candidate| candidate.promise.messages <= MESSAGES_MAX)
             .collect();
-        // Of equals the simpler one.
+        // The sort is stable: of equal predictions the simpler algorithm comes first.
         candidates.sort_by_key(|candidate| candidate.predicted);
         candidates
     }
 
-    /// The algorithm of the table for the nearest number of bytes, else that of the model.
+    /// Returns the algorithm of the table for the nearest number of bytes, else the model's choice.
     pub(crate) fn choose(&self, key: Key) -> Algorithm {
         let (table, bytes) = (self.table.borrow(), (key.count * key.value_bytes).max(1));
         let distance = |entry: &&Entry| bytes.ilog2().abs_diff(entry.bytes.max(1).ilog2());
@@ -554,7 +555,7 @@ impl<'w> Collectives<'w> {
 }
 
 impl Drop for Collectives<'_> {
-    /// Waits for what was started: others write to the memory that is given back.
+    /// Waits for started operations: other members write to the memory that is freed.
     fn drop(&mut self) {
         if !std::thread::panicking() && !self.member.started.borrow().is_empty() {
             let _at_fault = self.wait_for(|| self.member.started.borrow().is_empty());

@@ -6,38 +6,38 @@ use crate::generate::rounds;
 use crate::schedule::Shape;
 use crate::{Algorithm as By, Collective as Do};
 
-/// What a piece costs beside its bytes where processors move those, in bytes that are moved meanwhile: 8 µs at 4 GB/s.
+/// Cost of a piece besides its bytes, on networks whose data the cores move, as the bytes that are moved in that time: 8 µs at 4 GB/s.
 const PIECE_COST_BYTES: usize = 32 * 1024;
 
 /// Upper bounds of the messages of an algorithm; tests count them in the schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Messages one after another, each sent when the one before has come: the longest such chain.
+    /// Length of the longest chain of messages, each sent after the previous one has arrived.
     pub steps: u64,
     /// Messages that the busiest member sends, empty ones included.
     pub messages: u64,
     /// Messages of all members together.
     pub messages_of_all: u64,
-    /// Values that the busiest member sends, or reads of others.
+    /// Values that the busiest member sends, or reads from others.
     pub values: u64,
 }
 
 /// The cost of steps on a machine. The model proposes candidates; a trial decides if there is time for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
-    /// From sending a short message to having received it, in nanoseconds; where members share cores, their turns included.
+    /// Time from the sending of a short message to its receipt, in nanoseconds; it includes the turns of members that share cores.
     pub latency_ns: f64,
-    /// What a member does for one message, in nanoseconds.
+    /// Time of a member for one message, in nanoseconds.
     pub message_ns: f64,
-    /// What it does for one byte, in nanoseconds.
+    /// Time of a member for one byte, in nanoseconds.
     pub byte_ns: f64,
-    /// What a message of any member costs all of them, in nanoseconds, where members share cores and reach each other by a network: hardly any two are sent at
-    /// once. 0 elsewhere.
+    /// Time that each message of any member costs all members, in nanoseconds, where members share cores and communicate over a network: hardly any
+    /// two messages are sent at once. 0 elsewhere.
     pub turn_ns: f64,
 }
 
 impl Model {
-    /// The predicted time of an operation, with values of so many bytes.
+    /// Predicts the time of an operation with values of `value_bytes` bytes.
     pub fn predict(&self, promise: Promise, value_bytes: usize) -> Duration {
         let bytes = promise.values as f64 * value_bytes as f64;
         let messages_ns = if self.turn_ns > 0.0 {
@@ -50,13 +50,14 @@ impl Model {
 }
 
 impl Shape {
-    /// What this algorithm needs at most, over all members.
+    /// Upper bounds for this algorithm, over all members.
     pub fn promise(&self) -> Promise {
         let (p, n) = (u64::from(self.size), self.count as u64);
         let (up, down) = (u64::from(rounds(self.size)), u64::from(self.size.ilog2()));
         let folded = u64::from(!self.size.is_power_of_two());
         let part = n.div_ceil(p);
-        // Whoever handed its values over and meets, over all partners, another such one, is a step behind.
+        // If members that hand their values over outnumber half of their partners, a chain of messages leads from one of them to another: one more
+        // step.
         let folding = folded + u64::from(2 * (p - (1 << down)) > 1 << down);
         let (steps, messages, values) = match (self.operation, self.algorithm) {
             (_, By::Hierarchical) => return self.promise_of_hosts(),
@@ -99,7 +100,7 @@ impl Shape {
             (Do::Alltoall, By::Bruck) => (up, up, up * (1 << up >> 1) * n),
             (Do::Scan | Do::ExclusiveScan, By::Chain) => (p - 1, 1, n),
             (Do::Scan | Do::ExclusiveScan, By::RecursiveDoubling) => (down, up, up * n),
-            // Everybody tells, or reads of, everybody.
+            // Every member sends to, or reads from, every other.
             _ => (1, p - 1, (p - 1) * n),
         };
         let messages_of_all = match (self.operation, self.algorithm) {
@@ -114,8 +115,9 @@ impl Shape {
         Promise { steps, messages, messages_of_all, values }
     }
 
-    /// Bytes of a piece of a block whose pieces follow one another, where processors move them: with S steps one after another, a piece of p bytes that costs c more makes
-    /// a block of B bytes take (B/p + S − 1)·(p + c), least for p = √(B·c/(S − 1)). At least `least`.
+    /// Bytes of a piece of a block whose pieces follow one another, on networks whose data the cores move. With S successive steps and a cost of c
+    /// bytes for each piece, a block of B bytes in pieces of p bytes takes (B/p + S − 1)·(p + c), which is least for p = √(B·c/(S − 1)). At least
+    /// `least`.
     pub(crate) fn piece_bytes(&self, value_bytes: usize, least: usize) -> usize {
         let block_bytes = self.count * value_bytes;
         match self.promise().steps as usize {
@@ -178,7 +180,7 @@ mod tests {
         };
         let bytes = |algorithm, size| shape(algorithm, size).piece_bytes(8, 65_536);
         assert_eq!([bytes(By::Binomial, 2), bytes(By::Flat, 9)], [1 << 20; 2], "one step");
-        // What the function says is the least, of a chain of four.
+        // The time that `piece_bytes` minimizes, for a chain of four.
         let takes = |piece: usize| ((1 << 20) as f64 / piece as f64 + 2.0) * (piece + PIECE_COST_BYTES) as f64;
         let best = bytes(By::Chain, 4);
         assert!([best / 2, best * 3 / 4, best * 4 / 3, best * 2].into_iter().all(|piece| takes(piece) > takes(best)), "{best}");

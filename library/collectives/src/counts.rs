@@ -13,7 +13,7 @@ use crate::member::Uses;
 use crate::operator::{Fold, Nothing};
 use crate::started::Started;
 
-/// Members of a team from which on an exchange turns to one partner at a time: so many messages at once overflow the buffers of a network.
+/// Members of a team from which on an exchange addresses one partner at a time: so many messages at once overflow the buffers of a network.
 const PAIRWISE_MEMBERS: u32 = 64;
 
 /// Why the lengths of slices are wrong.
@@ -23,12 +23,12 @@ impl<'w> Collectives<'w> {
     /// Exchanges blocks of any lengths between all members: `from` has `send[m]` values for each member m, one block after another;
     /// `into` gets `receive[m]` values of each.
     ///
-    /// Cost: a message of up to 64 KiB, or several, for each two members, also where the count is 0. Nothing is prepared, except at the first
+    /// Cost: a message of up to 64 KiB, or several, for each pair of members, also where the count is 0. Nothing is prepared, except on the first
     /// operation with counts of the team.
     ///
     /// # Errors
-    /// Slices have other lengths; members disagree in a count or in the order of operations: from then on every operation with counts of the
-    /// team fails; no memory is left; a member was lost; the job is at fault.
+    /// The lengths of slices differ from the counts; members disagree in a count or in the order of operations: from then on every operation with
+    /// counts of the team fails; no memory is left; a member failed; the job is at fault.
     pub fn alltoallv<T: Pod>(&self, from: &[T], send: &[usize], into: &mut [T], receive: &[usize]) -> Result<()> {
         self.check_counts(send, from.len())?;
         self.check_counts(receive, into.len())?;
@@ -39,7 +39,7 @@ impl<'w> Collectives<'w> {
     /// Starts an [`alltoallv`](Self::alltoallv); its wait returns the blocks of all members.
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`alltoallv`](Self::alltoallv); too many operations are in flight.
     pub fn start_alltoallv<T: Pod>(&self, from: Vec<T>, send: &[usize], receive: &[usize]) -> Result<Started<'_, 'w, T>> {
         self.check_counts(send, from.len())?;
         self.check_counts(receive, receive.iter().sum())?;
@@ -47,7 +47,7 @@ impl<'w> Collectives<'w> {
         self.start(from, receive.iter().sum(), Nothing, |messages| messages.alltoall(me, way, send, receive))
     }
 
-    /// Copies the block of each member to all; `counts` are the values of each, the same on every member.
+    /// Copies the block of each member to all; `counts` has the number of values of each, the same on every member.
     ///
     /// # Errors
     /// As [`alltoallv`](Self::alltoallv).
@@ -60,7 +60,7 @@ impl<'w> Collectives<'w> {
     /// Starts an [`allgatherv`](Self::allgatherv).
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`allgatherv`](Self::allgatherv); too many operations are in flight.
     pub fn start_allgatherv<T: Pod>(&self, own: Vec<T>, counts: &[usize]) -> Result<Started<'_, 'w, T>> {
         let all = counts.iter().sum();
         self.check_own(counts, own.len(), all)?;
@@ -81,7 +81,7 @@ impl<'w> Collectives<'w> {
     /// Starts a [`gatherv`](Self::gatherv).
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`gatherv`](Self::gatherv); too many operations are in flight.
     pub fn start_gatherv<T: Pod>(&self, root: u32, own: Vec<T>, counts: &[usize]) -> Result<Started<'_, 'w, T>> {
         let (all, count) = (counts.iter().sum(), own.len());
         self.check_root(root, counts, count, all)?;
@@ -102,7 +102,7 @@ impl<'w> Collectives<'w> {
     /// Starts a [`scatterv`](Self::scatterv); this member gets `count` values.
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`scatterv`](Self::scatterv); too many operations are in flight.
     pub fn start_scatterv<T: Pod>(&self, root: u32, all: Vec<T>, counts: &[usize], count: usize) -> Result<Started<'_, 'w, T>> {
         self.check_root(root, counts, count, all.len())?;
         let me = self.position();
@@ -123,7 +123,7 @@ impl<'w> Collectives<'w> {
     /// Starts a [`reduce_scatterv`](Self::reduce_scatterv).
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`reduce_scatterv`](Self::reduce_scatterv); too many operations are in flight.
     pub fn start_reduce_scatterv<T: Pod>(
         &self,
         all: Vec<T>,
@@ -135,7 +135,7 @@ impl<'w> Collectives<'w> {
         self.start(all, own, operator, |messages| messages.reduce_scatter(me, counts))
     }
 
-    /// Runs an operation whose messages `fill` makes.
+    /// Runs an operation; `fill` sets its messages.
     pub(crate) fn exchange<T: Pod>(
         &self,
         input: &[T],
@@ -180,12 +180,12 @@ impl<'w> Collectives<'w> {
         self.start_exchange(exchange, input, vec![T::new_zeroed(); output], operator)
     }
 
-    /// Values that are combined at a time.
+    /// Number of values that are combined at a time.
     pub(crate) fn chunk_length<T>(&self) -> usize {
         (CHUNK_BYTES / size_of::<T>().max(1)).max(1)
     }
 
-    /// Memory for the streams, at the first operation with counts. Collective.
+    /// Allocates the memory of the streams, on the first operation with counts. Collective.
     pub(crate) fn make_streams<T: Pod>(&self) -> Result<()> {
         let (size, member) = (self.team().size(), &self.member);
         // A quarter of the memory of the team at most.
@@ -207,7 +207,8 @@ impl<'w> Collectives<'w> {
             }
         };
         let streams = Streams::new(member.words.part(region.start, words), self.position(), size, bytes, self.captured());
-        // What members have put for an earlier plan has arrived, then nobody puts before all have cleared.
+        // The first agreement follows the arrival of all puts for earlier plans. No member puts before the second one, which follows the clearing on
+        // all members.
         let met = self.agree_on([region.start as u64, words as u64, 0, 1]).and_then(|()| {
             streams.clear(self.world);
             self.agree_on([1, 1, 1, 1])
@@ -220,12 +221,12 @@ impl<'w> Collectives<'w> {
         Ok(())
     }
 
-    /// All members need not choose the same: the messages are.
+    /// Returns the order of messages. Members may choose differently: the messages are the same.
     fn way_of_exchange(&self) -> Way {
         if self.team().size() >= PAIRWISE_MEMBERS { Way::Pairwise } else { Way::Direct }
     }
 
-    /// All members know all counts, and so choose the same.
+    /// Returns the order of messages. All members know all counts, and so choose the same.
     fn way_of_allgather<T>(&self, counts: &[usize]) -> Way {
         let predict = |way| self.model().predict(allgather_promise(way, counts), size_of::<T>());
         if predict(Way::Ring) < predict(Way::Direct) { Way::Ring } else { Way::Direct }

@@ -1,13 +1,13 @@
 //! Collective operations on values in memory of devices: copies along a ring, and combinations on the device.
 //!
-//! Each member reads from the one before it (its *left* one) and tells the one after it (its *right* one) how far it is.
+//! Each member reads from the one before it (its *left* member) and announces its progress to the one after it (its *right* member).
 //!
-//! - **D1** A member reads what its left one has told to be there. What is told is a number that grows; each telling waits for the one before, so that none
-//!   overtakes it.
-//! - **D2** Nothing is written that the right member has yet to read. A chunk's partial sums pass each member once, and its final value comes round by members that
-//!   have read them; a call returns when the right member has read all that it needs.
-//! - **D3** Nothing is told after an operation, when words may be given back: a member tells its last number when all others have arrived, and its neighbours wait
-//!   for it.
+//! - **D1** A member reads only values that its left member has announced. An announcement is a number that grows; each one waits for the previous
+//!   one, so that none overtakes it.
+//! - **D2** No value is overwritten that the right member has yet to read. The partial sums of a chunk pass each member once, and its final value
+//!   comes round from members that have read them; a call returns when the right member has read all that it needs.
+//! - **D3** No announcement follows an operation, when the words may be freed: a member announces its last number after all others have arrived, and
+//!   its neighbours wait for it.
 //!
 //! Source: the ring algorithms of P. Patarasu and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 69(2), 2009.
 
@@ -21,18 +21,19 @@ use pelago_rma::{
 
 use crate::Collectives;
 
-/// Bytes of a piece of a broadcast: a member passes one on while it gets the next.
+/// Bytes of a piece of a broadcast: a member forwards one while it reads the next.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// What the left member tells: how far it is.
+/// Word that the left member writes: its progress.
 const READY: usize = 0;
-/// What the right member tells: that it has read all.
+/// Word that the right member writes: it has read all values.
 const DONE: usize = 1;
 
-/// Collective operations of a team on values in memory of devices, at one member; made by [`Collectives::on_device`]. The program ends kernels that write the values
-/// before a call, and begins kernels that use them after it.
+/// Collective operations of a team on values in memory of devices, at one member; made by [`Collectives::on_device`]. Kernels that write the values
+/// end before a call, and kernels that use them begin after it.
 ///
-/// Each member keeps addresses of two others, however large the team is. Bytes go directly from device to device where ranks of a host open each other's memory.
+/// Each member keeps addresses of two others, whatever the size of the team. Bytes go directly from device to device where ranks of a host open each other's
+/// memory.
 pub struct DeviceRing<'c, 'w, T> {
     collectives: &'c Collectives<'w>,
     memory: Arc<dyn DeviceMemory>,
@@ -42,31 +43,31 @@ pub struct DeviceRing<'c, 'w, T> {
     told: Individual<'w, u64>,
     left: Side<T>,
     right: Side<T>,
-    /// What was told by the end of the last operation; the same at all members.
+    /// The last number that was announced in the previous operation; the same on all members.
     so_far: Cell<u64>,
 }
 
-/// When a member makes a step of an operation.
+/// The condition for a step of an operation.
 enum Begins {
-    /// When its left one has made as many before.
+    /// The left member has made all steps before this one.
     WithLeft,
-    /// When its left one has made this one.
+    /// The left member has made this step.
     AfterLeft,
-    /// It makes none, as it has all.
+    /// There are no steps: the member has all values.
     WithAll,
 }
 
-/// Where things of another member are.
+/// Places in the memory of another member.
 struct Side<T> {
     values: GlobalPtr<T>,
     told: GlobalPtr<u64>,
 }
 
 impl<'w> Collectives<'w> {
-    /// Prepares operations on all values in `memory`, as many at each member, with `scratch` of the same device for a chunk of them: their number divided by that of
-    /// members, rounded up. Collective over the team.
+    /// Prepares operations on all values in `memory`, equally many on each member, with `scratch` on the same device for one chunk of them: the
+    /// number of values divided by the number of members, rounded up. Collective over the team.
     ///
-    /// Cost: both are registered; a reduction, and an exchange between neighbours.
+    /// Cost: the registration of both; a reduction, and an exchange between neighbours.
     ///
     /// # Errors
     /// The members have different numbers of values, or one has too little scratch: all get the same error. Else as [`neighbours`](Self::neighbours) and
@@ -123,15 +124,15 @@ impl<T: Number> DeviceRing<'_, '_, T> {
         &self.values
     }
 
-    /// Combines the values of all members; each gets the result. Values are combined in the order of the ring, from another member on in each chunk: sums of
-    /// floating-point numbers are rounded alike at all members.
+    /// Combines the values of all members; each gets the result. Each chunk is combined in the order of the ring, starting from another member: sums
+    /// of floating-point numbers are rounded alike on all members.
     ///
-    /// A minimum or maximum of which one operand is not a number may be either one.
+    /// A minimum or maximum with a NaN operand may be either operand.
     ///
     /// Cost: each member reads twice its values, less two parts, in `2 (members - 1)` steps, one after the other.
     ///
     /// # Errors
-    /// A device failed; a member was lost; the job is at fault.
+    /// A device failed; a member failed; the job is at fault.
     pub fn allreduce(&self, accumulation: Accumulation) -> Result<()> {
         let (size, me) = (self.size(), self.me());
         self.steps(2 * (size - 1), |step| {
@@ -168,8 +169,8 @@ impl<T: Number> DeviceRing<'_, '_, T> {
 
     /// Copies the values of the member at `root` to all members.
     ///
-    /// Cost: each member but the root reads the values once, in pieces of 1 MiB that it passes on while it reads the next: the time of the longest way is that of
-    /// the values and of `members - 2` pieces.
+    /// Cost: each member but the root reads the values once, in pieces of 1 MiB that it forwards while it reads the next: the longest path takes the
+    /// time of the values and of `members - 2` pieces.
     ///
     /// # Errors
     /// The root is no member; else as [`allreduce`](Self::allreduce).
@@ -201,7 +202,8 @@ impl<T: Number> DeviceRing<'_, '_, T> {
         self.operation(count, Begins::WithLeft, step)
     }
 
-    /// Makes steps, each when the left member is far enough (D1); returns when the right one has read all (D2), and the left one tells nothing more (D3).
+    /// Makes steps, each when the left member has progressed far enough (D1); returns when the right one has read all values (D2), and the left one
+    /// announces nothing more (D3).
     fn operation(&self, count: usize, begins: Begins, step: impl Fn(usize) -> Result<()>) -> Result<()> {
         if self.size() == 1 {
             return Ok(());
@@ -209,7 +211,7 @@ impl<T: Number> DeviceRing<'_, '_, T> {
         let all = || {
             let world = self.collectives.world();
             let (right, done) = (self.right.told.add(READY as u64), self.left.told.add(DONE as u64));
-            // First that it has come to the operation, then how many steps more.
+            // The first number announces the start of the operation, each further one a step.
             let begun = self.so_far.get() + 1;
             let (made_all, over) = (begun + count as u64, begun + count as u64 + 1);
             let ahead = match begins {
@@ -242,7 +244,7 @@ impl<T: Number> DeviceRing<'_, '_, T> {
         while told.load(which) < number {
             self.collectives.context().is_whole()?;
             match world.wait_until(told, which, |told| told >= number) {
-                // The loss of a rank that is no member does not matter.
+                // The failure of a rank that is not a member does not matter.
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
                 ended => ended.map(drop)?,
             }

@@ -4,18 +4,19 @@
 //!
 //! | words | for |
 //! |---|---|
-//! | one for each member | credits: an operation that it has said to have ended |
-//! | for each slot, a line for each message | the number of the operation that the message belongs to; beside it, what fits |
-//! | for each slot, the room | where longer messages land, and what others read; then what waits to be sent |
+//! | one for each member | its credit: the last operation that it has reported complete |
+//! | for each slot, a line for each message | the number of the message's operation; behind it the values, if they fit |
+//! | for each slot, the room | where longer messages land, and values that other members read; then data that is sent later |
 //!
 //! - **E1** Operations are numbered from 1; number e uses the slot e mod s. A flag holds a number, so that it needs no reset.
-//! - **E2** Nothing of operation e is put to a member, or exposed to it, before that one has ended e − s: either it has said so, or it has told
-//!   this one something in operation e − 1, and s ≥ 2 (see [`Schedule::owes`]). So what is read is never overwritten, and a member may be s
-//!   operations ahead of a slow one, and no further. It says so after every ⌊s/2⌋ operations: a member may be ⌈s/2⌉ ahead at any time, and whoever
-//!   waits for operation e − s waits for one that comes before e, as ⌊s/2⌋ ≤ s.
-//! - **E3** What a network is to send later (not captured by the transport) lies in the slot, which E2 keeps as it is until the receiver has it.
-//! - **E4** A member that waits checks first whether a member is lost, as a wait ends with the losses that happen during it only. Whoever waits
-//!   for a living member learns of the loss as well: that one may wait for the lost one.
+//! - **E2** No data of operation e is put to a member, or exposed to it, before that member has completed operation e − s. The proof is either its
+//!   credit, or a message from it in operation e − 1, with s ≥ 2 (see [`Schedule::owes`]). Hence no member overwrites data that is still to be read,
+//!   and a member is at most s operations ahead of a slow one. Members send credits after every ⌊s/2⌋ operations: a member may be ⌈s/2⌉ ahead at any
+//!   time, and a wait for the credit of operation e − s is a wait for an operation before e, as ⌊s/2⌋ ≤ s.
+//! - **E3** Data that a network sends later (not captured by the transport) lies in the slot. By E2 the slot stays unchanged until the receiver has
+//!   the data.
+//! - **E4** Before it waits, a member checks whether any member has failed, because a wait reports only failures that occur during the wait. A member
+//!   that waits for a living member must detect the failure too: the living one may be waiting for the failed one.
 
 use core::ops::Range;
 
@@ -29,10 +30,10 @@ use crate::pool::{LINE, Region};
 use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Step, Then};
 use crate::words::Words;
 
-/// Bytes that are combined at a time out of memory that others write: they stay in the nearest cache.
+/// Bytes that are combined at a time from memory that other members write. A chunk of this size stays in the first-level cache.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// As many bytes are combined value by value.
+/// Maximum bytes of a message whose values are combined one by one.
 const SINGLY_BYTES: usize = 64;
 
 /// Bytes of a line.
@@ -40,21 +41,21 @@ pub(crate) const LINE_BYTES: usize = LINE * 8;
 
 /// The memory and the steps of a plan, which do not change.
 pub(crate) struct Layout {
-    /// Of a piece.
+    /// Shape of a piece.
     pub(crate) shape: Shape,
-    /// Values in a block of the program's.
+    /// Values in a block of the program's buffers.
     pub(crate) count: usize,
     pub(crate) value_bytes: usize,
     pub(crate) slots: usize,
-    /// The member's steps for a piece, and for the last one, which may be shorter.
+    /// This member's steps for a piece, and for the last piece if that is shorter.
     pub(crate) piece: Schedule,
     pub(crate) rest: Option<Schedule>,
-    /// Members that this one awaits, and that it owes.
+    /// Members whose credits this one awaits, and members to which it sends credits.
     pub(crate) awaits: Vec<u32>,
     pub(crate) owes: Vec<u32>,
-    /// Bytes of one span that transports capture.
+    /// Maximum bytes of one range that every transport captures.
     pub(crate) captured: usize,
-    /// Values of a slot in which to keep what is sent later.
+    /// Values of a slot's area for data that is sent later (E3).
     pub(crate) kept: usize,
     pub(crate) region: Region,
     pub(crate) rails: Rails,
@@ -63,13 +64,13 @@ pub(crate) struct Layout {
 /// The progress of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// Operations, pieces counted singly, that have begun.
+    /// Operations that have begun; each piece counts as one.
     pub(crate) epoch: u64,
     pub(crate) piece: usize,
     pub(crate) step: usize,
     /// Values kept in this slot so far.
     kept: usize,
-    /// An operation that all awaited members have said to have ended.
+    /// An operation that all awaited members have completed, by their credits.
     credited: u64,
     /// Whether the piece has begun.
     begun: bool,
@@ -90,7 +91,7 @@ impl MemberContext<'_> {
         self.team.rank(position).expect("schedules name members")
     }
 
-    /// The loss of a member.
+    /// Returns an error if a member has failed.
     pub(crate) fn is_whole(&self) -> Result<()> {
         if self.world.losses() > 0
             && let Some(&rank) = self.world.lost().iter().find(|&&rank| self.team.position(rank).is_some())
@@ -103,10 +104,10 @@ impl MemberContext<'_> {
 
 /// The program's memory, and scratch.
 pub(crate) struct Ends<'e, T> {
-    /// `None` if the program brings values where it gets them.
+    /// `None` if the operation is in place: the output buffer holds the input.
     pub(crate) input: Option<&'e [T]>,
     pub(crate) output: &'e mut [T],
-    /// Blocks by which an input, and an output, is further back in memory that is both.
+    /// Offsets of the input and of the output, in blocks, in a buffer that holds both.
     pub(crate) shifts: (usize, usize),
     pub(crate) temporary: &'e mut [T],
     pub(crate) chunk: &'e mut [T],
@@ -150,8 +151,8 @@ impl Layout {
         self.lines_at(self.slots) + slot * room_words(self.piece.room + self.kept, self.value_bytes)
     }
 
-    /// The words that others write and this member looks at; they begin as zero. Of a large team these are few of the words that there are,
-    /// and the pages of the others are never touched.
+    /// Words that other members write and this member polls; their initial value is zero. In a large team these are few of the plan's words, and the
+    /// pages of the other words are never touched.
     pub(crate) fn flags(&self) -> impl Iterator<Item = usize> {
         let credits = self.awaits.iter().map(|&member| self.region.start + member as usize);
         let heard = self.piece.steps.iter().filter_map(|step| match step {
@@ -162,20 +163,20 @@ impl Layout {
         credits.chain(lines)
     }
 
-    /// After how many operations members say that they have ended the last (E2).
+    /// Number of operations after which a member sends a credit (E2).
     fn told_every(&self) -> u64 {
         (self.slots as u64 / 2).max(1)
     }
 }
 
-/// Whether a message of so many bytes waits in a slot for the network (E3). Others are captured: by `put`, or, as far as they are not sent at once, by
-/// transports that take up to `captured` bytes from where they are, which is one range.
+/// Whether a message of `bytes` bytes waits in a slot for the network (E3). `put` captures messages up to the inject size. Longer messages that are
+/// one range go directly from the program's memory: transports send them at once or capture them, up to `captured` bytes.
 #[inline]
 fn is_kept(bytes: usize, from: &[Span], captured: usize, whole: Option<usize>) -> bool {
     bytes > if is_one_range(from, whole) { captured.max(INJECT_SIZE) } else { INJECT_SIZE }
 }
 
-/// Whether spans are one range of memory: part of one block, or adjacent blocks, which are that if a piece is a `whole` block.
+/// Whether spans form one contiguous range: part of one block, or adjacent blocks if a piece is a `whole` block.
 #[inline]
 fn is_one_range(from: &[Span], whole: Option<usize>) -> bool {
     match *from {
@@ -189,7 +190,7 @@ pub(crate) fn whole_blocks(piece: &Shape, count: usize) -> Option<usize> {
     (piece.count == count).then_some(count)
 }
 
-/// Values that a member keeps in a slot to send them later; `whole` is that of [`whole_blocks`].
+/// Values that a member keeps in a slot to send them later; `whole` is the result of [`whole_blocks`].
 pub(crate) fn kept(
     schedule: &Schedule,
     value_bytes: usize,
@@ -205,7 +206,7 @@ pub(crate) fn kept(
     sent.sum()
 }
 
-/// By which rail a member's messages go to another, if one is named for such that leads there. Mapped memory is no rail to name.
+/// Returns the rail for messages between two members if one is named and reaches the peer. `None` also if the named rail is mapped memory.
 #[inline]
 pub(crate) fn rail_between(world: &Context, team: &Team, rails: Rails, per_host: u32, [from, to]: [u32; 2]) -> Option<Rail> {
     if rails == Rails::default() {
@@ -229,7 +230,7 @@ fn beside<T>() -> Option<usize> {
     (align_of::<T>() <= LINE_BYTES / 2).then_some(align_of::<T>().div_ceil(8))
 }
 
-/// Whether so many values fit a line behind its flag.
+/// Whether `length` values fit a line behind its flag.
 fn fits_line<T>(length: usize) -> bool {
     align_of::<T>().max(8) + length * size_of::<T>() <= LINE_BYTES
 }
@@ -243,7 +244,7 @@ pub(crate) struct Executor<'x, 'e, T> {
     local: CellSlice<'x, u64>,
     slot: usize,
     epoch: u64,
-    /// The first value of this piece in each block of the program's.
+    /// First value of this piece in each block of the program's buffers.
     first: usize,
     /// Values in a block of this piece.
     pitch: usize,
@@ -255,7 +256,8 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         Self { place, layout, ends, fold, local, slot: 0, epoch: 0, first: 0, pitch: 0 }
     }
 
-    /// Goes on from `cursor`, to the end of the operation if `wait`, else as far as it goes at once; returns whether that is the end.
+    /// Continues from `cursor`: to the end of the operation if `wait`, else as far as possible without waiting. Returns whether the operation has
+    /// ended.
     pub(crate) fn advance(&mut self, cursor: &mut Cursor, wait: bool) -> Result<bool> {
         let (layout, pieces) = (self.layout, self.layout.pieces());
         while cursor.piece < pieces {
@@ -286,7 +288,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
                 if world.maps(rank) {
                     world.put(word, &[self.epoch])?;
                 } else {
-                    // Nothing orders it after the one before, which may come late.
+                    // Puts are not ordered: an earlier credit may arrive after a later one.
                     world.max(word, self.epoch)?;
                 }
             }
@@ -296,7 +298,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         Ok(true)
     }
 
-    /// E2, where members say so.
+    /// Whether the credits of the awaited members permit this operation (E2).
     fn has_credits(&self, credited: &mut u64, wait: bool) -> Result<bool> {
         let ended = self.epoch.saturating_sub(self.layout.slots as u64);
         if *credited >= ended {
@@ -314,13 +316,13 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         Ok(true)
     }
 
-    /// Whether the word at `index` has come to `number`.
+    /// Whether the word at `index` has reached `number`.
     #[inline]
     fn is_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
         if self.local.load(index) >= number { Ok(true) } else { self.await_told(index, number, wait) }
     }
 
-    /// E4.
+    /// Waits, if `wait`, until the word at `index` reaches `number` (E4).
     fn await_told(&self, index: usize, number: u64, wait: bool) -> Result<bool> {
         let MemberContext { world, team, .. } = self.place;
         loop {
@@ -333,7 +335,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
                 return Ok(false);
             }
             match world.wait_until(self.local, index, |told| told >= number) {
-                // The loss of a rank that is no member does not matter.
+                // The failure of a rank that is not a member does not matter.
                 Err(Error::Fault(Fault::PeerLost(_))) if world.fault().is_none() => {}
                 ended => return ended.map(|_| true),
             }
@@ -460,7 +462,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         Ok(())
     }
 
-    /// Does with values that have come what is to be done with them.
+    /// Stores or combines received values as `then` says.
     fn take(&mut self, come: CellSlice<'x, T>, then: &Then) -> Result<()> {
         let mut done = 0;
         match then {
@@ -491,7 +493,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         Ok(())
     }
 
-    /// Combines a span with values of others, a chunk at a time; `read` brings those from so many on.
+    /// Combines a span with values of other members, one chunk at a time; `read(n, with)` fills `with` with their values from the n-th on.
     fn combine_with(&mut self, span: Span, side: Side, mut read: impl FnMut(usize, &mut [T]) -> Result<()>) -> Result<()> {
         let mut chunk = core::mem::take(&mut self.ends.chunk);
         let mut done = 0;
@@ -536,19 +538,19 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         self.place.team.rank(position).expect("schedules name members")
     }
 
-    /// By which rail messages go to a member, if not as is best.
+    /// Returns the rail for messages to a member; `None`: the best rail.
     #[inline]
     fn rail(&self, to: u32) -> Option<Rail> {
         let Layout { rails, shape, .. } = self.layout;
         rail_between(self.place.world, self.place.team, *rails, shape.per_host, [self.place.position, to])
     }
 
-    /// Where the line of a message begins.
+    /// First word of the line of a message.
     fn line(&self, line: u32) -> usize {
         self.layout.lines_at(self.slot) + line as usize * LINE
     }
 
-    /// The values of a message that has come.
+    /// Values of a received message.
     fn landed(&self, message: &ScheduledMessage) -> CellSlice<'x, T> {
         match beside::<T>() {
             Some(words) if fits_line::<T>(message.length) => self.values(self.line(message.line) + words, message.length),
@@ -559,14 +561,14 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         }
     }
 
-    /// So many values of this member's memory, from a word on.
+    /// Returns `length` values of this member's memory, from a word on.
     fn values(&self, word: usize, length: usize) -> CellSlice<'x, T> {
         let words = (length * size_of::<T>()).div_ceil(8);
         let cells = self.local.range(word..word + words).cells();
         cells.elements::<T>().expect("lines are aligned for every type").range(0..length)
     }
 
-    /// Where the ranges of a span lie in their slice; adjacent blocks as one.
+    /// Ranges of a span in its slice; adjacent blocks form one range.
     fn ranges(&self, span: Span) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (pitch, before) = self.pitch(span.buffer);
         let whole = span.stride == 1 && span.start == 0 && span.length == pitch;
@@ -574,7 +576,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         span.ranges(pitch).map(move |range| range.start + before..range.end + before)
     }
 
-    /// Those of two spans of one form, each block by itself: what is adjacent in one buffer need not be in the other.
+    /// Pairs of ranges of two spans of the same form, block by block: blocks that are adjacent in one buffer need not be adjacent in the other.
     fn pairs(&self, from: Span, to: Span) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<T> {
         let [from, to] = [from, to].map(|span| {
             let (pitch, before) = self.pitch(span.buffer);
@@ -583,7 +585,7 @@ impl<'x, 'e, T: Pod> Executor<'x, 'e, T> {
         from.zip(to)
     }
 
-    /// How far apart blocks begin, and where the first one does.
+    /// Distance between the starts of blocks, and the start of the first block.
     fn pitch(&self, buffer: Buffer) -> (usize, usize) {
         let (count, first) = (self.layout.count, self.first);
         match buffer {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Collectives`] | a team and its memory for collective operations: one-shot operations, and plans |
 //! | [`Plan`], [`Running`] | an operation that is prepared once and run often: blocking, or while the program computes |
-//! | [`Started`] | a one-shot operation that holds its values and goes on in every wait |
+//! | [`Started`] | a one-shot operation that owns its values and advances in every wait |
 //! | [`Neighbours`] | exchanges between neighbours alone |
 //! | [`DeviceRing`] | operations on values in memory of devices |
 //! | [`Collective`], [`Algorithm`] | the operation, and the algorithm |

@@ -1,4 +1,4 @@
-//! What operations of a member need while they go on in any call that waits: nothing here borrows the world.
+//! State that a member's operations need to continue in any call that waits: nothing here borrows the world.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,21 +19,21 @@ pub(crate) struct Member {
     pub(crate) words: Words,
     /// Whether the memory of all members is mapped.
     pub(crate) mapped: Cell<bool>,
-    /// Made by the first operation with counts.
+    /// Allocated by the first operation with counts.
     pub(crate) streams: RefCell<Option<Streams>>,
-    /// The messages of an operation with counts that has ended, to be filled again.
+    /// The messages of a completed operation with counts, for reuse.
     pub(crate) spare: RefCell<Exchange>,
     /// Operations that were started and have not ended, in the order of their starts.
     pub(crate) started: RefCell<VecDeque<Rc<dyn InFlight>>>,
-    /// Whether the waits of this rank have been asked to go on with them.
+    /// Whether the calls of this rank that wait have been asked to advance them.
     pub(crate) is_known: Cell<bool>,
 }
 
-/// What an operation in flight uses alone: the operations that use the same run one after another.
+/// A resource that an operation in flight uses exclusively: operations on the same resource run one after another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
     Streams,
-    /// The plan of this number.
+    /// The plan with this number.
     Plan(u64),
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Uses {
 pub(crate) trait InFlight {
     fn uses(&self) -> Uses;
 
-    /// Goes on as far as it goes at once; returns whether anything moved, and whether it has ended.
+    /// Advances as far as possible without waiting; returns whether anything moved, and whether the operation has ended.
     fn advance(&self, member: &Member, context: &Context) -> (bool, bool);
 }
 
@@ -60,9 +60,9 @@ impl Member {
         self.team.rank(position).expect("positions are below the size")
     }
 
-    /// Goes on with all started operations; returns whether anything moved.
+    /// Advances all started operations; returns whether anything moved.
     pub(crate) fn advance_started(&self, context: &Context) -> bool {
-        // An operation that puts may come here again.
+        // A put of an operation may call this function again.
         let Ok(mut started) = self.started.try_borrow_mut() else { return false };
         let mut moved = false;
         let mut index = 0;
@@ -80,7 +80,7 @@ impl Member {
         moved
     }
 
-    /// Whether an operation that uses this is in flight.
+    /// Whether an operation in flight uses this resource.
     pub(crate) fn is_used(&self, uses: Uses) -> bool {
         self.started.borrow().iter().any(|started| started.uses() == uses)
     }

@@ -23,12 +23,12 @@ impl<'w> Collectives<'w> {
     /// Cost: an `alltoall` of bytes and a reduction, by which all make sure that their lists fit together.
     ///
     /// # Errors
-    /// A list names a member twice, or none; a member sends to one that does not receive from it, or the other way round (all members get the
-    /// same error); else as [`alltoall`](Self::alltoall).
+    /// A list names a member twice, or a position outside the team; a member sends to one that does not receive from it, or the other way round (all
+    /// members get the same error); else as [`alltoall`](Self::alltoall).
     ///
     /// Source: `MPI_Dist_graph_create_adjacent` and `MPI_Neighbor_alltoallv` of MPI 3.
     pub fn neighbours(&self, targets: &[u32], sources: &[u32]) -> Result<Neighbours<'_, 'w>> {
-        // Members without neighbours do not come to an exchange.
+        // Members without neighbours do not call `exchange`: the streams are allocated here, by all members.
         self.make_streams::<u8>()?;
         let size = self.team().size();
         let mut marks = vec![0_u8; size as usize];
@@ -84,7 +84,7 @@ impl<'c, 'w> Neighbours<'c, 'w> {
     /// Starts an [`exchange`](Self::exchange).
     ///
     /// # Errors
-    /// As there; too many operations are in flight.
+    /// As [`exchange`](Self::exchange); too many operations are in flight.
     pub fn start_exchange<T: Pod>(&self, from: Vec<T>, send: &[usize], receive: &[usize]) -> Result<Started<'c, 'w, T>> {
         let Self { collectives, targets, sources } = self;
         let all = receive.iter().sum();

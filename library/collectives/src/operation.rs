@@ -19,7 +19,7 @@ use core::str::FromStr;
 /// | `scatter` | the root: p blocks | its own block |
 /// | `alltoall` | p blocks, one for each | p blocks, one of each |
 /// | `scan` | a block | the blocks of all members up to this one combined |
-/// | `exclusive-scan` | a block | those of all members before this one; the first keeps what it had |
+/// | `exclusive-scan` | a block | the blocks of all members before this one combined; the first keeps what it had |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table says what each is")]
 pub enum Collective {
@@ -77,7 +77,7 @@ impl Collective {
         }
     }
 
-    /// The same with another root, if it has one.
+    /// The operation with another root, if it has one.
     #[must_use]
     pub const fn rooted(self, root: u32) -> Self {
         match self {
@@ -158,22 +158,22 @@ pub struct UnknownCollective;
 ///
 /// | name | for | how |
 /// |---|---|---|
-/// | `flat` | one to all, all to one, both | no structure: the first to try everything against |
-/// | `direct` | reductions, gathers, exchanges, scans of all | every member tells every other at once |
-/// | `binomial` | one to all, all to one, both | a binomial tree, far members first |
+/// | `flat` | one to all, all to one, both | no structure: the baseline for the others |
+/// | `direct` | reductions, gathers, exchanges, scans of all | every member sends to every other at once |
+/// | `binomial` | one to all, all to one, both | a binomial tree, most distant members first |
 /// | `chain` | broadcast, scans | from each member to the next; long blocks go in pieces, several at once |
 /// | `hierarchical` | barrier, broadcast, reduce, allreduce, allgather | first between hosts (or first inside them), then the other |
-/// | `recursive-doubling` | allreduce, allgather, scans | partners at distance 1, 2, 4, …: near ones first |
-/// | `recursive-doubling-far` | allgather | the same, far ones first: short messages go far |
+/// | `recursive-doubling` | allreduce, allgather, scans | partners at distance 1, 2, 4, …: the smallest distance first |
+/// | `recursive-doubling-far` | allgather | the same, the largest distance first: short messages cross it |
 /// | `halving` | allreduce, reduce-scatter | partners halve what they hold, and double it again |
 /// | `ring` | allreduce, allgather, reduce-scatter | always the right neighbour, p − 1 steps each way |
 /// | `bruck` | allgather, alltoall | ⌈log₂ p⌉ steps for any p, blocks travel together |
-/// | `pairwise` | alltoall | a partner at a time |
+/// | `pairwise` | alltoall | one partner at a time |
 /// | `shared` | all but barriers | members read each other's memory; only where all ranks' memory is mapped |
 ///
-/// Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH" (2005); Bruck et al.,
-/// "Efficient algorithms for all-to-all communications" (1997); Hillis and Steele (1986) for scans; the order near or far first and the
-/// step between sub-clusters first: Odajima et al. (2015), section 4.
+/// Sources: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH" (2005); Bruck et al., "Efficient
+/// algorithms for all-to-all communications" (1997); Hillis and Steele (1986) for scans; Odajima et al. (2015), section 4, for the order of distances
+/// and for the step between sub-clusters first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the table says what each is")]
 pub enum Algorithm {

@@ -1,4 +1,4 @@
-//! How two values become one.
+//! The combination of two values.
 
 use core::ops::{Add, Mul};
 
@@ -6,15 +6,15 @@ use pelago_rma::Pod;
 
 use crate::schedule::Side;
 
-/// How two values become one. Every closure `Fn(T, T) -> T` is one that need not commute.
+/// The combination of two values. Every closure `Fn(T, T) -> T` is an operator that is taken as not commutative.
 ///
-/// It is associative, or as nearly as floating-point numbers are: algorithms differ in where they put the brackets. They never exchange
-/// operands unless it [commutes](Self::commutes): the left one comes from members before those of the right one.
+/// An operator is associative, or as nearly as floating-point arithmetic is: algorithms differ in their bracketing. They exchange operands only if it
+/// [commutes](Self::commutes): otherwise the left operand comes from members before those of the right one.
 pub trait Operator<T> {
-    /// The two as one.
+    /// Returns the combination of both values.
     fn combine(&self, left: T, right: T) -> T;
 
-    /// Whether it gives the same with its operands exchanged.
+    /// Whether the operator is commutative.
     fn commutes(&self) -> bool {
         false
     }
@@ -27,7 +27,7 @@ impl<T, F: Fn(T, T) -> T> Operator<T> for F {
     }
 }
 
-/// An operator that gives the same with its operands exchanged: more algorithms can do it.
+/// A commutative operator: more algorithms support it.
 #[derive(Clone, Copy, Debug)]
 pub struct Commutative<F>(
     /// The operator.
@@ -75,9 +75,9 @@ operators! {
     Max where PartialOrd: |left, right| if right > left { right } else { left };
 }
 
-/// Combines slices; what executors need of an operator, whatever its type.
+/// Combines slices: the interface of operators to executors, independent of the operator's type.
 pub(crate) trait Fold<T> {
-    /// `into[i]` becomes `into[i]` and `with[i]` as one; `side` says which operand `with` is.
+    /// Replaces each `into[i]` by the combination of `into[i]` and `with[i]`; `side` is the operand position of `with`.
     fn fold(&self, into: &mut [T], with: &[T], side: Side);
 }
 
@@ -99,7 +99,7 @@ impl<T> Operator<T> for Nothing {
     }
 }
 
-/// The operator of trials that nobody asked for: it combines any values, at about the cost of a sum. An operator of the program may not bear the zeroes of a trial.
+/// The operator of automatic trials: it combines any values, at about the cost of a sum. An operator of the program may not accept the zeroes of a trial.
 pub(crate) struct Bits;
 
 impl<T: Pod> Operator<T> for Bits {

@@ -1,4 +1,4 @@
-//! Where the memory of a team is from, and the teams that have a part of it.
+//! The origin of a team's memory, and the teams that have a part of it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,10 +7,10 @@ use pelago_rma::Symmetric;
 
 use crate::pool::Region;
 
-/// Where the memory of a team is from, and the teams that have a part of it.
+/// The origin of a team's memory, and the teams that have a part of it.
 pub(crate) struct Origin<'w> {
     pub(crate) memory: Rc<Symmetric<'w, u64>>,
-    /// Of a team that was split off: whether it is in use, for the team that it was split off.
+    /// For a team that was split off: whether it is in use, read by the parent team.
     pub(crate) in_use: Option<Rc<Cell<bool>>>,
     pub(crate) children: RefCell<Vec<Child>>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Child {
 }
 
 impl<'w> Origin<'w> {
-    /// An allocation.
+    /// The memory of an allocation.
     pub(crate) fn whole(memory: Symmetric<'w, u64>) -> Self {
         Self { memory: Rc::new(memory), in_use: None, children: RefCell::default() }
     }

@@ -10,9 +10,8 @@ use crate::{Algorithm, Choice, Collective, Explanation, Operator};
 
 /// A collective operation that is prepared once and run often; made by [`Collectives::plan`] and [`Collectives::plan_of`].
 ///
-/// Every member makes its plans in the same order, drops them in the same order, and runs each as often as the others do. Several may
-/// be under way at once. After it is made nothing is allocated, as long as messages that go over a network are captured or kept in the
-/// plan's own memory, which they are.
+/// Every member makes its plans in the same order, drops them in the same order, and runs each as often as the others do. Several plans may run at
+/// once. Runs allocate nothing: messages over a network are captured, or kept in the plan's own memory.
 pub struct Plan<'c, 'w, T: Pod> {
     collectives: &'c Collectives<'w>,
     state: PlanState,
@@ -31,7 +30,7 @@ impl<'w> Collectives<'w> {
     /// Cost: a reduction over the team, and the trial, if there is one.
     ///
     /// # Errors
-    /// It combines values; the algorithm does not do it; no memory is left; members disagree; the job is at fault.
+    /// The operation combines values; the algorithm does not support it; no memory is left; members disagree; the job is at fault.
     pub fn plan<T: Pod>(&self, operation: Collective, count: usize, choice: Choice) -> Result<Plan<'_, 'w, T>> {
         if operation.combines() {
             return Err(Error::Invalid("the operation combines values: plan it with an operator"));
@@ -92,13 +91,13 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         &self.explanation
     }
 
-    /// Runs the operation on `input` and `output`. [`Collective`] lists the blocks of each; a slice without blocks is empty.
-    /// The root of a broadcast may bring its values as `input`, with an empty `output`.
+    /// Runs the operation on `input` and `output`. [`Collective`] lists the blocks of each; a slice without blocks is empty. The root of a broadcast
+    /// may pass its values as `input`, with an empty `output`.
     ///
     /// # Errors
-    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; a member was lost; the job is at fault.
-    /// An operation that has begun and fails waits until nothing of it is under way, and what [`quiet`](pelago_rma::Context::quiet) would
-    /// have reported counts as told.
+    /// The slices do not have the lengths that the operation needs at this member; an earlier run failed; a member failed; the job is at fault. A run
+    /// that has begun and fails waits until nothing of it is in flight; a later [`quiet`](pelago_rma::Context::quiet) does not report the failure
+    /// again.
     pub fn run(&mut self, input: &[T], output: &mut [T]) -> Result<()> {
         self.begin(Buffers::Separate(input, output))?.wait()
     }
@@ -114,7 +113,7 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         self.begin(Buffers::InPlace(values))?.wait()
     }
 
-    /// Begins the operation; see [`run`](Self::run). It goes on in calls of [`Running`], while the program computes.
+    /// Starts the operation; see [`run`](Self::run). It progresses in calls of [`Running`], while the program computes.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -140,7 +139,7 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         let blocks_out = self.operation.blocks_out(position, size) as usize * count;
         let fits = match &buffers {
             Buffers::Separate(input, output) => {
-                // What the root of a broadcast sends is read from its input if it has no output.
+                // The root of a broadcast sends its input if it has no output.
                 let brings = self.operation == (Collective::Broadcast { root: position }) && output.is_empty();
                 input.len() == if brings { count } else { blocks_in } && (brings || output.len() == blocks_out)
             }
@@ -186,7 +185,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Makes progress without waiting; returns whether the operation is complete.
     ///
     /// # Errors
-    /// A member was lost; the job is at fault.
+    /// A member failed; the job is at fault.
     pub fn test(&mut self) -> Result<bool> {
         if !self.ended {
             self.collectives.world().progress();
@@ -197,7 +196,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// A member was lost; the job is at fault.
+    /// A member failed; the job is at fault.
     pub fn wait(mut self) -> Result<()> {
         self.advance(true).map(drop)
     }
@@ -209,7 +208,7 @@ impl<T: Pod> Running<'_, '_, '_, T> {
             match self.collectives.told(self.state.advance(self.collectives.context(), ends, self.fold, wait)) {
                 Ok(ended) => self.ended = ended,
                 Err(error) => {
-                    // Nothing more comes of it.
+                    // The run cannot continue.
                     self.ended = true;
                     return Err(error);
                 }

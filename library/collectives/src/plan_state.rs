@@ -1,4 +1,4 @@
-//! What a prepared operation keeps from one run to the next; plans and one-shot operations have one each.
+//! The state of a prepared operation between runs; plans and one-shot operations have one each.
 
 use pelago_rma::{Error, Pod, Result};
 
@@ -28,12 +28,12 @@ impl PlanState {
         Ok(())
     }
 
-    /// How far the run is.
+    /// Progress of the run.
     pub(crate) fn cursor(&self) -> Cursor {
         self.cursor
     }
 
-    /// Goes on with a run; returns whether it has ended.
+    /// Continues a run; returns whether it has ended.
     pub(crate) fn advance<T: Pod>(
         &mut self,
         context: MemberContext<'_>,
@@ -48,7 +48,7 @@ impl PlanState {
     }
 }
 
-/// The offsets in blocks of the input and the output in a buffer that is both.
+/// Returns the offsets, in blocks, of the input and the output in a buffer that holds both.
 pub(crate) fn shifts(operation: Collective, position: usize) -> (usize, usize) {
     match operation {
         Collective::Allgather | Collective::Gather { .. } => (position, 0),

@@ -1,6 +1,6 @@
-//! Which part of a team's memory is in use: arithmetic, the same on every member as long as all take and give back in the same order.
+//! Allocation in a team's memory: arithmetic, with the same result on every member if all take and give back in the same order.
 
-/// Words of a cache line: memory of different plans shares none.
+/// Words of a cache line: memory of different plans shares no line.
 pub(crate) const LINE: usize = 8;
 
 /// Consecutive words.
@@ -10,10 +10,10 @@ pub(crate) struct Region {
     pub(crate) words: usize,
 }
 
-/// Words from 0 on, of which some are taken.
+/// Words from 0 on, some of which are allocated.
 pub(crate) struct Pool {
     words: usize,
-    /// In the order of their starts.
+    /// Allocated regions, sorted by start.
     taken: Vec<Region>,
 }
 
@@ -22,7 +22,7 @@ impl Pool {
         Self { words, taken: Vec::new() }
     }
 
-    /// Takes the first place with room for so many words.
+    /// Allocates the first free region of this many words.
     pub(crate) fn take(&mut self, words: usize) -> Option<Region> {
         let words = words.next_multiple_of(LINE);
         let mut start = 0;
@@ -39,7 +39,7 @@ impl Pool {
         Some(region)
     }
 
-    /// Gives a place back.
+    /// Frees a region.
     pub(crate) fn give(&mut self, region: Region) {
         self.taken.retain(|taken| taken.start != region.start);
     }

@@ -14,34 +14,36 @@ use crate::{Algorithm, Collective};
 /// executes as many operations per time slice as slots exist.
 const SLOTS_MAX: usize = 512;
 
-/// Bytes of the room of all slots of a plan, unless two need more: as much as a core's own cache holds. What is written again has then
-/// left the caches of those who wrote and read it last; a line that another core still holds changed comes from there three times as slowly.
+/// Bytes of the room of all slots of a plan, unless two slots need more: the size of a core's own cache. By the time a slot is written again, its
+/// lines have left the caches of the cores that wrote and read it last; a line that another core still holds modified comes from there three times as
+/// slowly.
 const ROOM_BYTES: usize = 1024 * 1024;
 
-/// Bytes of one slot of an exchange of all members where processors move the bytes of a network: what lands is read while it is in the core's own cache,
-/// unless pieces would be too short. To one member, and from one, pieces stay long: there each waits for a credit.
+/// Bytes of one slot of an exchange of all members on networks whose data the cores move: received data is read while it is in the core's own cache,
+/// unless pieces would be too short. In operations to or from one member, pieces stay long: each waits for a credit.
 const ROOM_BYTES_MOVED: usize = 512 * 1024;
 
 /// Bytes of the lines of all slots of a plan, unless two need more. They are cleared when the plan is made.
 const LINES_BYTES: usize = 64 * 1024;
 
-/// What bounds the pieces of an operation, in bytes.
+/// Bounds of the pieces of an operation, in bytes.
 struct Bounds {
-    /// Of a slot.
+    /// Maximum bytes of a slot.
     room: usize,
-    /// Of a slot whose blocks are no longer than `least`.
+    /// Maximum bytes of a slot whose blocks have at most `least` bytes.
     room_max: usize,
     least: usize,
-    /// Of a block, where the pieces of an operation follow one another through members.
+    /// Maximum bytes of a block, if the pieces of an operation follow one another through members.
     block: usize,
 }
 
 impl Bounds {
-    /// Those of an operation on whole blocks, with the settings `plan_bytes` and `piece_bytes`, on a network that captures puts of so many bytes.
+    /// Returns the bounds of an operation on whole blocks, with the settings `plan_bytes` and `piece_bytes`, on a network that captures puts of up to
+    /// `captured` bytes.
     fn new(whole: Shape, value_bytes: usize, (plan_bytes, piece_bytes): (usize, usize), mapped: bool, captured: usize) -> Self {
         let flows = matches!(whole.operation, Collective::Broadcast { .. } | Collective::Reduce { .. })
             || matches!(whole.algorithm, Algorithm::Chain | Algorithm::Shared);
-        // Networks whose processors move the bytes take long puts from where they are.
+        // Networks whose data the cores move capture long puts.
         let is_moved = !mapped && captured >= piece_bytes;
         let (room_max, least) = (plan_bytes / 2, if is_moved { piece_bytes } else { 0 });
         let is_exchange = matches!(
@@ -49,7 +51,7 @@ impl Bounds {
             Collective::Allgather | Collective::Allreduce | Collective::Alltoall | Collective::ReduceScatter
         );
         let near = match (mapped, is_moved && is_exchange) {
-            // What lands is read while it is in the core's own cache.
+            // Received data is read while it is in the core's own cache.
             (true, _) => ROOM_BYTES / 4,
             (false, true) => ROOM_BYTES_MOVED,
             (false, false) => room_max,
@@ -59,15 +61,15 @@ impl Bounds {
         Self { room: near.min(room_max), room_max, least, block }
     }
 
-    /// Whether a slot and a block may have so many bytes.
+    /// Whether a slot and a block may have these sizes.
     fn hold(&self, slot: usize, block: usize) -> bool {
         let room = if block <= self.least { self.room_max } else { self.room };
         slot <= room && block <= self.block
     }
 }
 
-/// Values of the pieces of a block of `count`, at most `piece`, that take as few messages of `message` values as possible: as long as one another, and full messages but for what that
-/// leaves over.
+/// Returns the values of a piece of a block of `count`, at most `piece`, such that the pieces take as few messages of `message` values as possible:
+/// pieces are equally long, and messages are full except for the remainder.
 fn filling(count: usize, piece: usize, message: usize) -> usize {
     match piece.checked_div(message) {
         Some(messages @ 1..) if piece < count => count.div_ceil(count.div_ceil(messages * message)),
@@ -76,7 +78,7 @@ fn filling(count: usize, piece: usize, message: usize) -> usize {
 }
 
 impl Collectives<'_> {
-    /// Memory and steps for an operation by an algorithm. Collective.
+    /// Prepares memory and steps for an operation by an algorithm. Collective.
     pub(crate) fn make(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<PlanState> {
         let size = self.team().size();
         let (whole, value_bytes) = (self.shape(key, algorithm), key.value_bytes);
@@ -92,7 +94,7 @@ impl Collectives<'_> {
         let slot = |shape: &Shape| {
             let piece = shape.schedule(self.position());
             let mut values = [(piece.room + kept(&piece, value_bytes, (captured, whole_blocks(shape, key.count)), maps)) as u64];
-            // What is kept depends on who is a neighbour.
+            // The kept values depend on the member's neighbours: members may have different numbers of them.
             if !self.is_mapped() || rails != Rails::default() {
                 self.agree(&mut values, u64::max)?;
             }
@@ -125,7 +127,7 @@ impl Collectives<'_> {
         Ok(PlanState::new(layout))
     }
 
-    /// Of a single member: what it brings is what it gets.
+    /// Returns the layout for a single member: its output is its input.
     fn alone(&self, key: Key, algorithm: Algorithm) -> Layout {
         let whole = |buffer| Span::blocks(buffer, 0, 1, key.count);
         let gets = key.operation.blocks_in(0, 1) == 1 && key.operation != Collective::ExclusiveScan;
@@ -144,9 +146,9 @@ impl Collectives<'_> {
         self.pool.borrow_mut().take(words).ok_or(Error::NoMemory { bytes: words as u64 * 8, heap_bytes })
     }
 
-    /// Makes sure that all want the same. From then on nobody uses memory that all have given back.
+    /// Makes sure that all members prepare the same operation. After it, no member uses memory that all have given back.
     fn meet_for(&self, key: Key, algorithm: Algorithm, rails: Rails) -> Result<()> {
-        // What this member has put for an earlier plan has arrived: credits are not waited for by those who get them.
+        // This member's puts for an earlier plan must have arrived: a member does not wait for the credits that it receives.
         self.world.quiet()?;
         let Key { operation, count, value_bytes, commutes } = key;
         let place = Collective::ALL.iter().position(|other| *other == operation.rooted(0)).unwrap_or_default();
@@ -157,7 +159,7 @@ impl Collectives<'_> {
         self.agree_on([names, root, count as u64, value_bytes as u64])
     }
 
-    /// Clears the flags of a new plan, and makes sure that all have the same memory for it.
+    /// Clears the flags of a new plan, and makes sure that all members have the same memory for it.
     fn settle(&self, layout: &Layout) -> Result<()> {
         let words = self.member.words.local(self.world);
         layout.flags().for_each(|flag| words.store(flag, 0));
@@ -222,7 +224,7 @@ mod tests {
         );
         assert_eq!(pieces(4096, false), [LONG, 512 << 10, 256 << 10, 64 << 10, 32 << 10], "a network that moves them itself");
         assert_eq!(pieces(16 << 20, true), [128 << 10, 64 << 10, 32 << 10, 8 << 10, 4 << 10], "mapped memory");
-        // Pieces that follow one another have their own length as well: here that of one step.
+        // Pieces that follow one another through members have a bound of their own: here that of one step.
         let flowing = Collective::Broadcast { root: 0 };
         assert_eq!(piece_bytes(flowing, 1, LONG / 8, false, 4096), 64 << 10);
         assert_eq!(piece_bytes(flowing, 1, LONG / 8, false, 16 << 20), LONG);

@@ -6,11 +6,11 @@ use pelago_rma::{BarrierAlgorithm, Result};
 use crate::collectives::Collectives;
 use crate::cost::Model;
 
-/// Words that are put to measure what a byte costs.
+/// Words of the put that measures the cost of a byte.
 const PROBE_WORDS: usize = 2048;
 
 impl Collectives<'_> {
-    /// Members of a host, and whether it is the only one.
+    /// Returns the number of consecutive members on a host, and whether all members are on one host.
     pub(crate) fn find_hosts(&self, given: Option<u32>) -> Result<(u32, bool)> {
         let (size, position) = (self.team().size(), self.position());
         let maps = |&other: &u32| self.team().rank(other).is_some_and(|rank| self.world.maps(rank));
@@ -27,7 +27,7 @@ impl Collectives<'_> {
         Ok((given.unwrap_or(found).clamp(1, size), most == size))
     }
 
-    /// What steps cost here.
+    /// Measures the parameters of the cost model.
     pub(crate) fn measure(&self) -> Result<Model> {
         const TIMES: u64 = 5;
         let size = self.team().size();
@@ -71,7 +71,7 @@ impl Collectives<'_> {
         let [barrier, few, many] = [barrier, few, many].map(|picoseconds| picoseconds as f64 / 1e3);
         let latency_ns = barrier / f64::from(size.next_power_of_two().ilog2());
         let byte_ns = ((many - few) / (probe as f64 * 8.0)).max(0.03);
-        // A dissemination has as many messages as members and rounds.
+        // A dissemination barrier has as many messages as members times rounds.
         let turn_ns = if shares { latency_ns / f64::from(size) } else { 0.0 };
         Ok(Model { latency_ns, message_ns: (few / 16.0).max(10.0), byte_ns, turn_ns })
     }

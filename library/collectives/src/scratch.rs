@@ -8,16 +8,16 @@ use pelago_rma::Pod;
 /// Maximum number of cached vectors, each of its own type: more than the number of types that a program reduces.
 const KEPT_MAX: usize = 16;
 
-/// Vectors of values whose contents mean nothing.
+/// Vectors of values with undefined contents.
 #[derive(Default)]
 pub(crate) struct Scratch(RefCell<Vec<Box<dyn Any>>>);
 
 #[expect(clippy::box_collection, reason = "the box is what is kept: a new one for each call would be an allocation")]
 impl Scratch {
-    /// A vector of at least so many values.
+    /// Returns a vector of at least `length` values.
     pub(crate) fn take<T: Pod>(&self, length: usize) -> Box<Vec<T>> {
         let mut kept = self.0.borrow_mut();
-        // The last one first: what a call gave back is what the next one takes.
+        // The last one first: each call reuses the vectors that the previous call gave back.
         let found = kept.iter().rposition(|values| values.is::<Vec<T>>());
         let found = found.and_then(|index| kept.swap_remove(index).downcast::<Vec<T>>().ok());
         let mut values = found.unwrap_or_default();
@@ -27,7 +27,7 @@ impl Scratch {
         values
     }
 
-    /// Gives it back.
+    /// Gives a vector back.
     pub(crate) fn give<T: Pod>(&self, values: Box<Vec<T>>) {
         let mut kept = self.0.borrow_mut();
         if kept.len() < KEPT_MAX && !values.is_empty() {

@@ -3,10 +3,10 @@
 use crate::choice::Rails;
 use crate::cost::Model;
 
-/// Bytes of a piece, unless a program says otherwise: long beside the time of a message, short beside what a core keeps near.
+/// Default bytes of a piece: long relative to the time of a message, short relative to a core's own cache.
 const FLOWING_BYTES: usize = 64 * 1024;
 
-/// Calls after which one-shot operations of one shape are tried: many enough that the trial is short beside them.
+/// Default calls before the trial of a one-shot operation: enough that the trial is short in comparison.
 const CALLS_BEFORE_TRIAL: u64 = 16;
 
 /// Memory for operations, and parameters of the machine.
@@ -14,20 +14,21 @@ const CALLS_BEFORE_TRIAL: u64 = 16;
 pub struct Settings {
     /// Bytes of each member for all plans and prepared operations together. Pages are taken when they are first used.
     pub memory_bytes: usize,
-    /// Bytes of each member for one plan, at most: longer blocks go in pieces.
+    /// Maximum bytes of each member for one plan: longer blocks are split into pieces.
     pub plan_bytes: usize,
-    /// Bytes of a piece of an operation whose pieces follow one another through members, as those of a long broadcast do. Over networks whose processors move the data, as UDP, pieces are
-    /// longer if few members follow one another.
+    /// Bytes of a piece of an operation whose pieces follow one another through members, as in a long broadcast. Over networks whose data the cores
+    /// move, such as UDP, pieces are longer if few members follow one another.
     pub piece_bytes: usize,
-    /// Consecutive members on a host; `None`: those that reach each other's memory, if there are equally many on each host.
+    /// Consecutive members on a host; `None`: the members that reach each other's memory, if each host has equally many.
     pub per_host: Option<u32>,
     /// The cost model; `None`: it is measured, by some barriers and puts.
     pub model: Option<Model>,
-    /// Whether plans are for operations that come one at a time: trials then begin each after all members have met, in virtual time at the same
-    /// instant, and judge how long it takes. Else operations follow one another, and what counts is how many are done.
+    /// Whether plans are for operations that run one at a time. Trials then start each operation after all members have met, in virtual time at the
+    /// same instant, and compare durations. Otherwise trials run operations back to back and compare throughput.
     pub apart: bool,
-    /// One-shot operations on blocks of 16 KiB or more: after so many calls of the same operation with the same count, a [trial](crate::Choice::Trial) chooses its algorithm;
-    /// `None`: the model's stays. Algorithms that were [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) stay as well. The same on all members.
+    /// Calls of a one-shot operation with the same count, on blocks of 16 KiB or more, after which a [trial](crate::Choice::Trial) chooses its
+    /// algorithm; `None`: the model's choice stays. Algorithms that were [tuned](crate::Collectives::tune) or [set](crate::Collectives::set) stay as
+    /// well. The same on all members.
     pub calls_before_trial: Option<u64>,
     /// The rails of messages; `None`: a trial tries them all, and operations without a trial use the best rail for each peer.
     pub rails: Option<Rails>,

@@ -1,4 +1,4 @@
-//! Teams by colour and key, made by the members of a team alone.
+//! Splits of a team by colour and key, in which only its members take part.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,11 +15,11 @@ use crate::settings::Settings;
 const NONE: u64 = u64::MAX;
 
 impl<'w> Collectives<'w> {
-    /// The team of the members of this one that gave the same colour, in the order of their keys, of equal keys in that of their positions.
-    /// Collective over this team, not over the job; `None` for a member without a colour. Teams may be split again.
+    /// Makes the team of the members of this one that pass the same colour, in the order of their keys; members with equal keys are in the order of
+    /// their positions. Collective over this team, not over the job; `None` for a member without a colour. Teams may be split again.
     ///
-    /// The memory of the new team, `settings.memory_bytes` and some more, is part of this team's. It is used again when all members have
-    /// dropped their teams of this split and split again. The new team may outlive this one.
+    /// The memory of the new team, `settings.memory_bytes` and some more, is part of this team's. It is reused when all members have dropped their
+    /// teams of this split and split again. The new team may outlive this one.
     ///
     /// Cost: an `allgather` of 16 bytes, two or three reductions, and the measurements of [`new`](Self::new) unless `settings.model` is
     /// given.
@@ -31,14 +31,14 @@ impl<'w> Collectives<'w> {
     pub fn split(&self, colour: Option<u32>, key: i32, settings: &Settings) -> Result<Option<Self>> {
         self.free_children()?;
         let size = self.team().size();
-        // Order of keys as that of numbers without a sign.
+        // Offset, so that signed keys compare as unsigned numbers.
         let own = [colour.map_or(NONE, u64::from), (i64::from(key) - i64::from(i32::MIN)) as u64];
         let mut all = vec![[0_u64; 2]; size as usize];
         self.allgather(&[own], &mut all)?;
         if self.origin.children.borrow().len() >= SPLIT_TEAMS_MAX {
             return Err(Error::TooMany { what: "splits of a team in use", limit: SPLIT_TEAMS_MAX });
         }
-        // As much for each colour, for as many members as the team has, so that the memory of all members looks the same.
+        // The same size for each colour, for as many members as the team has: so the memory of all members has the same layout.
         let scratch = Group::scratch_words(size);
         let words = settings.memory_bytes / 8;
         let region = loop {
@@ -49,7 +49,7 @@ impl<'w> Collectives<'w> {
         };
         let in_use = Rc::new(Cell::new(true));
         self.origin.children.borrow_mut().push(Child { region, in_use: in_use.clone() });
-        // What members have put for an earlier plan has arrived; nobody puts before all have cleared.
+        // Puts of members for an earlier plan have arrived at the first agreement; no member puts before all have cleared.
         self.world.quiet()?;
         let memory = self.member.words.part(region.start, scratch + words);
         self.agree_on([region.start as u64, words as u64, 0, 2])?;
@@ -69,7 +69,7 @@ impl<'w> Collectives<'w> {
         Self::with(self.world, (team, position), Some(group), (memory.part(scratch, words), origin), settings).map(Some)
     }
 
-    /// Gives the memory of teams back that no member uses.
+    /// Frees the memory of teams that no member uses.
     fn free_children(&self) -> Result<()> {
         if self.origin.children.borrow().is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Operations that were started: they hold their values, and go on in every call of this rank that waits.
+//! Started operations: they own their values, and advance in every call of this rank that waits.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,18 +14,18 @@ use crate::operator::{Fold, Nothing};
 use crate::plan_state::{PlanState, shifts};
 use crate::{Collective, Operator};
 
-/// An operation that was started, with its values.
+/// A started operation, with its values.
 ///
-/// It goes on in [`test`](Self::test), in [`wait`](Self::wait), and in every other call of this rank that waits or makes
-/// [`progress`](Context::progress): a wait for a handle, a value, a message, a barrier. Dropping it forgets its result; the
-/// operation goes on, and the drop of its [`Collectives`] waits for it.
+/// It advances in [`test`](Self::test), in [`wait`](Self::wait), and in every other call of this rank that waits or makes
+/// [`progress`](Context::progress): a wait for a handle, a value, a message, a barrier. Dropping it discards its result; the operation continues, and
+/// the drop of its [`Collectives`] waits for it.
 #[must_use = "the values are returned by wait"]
 pub struct Started<'c, 'w, T: Pod> {
     collectives: &'c Collectives<'w>,
     flight: Rc<dyn Flight<T>>,
 }
 
-/// A flight whose values have the type `T`.
+/// A started operation on values of type `T`.
 pub(crate) trait Flight<T>: InFlight {
     fn outcome(&self) -> Option<Result<()>>;
     fn take_output(&self) -> Vec<T>;
@@ -35,7 +35,7 @@ impl<T: Pod> Started<'_, '_, T> {
     /// Makes progress without waiting; returns whether the operation has ended.
     ///
     /// # Errors
-    /// A member was lost; members disagree; the job is at fault.
+    /// A member failed; members disagree; the job is at fault.
     pub fn test(&mut self) -> Result<bool> {
         let Collectives { world, member, .. } = self.collectives;
         member.advance_started(world);
@@ -48,7 +48,7 @@ impl<T: Pod> Started<'_, '_, T> {
         }
     }
 
-    /// Waits until the operation has ended, and returns its output: of operations in place the values that were given.
+    /// Waits until the operation has ended, and returns its output; for an operation in place, in the values that were passed.
     ///
     /// # Errors
     /// As [`test`](Self::test).
@@ -60,7 +60,7 @@ impl<T: Pod> Started<'_, '_, T> {
     }
 }
 
-/// An operation by the plan of a one-shot operation.
+/// An operation that uses the plan of a one-shot operation.
 struct Planned<T> {
     operation: Collective,
     position: u32,
@@ -155,7 +155,7 @@ impl<T: Pod> Flight<T> for Exchanged<T> {
 }
 
 impl<'w> Collectives<'w> {
-    /// Waits until `ready`, while the started operations of this team go on.
+    /// Waits until `ready`; the started operations of this team advance meanwhile.
     pub(crate) fn wait_for(&self, ready: impl Fn() -> bool) -> Result<()> {
         let Self { world, member, .. } = self;
         world.wait_for("a collective operation", None, || {
@@ -164,7 +164,7 @@ impl<'w> Collectives<'w> {
         })
     }
 
-    /// Waits until no operation in flight uses this.
+    /// Waits until no operation in flight uses this resource.
     pub(crate) fn wait_until_free(&self, uses: Uses) -> Result<()> {
         if self.member.is_used(uses) { self.wait_for(|| !self.member.is_used(uses)) } else { Ok(()) }
     }
@@ -184,7 +184,7 @@ impl<'w> Collectives<'w> {
         Ok(Started { collectives: self, flight })
     }
 
-    /// Starts an operation with counts whose messages `fill` makes.
+    /// Starts an operation with counts, whose messages are in `exchange`.
     pub(crate) fn start_exchange<T: Pod>(
         &self,
         exchange: Exchange,
@@ -222,8 +222,8 @@ impl<'w> Collectives<'w> {
 
     /// Starts a [`broadcast`](Self::broadcast).
     ///
-    /// Cost of every start: that of its one-shot operation, and some allocations. The first of its kind and length is prepared
-    /// together by all members, which waits.
+    /// Cost of every start: that of the one-shot operation, and some allocations. All members prepare the first operation of its kind and length
+    /// together, which waits.
     ///
     /// # Errors
     /// As the one-shot operation; too many operations are in flight.
@@ -319,8 +319,8 @@ impl<'w> Collectives<'w> {
         self.start_once(Collective::ExclusiveScan, count, (None, values), Box::new(operator), commutes)
     }
 
-    /// Starts a barrier: it ends when every member has started it. What members put before is visible after it only if they waited for
-    /// it ([`quiet`](Context::quiet)) before.
+    /// Starts a barrier: it ends when every member has started it. Earlier puts of members are visible after it only if the members waited for them
+    /// ([`quiet`](Context::quiet)) before.
     ///
     /// # Errors
     /// As [`start_broadcast`](Self::start_broadcast).
@@ -328,7 +328,7 @@ impl<'w> Collectives<'w> {
         self.start_once(Collective::Barrier, 0, (None, Vec::new()), Box::new(Nothing), false)
     }
 
-    /// Starts an operation that combines nothing and has an output of its own.
+    /// Starts an operation that combines nothing and has a separate output.
     fn start_of<T: Pod>(&self, operation: Collective, count: usize, input: Vec<T>) -> Result<Started<'_, 'w, T>> {
         let blocks = operation.blocks_out(self.position(), self.team().size()) as usize;
         let output = vec![T::new_zeroed(); blocks * count];

@@ -10,31 +10,31 @@ use crate::executor::Ends;
 use crate::operator::Fold;
 use crate::plan_state::PlanState;
 
-/// Candidates that a trial tries whatever they need, beside the simplest one: the best by the model.
+/// Number of candidates that a trial tries however many messages they need, besides the simplest one: the best by the model.
 const TRIED: usize = 3;
 
 /// Maximum number of messages per member of a candidate that takes part in a trial although its predicted time is longer. The limit bounds
 /// the duration of trials.
 const TRIED_MESSAGES_MAX: u64 = 512;
 
-/// A candidate whose first batch takes so many times as long as those of another is tried no further.
+/// A candidate whose first batch takes so many times as long as another's best is dropped.
 const HOPELESS: u64 = 3;
 
 /// Maximum number of batches of a trial. A trial ends earlier if two consecutive batches differ by at most one part in `TRIAL_SAME`.
 const TRIAL_BATCHES_MAX: usize = 9;
 const TRIAL_SAME: u64 = 200;
 
-/// How long a batch is to last, and how many operations it has at least and at most: the clock is read around all of them, which follow one
-/// another as in a program that does many. Where one is long there are two.
+/// Target duration of a batch, and its minimum and maximum number of operations. The clock is read around the whole batch: operations follow one
+/// another as in a program that runs many. If one operation is long, a batch has two.
 const TRIAL_BATCH: Duration = Duration::from_microseconds(100);
 const TRIAL_OPERATIONS: (u64, u64) = (8, 64);
 const TRIAL_LONG: Duration = Duration::from_microseconds(2000);
 
-/// Between operations that are tried apart, in virtual time: longer than agreeing on the next one leaves anything under way.
+/// Pause between operations that are tried one at a time, in virtual time: longer than messages of the agreement on the next one stay in flight.
 const TRIAL_PAUSE: Duration = Duration::from_microseconds(1000);
 
 impl Collectives<'_> {
-    /// The rails that are tried: those that were asked for, else as is best for each member first, then each two.
+    /// Returns the rails to try: the requested ones, else first the best for each member, then each pair.
     fn rails_to_try(&self) -> Vec<Rails> {
         let rails = || (0..self.world.rails().len()).filter_map(Rail::new);
         match self.rails {
@@ -51,8 +51,8 @@ impl Collectives<'_> {
         }
     }
 
-    /// Measures the candidates by all rails, the best by the model first, and returns the fastest; one that was measured before, if it is not slower
-    /// by a twentieth.
+    /// Measures the candidates by all rails, the best by the model first, and returns the fastest. A later candidate replaces an earlier one only if
+    /// it is faster by more than a twentieth.
     pub(crate) fn try_out<T: Pod>(
         &self,
         key: Key,
@@ -85,8 +85,8 @@ impl Collectives<'_> {
         Ok(best.map_or((Algorithm::Flat, Rails::default()), |(way, _)| way))
     }
 
-    /// What one operation takes, on zeroes: the median of some batches, each as the slowest member had it. Where nothing disturbs, as in a
-    /// simulation, two batches say as much as many. `best` is that of another algorithm.
+    /// Returns the time of one operation on zeroes: the median over several batches of the slowest member's time. Without disturbance, as in a
+    /// simulation, two batches suffice. `best` is the time of another algorithm.
     fn time<T: Pod>(&self, key: Key, mut state: PlanState, fold: &dyn Fold<T>, best: Option<Duration>) -> Result<Duration> {
         let size = self.team().size();
         let of = |blocks: u32| vec![T::new_zeroed(); blocks as usize * key.count];
@@ -95,7 +95,7 @@ impl Collectives<'_> {
         let [mut temporary, mut chunk] =
             [state.layout.temporary(), state.layout.chunk()].map(|length| vec![T::new_zeroed(); length]);
         let mut times = Vec::with_capacity(TRIAL_BATCHES_MAX);
-        // The first operation touches pages, and tells how many a batch has; the first batch whether to go on.
+        // The first operation touches pages and determines the operations of a batch; the first batch determines whether to continue.
         let (mut operations, mut batch) = (1, 0);
         while times.len() < TRIAL_BATCHES_MAX {
             let (mut start, mut lasted) = (self.world.now(), 0);
@@ -114,7 +114,7 @@ impl Collectives<'_> {
                 };
                 self.told(state.advance(self.context(), ends, fold, true))?;
             }
-            // Members do not run away from each other.
+            // The agreement also keeps members from running ahead of each other.
             let mut slowest = [lasted + (self.world.now() - start).as_picoseconds()];
             self.agree(&mut slowest, u64::max)?;
             let time = slowest[0] / operations;
@@ -142,7 +142,7 @@ impl Collectives<'_> {
         Ok(Duration::from_picoseconds(times[times.len() / 2]))
     }
 
-    /// Waits until all members are here and nothing is under way, and returns when that is: in virtual time, the same instant for all.
+    /// Waits until all members have arrived and nothing is in flight, and returns that time: in virtual time, the same instant for all.
     fn meet_to_begin(&self) -> Result<Instant> {
         let mut last = [self.world.now().as_picoseconds()];
         self.agree(&mut last, u64::max)?;

@@ -6,10 +6,10 @@ use pelago_rma::{CellSlice, Context, GlobalPtr, Symmetric};
 /// Bytes of a word.
 const WORD_BYTES: u64 = size_of::<u64>() as u64;
 
-/// A range of words in the symmetric memory of the job. It does not keep that memory: [`Collectives`](crate::Collectives) does.
+/// A range of words in the symmetric memory of the job. It does not keep that memory allocated: [`Collectives`](crate::Collectives) does.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
-    /// Of the first word, in the segment.
+    /// Offset of the first word in the segment.
     offset: u64,
     length: usize,
 }
@@ -21,7 +21,7 @@ impl Words {
         Self { offset, length: memory.len() }
     }
 
-    /// Some of them.
+    /// A part of the words.
     pub(crate) fn part(self, start: usize, length: usize) -> Self {
         debug_assert!(start + length <= self.length, "{length} words from {start} of {}", self.length);
         Self { offset: self.offset + start as u64 * WORD_BYTES, length }
@@ -31,7 +31,7 @@ impl Words {
         self.length
     }
 
-    /// Of the first word, in the segment.
+    /// Returns the offset of the first word in the segment.
     pub(crate) fn offset(self) -> u64 {
         self.offset
     }

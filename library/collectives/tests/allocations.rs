@@ -1,4 +1,4 @@
-//! What plans do not allocate once they are made.
+//! Runs of plans allocate nothing.
 
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Settings, Shape, Sum};
 use pelago_test_support::counting::{CountingAllocator, allocations};
@@ -9,7 +9,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const SIZE: u32 = 4;
 
-/// How often a rank allocates in so many operations, when some have been done before.
+/// Counts the allocations of a rank in so many operations, after some earlier ones.
 fn counted(platform: Platform, count: usize, operations: u64) {
     run(platform, SIZE, |world| {
         let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, per_host: Some(2), ..Settings::default() };
@@ -42,7 +42,7 @@ fn plans_allocate_nothing_on_mapped_memory() {
     }
 }
 
-/// Calls without a plan, once the first ones have prepared what they need.
+/// Calls without a plan, after the first ones have prepared the operations.
 #[test]
 fn one_shot_operations_allocate_nothing_in_the_steady_state() {
     run(Platform::Mapped, SIZE, |world| {
@@ -66,13 +66,13 @@ fn one_shot_operations_allocate_nothing_in_the_steady_state() {
         all.barrier().unwrap();
         let before = allocations();
         act(20);
-        // The slice that the test itself makes for each exchange.
+        // The slice that the test itself allocates for each exchange.
         assert_eq!(allocations() - before, 20);
     });
 }
 
 fn vec_of(block: &[u64], counts: &[usize]) -> Vec<u64> {
-    // One allocation, whatever the counts are.
+    // One allocation, for any counts.
     let mut values = Vec::with_capacity(4 * block.len());
     counts.iter().for_each(|&count| values.extend_from_slice(&block[..count]));
     values

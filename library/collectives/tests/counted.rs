@@ -1,4 +1,4 @@
-//! Operations with counts, started operations and splits, between ranks on every platform, beside a serial model.
+//! Operations with counts, started operations and splits, between ranks on every platform, compared with a serial model.
 
 use pelago_base::Rank;
 use pelago_collectives::limits::STARTED_MAX;
@@ -6,22 +6,22 @@ use pelago_collectives::{Collectives, Model, Settings, Sum};
 use pelago_rma::{Error, Pod, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run};
 
-/// So that nobody has to measure it.
+/// A given model, so that no team measures one.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
-/// Little memory, so that blocks go in several fragments and wait for each other.
+/// Little memory, so that blocks take several fragments and wait for each other.
 fn little() -> Settings {
     Settings { memory_bytes: 128 << 10, plan_bytes: 8 << 10, model: Some(MODEL), ..Settings::default() }
 }
 
-/// A number that depends on all of these.
+/// A number that depends on all words.
 fn mixed(words: [u64; 4]) -> u64 {
     words
         .iter()
         .fold(0x9E37_79B9_7F4A_7C15, |state: u64, word| (state ^ word).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(27))
 }
 
-/// A count for two members in an operation: often none, few, or more than a fragment.
+/// A count for two members in an operation: often 0, small, or more than a fragment.
 fn count(round: u64, from: u32, to: u32) -> usize {
     let drawn = mixed([round, from.into(), to.into(), 1]);
     [0, 0, 1, 5, 7, 40, 300, 900][(drawn % 8) as usize] + (drawn >> 8) as usize % 3
@@ -53,7 +53,7 @@ values! {
     [u32; 3]: |bits| [bits as u32, (bits >> 20) as u32, (bits >> 40) as u32], |one, other| [one[1], one[2] ^ other[0], other[1]];
 }
 
-/// What the member `me` of `size` brings and gets; counts are those of a round.
+/// The input and the expected output of the member `me` of `size`; counts are those of a round.
 struct Case {
     round: u64,
     me: u32,
@@ -73,7 +73,7 @@ impl Case {
         self.counts(|from| count(self.round, from, self.me))
     }
 
-    /// The same on every member.
+    /// Counts that are the same on every member.
     fn known(&self) -> Vec<usize> {
         self.counts(|member| count(self.round, member, 77))
     }
@@ -92,7 +92,7 @@ impl Case {
         (0..self.size).flat_map(|member| self.own(member)).collect()
     }
 
-    /// What a member brings to a reduction, and what this one gets.
+    /// The input of a member for a reduction.
     fn brought<T: Value>(&self, member: u32) -> Vec<T> {
         block(self.round, member, 99, self.known().iter().sum())
     }
@@ -105,7 +105,7 @@ impl Case {
     }
 }
 
-/// Every operation, one after another; members come at different times.
+/// Every operation, one after another; members start at different times.
 fn all_operations<T: Value>(all: &Collectives<'_>, round: u64) {
     let (me, size) = (all.position(), all.team().size());
     let case = Case { round, me, size };
@@ -154,7 +154,7 @@ fn generated_counts_give_what_the_serial_model_gives() {
     }
 }
 
-/// Long blocks, one that is much longer than the others: the ring.
+/// Long blocks, one of them much longer than the others: uses the ring.
 #[test]
 fn long_blocks_of_one_member_go_round() {
     for platform in [Platform::Mapped, Platform::Remote] {
@@ -179,7 +179,7 @@ fn neighbours_exchange_and_others_do_not_take_part() {
     on_every_platform(&[2, 5], |world, _| {
         let all = Collectives::new(world, &little()).unwrap();
         let (me, size) = (all.position(), all.team().size());
-        // A line; the ends have one neighbour, and everybody has itself.
+        // A line; the ends have one neighbour, and every member is also its own neighbour.
         let ends = [me.checked_sub(1), Some(me), Some(me + 1).filter(|&right| right < size)];
         let near: Vec<u32> = ends.into_iter().flatten().collect();
         let neighbours = all.neighbours(&near, &near).unwrap();
@@ -203,7 +203,7 @@ fn neighbours_exchange_and_others_do_not_take_part() {
     });
 }
 
-/// Many at once, waited for in another order, dropped, and moved on by waits for other things.
+/// Many operations in flight, waited for in another order, dropped, and advanced by waits for other things.
 #[test]
 fn started_operations_go_on_in_every_wait() {
     on_every_platform(&[1, 2, 5], |world, _| {
@@ -220,14 +220,14 @@ fn started_operations_go_on_in_every_wait() {
             let scanned = all.start_scan(vec![1_u32], Sum).unwrap();
             let met = all.start_barrier().unwrap();
             drop(forgotten);
-            // One waits for the end of an operation before it meets the others, which move their part on while they wait for it.
+            // One member waits for the end of an operation before the barrier; the others advance it while they wait in the barrier.
             let mut exchanged = Some(exchanged);
             if me == 0 {
                 assert_eq!(exchanged.take().unwrap().wait().unwrap(), expected);
             }
             world.barrier().unwrap();
             if me == 0 {
-                // One rank waits for a value that another one brings after it has seen the end of an operation.
+                // One rank waits for a value that another rank puts after it has seen the end of an operation.
                 assert_eq!(scanned.wait().unwrap(), [1]);
             } else {
                 let mut scanned = scanned;
@@ -244,7 +244,7 @@ fn started_operations_go_on_in_every_wait() {
                 assert_eq!(sum.wait().unwrap(), vec![expected; 50]);
             }
             assert_eq!(exchanged.map_or(expected.clone(), |exchanged| exchanged.wait().unwrap()), expected);
-            // Between, one that waits at once.
+            // In between, an operation that waits.
             let mut values = [1_u64; 50];
             all.allreduce(&mut values, Sum).unwrap();
             assert_eq!(values, [u64::from(size); 50]);
@@ -263,7 +263,7 @@ fn started_operations_are_bounded() {
         }
         let started: Vec<_> = (0..STARTED_MAX as u64).map(|number| of(number).unwrap()).collect();
         if all.position() == 0 {
-            // None has ended, as the other one has started none.
+            // None has ended, because the other member has started none.
             assert!(matches!(of(0).map(drop), Err(Error::TooMany { limit: STARTED_MAX, .. })));
             world.put(told.at(Rank::new(1), 0), &[1]).unwrap().wait().unwrap();
         }
@@ -273,7 +273,7 @@ fn started_operations_are_bounded() {
     });
 }
 
-/// Wrong counts end with an error on all members: on those that meet them, and on those that wait for these.
+/// Wrong counts end with an error on all members: on those that detect them, and on those that wait for these.
 #[test]
 fn counts_that_differ_are_an_error_and_no_corruption() {
     for platform in PLATFORMS {
@@ -281,7 +281,7 @@ fn counts_that_differ_are_an_error_and_no_corruption() {
             run(platform, 3, |world| {
                 let all = Collectives::new(world, &little()).unwrap();
                 let me = all.position();
-                // Member 1 sends more to member 2 than that one expects.
+                // Member 1 sends more to member 2 than member 2 expects.
                 let send: Vec<usize> = (0..3).map(|to| if (me, to) == (1, 2) { 10 + longer } else { 10 }).collect();
                 let (input, mut output) = (vec![1_u64; send.iter().sum()], vec![0_u64; 30]);
                 let ended = all.alltoallv(&input, &send, &mut output, &[10; 3]);
@@ -291,7 +291,7 @@ fn counts_that_differ_are_an_error_and_no_corruption() {
                 }
                 let later = (0..20).try_for_each(|_| all.alltoallv(&[1_u64; 30], &[10; 3], &mut output, &[10; 3]));
                 assert!(matches!(later, Err(Error::Disagreement(_))), "{later:?} at {me}");
-                // The team's other operations go on.
+                // Other operations of the team still work.
                 let mut values = [1_u64];
                 all.allreduce(&mut values, Sum).unwrap();
                 assert_eq!(values, [3]);
@@ -315,7 +315,7 @@ fn wrong_lengths_are_refused_before_anything_is_sent() {
     });
 }
 
-/// Teams by colour and key, nested; those of one colour do not wait for those of another.
+/// Teams by colour and key, nested; teams of one colour do not wait for teams of another.
 fn split_and_use(world: &World) {
     let settings = Settings { memory_bytes: 2 << 20, ..little() };
     let all = Collectives::new(world, &settings).unwrap();
@@ -323,7 +323,7 @@ fn split_and_use(world: &World) {
     for round in 0..3 {
         let me = all.position();
         let colour = (me % 3 < 2).then_some(me % 3);
-        // Descending.
+        // Keys in descending order.
         let team = all.split(colour, -(me as i32), &part).unwrap();
         let Some(team) = team else {
             assert_eq!(me % 3, 2);
@@ -332,7 +332,7 @@ fn split_and_use(world: &World) {
         let members: Vec<u32> = (0..all.team().size()).filter(|member| member % 3 == me % 3).rev().collect();
         assert_eq!(team.team().iter().map(|rank| rank.number()).collect::<Vec<_>>(), members);
         if me.is_multiple_of(3) {
-            // More than the others.
+            // More operations than the others.
             (0..3).for_each(|turn| all_operations::<u64>(&team, 100 + turn));
         }
         all_operations::<u8>(&team, round);

@@ -1,4 +1,4 @@
-//! What an operation costs in messages over a transport, in values copied, and in sleeps.
+//! The cost of an operation: messages over a transport, copies of values, sleeps.
 
 use pelago_base::Event;
 use pelago_collectives::schedule::{Step, Then};
@@ -11,10 +11,10 @@ use pelago_test_support::threads::{COSTLY_MESSAGE_BYTES, Platform, run_counted, 
 const SIZE: u32 = 5;
 const OPERATIONS: u64 = 40;
 
-/// Values that leave together with their flag.
+/// Number of values from which on they are sent together with their flag.
 const SIGNALLED_MIN: usize = Loopback::CAPABILITIES.signalled_bytes_min / 8;
 
-/// Runs an operation some times by each algorithm that can do it here; `look` is called before and after.
+/// Runs an operation some times by each possible algorithm; `look` is called before and after.
 fn each_algorithm(world: &World, operation: Collective, count: usize, mut look: impl FnMut(Algorithm, bool)) -> Result<()> {
     let settings = Settings { memory_bytes: 1 << 20, plan_bytes: 64 << 10, per_host: Some(2), ..Settings::default() };
     let all = Collectives::new(world, &settings)?;
@@ -36,7 +36,8 @@ fn schedule(operation: Collective, algorithm: Algorithm, count: usize, position:
     Shape { operation, algorithm, size: SIZE, count, per_host: 2, commutes: true }.schedule(position)
 }
 
-/// Each message is a put and a flag, one operation if the values are long enough for that, and a flag alone if it has none; and there is at most one credit for each member and operation.
+/// Each message is a put and a flag, in one operation if the values are long enough for that, and a flag alone if it has none; there is at most one credit for
+/// each member and operation.
 #[test]
 fn messages_are_those_of_the_schedule() {
     for operation in Collective::ALL.into_iter().filter(|&operation| operation != Collective::Barrier) {
@@ -65,7 +66,7 @@ fn messages_are_those_of_the_schedule() {
     }
 }
 
-/// How often each value is copied on its way, landing and taking included: twice by a message, and twice where it is exposed and fetched.
+/// Copies of each value on its way, landing and taking included: two by a message, and two if it is exposed and fetched.
 #[test]
 fn values_are_copied_twice_for_each_member_that_gets_them() {
     const COUNT: usize = 1000;
@@ -82,13 +83,13 @@ fn values_are_copied_twice_for_each_member_that_gets_them() {
             })
             .sum();
         let members = SIZE as usize - 1;
-        // What is exposed is copied once for all.
+        // Exposed values are copied once for all readers.
         let expected = if algorithm == Algorithm::Shared { 1 + members } else { 2 * members };
         assert_eq!(copies, expected * COUNT, "{algorithm}");
     }
 }
 
-/// Nobody sleeps more often than something lands or is acknowledged. In virtual time, so that the count is always the same.
+/// A member sleeps no more often than a put to it lands or one of its own is acknowledged. In virtual time, so that the count is always the same.
 #[test]
 fn a_member_sleeps_no_more_often_than_it_is_told_something() {
     for operation in [Collective::Broadcast { root: 0 }, Collective::Allreduce, Collective::Alltoall, Collective::Scan] {
@@ -99,13 +100,13 @@ fn a_member_sleeps_no_more_often_than_it_is_told_something() {
                 let parks = world.counters().of(Event::Parked);
                 if is_done {
                     let schedule = schedule(operation, algorithm, 10, world.rank().number());
-                    // Values and the flag behind them land one after the other.
+                    // Values and the flag after them land one after the other.
                     let puts = |step: &Step| match step {
                         Step::Receive { message, .. } => 1 + u64::from(message.length > 0),
                         _ => 0,
                     };
                     let told = schedule.steps.iter().map(puts).sum::<u64>();
-                    // Acknowledgements of what it sends, and credits, may come while it sleeps.
+                    // Acknowledgements of its messages, and credits, may arrive while it sleeps.
                     let sent = schedule.steps.iter().filter(|step| matches!(step, Step::Send { .. })).count() as u64;
                     let most = OPERATIONS * (told + 2 * sent + schedule.awaits().len() as u64) + 2 * sent;
                     let found = parks - before;
@@ -118,7 +119,7 @@ fn a_member_sleeps_no_more_often_than_it_is_told_something() {
     }
 }
 
-/// A block would go in eight pieces of 128 KiB, each of two messages.
+/// Without the rule a block would be split into eight pieces of 128 KiB, each of two messages.
 #[test]
 fn pieces_fill_messages_where_these_cost_much() {
     const MEMBERS: u32 = 4;
@@ -135,14 +136,14 @@ fn pieces_fill_messages_where_these_cost_much() {
         let after = passed.lock().unwrap().clone();
         let pieces = (COUNT * 8).div_ceil(COSTLY_MESSAGE_BYTES) as u64;
         let found = after.of(Event::PutPosted) - before.of(Event::PutPosted);
-        // Credits are puts, too.
+        // Credits are puts too.
         assert!(pieces == 15 && found >= TURNS * u64::from(MEMBERS - 1) * pieces, "{found} puts");
         assert!(output == input);
     });
 }
 
-/// An exchange with counts: a put and a flag for each two members, a flag alone where the count is 0, a credit after every second one. Between
-/// neighbours nothing is sent to others.
+/// An exchange with counts: a put and a flag for each pair of members, a flag alone where the count is 0, a credit after every second one. In an
+/// exchange between neighbours nothing is sent to other members.
 #[test]
 fn operations_with_counts_send_a_message_to_each_that_gets_one() {
     run_counted(Platform::Remote, SIZE, |world, passed| {
@@ -157,7 +158,7 @@ fn operations_with_counts_send_a_message_to_each_that_gets_one() {
             world.flush_all().unwrap();
             passed.lock().unwrap().of(Event::PutPosted) - before
         };
-        // Each sends to all with odd positions.
+        // Each member sends to all with odd positions.
         let send: Vec<usize> = (0..size).map(|to| to % 2 * 5).collect();
         let receive = vec![me as usize % 2 * 5; size];
         let found = puts(&|| {

@@ -1,5 +1,5 @@
-//! A member dies at any moment of an operation: the others learn of it by that operation, once, and whoever begins a later one as well; nobody
-//! waits without end. In virtual time, on the library's own protocol.
+//! A member dies at any moment of an operation: that operation reports the failure to the others, once, and so does any later one; no member waits
+//! forever. In virtual time, on the library's own protocol.
 
 use pelago_base::{Duration, Instant, Rank, Team};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
@@ -11,16 +11,16 @@ use pelago_test_support::simulated;
 const RANKS: u32 = 4;
 const VICTIM: Rank = Rank::new(2);
 
-/// More than there are before the victim dies at the latest.
+/// More runs than there are before the latest death of the victim.
 const RUNS_MAX: usize = 20_000;
 
-/// So that nobody has to measure it.
+/// A given model, so that no team measures one.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
 /// An operation, an algorithm, and the values of a block.
 type Way = (Collective, Algorithm, usize);
 
-/// Few values travel beside a flag, and many are sent later.
+/// Few values are sent beside a flag, many are sent later.
 const WAYS: [Way; 6] = [
     (Collective::Allreduce, Algorithm::RecursiveDoubling, 3),
     (Collective::Allreduce, Algorithm::Ring, 400),
@@ -34,7 +34,7 @@ fn is_loss(ended: &Result<()>) -> bool {
     matches!(ended, Err(Error::Fault(Fault::PeerLost(VICTIM)) | Error::Failed(Failure::PeerLost(VICTIM))))
 }
 
-/// Runs an operation until it fails; then nothing of it is left to be told, and another of the same members fails at once.
+/// Runs an operation until it fails; then no error of it is left to report, and another operation of the same members fails at once.
 fn run_until_lost(world: &World, (operation, algorithm, count): Way, begin: &dyn Fn()) -> Result<()> {
     world.on_peer_lost(|_| {});
     let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
@@ -50,7 +50,7 @@ fn run_until_lost(world: &World, (operation, algorithm, count): Way, begin: &dyn
     let blocks_in = operation.blocks_in(me, RANKS) as usize * count;
     let blocks_out = operation.blocks_out(me, RANKS) as usize * count;
     let (input, mut output) = (vec![1_u64; blocks_in], vec![0; blocks_out]);
-    // As a broadcast's root waits for nobody, it learns of the loss when the slots are used up.
+    // The root of a broadcast waits for no member: it detects the failure when the slots are used up.
     let ended = (0..RUNS_MAX).try_for_each(|_| plan.run(&input, &mut output));
     let Some(living) = living else { return Ok(()) };
     assert!(is_loss(&ended), "{ended:?}");
@@ -78,7 +78,7 @@ fn whoever_runs_a_collective_operation_learns_once_that_a_member_has_died() {
         let play = |dies: Option<Instant>| {
             run_with_death(RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| run_until_lost(world, way, begin))
         };
-        // The moments after which the victim asked for something, of a job in which it dies late.
+        // The moments after which the victim posted operations, in a job in which it dies late.
         let late = Instant::from_picoseconds(600_000_000);
         let (noted, _) = play(Some(late));
         assert!(noted.len() > 2, "{} operations", noted.len());
@@ -134,7 +134,7 @@ fn operations_go_on_when_a_rank_dies_that_is_no_member() {
     }
 }
 
-/// A job that does not go on without a rank ends the operations of all teams.
+/// A job that does not continue without a rank ends the operations of all teams.
 #[test]
 fn operations_end_with_the_job_when_a_rank_dies_that_is_no_member() {
     let faults = FaultInjection {
@@ -149,7 +149,7 @@ fn operations_end_with_the_job_when_a_rank_dies_that_is_no_member() {
     }
 }
 
-/// Exchanges with counts until one fails; started operations fail as well.
+/// Runs exchanges with counts until one fails; started operations fail as well.
 fn exchange_until_lost(world: &World, begin: &dyn Fn()) -> Result<()> {
     world.on_peer_lost(|_| {});
     let settings = Settings { memory_bytes: 512 << 10, plan_bytes: 16 << 10, model: Some(MODEL), ..Settings::default() };

@@ -1,5 +1,5 @@
-//! Operations on values in memory of devices: on every platform the results are those of a model, which combines in the order of the ring; values change as soon as a
-//! call returns.
+//! Operations on values in memory of devices: on every platform the results are those of a model that combines in the order of the ring; values may
+//! change as soon as a call returns.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn settings() -> Settings {
     Settings { memory_bytes: 1 << 20, ..Settings::default() }
 }
 
-/// A number of a member, which sums round.
+/// A value of a member; sums of such values are rounded.
 fn value(member: usize, index: usize, round: u64) -> f64 {
     let mixed = ((member as u64 + 1) * 0x9E37_79B9 + index as u64 * 0x85EB_CA6B + round * 0xC2B2_AE35) % 100_003;
     mixed as f64 / 7.0 - 7000.0
@@ -40,7 +40,7 @@ fn chunk_of(index: usize, count: usize, size: usize) -> usize {
     (0..size).find(|chunk| index < count * (chunk + 1) / size).unwrap()
 }
 
-/// As the ring combines: from the member after the chunk's number on.
+/// Combines as the ring does: from the member after the chunk's number on.
 fn combined(index: usize, count: usize, size: usize, round: u64, accumulation: Accumulation) -> f64 {
     let first = chunk_of(index, count, size) + 1;
     let mut result = value(first % size, index, round);
@@ -113,7 +113,7 @@ fn all_members_get_what_the_model_says() {
     assert!(mock.count("kernels") > 0, "values are combined by kernels");
 }
 
-/// Several pieces of a broadcast; a driver without kernels, handles or copies between its devices.
+/// A broadcast in several pieces; a driver without kernels, handles or copies between its devices.
 #[test]
 fn any_device_memory_takes_part() {
     for platform in [Platform::Mapped, Platform::Unruly] {

@@ -1,4 +1,4 @@
-//! Operations between ranks, on every platform: what comes out, whoever is slow.
+//! Results of operations between ranks, on every platform, with some ranks slow.
 
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Event, Rank, Team};
@@ -8,7 +8,7 @@ use pelago_collectives::{
 use pelago_rma::{Error, Rail, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run, run_counted};
 
-/// Little memory, so that operations go in pieces and in few slots.
+/// Little memory, so that operations are split into pieces and have few slots.
 fn little() -> Settings {
     Settings { memory_bytes: 512 << 10, plan_bytes: 8 << 10, ..Settings::default() }
 }
@@ -21,7 +21,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    /// Lets others go first, now and then for long.
+    /// Yields to other ranks, sometimes for long.
     fn dawdle(&mut self) {
         let turns = match self.below(8) {
             0 => 60,
@@ -46,16 +46,16 @@ fn add([a, b]: Value, [c, d]: Value) -> Value {
     [(a + c) % PRIME as u32, (b + d) % PRIME as u32]
 }
 
-/// What a member brings: it depends on all that could be mistaken.
+/// The input of a member: it depends on the operation, the member and the index.
 fn brought(operation: u64, member: u32, index: usize) -> Value {
     let seed = (operation * 7919 + u64::from(member) * 104_729 + index as u64 * 1_299_709).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     [1 + ((seed >> 40) % (PRIME - 1)) as u32, ((seed >> 20) % PRIME) as u32]
 }
 
-/// What nobody brings.
+/// A value that no member has as input.
 const UNTOUCHED: Value = [u32::MAX, 7];
 
-/// What the member at `position` brings in the operation number `number`, and what it is to get.
+/// The input of the member at `position` in the operation number `number`, and its expected output.
 fn ends(what: Collective, number: u64, position: u32, size: u32, count: usize, commutes: bool) -> (Vec<Value>, Vec<Value>) {
     let of = |member: u32, index: usize| brought(number, member, index);
     let operator = if commutes { add } else { compose };
@@ -78,7 +78,7 @@ fn ends(what: Collective, number: u64, position: u32, size: u32, count: usize, c
     (input, blocks.flat_map(|block| (0..count).map(move |i| (block, i))).map(|(block, i)| got(block, i)).collect())
 }
 
-/// Tests an operation that others take part in, until it has ended; fails with the job, in which nothing else ends a loop without a wait.
+/// Tests an operation in which others take part, until it has ended; fails with the job, because nothing else ends a loop without a wait.
 fn test_until_ended(world: &World, mut ended: impl FnMut() -> Result<bool, Error>) {
     while !ended().unwrap() {
         assert_eq!(world.fault(), None, "the job has failed");
@@ -86,7 +86,7 @@ fn test_until_ended(world: &World, mut ended: impl FnMut() -> Result<bool, Error
     }
 }
 
-/// Does an operation some times by one plan, apart and in place, at once and while the member does other things.
+/// Runs an operation some times by one plan, with separate buffers and in place, blocking and while the member does other things.
 fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Random) {
     let Shape { operation: what, algorithm, size, count, commutes, .. } = *shape;
     let (position, choice) = (all.position(), Choice::Fixed(algorithm));
@@ -114,7 +114,7 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
                 });
             }
             assert_eq!(output, expected, "{}", say());
-            // What was brought may change at once.
+            // The input may change at once.
             input.fill(UNTOUCHED);
             continue;
         }
@@ -148,7 +148,7 @@ fn repeat(world: &World, all: &Collectives<'_>, shape: &Shape, random: &mut Rand
     world.progress();
 }
 
-/// Every shape that can be, for one size.
+/// Every possible shape of one size.
 fn shapes(size: u32, per_host: u32, mapped: bool, seed: u64) -> Vec<Shape> {
     let mut random = Random(seed);
     let mut shapes = Vec::new();
@@ -156,7 +156,7 @@ fn shapes(size: u32, per_host: u32, mapped: bool, seed: u64) -> Vec<Shape> {
         for algorithm in Algorithm::ALL {
             let operation = operation.rooted(random.below(u64::from(size)) as u32);
             let commutes = random.below(2) == 0;
-            // One value, as many as a line has beside its flag and more, so many that they go in pieces.
+            // One value; as many as fit a line beside its flag, and more; so many that they are split into pieces.
             let count = [1, 7, 8, 40, 900][random.below(5) as usize];
             for commutes in [commutes, true] {
                 let shape = Shape { operation, algorithm, size, count, per_host, commutes };
@@ -175,7 +175,7 @@ fn every_algorithm_gives_the_result_on_every_platform() {
     for platform in PLATFORMS {
         for (size, per_host) in [(2, 1), (3, 2), (4, 2), (5, 3), (8, 3)] {
             run(platform, size, |world| {
-                // Where there are two, each size goes by other rails to its own host and to others.
+                // If there are two rails, each size uses different ones to its own host and to others.
                 let rail = |number: u32| Rail::new(number as usize % world.rails().len());
                 let rails = (size != 4).then(|| Rails { intra_node: rail(size), inter_node: rail(size / 2) });
                 let settings = Settings { per_host: Some(per_host), rails, ..little() };
@@ -190,7 +190,7 @@ fn every_algorithm_gives_the_result_on_every_platform() {
     }
 }
 
-/// Messages above the inject size are kept in the slot until the network has sent them: those of one operation at different places of it.
+/// Messages above the inject size are kept in the slot until the network has sent them: those of one operation at different places of the slot.
 #[test]
 fn messages_above_the_inject_size_arrive_on_every_platform() {
     let settings = Settings { memory_bytes: 2 << 20, plan_bytes: 256 << 10, ..Settings::default() };
@@ -201,7 +201,7 @@ fn messages_above_the_inject_size_arrive_on_every_platform() {
                 let mut random = Random(u64::from(world.rank()));
                 let is_mapped = matches!(platform, Platform::Mapped | Platform::Rails);
                 for shape in shapes(size, 1, is_mapped, 11) {
-                    // The first count above the inject size, and one that reduce-scatter and the like exceed it with in parts.
+                    // The first count above the inject size, and one whose parts exceed it, as in reduce-scatter.
                     for count in [INJECT_SIZE / size_of::<Value>() + 1, 3000] {
                         repeat(world, &all, &Shape { count, ..shape }, &mut random);
                     }
@@ -340,7 +340,7 @@ fn several_operations_are_under_way_at_once() {
     });
 }
 
-/// The root has no output: its values are read where they are.
+/// The root has no output: its values are read from its input.
 #[test]
 fn the_root_of_a_broadcast_may_bring_its_values_as_input() {
     on_every_platform(&[1, 5], |world, platform| {
@@ -456,11 +456,11 @@ fn what_is_wrong_is_said_and_harms_nothing() {
         plan.run(&[u64::from(world.rank()); 2], &mut got).unwrap();
         assert_eq!(got, [0, 0, 1, 1, 2, 2]);
         drop(plan);
-        // Members that want different things learn it.
+        // Members that disagree get an error.
         let count = 1 + 100 * world.rank().index();
         let plan = all.plan::<u64>(Collective::Alltoall, count, Choice::Fixed(Algorithm::Direct));
         assert!(matches!(plan.map(drop), Err(Error::Disagreement(_))));
-        // More plans than there is memory for.
+        // More plans than the memory holds.
         let plans: Vec<_> =
             (0..).map(|_| all.plan::<u64>(Collective::Alltoall, 300, Choice::Table)).take_while(Result::is_ok).collect();
         assert!(plans.len() > 3);
@@ -471,7 +471,7 @@ fn what_is_wrong_is_said_and_harms_nothing() {
     });
 }
 
-/// A member that is far ahead of a slow one does not overwrite what that one has not read, and does not wait for it sooner than it must.
+/// A member that is far ahead of a slow one does not overwrite what the slow one has not read, and does not wait sooner than necessary.
 #[test]
 fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -482,13 +482,13 @@ fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
                 let all = Collectives::new(world, &little()).unwrap();
                 let mut plan = all.plan::<u64>(Collective::Broadcast { root: 0 }, 20, Choice::Fixed(algorithm)).unwrap();
                 if world.rank() == Rank::new(3) {
-                    // Long enough for the root to have done all, if it did not wait.
+                    // Long enough for the root to have run all operations, if it did not wait.
                     while sent.load(Ordering::SeqCst) < 2 {
                         std::thread::yield_now();
                     }
                     (0..3000).for_each(|_| std::thread::yield_now());
                     let ahead = sent.load(Ordering::SeqCst);
-                    // As many slots as its memory has room for, for each member on the way to the slow one.
+                    // As many slots as its memory has room for, for each member on the path to the slow one.
                     let slots = little().plan_bytes as u64 / (20 * 8);
                     assert!(ahead <= slots * 3, "{algorithm}: the root has ended {ahead} operations");
                 }
@@ -507,7 +507,7 @@ fn a_fast_member_is_ahead_by_the_slots_and_no_further() {
 
 #[test]
 fn messages_go_by_the_rails_that_are_named() {
-    // Members 0 and 1 are of one host, 2 and 3 of the other; the transport that is counted is rail 1.
+    // Members 0 and 1 are on one host, 2 and 3 on the other; the transport that is counted is rail 1.
     let [memory, counted] = [0, 1].map(Rail::new);
     for (near, far, to_others) in
         [(memory, memory, [0, 0]), (memory, counted, [0, 2]), (counted, memory, [1, 0]), (None, counted, [0, 2])]
@@ -523,7 +523,7 @@ fn messages_go_by_the_rails_that_are_named() {
             plan.run(&[u64::from(world.rank()) + 1; 3], &mut output).unwrap();
             assert_eq!(output, [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
             world.flush_all().unwrap();
-            // Values and a flag to each.
+            // Values and a flag to each member.
             assert_eq!(posted() - before, 2 * to_others.iter().sum::<u64>(), "{near:?} {far:?}");
             world.barrier().unwrap();
         });

@@ -1,4 +1,4 @@
-//! Plans on a network where datagrams overtake each other: credits do not go back, and no slot is written before it was read.
+//! Plans on a network where datagrams overtake each other: credits do not decrease, and no slot is written before it is read.
 
 use pelago_base::{AtomicOperator, Duration};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Model, Settings, Sum};
@@ -7,15 +7,15 @@ use pelago_rma::{Error, Result, World};
 use pelago_test_support::faulty::run_late;
 use pelago_test_support::simulated;
 
-/// So that nobody has to measure it.
+/// A given model, so that no team measures one.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
-/// Few slots, which all members use again and again.
+/// Few slots, which all members reuse often.
 fn little() -> Settings {
     Settings { memory_bytes: 64 << 10, plan_bytes: 512, per_host: Some(1), model: Some(MODEL), ..Settings::default() }
 }
 
-/// Runs plans of two operations by turns, without a meeting, and others in the memory of those before.
+/// Runs plans of two operations in turns, without a barrier, and others in the memory of earlier ones.
 fn run_plans(world: &World) -> Result<()> {
     let all = Collectives::new(world, &little())?;
     for round in 0..3 {
@@ -40,7 +40,7 @@ fn run_plans(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// The root of a broadcast is as far ahead as slots let it, of members that are slow by turns: their credits alone hold it back.
+/// In a broadcast the root is as far ahead as slots permit, and members are slow in turns: only their credits hold the root back.
 fn run_ahead(world: &World) -> Result<()> {
     let all = Collectives::new(world, &little())?;
     let mut plan = all.plan::<u64>(Collective::Broadcast { root: 0 }, 20, Choice::Fixed(Algorithm::Flat))?;
@@ -73,8 +73,8 @@ fn runs_follow_one_another_where_datagrams_overtake_each_other() {
     }
 }
 
-/// Credits leave late, and are not waited for by those who get them: a plan in the memory of an earlier one is not told by them that its members
-/// have ended what they have not begun.
+/// Credits are sent late, and members that get them do not wait for them: a plan in the memory of an earlier one does not take them as credits for
+/// operations that its members have not begun.
 #[test]
 fn a_plan_hears_nothing_of_the_one_whose_memory_it_has() {
     let is_credit = |posted: &Posted<'_>| matches!(posted, Posted::Atomic { operator: AtomicOperator::Max, .. });
@@ -86,7 +86,7 @@ fn a_plan_hears_nothing_of_the_one_whose_memory_it_has() {
                 let value = round << 32 | run;
                 let mut values = [if world.rank().number() == 0 { value } else { u64::MAX }; 20];
                 if world.rank().number() == 3 && round == 1 && run == 0 {
-                    // In the library, where what is late leaves.
+                    // In the library, where late credits are sent.
                     let waited = world.wait_for("nothing", Some(Duration::from_microseconds(2_000)), || Ok(None::<()>));
                     assert!(matches!(waited, Err(Error::TimedOut { .. })), "{waited:?}");
                 }

@@ -1,17 +1,17 @@
-//! A model that is wrong costs a longer trial, and nothing afterwards: in virtual time, with every algorithm as the judge.
+//! A wrong model costs a longer trial, and nothing afterwards: in virtual time, compared with every algorithm.
 
 use pelago_base::{Duration, Instant};
 use pelago_collectives::{Algorithm, Choice, Collective, Collectives, Explanation, Model, Plan, Rails, Settings, Sum};
 use pelago_rma::{Rail, Result, World};
 use pelago_test_support::simulated;
 
-/// Models that say nothing true of any machine; `None` is the measured one.
+/// Models that are true of no machine; `None` is the measured one.
 const MODELS: [Option<Model>; 8] = [
     None,
-    // What costs most costs nothing, and the other way round.
+    // The largest cost is zero, and the other way round.
     Some(Model { latency_ns: 0.01, message_ns: 10_000.0, byte_ns: 100.0, turn_ns: 0.0 }),
     Some(Model { latency_ns: 1e9, message_ns: 0.001, byte_ns: 0.0, turn_ns: 0.0 }),
-    // All the same, or nothing at all.
+    // All costs equal, or zero.
     Some(Model { latency_ns: 1.0, message_ns: 1.0, byte_ns: 1.0, turn_ns: 0.0 }),
     Some(Model { latency_ns: 0.0, message_ns: 0.0, byte_ns: 0.0, turn_ns: 0.0 }),
     // Garbage.
@@ -20,10 +20,10 @@ const MODELS: [Option<Model>; 8] = [
     Some(Model { latency_ns: f64::MIN_POSITIVE, message_ns: 1e300, byte_ns: f64::MAX, turn_ns: f64::MAX }),
 ];
 
-/// Operations that are timed one after another.
+/// Number of operations that are timed one after another.
 const REPEATED: u64 = 8;
 
-/// Picoseconds of one operation on the slowest member, by the algorithm that `choice` finds, and why it does.
+/// Picoseconds of one operation on the slowest member, by the algorithm that `choice` finds, and the explanation of the choice.
 fn time(world: &World, all: &Collectives<'_>, operation: Collective, count: usize, choice: Choice) -> Result<(u64, Explanation)> {
     let mut plan = all.plan_of(operation, count, Sum, choice)?;
     let of = |blocks: u32| vec![1_u64; blocks as usize * count];
@@ -38,7 +38,7 @@ fn time(world: &World, all: &Collectives<'_>, operation: Collective, count: usiz
     Ok((slowest[0], plan.explain().clone()))
 }
 
-/// All members have the same algorithm by the same rails.
+/// All members have the same algorithm with the same rails.
 fn assert_alike(world: &World, explained: &Explanation) -> Result<()> {
     let rail = |rail: Option<Rail>| rail.map_or(0, |rail| rail.number() as u64 + 1);
     let chosen = explained.chosen as u64 * 10_000 + rail(explained.rails.intra_node) * 100 + rail(explained.rails.inter_node);
@@ -95,13 +95,14 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_the_model_says() {
     }
 }
 
-/// Calls without a plan begin with the model's algorithm. Long ones that are called often are tried, unless somebody has set another.
+/// Calls without a plan begin with the model's algorithm. Long operations that are called often are tried, unless the program has set another
+/// algorithm.
 #[test]
 fn a_long_operation_that_is_called_often_is_tried() {
     let outcome =
         simulated::run(&pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings("rx200-qdr", 5, 1) }, |world| {
             const CALLS: u64 = 6;
-            // Steps cost everything, so that all is sent to all.
+            // Steps cost everything, so that every member sends to all.
             let wrong = MODELS[2];
             let settings = |calls_before_trial| Settings {
                 memory_bytes: 4 << 20,
@@ -145,7 +146,8 @@ fn a_long_operation_that_is_called_often_is_tried() {
     outcome.results.into_iter().for_each(|result| result.unwrap().unwrap());
 }
 
-/// With two networks of which something false is known beforehand, or one of which is missing, the judges are every algorithm by each two rails.
+/// With two networks of which a false property is assumed, or one of which is missing, the choice is compared with every algorithm by each pair of
+/// rails.
 #[test]
 fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
     for (profile, rails) in simulated::PROFILES {
@@ -188,11 +190,11 @@ fn the_choice_is_within_a_tenth_of_the_best_whatever_is_known_of_the_rails() {
     }
 }
 
-/// Picoseconds of one operation that all begin at the same instant, on the slowest member.
+/// Picoseconds of one operation that all members begin at the same instant, on the slowest member.
 fn time_apart(world: &World, plan: &mut Plan<'_, '_, u64>, count: usize) -> Result<u64> {
     let mut output = vec![7; count];
     let mut took = [0];
-    // The first one makes connections.
+    // The first operation makes connections.
     for _ in 0..2 {
         let mut last = [world.now().as_picoseconds()];
         world.allreduce(&mut last, u64::max)?;
@@ -205,7 +207,7 @@ fn time_apart(world: &World, plan: &mut Plan<'_, '_, u64>, count: usize) -> Resu
     Ok(took[0])
 }
 
-/// Operations that come one at a time are judged so: a chain that keeps all links busy is no way for a single long broadcast.
+/// Operations that run one at a time are compared so: a chain that keeps all links busy is unsuitable for a single long broadcast.
 #[test]
 fn what_comes_apart_is_tried_apart() {
     let settings = pelago_simulator::Settings { heap_bytes: 32 << 20, ..simulated::settings("rx200-qdr", 8, 1) };

@@ -1,10 +1,10 @@
-//! Every schedule by itself, without memory, ranks or waiting: an interpreter runs all members in any order and finds out whether
-//! they fit together, what comes out, and what it takes.
+//! Every schedule by itself, without memory, ranks or waiting: an interpreter executes all members in any order and checks whether their schedules
+//! fit together, their results, and their costs.
 
 use pelago_collectives::schedule::{Buffer, ScheduledMessage, Side, Span, Step, Then};
 use pelago_collectives::{Algorithm, Collective, Promise, Schedule, Shape};
 
-/// Numbers as one draws them.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ type Value = (u64, u64);
 
 const PRIME: u64 = 1_000_003;
 
-/// What no step ever makes.
+/// A value that no step makes.
 const POISON: Value = (u64::MAX, 0);
 
 fn combine(left: Value, right: Value) -> Value {
@@ -27,13 +27,13 @@ fn combine(left: Value, right: Value) -> Value {
     ((left.0 * right.0) % PRIME, (left.0 * right.1 + left.1) % PRIME)
 }
 
-/// As [`combine`], but commutes.
+/// As [`combine`], but commutative.
 fn add(left: Value, right: Value) -> Value {
     assert!(left != POISON && right != POISON, "a value that nobody wrote was combined");
     ((left.0 + right.0) % PRIME, (left.1 + right.1) % PRIME)
 }
 
-/// What the member at `position` brings at `index` in the operation number `epoch`.
+/// The input of the member at `position` at `index` in the operation number `epoch`.
 fn brought(epoch: u64, position: u32, index: usize) -> Value {
     let seed = (epoch * 7919 + u64::from(position) * 104_729 + index as u64 * 1_299_709).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (1 + (seed >> 40) % (PRIME - 1), (seed >> 20) % PRIME)
@@ -42,7 +42,7 @@ fn brought(epoch: u64, position: u32, index: usize) -> Value {
 /// Slots of memory that members use in turn.
 const SLOTS: u64 = 2;
 
-/// What all members have.
+/// The members of a team, and their schedules.
 struct Team {
     shape: Shape,
     in_place: bool,
@@ -54,11 +54,11 @@ struct Member {
     input: Vec<Value>,
     output: Vec<Value>,
     temporary: Vec<Value>,
-    /// For each slot.
+    /// One for each slot.
     room: Vec<Vec<Value>>,
-    /// For each slot and line, which operation last told it, and the length of the chain of messages before.
+    /// For each slot and line: the operation that last wrote its flag, and the length of the chain of messages before.
     lines: Vec<Vec<(u64, u64)>>,
-    /// Operations that each other member has said to have ended.
+    /// The last operation that each other member has reported complete.
     ended: Vec<u64>,
     epoch: u64,
     next: usize,
@@ -87,7 +87,7 @@ impl Team {
         Self { shape, in_place, schedules, members }
     }
 
-    /// Whether a member gets something in the memory that it brings it in.
+    /// Whether a member gets its output in the memory of its input.
     fn in_place(&self, position: u32) -> bool {
         let Shape { operation, size, .. } = self.shape;
         self.in_place
@@ -96,7 +96,7 @@ impl Team {
             && operation.blocks_out(position, size) > 0
     }
 
-    /// By how many blocks an input, and an output, is further back in memory that is both.
+    /// Offsets of the input and of the output, in blocks, in memory that holds both.
     fn shifts(&self, position: u32) -> (u32, u32) {
         match self.shape.operation {
             _ if !self.in_place(position) => (0, 0),
@@ -196,7 +196,7 @@ impl Team {
         }
     }
 
-    /// Makes the next step of a member, if it can; at the end of an operation, checks it and begins the next.
+    /// Executes the next step of a member, if it can; at the end of an operation, checks it and begins the next.
     fn step(&mut self, position: u32, epochs: u64) -> bool {
         let me = position as usize;
         let (epoch, next) = (self.members[me].epoch, self.members[me].next);
@@ -284,7 +284,7 @@ impl Team {
         true
     }
 
-    /// What a member has got is what the definition says.
+    /// Checks the output of a member against the definition.
     fn check(&self, position: u32) {
         let Shape { operation, size, count, .. } = self.shape;
         let operator = if self.shape.commutes { add } else { combine };
@@ -353,7 +353,7 @@ impl Team {
     }
 }
 
-/// Messages to a member have lines and places of their own, and each is sent once and received once, with one length (C1).
+/// Messages to a member have lines and places of their own; each is sent once and received once, with one length (C1).
 fn fits_together(shape: &Shape) {
     let schedules: Vec<_> = (0..shape.size).map(|position| shape.schedule(position)).collect();
     let mut sent: Vec<(u32, u32, ScheduledMessage)> = Vec::new();
@@ -393,7 +393,7 @@ fn fits_together(shape: &Shape) {
     }
 }
 
-/// Every shape of this size: operations, algorithms, operators; roots and hosts as chance has it.
+/// Every shape of this size: operations, algorithms, operators; random roots and hosts.
 fn shapes(size: u32, count: usize, random: &mut Random) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for operation in Collective::ALL {
@@ -446,7 +446,7 @@ fn what_is_promised_is_kept() {
             let is_scan = matches!(shape.operation, Collective::Scan | Collective::ExclusiveScan);
             let is_exact = is_alike && !is_scan;
             assert!(!is_exact || found.messages_of_all == promise.messages_of_all, "{found:?}, not {promise:?}: {shape:?}");
-            // Of the last host there may be less than of others, and the reading of a result by one member is half of that by all.
+            // The last host may have fewer members than others, and if one member reads a result, that is half of the reads by all.
             let exact = shape.algorithm != Algorithm::Hierarchical;
             assert!(!exact || found.steps == promise.steps, "{found:?}, not {promise:?}: {shape:?}");
             assert!(!exact || found.messages == promise.messages, "{found:?}, not {promise:?}: {shape:?}");
@@ -456,7 +456,7 @@ fn what_is_promised_is_kept() {
     }
 }
 
-/// Who tells whom does not depend on how many values there are (C3).
+/// Which members send to which does not depend on the number of values (C3).
 #[test]
 fn who_tells_whom_depends_on_the_shape_alone() {
     let mut random = Random(3);
@@ -485,7 +485,7 @@ fn large_teams_have_schedules_too() {
     }
 }
 
-/// A simple algorithm is possible whatever the size and the operator.
+/// A simple algorithm is possible for every size and operator.
 #[test]
 fn every_operation_has_a_flat_or_direct_algorithm() {
     for operation in Collective::ALL {

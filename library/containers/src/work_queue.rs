@@ -1,12 +1,14 @@
-//! Tasks that make tasks, on all ranks: each works at its own, and takes those of others when it has none.
+//! Work stealing: tasks that create tasks, on all ranks. Each rank executes its own tasks, and steals those of others when it has none.
 //!
-//! A rank keeps its newest tasks to itself. Its oldest ones, which tend to make the most, lie in a ring that others may take from: one word has the number of
-//! the first task there and how many there are. The owner adds and takes back, thieves take from the front, all by compare-and-swap of this word, so that each
-//! task is one rank's. A thief reads the tasks that it has taken and then says so; until then their places are not used again.
+//! A rank keeps its newest tasks private. Its oldest tasks, which tend to create the most, lie in a ring from which others may steal: one word has the
+//! number of the first task in the ring and their count. The owner adds tasks and takes them back at the end, thieves take from the front, all by atomics
+//! on this word, so that each task belongs to one rank. A thief reads the tasks that it has taken and then increments a count of read tasks; the owner
+//! does not reuse their places before.
 //!
-//! *The end:* rank 0 counts tasks that are not done. A rank counts for itself what it adds and what it has done. It tells rank 0 before others may take a task
-//! that rank 0 has not counted, and when it has nothing left. So the count is 0 only when no rank has a task that others may know of. A rank whose first tasks nobody
-//! knows of yet has not been out of tasks; rank 0 also counts the ranks that have, once each, and the end is when all ranks have and no task is open.
+//! *Termination:* rank 0 counts the open tasks, those that are not done. Each rank counts locally the tasks that it adds and completes. It adds the
+//! difference to the count at rank 0 before others may steal a task that rank 0 has not counted, and when it has no task left. So the count is 0 only if
+//! no rank has a task that others may know. A rank with tasks that only it knows has not run out of tasks yet. Rank 0 also counts the ranks that have run
+//! out of tasks, once each; the queue has terminated when all ranks have and no task is open.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -15,25 +17,25 @@ use pelago_base::{Duration, Rank};
 use pelago_rma::{Error, Pod, Result, Symmetric, World};
 use zerocopy::IntoBytes;
 
-/// The tasks in the ring: the number of the first, and how many there are.
+/// Index of the word of the ring: the number of its first task, and their count.
 const SHARED: usize = 0;
 
-/// How many tasks thieves have taken and read.
+/// Index of the count of tasks that thieves have taken and read.
 const READ: usize = 8;
 
-/// How many tasks of the job are not done, and above them how often a rank has been out of tasks for the first time of a search; used at rank 0.
+/// Index of the count of open tasks of the job and, above it, the count of first times that a rank has run out of tasks in a search; used at rank 0.
 const OPEN: usize = 16;
 
-/// One rank that is out of tasks, in the word of open tasks: their number stays below half of it.
+/// The addend for a rank that has run out of tasks, in the word of open tasks, whose number stays below half of it.
 const ARRIVED: u64 = 1 << 40;
 
-/// Words before the ring: those that different ranks write lie in cache lines of their own.
+/// Words before the ring, in separate cache lines if different ranks write them.
 const FIRST: usize = 24;
 
 /// Maximum number of tasks that a rank offers to other ranks.
 const SHARED_MAX: usize = 1 << 20;
 
-/// Maximum number of tasks that are added between two looks at what others have taken.
+/// Maximum number of tasks that are added between two reads of the ring's word.
 const LOOK_EVERY: u32 = 16;
 
 /// Initial pause of a rank that has found no task before it searches again. It doubles up to the maximum.
@@ -44,36 +46,36 @@ const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 /// Sizes of a [`WorkQueue`], the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkSettings {
-    /// Tasks that a rank keeps to itself, at most.
+    /// Maximum number of private tasks of a rank.
     pub own: usize,
-    /// Tasks that a rank holds for others, at most; a power of two up to 1,048,576.
+    /// Maximum number of shared tasks of a rank; a power of two up to 1,048,576.
     pub shared: usize,
-    /// Tasks that a thief takes at most. A rank hands half of its own to others whenever fewer than so many are left there.
+    /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks whenever it has fewer shared tasks than this.
     pub chunk: usize,
 }
 
 impl Default for WorkSettings {
-    /// 65,536 own tasks, 1,024 shared, 32 at a time.
+    /// 65,536 private tasks, 1,024 shared tasks, 32 at a time.
     fn default() -> Self {
         Self { own: 1 << 16, shared: 1 << 10, chunk: 32 }
     }
 }
 
-/// Numbers of one rank's tasks.
+/// Counts of one rank's tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkCounters {
-    /// Tasks that this rank took out to work at them.
+    /// Tasks that this rank took out to execute them.
     pub taken: u64,
-    /// Tasks that it took from other ranks.
+    /// Tasks that it stole from other ranks.
     pub stolen: u64,
-    /// Ranks that it looked at in vain.
+    /// Attempts to steal from a rank without shared tasks.
     pub misses: u64,
 }
 
-/// Tasks of all ranks, each of which may make more; every task is worked at once, by any rank.
+/// Tasks of all ranks, each of which may create more; each task is executed exactly once, by any rank.
 ///
-/// The order of tasks is not defined: a rank works at its newest first, and takes the oldest of others. Where a rank is lost its tasks are lost, so that all
-/// calls end with `PeerLost`.
+/// The order of tasks is not defined: a rank executes its newest tasks first, and steals the oldest tasks of others. The tasks of a lost rank are lost,
+/// so that all calls then fail with `PeerLost`.
 ///
 /// ```
 /// # use pelago_containers::{WorkQueue, WorkSettings};
@@ -95,28 +97,28 @@ pub struct WorkCounters {
 /// # }
 /// ```
 ///
-/// Source: Olivier and Prins, *Scalable dynamic load balancing using UPC* (2008), where the owner's part and the shared part of a stack are divided likewise.
+/// Source: Olivier and Prins, *Scalable dynamic load balancing using UPC* (2008), with the same division of a stack into a private and a shared part.
 pub struct WorkQueue<'w, T> {
     world: &'w World,
     settings: WorkSettings,
     memory: Symmetric<'w, u64>,
     own: RefCell<Stack<T>>,
-    /// Words of tasks on their way between own memory and a ring; the memory is used again.
+    /// Buffer, reused, for tasks that move between private memory and a ring.
     words: RefCell<Vec<u64>>,
-    /// The number of the first shared task when this rank looked last: what is before it is taken.
+    /// The number of the first shared task at the last read of the ring's word: earlier ones were stolen.
     first: Cell<u32>,
-    /// How many tasks were taken by others.
+    /// Number of tasks that others have stolen.
     taken_by_others: Cell<u64>,
-    /// Tasks that are added before this rank looks again at what others have taken.
+    /// Number of tasks to add before this rank reads the ring's word again.
     until_look: Cell<u32>,
-    /// Own tasks, with the one that is worked at, when rank 0 knew of all; changed when tasks go to the ring or come from other ranks. What rank 0 does not know is the
-    /// difference to the present number.
+    /// The number of private tasks, including the one in execution, that rank 0 has counted; adjusted when tasks move to the ring or come from other ranks.
+    /// The difference to the present number is not counted yet.
     told: Cell<i64>,
-    /// The search that goes on, from 1, and whether this rank has been out of tasks in it.
+    /// The number of the current search, from 1, and whether this rank has run out of tasks in it.
     search: Cell<(u64, bool)>,
-    /// How many tasks were taken out when this rank last asked for one and had none: if as many now, none is being worked at.
+    /// The value of `taken` when this rank last asked for a task and had none: if it is the same now, no task is in execution.
     done: Cell<u64>,
-    /// The rank that is looked at next.
+    /// The rank before the one from which to steal next.
     victim: Cell<u32>,
     taken: Cell<u64>,
     stolen: Cell<u64>,
@@ -124,10 +126,10 @@ pub struct WorkQueue<'w, T> {
     losses: usize,
 }
 
-/// A rank's own tasks, the newest last.
+/// A rank's private tasks, the newest last.
 struct Stack<T> {
     tasks: Vec<T>,
-    /// Where the oldest one lies; those before it are other ranks'.
+    /// The index of the oldest task; those before it were shared.
     start: usize,
 }
 
@@ -146,7 +148,7 @@ impl<T> Stack<T> {
         &self.tasks[self.start..self.start + count]
     }
 
-    /// Moves the others to the front when half of the memory lies before them, so that a task is moved once on average.
+    /// Removes the oldest tasks. Moves the rest to the front when half of the memory lies before them, so that a task is moved once on average.
     fn remove_oldest(&mut self, count: usize) {
         self.start += count;
         if 2 * self.start >= self.tasks.len() {
@@ -156,7 +158,7 @@ impl<T> Stack<T> {
     }
 }
 
-/// The shared tasks of a rank, as its word says.
+/// The shared tasks of a rank: the fields of the ring's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shared {
     first: u32,
@@ -172,14 +174,14 @@ impl Shared {
         u64::from(self.first) << 32 | u64::from(self.count)
     }
 
-    /// Without so many at the front.
+    /// The shared tasks without the first `count`.
     fn without(self, count: u32) -> Self {
         Self { first: self.first.wrapping_add(count), count: self.count - count }
     }
 }
 
 impl<'w, T: Pod> WorkQueue<'w, T> {
-    /// An empty queue. Collective.
+    /// Creates an empty queue. Collective.
     ///
     /// # Errors
     /// The settings are impossible; as [`World::alloc`].
@@ -212,17 +214,17 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
 
     /// Adds a task.
     ///
-    /// Cost: no message; where others have taken tasks, an atomic at rank 0 for up to half of the own tasks. Nothing is allocated once there were as many tasks.
+    /// Cost: no message; if others have stolen tasks, an atomic at rank 0 for up to half of the private tasks. Allocates only for more tasks than ever before.
     ///
     /// # Errors
-    /// `TooMany`: this rank has as many own tasks as the settings say, and others have not taken those that they may; the task is not added. A rank was lost, or the job is
-    /// at fault.
+    /// `TooMany`: this rank has as many private tasks as the settings allow, and others have not stolen the shared ones; the task is not added. A rank was
+    /// lost, or the job is at fault.
     #[inline]
     pub fn push(&self, task: T) -> Result<()> {
         self.push_all([task])
     }
 
-    /// Adds tasks; making them does not use the queue.
+    /// Adds tasks; the iterator must not use the queue.
     ///
     /// Cost: as [`push`](Self::push), once for all of them.
     ///
@@ -248,10 +250,10 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(())
     }
 
-    /// Takes a task out, of this rank or another; the one that was taken out before is done. `None` when there is none on any rank, and none is being worked at.
-    /// Every rank calls it until it returns `None`; the queue may be used again after that, and after a barrier.
+    /// Takes out a task of this rank or another, and marks the previously taken one as done. `None` when no rank has a task, and none is in execution.
+    /// Every rank must call it until it returns `None`; the queue may be used again after that and a barrier.
     ///
-    /// Cost: of an own task: no message. Of another rank's: three round trips, for up to a chunk; where there is none, a read for each rank that is looked at.
+    /// Cost: no message for an own task. Three round trips for up to a chunk of another rank's tasks, and a read for each rank without shared tasks.
     ///
     /// # Errors
     /// A rank was lost, or the job is at fault.
@@ -292,17 +294,17 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         }
     }
 
-    /// What passed here.
+    /// The counts of this rank's tasks.
     pub fn counters(&self) -> WorkCounters {
         WorkCounters { taken: self.taken.get(), stolen: self.stolen.get(), misses: self.misses.get() }
     }
 
-    /// Lets others take tasks, and says whether there is room for `count` more.
+    /// Shares tasks with others if necessary; fails if there is no room for `count` more private tasks.
     #[cold]
     #[inline(never)]
     fn look_and_share(&self, count: usize) -> Result<()> {
         self.until_look.set((self.settings.chunk as u32 / 2).min(LOOK_EVERY));
-        // Where others may take a chunk there is nothing to do, as nearly always. They only take, so that fewer than a chunk stay fewer.
+        // Usually there already is a chunk of shared tasks. Others only take, so a number below a chunk stays below.
         let chunk = self.settings.chunk;
         if self.own.borrow().len() >= 2 * chunk && (Shared::of(self.memory.local().load(SHARED)).count as usize) < chunk {
             self.share()?;
@@ -313,11 +315,11 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(())
     }
 
-    /// Lets others take the older half of the tasks, if there is room for a chunk.
+    /// Shares the older half of the private tasks, if the ring has room for a chunk.
     #[inline(never)]
     fn share(&self) -> Result<()> {
         let (words, chunk) = (self.memory.local(), self.settings.chunk);
-        // Read before the look: what was read was taken before.
+        // Loaded before the ring's word: tasks that were read were taken before.
         let read = words.load(READ);
         let shared = self.look();
         let unread = self.taken_by_others.get() - read;
@@ -325,11 +327,11 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         if room < chunk {
             return Ok(());
         }
-        // Nobody may find the count at rank 0 too low.
+        // The count at rank 0 must include the tasks before others can take them.
         if self.untold() > 0 {
             self.tell(0)?;
         }
-        // Only this rank adds, so that what is behind the shared tasks is free whatever others take meanwhile.
+        // Only this rank adds tasks, so the places behind the shared tasks stay free, whatever others take meanwhile.
         let (end, mut own, mut staged) =
             (shared.first.wrapping_add(shared.count), self.own.borrow_mut(), self.words.borrow_mut());
         let count = (own.len() / 2).min(room);
@@ -347,7 +349,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(())
     }
 
-    /// Takes tasks back that no other rank has taken; whether there were any.
+    /// Takes back shared tasks; returns whether there were any.
     fn take_back(&self) -> bool {
         let words = self.memory.local();
         loop {
@@ -370,14 +372,15 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         }
     }
 
-    /// Where `count` tasks from `number` on lie in the ring, which may end among them: twice a first word, and the words of the tasks that are there.
+    /// The two parts of the ring with `count` tasks from `number` on, as they may wrap around: for each its first word, and the range of the tasks' words.
     fn ring_ranges(&self, number: u32, count: usize) -> [(usize, Range<usize>); 2] {
         let (start, all) = (self.place(number), count * words_of::<T>());
         let before_end = (self.memory.len() - start).min(all);
         [(start, 0..before_end), (FIRST, before_end..all)]
     }
 
-    /// Looks at the other ranks, one after the other, and takes half of the tasks of the first that has some, up to a chunk; whether there were any.
+    /// Tries the other ranks one after another, and steals half of the shared tasks of the first that has some, up to a chunk; returns whether there were
+    /// any.
     fn steal(&self) -> Result<bool> {
         let (world, size) = (self.world, self.world.size());
         for _ in 1..size {
@@ -387,7 +390,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             }
             self.victim.set(victim);
             if self.steal_from(Rank::new(victim))? {
-                // It may have more.
+                // The victim may have more tasks.
                 self.victim.set((victim + size - 1) % size);
                 return Ok(true);
             }
@@ -426,7 +429,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         }
     }
 
-    /// What others may take here, and how many they have taken since the last look.
+    /// Reads the ring's word, and counts the tasks that others have stolen since the last call.
     fn look(&self) -> Shared {
         let shared = Shared::of(self.memory.local().load(SHARED));
         let taken = shared.first.wrapping_sub(self.first.replace(shared.first));
@@ -434,7 +437,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         shared
     }
 
-    /// Whether no rank has a task, for a rank that has none.
+    /// Whether no rank has a task; called by a rank that has none.
     fn is_over(&self) -> Result<bool> {
         let (search, was_out) = self.search.replace((self.search.get().0, true));
         let all = search.wrapping_mul(u64::from(self.world.size())).wrapping_mul(ARRIVED);
@@ -445,7 +448,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(is_over)
     }
 
-    /// Tells rank 0 what it does not know and `more`, and returns the word of open tasks.
+    /// Adds the uncounted tasks and `more` to the word of open tasks at rank 0, and returns that word.
     fn tell(&self, more: u64) -> Result<u64> {
         let untold = self.untold();
         self.told.set(self.told.get() + untold);
@@ -454,17 +457,17 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         Ok(before.wrapping_add(told))
     }
 
-    /// Tasks added less tasks done that rank 0 does not know of.
+    /// Number of tasks added minus tasks done that rank 0 has not counted.
     fn untold(&self) -> i64 {
         self.own.borrow().len() as i64 + i64::from(self.is_working()) - self.told.get()
     }
 
-    /// Whether the task that was taken out last is being worked at.
+    /// Whether the task that was taken out last is in execution.
     fn is_working(&self) -> bool {
         self.taken.get() != self.done.get()
     }
 
-    /// Tasks have come that were told of before.
+    /// Adds tasks that rank 0 has counted already.
     fn came(&self, words: &[u64]) {
         let tasks = words.chunks_exact(words_of::<T>());
         self.told.set(self.told.get() + tasks.len() as i64);
@@ -478,7 +481,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
         }
     }
 
-    /// Where a task lies, by its number.
+    /// The index of a task's first word, by its number.
     fn place(&self, number: u32) -> usize {
         FIRST + (number as usize & (self.settings.shared - 1)) * words_of::<T>()
     }
@@ -505,7 +508,7 @@ mod tests {
             let shared = || Shared::of(queue.memory.local().load(SHARED));
             (0..5).for_each(|task| queue.push(task).unwrap());
             assert_eq!(shared(), Shared { first: 0, count: 2 });
-            // Another rank takes both, and has not read them.
+            // Another rank has taken both, but has not read them.
             queue.memory.local().store(SHARED, shared().without(2).word());
             queue.push(5).unwrap();
             assert_eq!(shared(), Shared { first: 2, count: 0 });

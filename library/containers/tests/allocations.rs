@@ -1,4 +1,4 @@
-//! What containers do not allocate once they have done as much before.
+//! Containers do not allocate in repeated rounds of the same operations.
 
 use pelago_base::Rank;
 use pelago_containers::{GlobalHeap, GlobalMap, GlobalMultiset, WorkQueue, WorkSettings};
@@ -9,7 +9,7 @@ use pelago_test_support::threads::{Platform, run};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// How often this thread allocates in the last of three rounds.
+/// Number of allocations of this thread in the last of three rounds.
 fn in_the_last_of_three(mut round: impl FnMut()) -> u64 {
     round();
     round();
@@ -35,7 +35,7 @@ fn tasks_allocate_nothing() {
     });
 }
 
-/// A few allocations are those of barriers and of vectors that double.
+/// Barriers, and vectors that double, make a few allocations.
 #[test]
 fn updates_at_owners_allocate_nothing() {
     const UPDATES: u64 = 20_000;

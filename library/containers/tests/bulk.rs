@@ -1,4 +1,4 @@
-//! Bulk operations: beside the standard library's containers, from all ranks at once, and with messages that are counted.
+//! Bulk operations: compared with the standard library's containers, from all ranks concurrently, and with counted messages.
 
 #[allow(dead_code)]
 mod common;
@@ -12,7 +12,7 @@ use pelago_test_support::threads::{PLATFORMS, Platform, run, run_counted};
 
 type Value = [u64; 3];
 
-/// A value of three words that tells whether it is whole.
+/// A value of three words that shows whether it is consistent.
 fn value(number: u64) -> Value {
     [number, number.wrapping_mul(3), !number]
 }
@@ -21,7 +21,7 @@ fn rounds(platform: Platform) -> u64 {
     if platform == Platform::Mapped { 60 } else { 12 }
 }
 
-/// Some keys of a rank's own, more than are under way at once, in few buckets of all ranks.
+/// Keys of a rank's own, more than are in flight together, in few buckets of all ranks.
 fn keys(chance: &mut Chance, rank: Rank) -> Vec<u64> {
     let count = [0, 1, 7, 128, 300][chance.below(5) as usize];
     (0..count).map(|_| chance.below(400) * u64::from(RANKS) + u64::from(rank)).collect()
@@ -47,7 +47,7 @@ fn a_map_does_for_many_keys_what_a_map_does_for_each() {
                         assert_eq!(map.insert_all(&pairs), Ok(model.len() - before), "{at}");
                     }
                     1 => {
-                        // Of a key that comes twice, either value may stay.
+                        // A key that occurs twice may keep either value.
                         keys.sort_unstable();
                         keys.dedup();
                         let pairs: Vec<_> = keys.iter().map(|&key| (key, value(key ^ round))).collect();
@@ -121,7 +121,7 @@ fn a_set_does_for_many_keys_what_a_set_does_for_each() {
     }
 }
 
-/// Each of many keys is added by one rank and taken out by one, though all ranks try at the same time.
+/// One rank adds each of many keys and one removes it, though all ranks try at the same time.
 #[test]
 fn keys_that_all_ranks_add_and_take_out_at_once_change_once() {
     const KEYS: u64 = 200;
@@ -188,7 +188,7 @@ fn keys_that_many_ranks_count_at_once_are_there_once() {
     }
 }
 
-/// Half of the ranks write values of few keys again and again, the others never find a mixture of two.
+/// Half of the ranks repeatedly write values of few keys; the others never find a mixture of two values.
 #[test]
 fn values_that_are_found_together_are_each_whole() {
     for platform in PLATFORMS {
@@ -212,8 +212,8 @@ fn values_that_are_found_together_are_each_whole() {
     }
 }
 
-/// A new key takes a read of its bucket, a write and an atomic; one that is there, a read of its bucket, one of its element, and an atomic. All of up to 128 are
-/// issued before the first is waited for: nothing else is sent.
+/// A new key needs a read of its bucket, a write and an atomic; a present key needs a read of its bucket, one of its element, and an atomic. Each step
+/// of up to 128 keys is issued before a wait for the first, and no other operations are issued.
 #[test]
 fn each_key_takes_the_operations_of_its_own_steps_and_no_others() {
     run_counted(Platform::Remote, 2, |world, passed| {
@@ -222,7 +222,7 @@ fn each_key_takes_the_operations_of_its_own_steps_and_no_others() {
         let counts = GlobalMultiset::<u64>::new(&heap, 1 << 16).unwrap();
         world.barrier().unwrap();
         if world.rank() == Rank::new(0) {
-            // Of one other rank, each in a bucket of its own as good as always.
+            // All keys of one other rank, almost always each in its own bucket.
             let keys: Vec<_> = (0..).filter(|key| counts.owner(key) != world.rank()).take(COUNT as usize).collect();
             let posted = || {
                 let passed = passed.lock().unwrap();
@@ -237,7 +237,7 @@ fn each_key_takes_the_operations_of_its_own_steps_and_no_others() {
             };
             counts.insert_all(&keys, 1).unwrap();
             let [atomics, gets, puts] = spent();
-            // Chunks of memory, which double from one kilobyte on, take three atomics and a put each.
+            // Chunks of memory, which double from one kilobyte on, need three atomics and a put each.
             assert!((2 * COUNT..2 * COUNT + 40).contains(&atomics), "{atomics} atomics");
             assert!(gets < 30 && (COUNT..COUNT + 15).contains(&puts), "{gets} gets, {puts} puts");
             counts.insert_all(&keys, 1).unwrap();
@@ -256,7 +256,7 @@ fn each_key_takes_the_operations_of_its_own_steps_and_no_others() {
             assert_eq!((set.insert_all(&keys), set.insert_all(&keys)), (Ok(100), Ok(0)));
             let before = posted();
             assert_eq!(set.remove_all(&keys), Ok(100));
-            // Of each key the head of its bucket, and its count.
+            // Two atomics for each key: the head of its bucket, and its count.
             assert_eq!(posted() - before, 200);
         }
         world.barrier().unwrap();

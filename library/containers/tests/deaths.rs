@@ -1,4 +1,4 @@
-//! A rank dies that holds parts of containers, after each operation of one that uses them: that one is told once, by what it did.
+//! A rank that holds parts of containers dies after each operation of a user: one call of the user returns the loss, and no later one.
 
 use std::cell::Cell;
 
@@ -10,17 +10,17 @@ use pelago_test_support::faulty::run_with_death_noting;
 
 const RANKS: u32 = 4;
 
-/// Who uses the containers, and who dies: on another node.
+/// The rank that uses the containers, and the rank that dies, on another node.
 const USER: Rank = Rank::new(0);
 const VICTIM: Rank = Rank::new(2);
 
-/// On the node of the victim, and does not die.
+/// A rank on the node of the victim that does not die.
 const OTHER: Rank = Rank::new(3);
 
-/// Longer than it takes until all are told of a death.
+/// Longer than the time until all ranks know of a death.
 const PAUSE: Duration = Duration::from_milliseconds(3);
 
-/// Tables whose directory or whose elements are the victim's, or both, and the memory under them.
+/// Uses tables whose directory or elements, or both, lie on the victim, and memory of the heap.
 fn use_tables(heap: &GlobalHeap<'_>, directory: Rank, row: Rank) -> Result<()> {
     let map = PlacedMap::create(heap, &[row], 4, directory)?;
     let aside = PlacedMap::create(heap, &[row], 4, directory)?;
@@ -34,7 +34,7 @@ fn use_tables(heap: &GlobalHeap<'_>, directory: Rank, row: Rank) -> Result<()> {
             map.remove(key)?;
             map.insert(key, &[1; 40])?;
         }
-        // The next look goes where the buckets were.
+        // The next search first reads the previous place of the buckets.
         map.swap(&aside)?;
         again.retrieve(b"one", &mut [0; 8])?;
     }
@@ -42,7 +42,7 @@ fn use_tables(heap: &GlobalHeap<'_>, directory: Rank, row: Rank) -> Result<()> {
     heap.free(block)
 }
 
-/// Values in a row and in a list, on either rank.
+/// Uses a deque and a list with values on either rank.
 fn use_rows(heap: &GlobalHeap<'_>, one: Rank, other: Rank) -> Result<()> {
     let deque = GlobalDeque::<u64>::new(heap, one, 2)?;
     let list = GlobalList::<u64>::new(heap, other)?;
@@ -57,7 +57,7 @@ fn use_rows(heap: &GlobalHeap<'_>, one: Rank, other: Rank) -> Result<()> {
     deque.destroy()
 }
 
-/// Runs a program on the user's rank. When that asked for something, and whether it came to the end of the program.
+/// Runs a program on the user's rank. Returns the times of its operations, and whether the program completed.
 fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) -> (Vec<Instant>, bool) {
     let ended = Cell::new(false);
     let (noted, found) = run_with_death_noting(USER, RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| {
@@ -77,7 +77,7 @@ fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) 
         world.compute(PAUSE);
         let met = group.map_or(Ok(()), |group| group.barrier());
         assert_eq!(met, Ok(()), "who goes on learns of no failure twice, at rank {}", world.rank());
-        // The memory is that of all ranks, who cannot give it back together any more.
+        // Freeing the memory is collective, which is no longer possible.
         std::mem::forget(heap);
         Ok(())
     });
@@ -85,7 +85,7 @@ fn play(program: impl Fn(&GlobalHeap<'_>) -> Result<()>, dies: Option<Instant>) 
     (noted, ended.get())
 }
 
-/// The victim dies when an operation of the user has just left, and when it may have come.
+/// The victim dies just after the user has issued an operation, and when the operation may have arrived.
 fn is_told_once(program: impl Fn(&GlobalHeap<'_>) -> Result<()>) {
     let (noted, ended) = play(&program, None);
     assert!(ended && noted.len() > 20, "{} operations", noted.len());
@@ -113,7 +113,8 @@ fn who_uses_rows_and_lists_of_a_rank_that_dies_is_told_once() {
     }
 }
 
-/// A rank whose `set_all` fails has begun to write values on other ranks: it writes them, or they stay as they were, so that others read them.
+/// A rank whose `set_all` fails has begun to write values on other ranks: it completes these writes or leaves the old values, so that others can read
+/// them.
 #[test]
 fn values_of_the_living_are_whole_after_many_were_set_in_vain() {
     const KEYS: u64 = 24;
@@ -147,7 +148,7 @@ fn values_of_the_living_are_whole_after_many_were_set_in_vain() {
                 }
             }
             world.compute(PAUSE);
-            // The memory is that of all ranks, who cannot give it back together any more.
+            // Freeing the memory is collective, which is no longer possible.
             std::mem::forget(map);
             std::mem::forget(heap);
             Ok(())
@@ -163,7 +164,7 @@ fn values_of_the_living_are_whole_after_many_were_set_in_vain() {
     }
 }
 
-/// Whoever waits for the change of a lost rank learns of the loss.
+/// A rank that waits for the change of a lost rank gets the loss as an error.
 #[test]
 fn who_waits_for_the_change_of_a_lost_rank_is_told() {
     let (_, found) =
@@ -179,7 +180,7 @@ fn who_waits_for_the_change_of_a_lost_rank_is_told() {
             world.barrier()?;
             begin();
             if world.rank() == VICTIM {
-                // It dies meanwhile.
+                // The rank dies meanwhile.
                 return guarded.change(|()| {
                     world.compute(PAUSE + PAUSE);
                     Ok(())

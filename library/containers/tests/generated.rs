@@ -1,4 +1,4 @@
-//! Generated operations: beside the standard library's containers, and from all ranks at once with what must hold whoever came first.
+//! Generated operations: compared with the standard library's containers, and from all ranks concurrently with invariants that hold for every order.
 
 #[allow(dead_code)]
 mod common;
@@ -12,7 +12,7 @@ use pelago_rma::{Error, GlobalPtr};
 use pelago_test_support::threads::{PLATFORMS, Platform, run};
 use proptest::prelude::*;
 
-/// A value of three words that tells whether it is whole.
+/// A value of three words that shows whether it is consistent.
 fn value(number: u64) -> [u64; 3] {
     [number, number.wrapping_mul(3), !number]
 }
@@ -57,14 +57,14 @@ fn a_map_does_what_a_map_does() {
             assert!(found.iter().all(|(key, number)| model.get(key).is_none_or(|known| known == number)));
             map.clear().unwrap();
             assert_eq!(map.find(&7), Ok(None));
-            // What was given back is enough for as much again.
+            // The freed memory is sufficient for the same content again.
             assert_eq!(map.insert(&u64::from(world.rank()), &value(1)), Ok(true));
             world.barrier().unwrap();
         });
     }
 }
 
-/// Whoever comes first: each key is added and removed by turns, whichever ranks do it, and every value that is found is one that was written.
+/// In every order of the ranks, additions and removals of each key alternate, and every value that is found was written.
 #[test]
 fn ranks_that_use_the_same_keys_agree() {
     const KEYS: u64 = 20;
@@ -74,7 +74,7 @@ fn ranks_that_use_the_same_keys_agree() {
             let map = GlobalMap::<u64, [u64; 3]>::new(&heap, 3).unwrap();
             let set = GlobalMultiset::<u32>::new(&heap, 3).unwrap();
             let mut chance = Chance::of(world, 2);
-            // Of each key, how often this rank has added it, less how often it has removed it: first the map's, then the multiset's.
+            // For each key, the additions by this rank minus its removals: first for the map, then for the multiset.
             let mut balance = vec![0i64; 2 * KEYS as usize];
             for _ in 0..operations(platform) {
                 let key = chance.below(KEYS);
@@ -110,7 +110,7 @@ fn ranks_that_use_the_same_keys_agree() {
     }
 }
 
-/// Half of the ranks write long values of one key again and again, the others never find a mixture of two.
+/// Half of the ranks repeatedly write long values of one key; the others never find a mixture of two values.
 #[test]
 fn a_value_is_never_seen_half_written() {
     const WORDS: usize = 512;
@@ -166,7 +166,7 @@ fn memory_belongs_to_one_at_a_time() {
                     let mut found = vec![0; words as usize];
                     world.get_into(pointer, &mut found).unwrap();
                     assert_eq!(found, vec![mark; words as usize]);
-                    // Somebody else's is freed instead, and this one by whoever finds it.
+                    // Leaves the block to another rank, and frees the block that was left there.
                     let to = Rank::new(chance.below(u64::from(RANKS)) as u32);
                     let other = world.swap(letters.at(to, 0), pointer.address().bits()).unwrap().wait().unwrap();
                     if other != 0 {
@@ -179,7 +179,7 @@ fn memory_belongs_to_one_at_a_time() {
             let last = letters.local().load(0);
             assert!(last == 0 || heap.free(GlobalAddress::from_bits(last)).is_ok());
             world.barrier().unwrap();
-            // Nothing is lost: what was in use can be used again, as it was.
+            // No memory is lost: as much can be allocated as before.
             assert!((0..4).all(|_| heap.allocate(world.rank(), 480).is_ok()));
         });
     }
@@ -198,7 +198,7 @@ fn what_is_not_in_use_is_not_freed() {
         unknown(GlobalAddress::from_bits(block.bits() + 1));
         heap.free(block).unwrap();
         unknown(block);
-        // Freed memory is used again, whoever freed it: more is allocated than there is.
+        // Freed memory is reused: in total, the loop allocates more than the heap has.
         for _ in 0..200 {
             heap.free(heap.allocate(other, 1000).unwrap()).unwrap();
         }
@@ -217,7 +217,7 @@ fn what_is_not_in_use_is_not_freed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Keys and values of every size, on few and many buckets.
+    /// Keys and values of every size, in few and many buckets.
     #[test]
     fn every_size_fits(buckets in 1usize..40, keys in prop::collection::btree_set(any::<[u8; 5]>(), 1..60)) {
         run(Platform::Remote, 3, |world| {

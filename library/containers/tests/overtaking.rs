@@ -1,4 +1,4 @@
-//! The heap on a network where what comes behind may come before: no block has two owners, and none is lost.
+//! The heap on a network that reorders operations: no block has two owners, and none is lost.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,16 +9,16 @@ use pelago_platform::Operation;
 use pelago_test_support::faulty::run_late;
 use pelago_test_support::simulated;
 
-/// The memory of all blocks is this rank's, which nobody else maps.
+/// The rank of all blocks, whose memory no other rank maps.
 const OWNER: Rank = Rank::new(0);
 
-/// The link of a freed block leaves late; whoever takes the block reads it.
+/// The link of a freed block leaves late; the rank that takes the block reads it.
 #[test]
 fn a_freed_block_is_linked_before_it_is_found() {
     let is_word = |operation: &Operation<'_>| matches!(operation, Operation::Write { bytes, .. } if bytes.len() == 8);
     let owned = RefCell::new(BTreeSet::new());
     run_late(3, is_word, |world| {
-        // For all blocks that are owned at a time, and a few that are not: one that is lost is missed.
+        // Memory for all blocks that are owned at a time, and for few more, so that the loss of a block is noticed.
         let heap = GlobalHeap::new(world, 12 * 128)?;
         if world.rank() != OWNER {
             for round in 0..20 {
@@ -37,7 +37,8 @@ fn a_freed_block_is_linked_before_it_is_found() {
     });
 }
 
-/// A value of several datagrams is written over while another rank finds it: its parts come in any order, and so would the state that is read behind them.
+/// A value of several datagrams is overwritten while another rank reads it: its parts arrive in any order, and so could the state that is read after
+/// them.
 #[test]
 fn a_value_that_is_found_is_whole() {
     let mut found = 0;

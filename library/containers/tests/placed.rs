@@ -1,4 +1,4 @@
-//! Maps, multisets and sets on ranks of choice: beside the standard library's, and used by all ranks at once.
+//! Maps, multisets and sets on chosen ranks: compared with the standard library's, and used by all ranks concurrently.
 
 #[allow(dead_code)]
 mod common;
@@ -42,7 +42,7 @@ fn a_map_does_what_a_map_does() {
         run(platform, RANKS, |world| {
             let heap = GlobalHeap::new(world, 1 << 21).unwrap();
             let mut chance = Chance::of(world, 20);
-            // Of different geometries, so that keys change their ranks.
+            // The geometries differ, so that keys change their ranks.
             let maps = [
                 PlacedMap::create(&heap, &ranks(&[0, 2, 3]), 7, chance.rank()).unwrap(),
                 PlacedMap::create(&heap, &ranks(&[1]), 3, chance.rank()).unwrap(),
@@ -98,7 +98,7 @@ fn a_map_does_what_a_map_does() {
     }
 }
 
-/// Whoever comes first: keys are added with values of all lengths and removed by all ranks; each value that is found is one that was written.
+/// All ranks add keys with values of all lengths and remove them; in every order, each value that is found was written.
 #[test]
 fn ranks_that_use_the_same_keys_agree() {
     const KEYS: u64 = 20;
@@ -119,7 +119,7 @@ fn ranks_that_use_the_same_keys_agree() {
             let counts = PlacedMultiset::open(&heap, at[1], geometry).unwrap();
             let set = PlacedMultiset::open(&heap, at[2], geometry).unwrap();
             let mut chance = Chance::of(world, 22);
-            // Of each key of each container, how often this rank has added it, less how often it has removed it.
+            // For each key of each container, the additions by this rank minus its removals.
             let mut balance = vec![0i64; 3 * KEYS as usize];
             for _ in 0..operations(platform) {
                 let key = chance.below(KEYS);
@@ -161,7 +161,7 @@ fn ranks_that_use_the_same_keys_agree() {
                 let known = [0, 1, 2].map(|container| balance[(container * KEYS + key) as usize]);
                 assert_eq!(found, known, "{platform:?} {key}");
             }
-            // No key is there twice, wherever each rank finds its own.
+            // No key is present twice.
             let row = map.row_of(world.rank()).unwrap().unwrap();
             let mut own = [map.keys(Some(row)).unwrap(), set.keys(Some(row)).unwrap()];
             world.allreduce(&mut own, |one, other| one + other).unwrap();
@@ -268,12 +268,12 @@ fn what_is_not_a_table_is_not_used() {
         assert!(PlacedMap::open(&heap, map.address(), Geometry { buckets: u64::MAX, ..geometry }).is_err());
         assert!(PlacedMap::create(&heap, &[], 4, other).is_err() && PlacedMap::create(&heap, &[other], 0, other).is_err());
         assert!(matches!(PlacedMap::create(&heap, &[other], 1 << 30, other), Err(Error::NoMemory { .. })));
-        // Without memory for a key, it is not there.
+        // A key for which there was no memory is absent.
         assert!(matches!(map.insert(&[1; 70_000], &[]), Err(Error::NoMemory { .. })));
         assert_eq!((map.insert(b"key", b"value"), map.keys(None)), (Ok(true), Ok(1)));
         map.destroy().unwrap();
         world.barrier().unwrap();
-        // All of it was given back.
+        // All memory was freed.
         for _ in 0..50 {
             let map = PlacedMap::create(&heap, &[other, world.rank()], 100, other).unwrap();
             (0..20u8).for_each(|key| assert_eq!(map.insert(&[key; 100], &[key; 200]), Ok(true)));
@@ -283,7 +283,7 @@ fn what_is_not_a_table_is_not_used() {
     });
 }
 
-/// Whoever remembers where rows were finds out that another rank has exchanged them, or has given them back.
+/// A rank with cached places of rows notices that another rank has exchanged or freed the rows.
 #[test]
 fn rows_that_have_moved_are_found_where_they_are() {
     for platform in PLATFORMS {

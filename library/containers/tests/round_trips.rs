@@ -1,4 +1,4 @@
-//! How many round trips operations on containers of another rank take: two datagrams each, on a simulated machine on which datagrams cost time of a core.
+//! The numbers of round trips of operations on containers of another rank: two datagrams each, on a simulated machine whose datagrams cost core time.
 
 use pelago_base::{Event, Rank};
 use pelago_containers::{GlobalDeque, GlobalHeap, GlobalMap, GlobalVector};
@@ -8,10 +8,10 @@ use pelago_test_support::simulated;
 const USER: Rank = Rank::new(0);
 const OWNER: Rank = Rank::new(1);
 
-/// What a rank does with a container of its own or of both ranks, so many times; what it does besides does not depend on that.
+/// Uses a container of its own or of both ranks the given number of times; all other operations do not depend on that number.
 type Use = fn(&GlobalHeap<'_>, u64) -> Result<()>;
 
-/// The datagrams of both ranks where one does something so many times.
+/// The number of datagrams of both ranks if one rank performs `act` `turns` times.
 fn datagrams(act: Use, turns: u64) -> u64 {
     let outcome = simulated::run(&simulated::settings_by_datagrams(2), |world: &World| {
         let heap = GlobalHeap::new(world, 1 << 20)?;
@@ -22,7 +22,7 @@ fn datagrams(act: Use, turns: u64) -> u64 {
     outcome.counters.iter().map(|counters| counters.of(Event::DatagramSent)).sum()
 }
 
-/// As many round trips as the documentation of each operation says.
+/// Each operation takes the documented number of round trips.
 #[test]
 fn an_operation_takes_the_round_trips_that_it_says() {
     let uses: [(&str, u64, Use); 6] = [
@@ -62,7 +62,7 @@ fn an_operation_takes_the_round_trips_that_it_says() {
     }
 }
 
-/// Finds a key so often whose value was written some times.
+/// Finds a key `turns` times whose value was written `writes` times.
 fn found(heap: &GlobalHeap<'_>, turns: u64, writes: u64) -> Result<()> {
     let map = GlobalMap::<u64, u64>::new(heap, 10)?;
     let key = (0..).find(|key| map.owner(key) == OWNER).unwrap();

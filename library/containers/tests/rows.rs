@@ -1,4 +1,4 @@
-//! Vectors, deques, lists and spread bytes beside the standard library's, each on ranks of chance.
+//! Vectors, deques, lists and distributed bytes compared with the standard library's, each on random ranks.
 
 #[allow(dead_code)]
 mod common;
@@ -20,7 +20,7 @@ fn all(sequence: &Sequence<'_, '_>) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a length that is often short, and sometimes long enough to move things far.
+/// Bytes of a length that is often short, and sometimes long enough for moves over long distances.
 fn some(chance: &mut Chance) -> Vec<u8> {
     let bound = if chance.below(20) == 0 { 600 } else { 20 };
     chance.bytes(bound)
@@ -52,7 +52,7 @@ fn generated(world: &World, form: Form, platform: Platform) {
                 bytes.iter().rev().for_each(|&byte| model.push_front(byte));
             }
             6 => {
-                // A part of itself.
+                // A part of the sequence itself.
                 let pieces = sequence.pieces(at, count).unwrap().map(|(from, bytes)| ByteSource::Global(from, bytes));
                 let place = chance.below(model.len() as u64 + 1);
                 let bytes: Vec<u8> = model.iter().skip(at as usize).take(count as usize).copied().collect();
@@ -129,13 +129,13 @@ fn a_deque_does_what_a_deque_does() {
     PLATFORMS.into_iter().for_each(|platform| run(platform, RANKS, |world| generated(world, Form::Deque, platform)));
 }
 
-/// Operations that a rank has handed to its transport.
+/// Number of operations that a rank has posted to its transport.
 fn posted(passed: &Passed) -> u64 {
     let counters = passed.lock().unwrap();
     [Event::PutPosted, Event::GetPosted, Event::CopyPosted, Event::AtomicPosted].into_iter().map(|event| counters.of(event)).sum()
 }
 
-/// To erase or insert in the middle costs a few operations, not one for each byte, whatever the distance.
+/// An erase or insertion in the middle costs a few operations, not one for each byte, whatever the distance.
 #[test]
 fn what_moves_moves_as_a_whole() {
     const BYTES: u64 = 100_000;
@@ -180,7 +180,7 @@ fn past_the_end_there_is_nothing() {
         invalid(List::open(&heap, vector.address()).unwrap().len().map(drop));
         assert!(GlobalVector::<u32>::open(&heap, GlobalAddress::NULL).is_err());
         assert_eq!(vector.to_vec(), Ok(vec![1, 2, 3]));
-        // Without memory, all is as before.
+        // After a failed allocation the content is unchanged.
         assert!(matches!(vector.reserve(1 << 14), Err(Error::NoMemory { .. })));
         assert!(matches!(vector.extend_from_slice(&[9; 4000]), Err(Error::NoMemory { .. })));
         assert_eq!(vector.to_vec(), Ok(vec![1, 2, 3]));
@@ -188,7 +188,7 @@ fn past_the_end_there_is_nothing() {
     });
 }
 
-/// A vector that one rank has made and others change in turn.
+/// A vector that one rank has created and others change in turn.
 #[test]
 fn others_open_what_one_has_made() {
     for platform in PLATFORMS {
@@ -245,7 +245,7 @@ fn a_list_does_what_a_list_does() {
                         model.sort_by_key(|(value, _)| value % 10);
                     }
                     4 => {
-                        // A run of elements to the other list.
+                        // Moves a run of elements to the other list.
                         let count = chance.below(5).min((model.len() - at) as u64) as usize;
                         let end = model.get(at + count).map_or(list.end(), |&(_, address)| address);
                         let moved: Vec<_> = model.drain(at..at + count).collect();
@@ -268,7 +268,7 @@ fn a_list_does_what_a_list_does() {
                         model.dedup_by_key(|(value, _)| *value);
                     }
                     8 => {
-                        // One element to another place of the same list.
+                        // Moves one element to another position of the same list.
                         if at < model.len() {
                             let moved = model[at];
                             let end = model.get(at + 1).map_or(list.end(), |&(_, address)| address);
@@ -351,7 +351,7 @@ fn bytes_are_spread_over_ranks() {
     }
 }
 
-/// What all ranks change at once, one after another, has all of it once.
+/// Concurrent changes by all ranks, one at a time, each take effect once.
 #[test]
 fn guarded_containers_keep_the_changes_of_all_ranks() {
     for platform in PLATFORMS {

@@ -1,4 +1,4 @@
-//! Updates at the owners of keys: beside models, beside one-sided operations of other ranks on the same keys, and within bounds.
+//! Updates at the owners of keys: compared with models, concurrent with one-sided operations of other ranks on the same keys, and within bounds.
 
 #[allow(dead_code)]
 mod common;
@@ -12,14 +12,14 @@ use pelago_rma::Error;
 use pelago_rma::active::QueueSettings;
 use pelago_test_support::threads::{PLATFORMS, Platform, run, run_counted};
 
-/// Queues that are full most of the time.
+/// Settings with queues that are full most of the time.
 const SHORT: QueueSettings = QueueSettings { slots: 2, batch_bytes: 128, calls: 0, limit: None };
 
 fn rounds(platform: Platform) -> u64 {
     if platform == Platform::Mapped { 40 } else { 8 }
 }
 
-/// Sums and greatest values of few keys, of values that a hash table finds in one word and in three; keys are removed and come again.
+/// Sums and maxima of few keys, with values of one word and of three; keys are removed and added again.
 #[test]
 fn a_map_has_what_all_updates_make_of_it() {
     const KEYS: u64 = 70;
@@ -58,7 +58,7 @@ fn a_map_has_what_all_updates_make_of_it() {
                 assert_eq!(greatest.find(&key_of(key)).unwrap().unwrap_or_default(), tops[key as usize] as f64, "{platform:?}");
             }
             world.barrier().unwrap();
-            // A key that was removed gets the operand; a table that was cleared uses its memory again.
+            // A removed key gets the operand as its value; a cleared table reuses its memory.
             let me = world.rank().number();
             sums.set(&me, &[7; 3]).unwrap();
             sums.remove(&me).unwrap();
@@ -76,7 +76,7 @@ fn a_map_has_what_all_updates_make_of_it() {
     }
 }
 
-/// Some ranks write values by one-sided operations while others send updates of the same keys: every value is one that was written as a whole.
+/// Some ranks write values by one-sided operations while others send updates of the same keys: every value is consistent.
 #[test]
 fn updates_and_one_sided_writes_of_one_key_exclude_each_other() {
     for platform in PLATFORMS {
@@ -146,7 +146,7 @@ fn a_full_heap_is_reported_by_the_barrier_of_all() {
         let failure = counting.barrier().unwrap_err();
         assert_eq!(matches!(failure, Error::NoMemory { .. }), world.rank().number() == 3, "{failure}");
         assert_eq!(counting.barrier(), Ok(()));
-        // What was there before is.
+        // The keys that were added before the failure are still present.
         assert!(counts.local_keys().unwrap() > 0 || world.rank().number() != 3);
         world.barrier().unwrap();
     });

@@ -1,4 +1,4 @@
-//! A work queue: each task is worked at once, wherever it was made, and queues keep their bounds.
+//! A work queue: each task is executed exactly once, wherever it was created, and queues keep their bounds.
 
 #[allow(dead_code)]
 mod common;
@@ -12,10 +12,10 @@ use pelago_test_support::threads::{Platform, on_every_platform, run};
 
 const SHORT: WorkSettings = WorkSettings { own: 64, shared: 8, chunk: 3 };
 
-/// A task: what makes it different from all others, and how many levels of tasks it makes.
+/// A task: its unique number, and the number of levels of tasks that it creates.
 type Task = [u64; 3];
 
-/// Makes and works at a tree with three children at each node; each rank notes its tasks in a bitmap, and all are there once.
+/// Creates and executes a tree with three children at each node; each rank records its tasks in a bitmap, and each task occurs once.
 fn work(world: &World, queue: &WorkQueue<'_, Task>, round: u64) -> pelago_rma::Result<u64> {
     const LEVELS: u64 = 5;
     const TASKS: u64 = (3_u64.pow(LEVELS as u32) - 1) / 2;
@@ -48,7 +48,7 @@ fn every_task_is_worked_at_once() {
     });
 }
 
-/// Reads of stolen tasks, or the words of the queues, arrive late: places are not used again before.
+/// Reads of stolen tasks, or operations on the words of the queues, arrive late: places are not reused before.
 #[test]
 fn places_are_used_again_when_they_were_read() {
     run_late(
@@ -61,7 +61,7 @@ fn places_are_used_again_when_they_were_read() {
     );
 }
 
-/// Ranks that ask for tasks before the first one is there do not take the search for ended.
+/// Ranks that request tasks before the first task was added do not detect termination.
 #[test]
 fn ranks_that_come_early_wait_for_the_first_task() {
     let worked = std::cell::RefCell::new(Vec::new());
@@ -116,7 +116,7 @@ fn a_rank_that_has_too_many_tasks_is_told() {
                 }
             };
             assert_eq!(error, Error::TooMany { what: "tasks of a rank", limit: 64 });
-            // Those that others may take lie elsewhere.
+            // Shared tasks do not count as private ones.
             assert_eq!(pushed, 64 + 3);
             for left in (0..pushed).rev() {
                 assert!(queue.next().unwrap().is_some(), "{left} are left");
@@ -133,7 +133,7 @@ fn a_rank_that_has_too_many_tasks_is_told() {
     });
 }
 
-/// Whenever a rank dies, the others end: with its loss, or with all tasks done before.
+/// Whenever a rank dies, the calls of the others end: with its loss, or because all tasks were done before.
 #[test]
 fn all_ranks_learn_of_a_lost_one() {
     let victim = Rank::new(3);

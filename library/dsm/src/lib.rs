@@ -12,7 +12,7 @@
 //! | [`Placement`] | the place of a released variable: at its home, or at its last holder until another rank requests it |
 //! | [`Counter`] | a shared number, to count and to distribute tasks |
 //! | [`SyncBarrier`] | the two-phase barrier of Fagus, by way of one rank |
-//! | [`Statistics`] | counts of what a variable has cost |
+//! | [`Statistics`] | counts of the costs of a variable |
 //!
 //! `docs/book/src/dsm.md` describes the guarantees of a guard, the protocol of the lock, and the loss of ranks. Sources: Bershad, Zekauskas, Sawdon, the
 //! Midway distributed shared memory system (1993); Fagus (paper C); Mellor-Crummey and Scott, algorithms for scalable synchronization (1991).
@@ -121,7 +121,7 @@
 //! # }
 //! ```
 //!
-//! Elements of a region that are held while ranks meet:
+//! Elements of a region that are borrowed across a barrier:
 //!
 //! ```compile_fail,E0499
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -133,7 +133,7 @@
 //! # }
 //! ```
 //!
-//! Elements of a region that are read and written at once by two calls; it compiles with `access`:
+//! Elements of a region that are borrowed to read and to write by two calls at the same time; it compiles with `access`:
 //!
 //! ```compile_fail,E0499
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -145,7 +145,7 @@
 //! # }
 //! ```
 //!
-//! Elements of a region that are written where they were asked for to be read:
+//! A write to elements of a region that were borrowed to read:
 //!
 //! ```compile_fail,E0594
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -155,7 +155,7 @@
 //! # }
 //! ```
 //!
-//! A region that is used by-passing a section of it, or whose elements outlive the section:
+//! A region that is used while a section of it exists, or elements that outlive their section:
 //!
 //! ```compile_fail,E0499
 //! # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -178,7 +178,7 @@
 //! # }
 //! ```
 //!
-//! With the feature `page-faults`, elements of a slice that outlive its guard, or are held while ranks meet:
+//! With the feature `page-faults`, elements of a slice that outlive its guard, or are borrowed across a barrier:
 //!
 #![cfg_attr(feature = "page-faults", doc = "```compile_fail,E0505")]
 #![cfg_attr(not(feature = "page-faults"), doc = "```text")]

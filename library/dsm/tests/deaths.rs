@@ -1,4 +1,4 @@
-//! A rank dies after each of its operations, at a variable that others go on to use: in virtual time, on the library's own protocol.
+//! A rank dies after each of its operations, at a variable that others continue to use: in virtual time, with the library's own protocol.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,21 +13,21 @@ const RANKS: u32 = 4;
 const TURNS: u32 = 4;
 const HOME: Rank = Rank::new(0);
 
-/// What became of a job.
+/// The results of a job.
 struct Ended {
-    /// When the victim asked for something after the variable was made.
+    /// The times of the victim's operations after the creation of the variable.
     noted: Vec<Instant>,
-    /// For each rank that ended: what it found last, and how often it was told of a loss instead.
+    /// For each rank that ended, the last value that it found, and the number of calls that failed with the loss.
     found: Vec<Option<(u64, u32)>>,
-    /// How often the variable was written and released, by the one that dies and by the others; outside of the simulated memory.
+    /// The numbers of writes that were released, by the others and by the victim; counted outside of the simulated memory.
     written: [u64; 2],
 }
 
-/// Words of data that travels with the token, and of data that does not.
+/// Number of words of data that travels with the token, and of data that does not.
 const SHORT: usize = 1;
 const LONG: usize = 600;
 
-/// Adds 1 in each turn, by all ranks, to each of so many words; what `dies` at a time or never.
+/// All ranks add 1 to each of `words` words in each turn; the victim dies at the time `dies`, if any.
 fn play(words: usize, placement: Placement, victim: Rank, dies: Option<Instant>, loss: u32) -> Ended {
     let written = Cell::new([0; 2]);
     let faults = FaultInjection { loss, ..FaultInjection::default() };
@@ -77,7 +77,7 @@ fn add(world: &World, variable: &mut Shared<'_, [u64]>, victim: Rank, written: &
     Ok((last, refused))
 }
 
-/// Counts a loss that a rank was told of: that of the victim, and no other.
+/// Counts an error, which must be the loss of the victim.
 fn refusal(error: &Error, victim: Rank) -> u32 {
     match error {
         Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) if *rank == victim => 1,
@@ -101,8 +101,8 @@ fn nobody_dies() {
     }
 }
 
-/// A rank that is not the home: the others go on, or are told that the version that it wrote last is gone. Data that travels with the token
-/// goes only if that does.
+/// The victim is not the home: the others continue, or get an error that the last version of the victim is lost. Data that travels with the token is
+/// lost only together with the token.
 #[test]
 fn a_rank_dies_after_each_of_its_operations() {
     let placements = [Placement::Home, Placement::Migrating].into_iter();
@@ -124,7 +124,7 @@ fn a_rank_dies_after_each_of_its_operations() {
                 let (last, refused) = found.fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
                 refused_all += refused;
                 let [others, by_victim] = ended.written;
-                // Each release counts once. Of the victim, one may have taken effect that it does not know of, and its last ones be gone.
+                // Each release takes effect once. One more release of the victim may have taken effect than it knows, and its last ones may be lost.
                 let added = last.saturating_sub(1000);
                 let possible = others..=others + by_victim + 1;
                 assert!(possible.contains(&added), "operation {number} of rank {victim}: {added} of {:?}", ended.written);
@@ -136,7 +136,7 @@ fn a_rank_dies_after_each_of_its_operations() {
     }
 }
 
-/// The home: all others are told, and nobody waits for ever.
+/// The victim is the home: all others get its loss as an error, and none waits for ever.
 #[test]
 fn the_home_dies_after_each_of_its_operations() {
     for placement in [Placement::Home, Placement::Migrating] {

@@ -1,5 +1,5 @@
-//! Regions that are reached as one slice: a program finds what it finds by explicit ranges, on every platform, whatever it touches first.
-//! Where the system has no page faults to tell of, that is said, and nothing is tested.
+//! Regions as one slice: a program finds the same values as by explicit ranges, on every platform and for each kind of first access. On a system
+//! without `userfaultfd`, the tests print a line and test nothing.
 #![cfg(feature = "page-faults")]
 
 use pelago_base::Rank;
@@ -13,7 +13,7 @@ fn settings(page: usize, homes: Homes, coherence: Coherence) -> RegionSettings {
     RegionSettings { page_length: Some(page), homes, coherence }
 }
 
-/// A region, or nothing where there can be none.
+/// A region with page faults; `None` if the system does not support them.
 fn region<T: Pod>(world: &World, length: usize, settings: RegionSettings) -> Option<Region<'_, T>> {
     match Region::with_page_faults(world, length, settings) {
         Ok(region) => Some(region),
@@ -30,7 +30,8 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// All ranks do the same to two regions, one by ranges and one as a slice, between barriers and in sections; each then sees the same in both.
+/// All ranks make the same accesses to two regions, one by ranges and one as a slice, between barriers and in sections. Each then sees the same values
+/// in both.
 fn play<T: Pod + PartialEq + core::fmt::Debug>(world: &World, length: usize, settings: RegionSettings, of: impl Fn(u64) -> T) {
     let Some(mut faulting) = region::<T>(world, length, settings) else { return };
     let mut explicit = Region::<T>::new(world, length, settings).unwrap();
@@ -38,11 +39,11 @@ fn play<T: Pod + PartialEq + core::fmt::Debug>(world: &World, length: usize, set
     let mut own = 99 + me as u64;
     let mut state = 5;
     for round in 0..10 {
-        // The same on every rank: who writes what.
+        // Every rank computes the same writers and values.
         for _ in 0..30 {
             let (place, value) = (next(&mut state) as usize % length, of(next(&mut state)));
             if (place + round) % size == me {
-                // Sometimes by a range in the midst of others by the slice.
+                // Mixes accesses by a range with accesses by the slice.
                 if (place ^ round).is_multiple_of(5) {
                     faulting.write(place..place + 1).unwrap()[0] = value;
                 } else {
@@ -53,12 +54,12 @@ fn play<T: Pod + PartialEq + core::fmt::Debug>(world: &World, length: usize, set
         }
         faulting.barrier().unwrap();
         explicit.barrier().unwrap();
-        // What is read differs from rank to rank.
+        // Each rank reads other elements.
         for _ in 0..next(&mut own) % 20 {
             let place = next(&mut own) as usize % length;
             assert_eq!(faulting.all().unwrap()[place], explicit.read(place..place + 1).unwrap()[0], "{round} of {settings:?}");
         }
-        // Nobody writes while another reads what was before.
+        // No rank writes while another reads the previous values.
         world.barrier().unwrap();
         let place = next(&mut own) as usize % length;
         let mut section = faulting.acquire().unwrap();
@@ -86,7 +87,7 @@ fn a_slice_has_what_ranges_have() {
         for (homes, coherence) in
             [(Homes::Blocks, Coherence::Invalidate), (Homes::Cyclic, Coherence::Update), (Homes::At(last), Coherence::Invalidate)]
         {
-            // Pages of the region that are those of memory, parts of them, several, and neither.
+            // Pages of the region that equal pages of memory, are parts of them, span several, or are not aligned to them.
             play(world, 5000, settings(512, homes, coherence), |value| value);
             play(world, 3000, settings(100, homes, coherence), |value| value as u32);
             play(world, 30_000, settings(9000, homes, coherence), |value| value as u8);
@@ -95,7 +96,7 @@ fn a_slice_has_what_ranges_have() {
     });
 }
 
-/// As many threads as the program likes read and write the slice, of which each page is brought once.
+/// Several threads read and write the slice, and each page is fetched once.
 #[test]
 fn threads_share_a_slice() {
     const LENGTH: usize = 40_000;
@@ -144,13 +145,13 @@ fn what_is_kept_is_written_without_twins() {
             assert_eq!(region.statistics().twins, 0);
             region.barrier().unwrap();
         }
-        // Each page once, whether it is written or read.
+        // One fault for each page, whether it is written or read.
         assert_eq!(region.statistics().faults, 8);
         region.give(mine.clone()).unwrap();
         region.barrier().unwrap();
         assert!(region.all().unwrap().iter().all(|&element| element == 4));
         region.barrier().unwrap();
-        // It is as any other again.
+        // The pages are again shared with other ranks.
         region.all_mut().unwrap()[mine.start] = 77;
         region.barrier().unwrap();
         assert_eq!([0, 4096, 1].map(|place| region.all().unwrap()[place]), [77, 77, 4]);
@@ -158,7 +159,7 @@ fn what_is_kept_is_written_without_twins() {
     });
 }
 
-/// A transport that holds a lock of the rank reads the slice first: it is brought before.
+/// A transport that holds a lock of the rank is the first to read the slice: the pages are fetched before.
 #[test]
 fn what_was_never_looked_at_is_sent() {
     on_every_platform(&[2, 3], |world, platform| {
@@ -180,7 +181,7 @@ fn what_was_never_looked_at_is_sent() {
                 assert!(range.clone().all(|place| found[place] == round * place as u64), "{range:?} of {platform:?}");
                 world.barrier().unwrap();
             }
-            // And it is received.
+            // The slice is the target of a get.
             let mut all = region.all_mut().unwrap();
             if world.rank().number() == 1 {
                 world.get_into(inbox.at(right, 5000), &mut all[5000..5300]).unwrap();
@@ -225,7 +226,7 @@ fn a_region_without_faults_has_no_slice() {
     });
 }
 
-/// Ranks of a simulation are coroutines of one process.
+/// Not supported, because the ranks of a simulation are coroutines of one process.
 #[test]
 fn a_simulation_has_no_page_faults() {
     let outcome = simulate(&faulty::settings(2, 1, Default::default()), |parts: Box<Parts>| -> Result<()> {
@@ -237,7 +238,7 @@ fn a_simulation_has_no_page_faults() {
     outcome.unwrap().results.into_iter().for_each(|ended| ended.unwrap().unwrap());
 }
 
-/// Regions come and go, and so do the threads that serve them.
+/// Regions, with the threads that serve their faults, are repeatedly created and dropped.
 #[test]
 fn many_regions_are_made_and_dropped() {
     run(Platform::Remote, 2, |world| {

@@ -1,4 +1,4 @@
-//! Histories of operations under a lock are linearizable: each takes effect at one moment between its beginning and its end. Checked by
+//! Histories of operations under a lock are linearizable: each operation takes effect at one moment between its beginning and its end. Checked by a
 //! search, with a sequential model as the oracle.
 
 use std::collections::HashSet;
@@ -11,25 +11,25 @@ use pelago_rma::World;
 use pelago_test_support::threads::{PLATFORMS, run};
 use proptest::prelude::*;
 
-/// Operations of a history: bits of a word tell which are done.
+/// Number of operations of a history: a bit of a word represents each.
 const OPERATIONS: usize = 48;
 
-/// Histories of each kind on each platform, unless the environment says how many.
+/// Default number of histories of each kind on each platform; the environment variable `PELAGO_HISTORIES` overrides it.
 const HISTORIES: u64 = 20;
 
-/// What an operation on a number does, and what it has found.
+/// An operation on a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Read,
     Write(u8),
-    /// Adds and tells what there was.
+    /// Adds, and returns the previous value.
     Add(u8),
-    /// Replaces one number by another, and tells what there was.
+    /// Replaces an expected value by another, and returns the previous value.
     Exchange(u8, u8),
 }
 
 impl Operation {
-    /// Has it take effect on a number; returns what it tells.
+    /// Applies the operation to a number; returns its result.
     fn apply(self, number: &mut u8) -> u8 {
         let found = *number;
         match self {
@@ -43,7 +43,7 @@ impl Operation {
     }
 }
 
-/// An operation that was done by one rank: when it began and ended, on a clock that all share, and what it told.
+/// An operation of a rank: the times of its beginning and end, on a clock that all ranks share, and its result.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     begun: u64,
@@ -52,7 +52,7 @@ struct Done {
     told: u8,
 }
 
-/// Whether there is an order in which the operations tell what they did, and none comes before one that had ended when it began.
+/// Whether some order of the operations yields their results, in which no operation precedes one that had ended before it began.
 fn is_linearizable(history: &[Done]) -> bool {
     assert!(history.len() <= u64::BITS as usize);
     let all = u64::MAX >> (u64::BITS as usize - history.len());
@@ -74,7 +74,7 @@ fn is_linearizable(history: &[Done]) -> bool {
     false
 }
 
-/// A number that ranks share.
+/// A shared number.
 trait Number {
     fn perform(&mut self, operation: Operation) -> u8;
 }
@@ -91,7 +91,7 @@ impl Number for Shared<'_, u8> {
     }
 }
 
-/// One that is far from the beginning of a long part.
+/// A number at the end of a long part.
 impl Number for Bundle<'_, (u64, u8)> {
     fn perform(&mut self, operation: Operation) -> u8 {
         if operation == Operation::Read {
@@ -114,7 +114,7 @@ impl Number for Region<'_, u8> {
     }
 }
 
-/// Makes histories on one platform with one kind of number, and checks each.
+/// Creates histories on one platform with one kind of number, and checks each.
 fn check<'w, N: Number>(world: &'w World, clock: &AtomicU64, all: &Mutex<Vec<Done>>, make: impl Fn(&'w World) -> N) {
     let histories = std::env::var("PELAGO_HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(HISTORIES);
     let mut state = 17 + u64::from(world.rank());
@@ -176,7 +176,7 @@ fn operations_under_a_lock_are_linearizable() {
     }
 }
 
-/// Operations one after another, each told what the model says, by ranks that may overlap.
+/// A history that the model yields: the operations take effect one after another, and their intervals may overlap.
 fn sequential(operations: &[(u8, u8, u8)]) -> Vec<Done> {
     let mut number = 0;
     let mut history = Vec::new();
@@ -188,7 +188,7 @@ fn sequential(operations: &[(u8, u8, u8)]) -> Vec<Done> {
             _ => Operation::Exchange(one % 4, other % 4),
         };
         let told = operation.apply(&mut number);
-        // Each takes effect in the middle; neighbours overlap.
+        // Each operation takes effect in the middle of its interval; neighbouring intervals overlap.
         history.push(Done {
             begun: 20 * moment - u64::from(one % 16),
             ended: 20 * moment + 1 + u64::from(other % 16),
@@ -200,7 +200,7 @@ fn sequential(operations: &[(u8, u8, u8)]) -> Vec<Done> {
 }
 
 proptest! {
-    /// What was done one after another is found to be so, in whatever order it is told.
+    /// A linearizable history is accepted, in whatever order its operations are listed.
     #[test]
     fn what_is_linearizable_is_accepted(operations in proptest::collection::vec(any::<(u8, u8, u8)>(), 1..20), turn in any::<usize>()) {
         let mut history = sequential(&operations);

@@ -1,4 +1,4 @@
-//! What acquiring and releasing cost: operations that are asked for, and round trips that are waited for, in virtual time.
+//! The cost of acquires and releases: issued operations, and round trips for which the rank waits, in virtual time.
 
 use pelago_base::{Duration, Rank};
 use pelago_dsm::{Placement, Shared};
@@ -8,13 +8,13 @@ use pelago_test_support::faulty::{Noted, run, settings};
 
 const HOME: Rank = Rank::new(0);
 
-/// Ranks of a job, each on a node of its own.
+/// Number of ranks of a job, each on its own node.
 const RANKS: u32 = 3;
 
-/// Long enough for whatever was posted to take effect.
+/// Long enough for all posted operations to take effect.
 const LONG: Duration = Duration::from_microseconds(200);
 
-/// A rank that counts what it asks for.
+/// A rank that counts its operations.
 struct Counting<'w> {
     world: &'w World,
     asked: Noted,
@@ -36,7 +36,8 @@ impl<'w> Counting<'w> {
         Ok(Self { world, asked, round_trip })
     }
 
-    /// Does something when nothing else is under way: what came of it, how many operations it asked for, and how many round trips it waited.
+    /// Runs a function when no other operations are in flight; returns its result, the number of issued operations, and the number of round trips for which
+    /// it waited.
     fn count<T>(&self, does: impl FnOnce() -> Result<T>) -> Result<(T, usize, u64)> {
         self.world.compute(LONG);
         let (asked, begun) = (self.asked.lock().unwrap().len(), self.world.now());
@@ -54,7 +55,7 @@ fn on_one<T>(program: impl Fn(&Counting<'_>) -> Result<T>) -> T {
     ended.swap_remove(1).unwrap()
 }
 
-/// Free, and its data here: one round trip to acquire it, and none to release it.
+/// A free variable whose data is on this rank: one round trip to acquire it, and none to release it.
 #[test]
 fn who_releases_does_not_wait() {
     let costs = on_one(|rank| {
@@ -76,7 +77,7 @@ fn who_releases_does_not_wait() {
     assert_eq!(costs, [[(2, 1), (2, 0)]; 5]);
 }
 
-/// A release and the next acquiring of the same rank are one round trip, too, however close together.
+/// A release and the next acquire by the same rank also take one round trip, however close together.
 #[test]
 fn who_comes_back_at_once_waits_once() {
     let (ended, asked, trips) = on_one(|rank| {
@@ -99,7 +100,8 @@ fn who_comes_back_at_once_waits_once() {
     assert!((95..=125).contains(&trips), "{trips} round trips for 100 sections");
 }
 
-/// Kept, and nobody has come for it: nothing is asked for. Who comes asks the home, and then who keeps it.
+/// A kept variable that no other rank has requested: no operation is issued. Another rank that requests it queries the home, and then the rank that
+/// keeps it.
 #[test]
 fn who_keeps_a_variable_sends_nothing() {
     let costs = on_one(|rank| {
@@ -141,7 +143,7 @@ fn who_keeps_a_variable_sends_nothing() {
     assert_eq!(costs, (5, 3));
 }
 
-/// Free, and its data elsewhere: the data is one more round trip.
+/// A free variable whose data is on another rank: the data takes one more round trip.
 #[test]
 fn data_of_others_is_one_more_round_trip() {
     let cost = on_one(|rank| {
@@ -162,10 +164,10 @@ fn data_of_others_is_one_more_round_trip() {
     assert_eq!(cost, (3, 2));
 }
 
-/// Short data that lies where the token does comes along with it, once it has lain there twice; what is longer does not.
+/// Short data on the rank with the token travels with the token, after it was on that rank twice; longer data does not.
 #[test]
 fn short_data_comes_along_with_the_token() {
-    // To send 4 KiB takes a round trip more.
+    // The transfer of 4 KiB takes the time of one more round trip.
     for (bytes, expected) in [(64, [(3, 2), (3, 2), (3, 1)]), (4096, [(3, 3), (3, 3), (3, 2)]), (4104, [(3, 3); 3])] {
         let costs = on_one(|rank| {
             let mut variable = Shared::<[u8]>::new(rank.world, HOME, vec![0; bytes])?;
@@ -188,7 +190,7 @@ fn short_data_comes_along_with_the_token() {
     }
 }
 
-/// Handed over to a rank that waits: the data comes along with the token, up to 4 KiB of it.
+/// A variable that is handed over to a waiting rank: up to 4 KiB of data travel with the token.
 #[test]
 fn data_travels_with_a_token_that_is_handed_over() {
     for (words, expected) in [(1, (5, 0)), (512, (9, 0)), (513, (2, 1))] {
@@ -222,7 +224,7 @@ fn data_travels_with_a_token_that_is_handed_over() {
     }
 }
 
-/// Whoever comes when the release has yet to arrive finds the token where it was left.
+/// A rank that acquires before the release has arrived at the home finds the token where it was left.
 #[test]
 fn what_is_released_can_be_acquired_before_the_home_knows() {
     on_one(|rank| {
@@ -243,7 +245,7 @@ fn what_is_released_can_be_acquired_before_the_home_knows() {
                         break;
                     }
                     drop(guard);
-                    // To acquire what is kept takes no time at all.
+                    // The acquire of a kept variable takes no virtual time.
                     rank.world.compute(Duration::from_nanoseconds(100));
                 }
             }
@@ -255,7 +257,7 @@ fn what_is_released_can_be_acquired_before_the_home_knows() {
     });
 }
 
-/// A rank that releases and goes, without a word to anybody, has released.
+/// The release of a rank takes effect even if the rank drops the variable immediately.
 #[test]
 fn who_goes_has_released() {
     on_one(|rank| {
@@ -277,7 +279,7 @@ fn who_goes_has_released() {
     });
 }
 
-/// A rank that waits for the token knows afterwards how often and for how long: until the rank that held it has released it.
+/// A rank that waits for the token counts its waits and their time: until the holder has released the token.
 #[test]
 fn waits_are_counted_with_their_times() {
     const HELD: Duration = Duration::from_microseconds(50);

@@ -1,5 +1,5 @@
-//! Variables on a network where datagrams overtake each other: what came along with the token, ahead of it or by a prefetch counts only if it is
-//! the version of the token.
+//! Variables on a network that reorders datagrams: data that arrived with the token, before it or by a prefetch is used only if it is the version of
+//! the token.
 
 use pelago_test_support::simulated;
 use std::cell::Cell;
@@ -8,10 +8,10 @@ use pelago_base::{Duration, Rank};
 use pelago_dsm::Shared;
 use pelago_rma::{Result, World};
 
-/// Words of a variable that comes along with the token.
+/// Number of words of a variable whose data travels with the token.
 const WORDS: usize = 12;
 
-/// Each rank writes by turns of its own, now and then after it has asked for the data ahead, and finds what the last has written.
+/// Each rank writes in its turns, sometimes after a prefetch, and finds the values of the previous writer.
 fn write_by_turns(world: &World, written: &Cell<u64>) -> Result<()> {
     let mut variable = Shared::<[u64]>::new(world, Rank::new(0), vec![0; WORDS])?;
     let me = world.rank().number();
@@ -35,7 +35,7 @@ fn write_by_turns(world: &World, written: &Cell<u64>) -> Result<()> {
     world.barrier()
 }
 
-/// Rank 1 writes one version after another, while rank 2 requests the data ahead, and again when a newer version is there.
+/// Rank 1 writes one version after another, while rank 2 prefetches the data, and again when there is a newer version.
 fn prefetch_again(world: &World) -> Result<()> {
     const LENGTH: usize = 600;
     let mut variable = Shared::<[u64]>::new(world, Rank::new(0), vec![0; LENGTH])?;

@@ -1,4 +1,4 @@
-//! A rank that acquires again and again, until what it reads is what it wants, does not keep all others from it in virtual time.
+//! A rank that repeatedly acquires a variable until it reads an expected value does not exclude all others from it in virtual time.
 
 use std::cell::RefCell;
 
@@ -10,16 +10,16 @@ use pelago_test_support::faulty::{run, settings};
 
 const HOME: Rank = Rank::new(0);
 
-/// When the others do what is waited for.
+/// The time at which another rank sets the expected value.
 const LATER: Duration = Duration::from_microseconds(100);
 
-/// How long it takes at most until that is found.
+/// Maximum time until the polling rank finds it.
 const SOON: Duration = Duration::from_microseconds(50);
 
-/// More than it takes to let `LATER` pass.
+/// More polls than fit before `LATER`.
 const POLLS_MAX: u32 = 1_000_000;
 
-/// Runs a program with two ranks on one node, and with two ranks on two; over NICs, and over the library's own protocol.
+/// Runs a program with two ranks on one node, and with two ranks on two nodes; over NICs, and over the library's own protocol.
 fn everywhere(program: impl Fn(&World) -> Result<Duration>) {
     for (per_node, by_protocol) in [(2, false), (2, true), (1, false), (1, true)] {
         let mut settings = settings(2, per_node, FaultInjection::default());
@@ -52,7 +52,7 @@ fn later(
     Ok(took)
 }
 
-/// To read, to write, and without waiting; by the home and by another.
+/// Polls with acquires to read, to write, and without waiting, by the home and by another rank.
 #[test]
 fn a_variable_that_stays_is_polled() {
     for (poller, way) in (0..2).flat_map(|poller| (0..3).map(move |way| (Rank::new(poller), way))) {
@@ -73,7 +73,8 @@ fn a_variable_that_stays_is_polled() {
     }
 }
 
-/// A number in this rank's own memory is read by a load, which no simulation sees: a rank that polls it looks, as others do that poll memory.
+/// A number in this rank's own memory is read by a load, which the simulation does not see: a rank that polls it must call `progress`, as for other
+/// memory.
 #[test]
 fn a_counter_at_home_is_polled_by_a_rank_that_looks() {
     everywhere(|world| {

@@ -1,4 +1,4 @@
-//! Regions: what is written between two meetings is seen after them, whoever wrote it and wherever it lies.
+//! Regions: all ranks see writes after the next barrier, for every writer and every home.
 
 use pelago_base::Rank;
 use pelago_dsm::{Coherence, Homes, Region, RegionSettings};
@@ -9,7 +9,7 @@ fn settings(page: usize, homes: Homes, coherence: Coherence) -> RegionSettings {
     RegionSettings { page_length: Some(page), homes, coherence }
 }
 
-/// All ways to lay out a region for so many ranks.
+/// All layouts of a region for `size` ranks.
 fn all_settings(page: usize, size: u32) -> Vec<RegionSettings> {
     let homes = [Homes::Blocks, Homes::Cyclic, Homes::At(Rank::new(size - 1))];
     let both = [Coherence::Invalidate, Coherence::Update];
@@ -21,7 +21,7 @@ fn next(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Every rank writes elements of its own, among those of others on the same pages; each compares all with what a serial run has.
+/// Every rank writes its own elements, which share pages with those of others; each compares all elements with a serial run.
 #[test]
 fn several_ranks_write_one_page() {
     on_every_platform(&[1, 2, 3, 5], |world, _| {
@@ -31,7 +31,7 @@ fn several_ranks_write_one_page() {
             let (mut model, mut state) = (vec![0_u32; LENGTH], 7);
             let size = world.size() as usize;
             for round in 1..12 {
-                // The same on every rank: who writes what.
+                // Every rank computes the same writers and values.
                 for _ in 0..40 {
                     let (place, value) = (next(&mut state) as usize % LENGTH, next(&mut state) as u32);
                     let writer = (place + round) % size;
@@ -43,7 +43,7 @@ fn several_ranks_write_one_page() {
                 region.barrier().unwrap();
                 let start = next(&mut state) as usize % LENGTH;
                 assert_eq!(region.read(start..LENGTH).unwrap(), &model[start..], "round {round} of {settings:?}");
-                // Nobody writes while another reads what was before.
+                // No rank writes while another reads the previous values.
                 region.barrier().unwrap();
             }
             assert_eq!(region.read(0..LENGTH).unwrap(), model);
@@ -52,7 +52,7 @@ fn several_ranks_write_one_page() {
     });
 }
 
-/// A sum and a list, in sections: whoever enters sees what all before have left.
+/// A sum and a list, in sections: a rank that enters sees the writes of all earlier sections.
 #[test]
 fn sections_see_each_other() {
     on_every_platform(&[1, 2, 4], |world, _| {
@@ -95,7 +95,7 @@ fn only_what_has_changed_travels() {
             }
             region.barrier().unwrap();
             let now = region.statistics();
-            // What the other rank releases next may be seen at once.
+            // The next release of the other rank may be visible immediately.
             world.barrier().unwrap();
             if me == 1 {
                 assert_eq!((now.released, now.runs, now.bytes_released, now.notes_sent), (3, 3, 4 * 8, 3));
@@ -118,7 +118,7 @@ fn only_what_has_changed_travels() {
                 assert_eq!(region.statistics(), now, "it is there");
             }
             world.barrier().unwrap();
-            // Written, but with what was there.
+            // A write of an unchanged value.
             region.write(0..LENGTH).unwrap()[5] = 5;
             let before = region.statistics();
             region.publish().unwrap();
@@ -156,14 +156,14 @@ fn what_is_kept_stays_until_it_is_given() {
     });
 }
 
-/// More changes than there are notes: all is taken for changed, and right.
+/// More changes than notes: all pages are treated as changed, and the values are correct.
 #[test]
 fn notes_may_be_missed() {
     on_every_platform(&[2], |world, _| {
         let mut region = Region::<u64>::new(world, 3000, settings(10, Homes::Blocks, Coherence::Invalidate)).unwrap();
         let me = world.rank().number();
         for round in 1..20_u64 {
-            // Rank 1 looks now and then; 300 pages change each time, and the ring has 2048 places.
+            // Rank 1 refreshes seldom; 300 pages change each time, and the ring has 2048 places.
             if me == 0 {
                 region.write(0..3000).unwrap().fill(round);
                 region.publish().unwrap();
@@ -177,7 +177,7 @@ fn notes_may_be_missed() {
         }
         region.barrier().unwrap();
         assert!(region.read(0..3000).unwrap().iter().all(|&value| value == 19));
-        // So many at once that one note stands for all.
+        // So many changes at once that one note represents all.
         let mut fine = Region::<u8>::new(world, 70_000, settings(1, Homes::Blocks, Coherence::Invalidate)).unwrap();
         if me == 1 {
             fine.write(0..70_000).unwrap().fill(3);

@@ -1,4 +1,4 @@
-//! A rank dies after each of its operations, at a region that others go on to use: in virtual time, on the library's own protocol.
+//! A rank dies after each of its operations, at a region that others continue to use: in virtual time, with the library's own protocol.
 
 use std::cell::Cell;
 
@@ -11,21 +11,21 @@ use pelago_test_support::faulty::run_with_death;
 const RANKS: u32 = 4;
 const TURNS: u64 = 4;
 
-/// Elements that are counted up, after one that all count: one for each rank, on a page of its own.
+/// Length of a page. Each rank increments an element on its own page, and all increment one on the first page.
 const PAGE: usize = 8;
 const LENGTH: usize = PAGE * (RANKS as usize + 1);
 
-/// What became of a job.
+/// The results of a job.
 struct Ended {
-    /// When the victim asked for something after the region was made.
+    /// The times of the victim's operations after the creation of the region.
     noted: Vec<Instant>,
-    /// For each rank that ended: what the common element was last, and how often it was told of a loss.
+    /// For each rank that ended, the last value of the common element, and the number of sections that failed with the loss.
     found: Vec<Option<(u64, u64)>>,
-    /// How many sections the victim and the others have left well.
+    /// The numbers of sections that the victim and the others have released without an error.
     left: [u64; 2],
 }
 
-/// All ranks count up the common element and their own in each turn; the victim dies at a time or never.
+/// All ranks increment the common element and their own in each turn; the victim dies at the time `dies`, if any.
 fn play(victim: Rank, homes: Homes, dies: Option<Instant>) -> Ended {
     let left = Cell::new([0; 2]);
     let (noted, found) = run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
@@ -68,7 +68,7 @@ fn count(world: &World, region: &mut Region<'_, u64>, victim: Rank, left: &Cell<
     Ok((last, refused))
 }
 
-/// Plays with a death after each operation of the victim, and shows what comes of each.
+/// Plays with a death after each operation of the victim, and passes the results of each to `look`.
 fn play_all(victim: Rank, homes: Homes, look: impl Fn(usize, &Ended)) {
     let whole = play(victim, homes, None);
     assert!(whole.noted.len() > 10, "{} operations", whole.noted.len());
@@ -83,7 +83,7 @@ fn play_all(victim: Rank, homes: Homes, look: impl Fn(usize, &Ended)) {
     }
 }
 
-/// A rank that holds nothing of the region: the others lose nothing, and are told of nothing.
+/// The victim is the home of no page: the others lose nothing, and get no errors.
 #[test]
 fn what_was_released_outlives_who_wrote_it() {
     for victim in [1, 3].map(Rank::new) {
@@ -93,14 +93,14 @@ fn what_was_released_outlives_who_wrote_it() {
                 others.filter_map(|(_, found)| *found).fold((0, 0), |all, one| (all.0.max(one.0), all.1 + one.1));
             let [by_victim, by_others] = ended.left;
             assert_eq!((refused, by_others), (0, u64::from(RANKS - 1) * TURNS), "operation {number} of rank {victim}");
-            // A section in which it died may have been published; so may one of which it does not know that it has left.
+            // A section in which the victim died may have been published, and so may one whose release it does not know to be complete.
             let possible = by_others + by_victim..=by_others + by_victim + 1;
             assert!(possible.contains(&last), "operation {number} of rank {victim}: {last}, {:?} left", ended.left);
         });
     }
 }
 
-/// The home of some pages, or of what all need: the others are told, and nobody waits for ever.
+/// The victim is the home of some pages, or of words that all need: the others get its loss as an error, and none waits for ever.
 #[test]
 fn the_home_of_pages_dies_after_each_of_its_operations() {
     for (victim, homes) in [(Rank::new(2), Homes::Cyclic), (Rank::new(1), Homes::At(Rank::new(1))), (Rank::new(0), Homes::Cyclic)]

@@ -1,4 +1,4 @@
-//! Variables keep what was written, whoever reads and writes, on every platform.
+//! Variables keep the written values, for all readers and writers, on every platform.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ fn nothing_that_is_added_is_lost() {
     });
 }
 
-/// Ranks keep it for a while, each as it likes, read and write, try, lose patience, and go with it.
+/// Ranks change the placement at random, read and write, try, stop waiting, and drop a kept variable.
 #[test]
 fn a_variable_may_stay_where_it_was_held() {
     on_every_platform(&[1, 2, 4], |world, _| {
@@ -78,7 +78,7 @@ fn a_variable_may_stay_where_it_was_held() {
     });
 }
 
-/// Whoever writes is alone; readers are with readers; each sees the last that was written.
+/// Writers are exclusive, readers read together, and each sees the last written version.
 #[test]
 fn writers_are_alone_and_readers_are_not() {
     for platform in PLATFORMS {
@@ -113,7 +113,7 @@ fn readers_read_together() {
     on_every_platform(&[3], |world, _| {
         let mut variable = Shared::<u64>::new(world, HOME, 1).unwrap();
         let guard = variable.read().unwrap();
-        // All three hold it.
+        // All three ranks hold the variable to read.
         world.barrier().unwrap();
         assert_eq!(*guard, 1);
         world.barrier().unwrap();
@@ -137,7 +137,7 @@ fn only_what_has_changed_travels() {
                 guard.range_mut(100 * turn..100 * turn + 2).copy_from_slice(&[turn as u64, 99]);
             }
             world.barrier().unwrap();
-            // Nobody has written since: nothing has to be brought a second time.
+            // No rank has written since, so nothing is fetched a second time.
             for _ in 0..3 {
                 let guard = long.read().unwrap();
                 for earlier in 0..LENGTH / 100 {
@@ -149,7 +149,7 @@ fn only_what_has_changed_travels() {
         }
         let after = long.statistics();
         assert_eq!(after.fetched - before.fetched, 5, "once for each change by the other");
-        // The versions of the blocks, and one block or two.
+        // Each fetch has the versions of the blocks, and one block or two.
         assert!((after.bytes - before.bytes) <= 5 * (64 * 8 + 2 * 1024), "{after}");
         world.barrier().unwrap();
     });
@@ -244,7 +244,7 @@ fn who_does_not_wait_comes_back_later() {
             assert!(matches!(late, Err(Error::TimedOut { .. })), "{late:?}");
             world.barrier().unwrap();
         }
-        // Those who gave up have left no trace.
+        // Ranks that stopped waiting have not changed the variable.
         assert_eq!(*variable.read().unwrap(), 91);
         world.barrier().unwrap();
     });
@@ -261,7 +261,7 @@ fn bad_input_is_refused_by_all() {
     });
 }
 
-/// Many variables at once, each with its own home.
+/// Many variables, each with its own home.
 #[test]
 fn variables_do_not_disturb_each_other() {
     on_every_platform(&[3], |world, _| {
@@ -278,7 +278,7 @@ fn variables_do_not_disturb_each_other() {
     });
 }
 
-/// Ranks pass a number round, each asleep until it is its turn.
+/// Ranks increment a number in turn; each sleeps until its turn.
 #[test]
 fn who_waits_to_be_told_goes_on_when_it_is_true() {
     on_every_platform(&[2, 3, 5], |world, _| {
@@ -299,7 +299,7 @@ fn who_waits_to_be_told_goes_on_when_it_is_true() {
 #[test]
 fn one_is_told_for_each_that_tells_and_some_lose_patience() {
     on_every_platform(&[4], |world, _| {
-        // Things that were made and not used yet; how many were made, and used.
+        // The number of items in store, of produced items, and of consumed items.
         let mut store = Shared::<[u64]>::new(world, Rank::new(3), vec![0; 3]).unwrap();
         const EACH: u64 = 50;
         if world.rank().number() < 2 {
@@ -331,7 +331,7 @@ fn one_is_told_for_each_that_tells_and_some_lose_patience() {
     });
 }
 
-/// Money goes from one account to another; whoever looks at all sees none missing, and nobody waits in a circle.
+/// Ranks move amounts from one account to another; a rank that reads all accounts sees a constant sum, and there is no deadlock.
 #[test]
 fn several_are_acquired_in_any_order() {
     on_every_platform(&[1, 3], |world, _| {
@@ -450,7 +450,7 @@ fn numbers_are_claimed_once() {
     });
 }
 
-/// A copy that was aborted is none: all of it is fetched, and not only the blocks that others have changed since.
+/// An abort discards the private copy: all data is fetched, not only the blocks that others have changed since.
 #[test]
 fn what_was_aborted_is_brought_whole() {
     on_every_platform(&[2], |world, _| {

@@ -1,4 +1,4 @@
-//! The barrier of Fagus: nobody leaves before all have entered, on every platform, with late messages, with lost messages, and with deaths.
+//! The barrier of Fagus: no rank leaves before all have entered, on every platform, with late messages, with lost messages, and with deaths.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use pelago_test_support::threads::on_every_platform;
 
 const MEETINGS: u64 = 30;
 
-/// Each rank puts the number of the meeting to its right neighbour, which finds it after the meeting; `entered` counts all entries.
+/// Each rank puts the number of the barrier to its right neighbour, which finds it after the barrier; `entered` counts all entries.
 fn meet(world: &World, entered: &AtomicU64, pause: impl Fn(u64)) -> Result<()> {
     let size = u64::from(world.size());
     let inbox = world.alloc::<u64>(2)?;
     let barrier = SyncBarrier::new(world)?;
     for meeting in 1..=MEETINGS {
         pause(meeting);
-        // By turns, as the neighbour may be one meeting ahead.
+        // Two places in turn, because the neighbour may be one barrier ahead.
         let place = meeting as usize % 2;
         world.put(inbox.at(world.rank().next(world.size()), place), &[meeting])?;
         entered.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ fn meet(world: &World, entered: &AtomicU64, pause: impl Fn(u64)) -> Result<()> {
 #[test]
 fn nobody_leaves_before_all_have_entered_on_every_platform() {
     for ranks in [1, 2, 5] {
-        // Each job counts alone; platforms follow one another.
+        // Each job has its own count; the platforms run one after another.
         let entered = AtomicU64::new(0);
         on_every_platform(&[ranks], |world, _| {
             world.barrier().unwrap();
@@ -66,7 +66,7 @@ fn nobody_leaves_before_all_have_entered_where_datagrams_are_late_or_lost() {
     }
 }
 
-/// A permit, or an entry, that leaves far later than what its rank posts after it.
+/// A permit, or an entry, that leaves much later than the next operations of its rank.
 #[test]
 fn a_late_word_does_not_hide_a_later_one() {
     for is_late in [
@@ -83,7 +83,7 @@ fn a_late_word_does_not_hide_a_later_one() {
 const RANKS: u32 = 4;
 const TURNS: u64 = 4;
 
-/// For each rank that ended: how often it met all others, and how often it was told of the loss. And when the victim asked for something.
+/// Returns the times of the victim's operations and, for each rank that ended, the numbers of barriers that succeeded and that failed with the loss.
 fn play(victim: Rank, dies: Option<Instant>) -> (Vec<Instant>, Vec<Option<(u64, u64)>>) {
     let entered = Cell::new([0; RANKS as usize]);
     run_with_death(RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
@@ -107,7 +107,7 @@ fn play(victim: Rank, dies: Option<Instant>) -> (Vec<Instant>, Vec<Option<(u64, 
                 Err(other) => panic!("{other}"),
             }
         }
-        // An entry to a rank that is lost, or a permit for it, has failed since.
+        // An entry at a lost rank, or a permit to it, has failed since.
         match world.quiet() {
             Err(Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank))) => assert_eq!(rank, victim),
             ended => ended?,
@@ -121,7 +121,7 @@ fn a_rank_dies_after_each_of_its_operations() {
     // Rank 1 shares a node with rank 0, which needs no operation of a transport.
     for victim in [0, 2, 3].map(Rank::new) {
         let (noted, whole) = play(victim, None);
-        // The first one may come before all have begun.
+        // The first operation may precede the beginning.
         assert!(noted.len() as u64 >= TURNS - 1 && whole.iter().all(|met| *met == Some((TURNS, 0))), "{whole:?}");
         let mut refused_all = 0;
         for (number, &at) in noted.iter().enumerate() {

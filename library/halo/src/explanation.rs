@@ -12,11 +12,11 @@ pub struct Explanation {
     pub routes: Vec<Candidate>,
     /// The sets of a method for each dimension that were tried with all neighbours at the same time; none if there is one rail.
     pub rails: Vec<Candidate>,
-    /// Each neighbour by the chosen route.
+    /// Each neighbour of the chosen route.
     pub links: Vec<LinkExplanation>,
-    /// The ways of a [plan on a stream](crate::StreamPlan), tried by whole exchanges, the host's last; none of other plans.
+    /// The candidates of a [plan on a stream](crate::StreamPlan), tried by whole exchanges, the host's last; none for other plans.
     pub streams: Vec<Candidate>,
-    /// For fields on devices: each network that may be given memory of devices, and what it does with it on this rank.
+    /// For fields on devices: each network that accepts memory of devices, and its access to that memory on this rank.
     pub devices: Vec<(&'static str, DeviceAccess)>,
 }
 
@@ -25,17 +25,17 @@ pub struct Explanation {
 pub struct LinkExplanation {
     /// Its rank.
     pub neighbour: Rank,
-    /// Where its block lies: −1, 0 or 1 in each dimension.
+    /// Direction of its block: −1, 0 or 1 in each dimension.
     pub direction: Vec<i8>,
-    /// How many fields move.
+    /// Number of fields with cells to move.
     pub fields: usize,
-    /// Bytes that go there in one exchange.
+    /// Bytes that are sent to it in one exchange.
     pub bytes: u64,
-    /// Their blocks, if they are not packed.
+    /// Number of their blocks, if they are not packed.
     pub blocks: u64,
     /// Whether its memory is mapped.
     pub is_mapped: bool,
-    /// Each method by each rail.
+    /// Each method with each rail.
     pub candidates: Vec<Candidate>,
 }
 
@@ -44,7 +44,7 @@ pub struct LinkExplanation {
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// The median of the costs of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
+    /// The median cost of exchanges on this rank, if it was tried: with all neighbours in that direction and its opposite.
     pub here: Option<Duration>,
     /// The same on the neighbour; for a route or a set of rails, on the slowest rank.
     pub there: Option<Duration>,

@@ -2,15 +2,16 @@
 //!
 //! Slices of memory that other ranks can write are sound for these reasons; the unsafe blocks cite them.
 //!
-//! - **N1** Nobody but its field knows where its memory lies: it gives no [`GlobalPtr`] away outside this crate, which hands it to nothing
-//!   but copies of a plan that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
-//! - **N2** Such a copy writes halo cells at directions of its plan, and nothing else. It is issued when this rank has given credit for this
-//!   exchange, and this rank's `wait` ends after it has taken effect (`exchange/link.rs` has the argument). `start` gives the credit and marks
-//!   those directions in `under_way`; they stay marked until `wait` has seen the end. So does the mark of borders, which others may read meanwhile.
-//! - **N3** So no rank writes a cell whose direction is not marked, and slices are made of such cells only. A transport or a
-//!   neighbour may still read cells of the block, of which nothing mutable is made while anything is marked.
-//! - **N4** A view borrows its field, and whatever marks directions or lets this rank write needs the field exclusively: no slice is alive then.
-//! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked when it is made. Its rows lie in it.
+//! - **N1** Only a field knows the address of its memory: no [`GlobalPtr`] to it leaves this crate, and the crate passes it only to copies of a plan
+//!   that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
+//! - **N2** Such a copy writes only halo cells at directions of its plan. It is issued after this rank has given credit for this exchange, and this
+//!   rank's `wait` ends after it has taken effect (`exchange/link.rs` has the argument). `start` gives the credit and marks those directions in
+//!   `under_way`; they stay marked until `wait` has seen the end. The mark of borders, which others may read meanwhile, lasts as long.
+//! - **N3** So no rank writes a cell whose direction is not marked, and slices are made of such cells only. A transport or a neighbour may still read
+//!   cells of the block; no mutable slice of these is made while anything is marked.
+//! - **N4** A view borrows its field, and every call that marks directions or lets this rank write needs the field exclusively: no slice is alive
+//!   then.
+//! - **N5** A region lies in the memory of its field: it is a box of the layout, whose ends are checked on creation. Its rows lie in it.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -27,37 +28,38 @@ use crate::grid::layout::{Block, Layout};
 
 /// The cells of an array that one rank owns, and their halo.
 ///
-/// They are plain slices while no exchange of the field is under way. Meanwhile [`View::row`] still has those cells that no other rank writes.
+/// They are plain slices while no exchange of the field is under way. During an exchange, [`View::row`] still has those cells that no other rank
+/// writes.
 pub struct Field<'w, T: Pod, const D: usize> {
     world: &'w World,
     array: Array<D>,
     layout: Layout<D>,
     memory: FieldMemory<'w, T>,
-    /// Whose halo cells others may write now, and whether they may read borders (N2).
+    /// Directions whose halo cells others may write now, and whether others may read borders (N2).
     under_way: DirectionSet,
     id: u64,
 }
 
-/// Where cells lie.
+/// The memory of the cells.
 enum FieldMemory<'w, T: Pod> {
     Host(Symmetric<'w, T>),
     Device(DeviceCells<'w, T>),
 }
 
-/// Cells in memory of a device: no slice leads there, and so N1 to N5 say nothing of it.
+/// Cells in memory of a device: no slice refers to them, and N1 to N5 do not apply.
 struct DeviceCells<'w, T: Pod> {
     memory: Arc<dyn DeviceMemory>,
     registered: RegisteredDevice<'w, T>,
-    /// Where the cells of each neighbour begin, and those of this rank.
+    /// First cell of each neighbour, and of this rank.
     starts: BTreeMap<Rank, GlobalPtr<T>>,
-    /// Where each rank has told its start. By this all ranks know the field.
+    /// The word in which each rank publishes its start. Its address identifies the field to all ranks.
     told: Symmetric<'w, u64>,
 }
 
-/// The numbers of the fields of this process, by which a plan knows its own again.
+/// The number of the next field of this process; a plan recognizes its fields by their numbers.
 static FIELDS: AtomicU64 = AtomicU64::new(0);
 
-/// What can be read of a field now.
+/// The cells of a field that can be read now.
 #[derive(Clone, Copy)]
 pub struct View<'f, T, const D: usize> {
     layout: &'f Layout<D>,
@@ -66,12 +68,12 @@ pub struct View<'f, T, const D: usize> {
 }
 
 impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
-    /// The field of this rank's block of `array`, all zero. Collective.
+    /// Makes the field of this rank's block of `array`, all zero. Collective.
     ///
     /// Cost: one [`alloc`](World::alloc) of the largest block and its halo, in large pages where the system has them.
     ///
     /// # Errors
-    /// The job has another number of ranks than the nodes; [`World::alloc`]'s.
+    /// The numbers of ranks of the job and of the nodes differ; as [`World::alloc`].
     pub fn new(world: &'w World, array: &Array<D>) -> Result<Self> {
         if array.template().nodes().ranks() != world.size() {
             return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
@@ -83,17 +85,17 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         Ok(Self { world, array: *array, layout, memory: FieldMemory::Host(memory), under_way: 0, id })
     }
 
-    /// The field of this rank's block of `array` in memory of a device, which keeps what it holds. Collective: all ranks give memory of devices.
+    /// Makes the field of this rank's block of `array` in memory of a device, and leaves its contents. Collective: all ranks pass memory of devices.
     ///
-    /// Plans exchange its halo as that of any field: a packed border is gathered and scattered by the device ([`DeviceMemory::gather`]), a direct one goes from
-    /// device to device where their driver offers that. Its cells are reached by [`device`](Self::device), by kernels, and by nothing else here: an exchange of
-    /// the host's threads reads and writes them between `start` and `wait`, so kernels that write borders end before `start`, and kernels that read the halo
-    /// begin after `wait`.
+    /// Plans exchange its halo as that of any field: the device gathers and scatters a packed border ([`DeviceMemory::gather`]), a direct one goes
+    /// from device to device where their driver offers that. [`device`](Self::device) and kernels give access to its cells, nothing else here does.
+    /// An exchange by the host's threads reads and writes them between `start` and `wait`: kernels that write borders end before `start`, and kernels
+    /// that read the halo begin after `wait`.
     ///
-    /// Cost: the memory stays registered as long as the field exists; a table of the neighbours' places.
+    /// Cost: the memory stays registered as long as the field exists; a table of the neighbours' addresses.
     ///
     /// # Errors
-    /// The memory is too small; the job has another number of ranks than the nodes; those of [`World::alloc`] and
+    /// The memory is too small; the numbers of ranks of the job and of the nodes differ; as [`World::alloc`] and
     /// [`World::register_device`](pelago_rma::Context::register_device).
     pub fn on_device(world: &'w World, array: &Array<D>, memory: Arc<dyn DeviceMemory>) -> Result<Self> {
         let nodes = array.template().nodes();
@@ -102,7 +104,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
         let place = nodes.place(world.rank());
         let layout = array.layout(place);
-        // Nobody goes on alone: the others would wait for this rank.
+        // All ranks fail together: otherwise the others would wait for this rank.
         let mut lacking = [u64::from(memory.bytes() < (layout.length() * size_of::<T>()) as u64)];
         world.allreduce(&mut lacking, |one, other| one + other)?;
         if lacking[0] > 0 {
@@ -124,7 +126,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         Ok(Self { world, array: *array, layout, memory: FieldMemory::Device(memory), under_way: 0, id })
     }
 
-    /// The memory of the device that holds the cells, from its start on in the order of [`layout`](Self::layout); `None` if the host's memory does.
+    /// The memory of the device that holds the cells, from its start on in the order of [`layout`](Self::layout); `None` if host memory holds them.
     pub fn device(&self) -> Option<&Arc<dyn DeviceMemory>> {
         match &self.memory {
             FieldMemory::Host(_) => None,
@@ -132,12 +134,12 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// The array that it is a part of.
+    /// The array to which the field belongs.
     pub fn array(&self) -> &Array<D> {
         &self.array
     }
 
-    /// Where its cells lie in [`cells`](Self::cells).
+    /// The layout of its cells in [`cells`](Self::cells).
     pub fn layout(&self) -> &Layout<D> {
         &self.layout
     }
@@ -155,14 +157,14 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// All cells, halo included.
     ///
     /// # Panics
-    /// An exchange is under way; [`view`](Self::view) has what can be read meanwhile. The cells are in memory of a device.
+    /// An exchange is under way; [`view`](Self::view) has the cells that can be read meanwhile. The cells are in memory of a device.
     pub fn cells(&self) -> &[T] {
         self.check_rest();
         // SAFETY: N3: no direction is marked.
         unsafe { self.slice().as_slice() }
     }
 
-    /// All cells, to be written.
+    /// All cells, for writing.
     ///
     /// # Panics
     /// An exchange is under way; the cells are in memory of a device.
@@ -172,7 +174,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         unsafe { self.slice().as_mut_slice() }
     }
 
-    /// What can be read now.
+    /// The cells that can be read now.
     ///
     /// # Panics
     /// The cells are in memory of a device.
@@ -196,7 +198,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         });
     }
 
-    /// What `act` makes of all cells that this rank owns, each with its place in the whole array, the last dimension fastest.
+    /// Folds all cells that this rank owns by `act`, each with its place in the whole array, the last dimension fastest.
     pub fn fold<A>(&self, start: A, mut act: impl FnMut(A, [usize; D], T) -> A) -> A {
         let (view, mut result) = (self.view(), Some(start));
         let Block { first, cells } = self.block();
@@ -210,7 +212,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         result.expect("it is put back after each cell")
     }
 
-    /// By which all ranks know the field: an address that is the same for all.
+    /// An address that identifies the field, the same on all ranks.
     pub(crate) fn agreed(&self) -> u64 {
         match &self.memory {
             FieldMemory::Host(memory) => memory.at(Rank::new(0), 0).address().bits(),
@@ -218,19 +220,19 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// Blocks of a field on a device, in cells from the one at `first` on.
+    /// Blocks of a field on a device, given in cells from the one at `first` on; `None` for host memory.
     pub(crate) fn device_blocks(&self, first: usize, blocks: Shape) -> Option<DeviceBlocks> {
         let (memory, bytes) = (self.device()?.clone(), size_of::<T>() as u64);
         let blocks = blocks.scaled(bytes).expect("cells of the field are in memory");
         Some(DeviceBlocks { memory, offset: first as u64 * bytes, blocks })
     }
 
-    /// That the device failed that holds it.
+    /// The error that the field's device failed.
     pub(crate) fn failed(&self) -> Error {
         Error::Failed(Failure::Device(self.here(0).address()))
     }
 
-    /// By which no other field of this process is known.
+    /// The number that identifies the field in this process.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -243,7 +245,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// The same of this rank.
+    /// The cell at `index` of this rank's memory.
     pub(crate) fn here(&self, index: usize) -> GlobalPtr<T> {
         match &self.memory {
             FieldMemory::Host(memory) => memory.at(self.world.rank(), index),
@@ -251,7 +253,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// The cells, as others may write them.
+    /// The cells, which others may write.
     pub(crate) fn slice(&self) -> CellSlice<'_, T> {
         match &self.memory {
             FieldMemory::Host(memory) => memory.local().range(0..self.layout.length()),
@@ -259,12 +261,12 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         }
     }
 
-    /// The halo cells of these directions may be written by others from now on.
+    /// Marks the directions whose halo cells others may write from now on.
     pub(crate) fn mark(&mut self, directions: DirectionSet) {
         self.under_way |= directions;
     }
 
-    /// Nobody else writes the halo cells of these directions any more.
+    /// Unmarks directions whose halo cells no other rank writes any more.
     pub(crate) fn unmark(&mut self, directions: DirectionSet) {
         self.under_way &= !directions;
     }
@@ -274,11 +276,11 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     }
 }
 
-/// A box of cells that can be read now: checked once, so that its rows cost little.
+/// A box of cells that can be read now: checked once, so that access to its rows is cheap.
 #[derive(Clone, Copy)]
 pub struct Region<'f, T, const D: usize> {
     cells: CellSlice<'f, T>,
-    /// Where the first cell lies.
+    /// Index of the first cell.
     start: usize,
     strides: [usize; D],
     first: [isize; D],
@@ -286,10 +288,10 @@ pub struct Region<'f, T, const D: usize> {
 }
 
 impl<'f, T: Pod, const D: usize> View<'f, T, D> {
-    /// The box of `extents` cells from the local index `first` on: what a stencil reads, whose rows are then looked up often.
+    /// The box of `extents` cells from the local index `first` on: the cells of a stencil, whose rows are then accessed often.
     ///
     /// # Panics
-    /// It reaches past the halo, or holds halo cells that are under way.
+    /// It reaches past the halo, or contains halo cells that an exchange may write.
     pub fn region(&self, first: [isize; D], extents: [usize; D]) -> Region<'f, T, D> {
         let is_empty = extents.contains(&0);
         let last: [isize; D] = std::array::from_fn(|d| first[d].saturating_add_unsigned(extents[d]).saturating_sub(1));
@@ -305,7 +307,7 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
     /// The `length` cells from a local index on along the last dimension.
     ///
     /// # Panics
-    /// They reach past the halo, or hold halo cells that are under way.
+    /// They reach past the halo, or contain halo cells that an exchange may write.
     #[inline]
     pub fn row(&self, at: [isize; D], length: usize) -> &'f [T] {
         let first = self.layout.index(at).unwrap_or_else(|| panic!("{at:?} is outside the halo"));
@@ -314,11 +316,11 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
         assert!(self.layout.index(last).is_some(), "{length} cells from {at:?} on reach past the halo");
         let is_free = self.under_way == 0 || self.under_way & self.layout.directions_of_row(at, length.max(1)) == 0;
         assert!(is_free, "the halo in {length} cells from {at:?} on is under way");
-        // SAFETY: N3: no direction of the row is marked. N4: none is while the view lives.
+        // SAFETY: N3: no direction of the row is marked. N4: none is marked while the view lives.
         unsafe { self.cells.range(first..first + length).as_slice() }
     }
 
-    /// Where the cells lie.
+    /// The layout of the cells.
     pub fn layout(&self) -> &'f Layout<D> {
         self.layout
     }
@@ -335,9 +337,9 @@ impl<'f, T: Pod, const D: usize> Region<'f, T, D> {
         row
     }
 
-    /// The rows of `length` cells that begin at some distances from a local index of the block: what a stencil reads.
+    /// The rows of `length` cells at some distances from a local index of the block: the access of a stencil.
     ///
-    /// Cost: two comparisons for each dimension, however many rows, where the compiler knows the distances.
+    /// Cost: two comparisons for each dimension, whatever the number of rows, if the compiler knows the distances.
     ///
     /// # Panics
     /// One of them reaches out of the box.
@@ -365,7 +367,8 @@ impl<'f, T: Pod, const D: usize> Region<'f, T, D> {
         };
         let first = self.start.wrapping_add_signed(index_of(self.first, at));
         let pointer = self.cells.cells().pointer().cast::<T>();
-        // SAFETY: N3: no direction of the box is marked. N4: none is while the view that it was made of lives. N5: in the box, and so in memory.
+        // SAFETY: N3: no direction of the box is marked. N4: none is marked while the region's view lives. N5: the rows are in the box, and so in
+        // memory.
         distances.map(|distance| unsafe {
             let index = first.wrapping_add_signed(index_of([0; D], distance));
             core::slice::from_raw_parts(pointer.add(index).as_ptr(), length)

@@ -6,14 +6,14 @@
 //! | [`Field`], [`View`] | the cells of one rank, owned and halo, as plain slices |
 //! | [`Plan`], [`Settings`] | the exchange, built once: start, compute what needs no halo, wait |
 //! | [`StreamPlan`] | the exchange of fields on devices in the order of a stream: no host waits |
-//! | [`Halo`], [`Route`], [`Method`], [`Explanation`] | which cells are brought, by which route and method, and why |
+//! | [`Halo`], [`Route`], [`Method`], [`Explanation`] | which cells an exchange updates, by which route and method, and why |
 //! | `exchange`, `trial` | the links of a block and their protocol; measuring methods and rails |
 //! | [`shape`] | boxes of cells as count × block × stride |
 //!
-//! The words are those of XcalableMP: *nodes*, *template*, *align*, *shadow*, *reflect*. `docs/book/src/halo.md` says how to use them and what an
-//! exchange costs. Source: Odajima et al., hybrid communication in XcalableACC (2015): paper B, section `reflect`.
+//! The terms are those of XcalableMP: *nodes*, *template*, *align*, *shadow*, *reflect*. `docs/book/src/halo.md` describes their use and the cost of
+//! an exchange. Source: Odajima et al., hybrid communication in XcalableACC (2015): paper B, section `reflect`.
 //!
-//! Absent on purpose: networks, threads, clocks other than the world's, what is computed.
+//! Absent on purpose: networks, threads, clocks other than the world's, the computation on cells.
 
 mod exchange;
 mod explanation;

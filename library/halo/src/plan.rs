@@ -1,4 +1,4 @@
-//! An exchange that is decided once and done often.
+//! A halo exchange that is planned once and executed often.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,32 +13,33 @@ use crate::grid::direction::{Side, across, number};
 use crate::settings::{Halo, Route, Settings};
 use crate::trial::{self, MethodComparison, TrialBudget};
 
-/// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for as often as one likes.
+/// A persistent exchange of the halos of some fields (`reflect` in XcalableMP): built once, then started and waited for any number of times.
 ///
-/// Memory of each rank: four times the cells of its halo, of which what no method uses is never touched; 64 bytes for each direction. No
-/// exchange allocates anything where all neighbours are mapped, or packed.
+/// Memory of each rank: four times the cells of its halo, of which parts that no method uses are never touched; 64 bytes for each direction.
+/// Exchanges allocate nothing where all neighbours are mapped, or packed.
 ///
-/// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and
-/// a word of credit from the receiver, before the blocks or, if it fetches them itself, behind them. A flag goes by the rail of its data. No barrier.
+/// Messages of an exchange to each neighbour: one with the borders of all fields if they are packed; else one block or more of each field, and a word
+/// of credit from the receiver, before the blocks or, if the receiver fetches them, after them. A flag uses the rail of its data. There is no
+/// barrier.
 pub struct Plan<'w, T: Pod, const D: usize> {
     pub(crate) exchange: Exchange<'w, T, D>,
     /// The numbers of its fields.
     fields: Vec<u64>,
     is_under_way: bool,
-    /// Whether an exchange has failed: the two ends of a link may differ in how far they have come.
+    /// Whether an exchange has failed: the progress of the two ends of a link may differ.
     has_failed: bool,
     explanation: Explanation,
 }
 
 impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
-    /// The plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
+    /// Makes the plan for `fields`, which are exchanged together. Collective; fields and settings are the same on every rank, in the same order.
     ///
-    /// Where `settings` leave a choice, trials bring the halos of the fields as they are; cost: 8 to 20 exchanges for each way and direction, and
-    /// where there are several rails for each set of them, in turns; few where each takes as long as the last, as in a simulation. They end when
-    /// [`Settings::trial_limit`] is over, with the turns that are under way then.
+    /// Where `settings` leave a choice, trials exchange the halos of the fields as they are. Cost: 8 to 20 exchanges for each method and direction,
+    /// and for each set of rails if there are several, in turns; few if each takes as long as the last, as in a simulation. Trials end with the round
+    /// of turns in which [`Settings::trial_limit`] passes.
     ///
     /// # Errors
-    /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; [`World::alloc`]'s.
+    /// There are no fields, they lie on different nodes, or one of them is under way; ranks name different ones; as [`World::alloc`].
     pub fn build(world: &'w World, fields: &mut [Field<'w, T, D>], settings: &Settings) -> Result<Self> {
         check(fields)?;
         agree(world, fields, settings)?;
@@ -71,12 +72,12 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         Ok(Self { exchange, fields: fields.iter().map(Field::id).collect(), is_under_way: false, has_failed: false, explanation })
     }
 
-    /// Sends the borders of the fields, which are those that the plan was built for, and lets their halos be written. To be followed by
-    /// one [`wait`](Self::wait); until then the fields can be looked at by [`Field::view`] only.
+    /// Sends the borders of the fields, which are those that the plan was built for, and lets neighbours write their halos. One [`wait`](Self::wait)
+    /// must follow; until then only [`Field::view`] gives access to the fields.
     ///
     /// # Errors
-    /// The fields are others, or an exchange of one of them is under way; an exchange of the plan has failed; a rank was lost; the job is at
-    /// fault.
+    /// The fields differ from those of the plan, or an exchange of one of them is under way; an exchange of the plan has failed; a rank failed; the
+    /// job is at fault.
     pub fn start(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check(fields)?;
         if self.is_under_way || fields.iter().any(Field::is_under_way) {
@@ -87,11 +88,11 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         self.unless_failed(started)
     }
 
-    /// Waits until all halos have come and all borders are sent. Nothing is under way after that.
+    /// Waits until all halos have arrived and all borders are sent. Nothing is in flight after that.
     ///
     /// # Errors
-    /// The fields are others, or nothing is under way; the job is at fault, or a rank was lost. After a failure neither the plan nor its fields
-    /// exchange anything, and what [`quiet`](pelago_rma::Context::quiet) would have reported counts as told.
+    /// The fields differ from those of the plan, or nothing is under way; the job is at fault, or a rank failed. After a failure neither the plan nor
+    /// its fields exchange anything, and a later [`quiet`](pelago_rma::Context::quiet) does not report the failure again.
     pub fn wait(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check_under_way(fields)?;
         let ended = self.exchange.wait(fields, None).and_then(|()| self.exchange.end(fields));
@@ -100,7 +101,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         Ok(())
     }
 
-    /// Waits until the halo beside one face has come, so that [`View::row`](crate::View::row) has it. [`wait`](Self::wait) is still to be called.
+    /// Waits until the halo at one face has arrived, so that [`View::row`](crate::View::row) has it. [`wait`](Self::wait) must still follow.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -117,10 +118,10 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         Ok(())
     }
 
-    /// A whole exchange: [`start`](Self::start) and [`wait`](Self::wait).
+    /// Executes a whole exchange: [`start`](Self::start) and [`wait`](Self::wait).
     ///
     /// # Errors
-    /// Theirs.
+    /// As [`start`](Self::start) and [`wait`](Self::wait).
     pub fn reflect(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.start(fields)?;
         self.wait(fields)
@@ -136,7 +137,7 @@ impl<'w, T: Pod, const D: usize> Plan<'w, T, D> {
         self.exchange.links.iter().map(|link| link.neighbour)
     }
 
-    /// Notes whether the exchange has failed.
+    /// Records whether the exchange has failed.
     fn unless_failed(&mut self, ended: Result<()>) -> Result<()> {
         self.has_failed |= ended.is_err();
         ended
@@ -177,7 +178,7 @@ fn check<T: Pod, const D: usize>(fields: &[Field<'_, T, D>]) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless all ranks name the same fields and settings: each writes into the memory of others as it understands the plan (N1).
+/// Fails unless all ranks name the same fields and settings: each writes to the memory of others according to its own plan (N1).
 fn agree<T: Pod, const D: usize>(world: &World, fields: &[Field<'_, T, D>], settings: &Settings) -> Result<()> {
     let mut hasher = DefaultHasher::new();
     (format!("{settings:?}"), size_of::<T>()).hash(&mut hasher);

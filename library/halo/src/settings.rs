@@ -1,4 +1,4 @@
-//! What is brought, and how.
+//! Settings of a plan: which halo cells it updates, and how.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use pelago_rma::Rail;
 
 use crate::grid::nodes::DIMENSIONS_MAX;
 
-/// Which cells of a halo an exchange brings.
+/// The cells of a halo that an exchange updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Halo {
-    /// Those beside a face: for stencils without diagonals.
+    /// Cells beside faces: for stencils without diagonals.
     #[default]
     Faces,
-    /// Those beside faces and edges. By [`Route::Forwarded`] corners come too.
+    /// Cells beside faces and edges. [`Route::Forwarded`] updates corners too.
     Edges,
-    /// All.
+    /// All cells.
     Corners,
 }
 
 impl Halo {
-    /// In how many dimensions a direction to a neighbour may lead.
+    /// Maximum number of dimensions in which the block of a neighbour may differ.
     pub(crate) const fn distance_max(self) -> usize {
         match self {
             Self::Faces => 1,
@@ -30,7 +30,7 @@ impl Halo {
     }
 }
 
-/// Through whom edges and corners come.
+/// The route of edges and corners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// From their owners: one round, up to 26 neighbours in three dimensions.
@@ -39,21 +39,20 @@ pub enum Route {
     Forwarded,
 }
 
-/// How the cells of one neighbour travel.
+/// The transfer of the cells of one neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Straight from border to halo, block by block, when the neighbour has said that its halo may be written: no packing, no copy at the
-    /// receiver.
+    /// Directly from border to halo, block by block, after the neighbour has given credit for its halo: no packing, no copy at the receiver.
     Direct,
-    /// Packed into one piece of memory that the receiver keeps for it, twice, and unpacked there: no leave is asked.
+    /// Packed into contiguous memory that the receiver keeps for it, twice, and unpacked there: needs no credit.
     Packed,
-    /// Straight from border to halo too, but by the receiver, when the neighbour has said that its border may be read: each cell crosses
-    /// between cores once. The neighbour's exchange is over when its border has been taken.
+    /// Directly from border to halo too, but by the receiver, after the neighbour has announced that its border may be read: each cell crosses
+    /// between cores once. The neighbour's exchange is over when its border has been read.
     Fetched,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 3] = [Self::Direct, Self::Packed, Self::Fetched];
 }
 
@@ -76,54 +75,53 @@ impl fmt::Display for Route {
     }
 }
 
-/// What a plan brings, and what is decided for it. The same on every rank.
+/// The halo that a plan updates, and the choices that are fixed for it. The same on every rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which cells.
+    /// The cells.
     pub halo: Halo,
-    /// How those across the faces of each dimension travel; edges and corners as those of the first dimension in which they lie apart. By default
-    /// a trial decides for each neighbour.
+    /// The method for the faces of each dimension; edges and corners use that of the first dimension in which the neighbour differs. By default a
+    /// trial decides for each neighbour.
     pub methods: [Option<Method>; DIMENSIONS_MAX],
-    /// Through whom edges and corners come; by default a trial decides.
+    /// The route of edges and corners; by default a trial decides.
     pub route: Option<Route>,
-    /// By which rail those of each dimension go, where that leads, likewise; `world.rails().all()` is all of them at once, long borders in parts. By
-    /// default trials decide, of each neighbour alone and of all together.
+    /// The rail of each dimension, likewise, where it reaches the neighbour; `world.rails().all()` is all rails at once, with long borders striped
+    /// over them. By default trials decide, for each neighbour alone and for all together.
     pub rails: [Option<Rail>; DIMENSIONS_MAX],
-    /// How long all trials of a plan may take together, [`TRIAL_LIMIT`] by default; none are made in no time. The round of turns that is
-    /// under way then is the last, and what has not been tried is not taken.
+    /// Maximum duration of all trials of a plan together, [`TRIAL_LIMIT`] by default; zero disables trials. The round of turns in which the limit
+    /// passes is the last, and methods that have not been tried are not chosen.
     pub trial_limit: Duration,
 }
 
-/// How long trials of a plan may take unless [`Settings::trial_limit`] says otherwise: much longer than they take where nothing is lost and
-/// every rank has a core.
+/// Default maximum duration of the trials of a plan: much longer than they take where nothing is lost and every rank has a core.
 pub const TRIAL_LIMIT: Duration = Duration::from_milliseconds(500);
 
 impl Default for Settings {
-    /// Those of [`new`](Self::new) for the default halo.
+    /// As [`new`](Self::new) with the default halo.
     fn default() -> Self {
         Self::new(Halo::default())
     }
 }
 
 impl Settings {
-    /// A plan that brings `halo`, by what trials find best.
+    /// A plan that updates `halo`, with the choices that trials find best.
     pub const fn new(halo: Halo) -> Self {
         Self { halo, methods: [None; DIMENSIONS_MAX], route: None, rails: [None; DIMENSIONS_MAX], trial_limit: TRIAL_LIMIT }
     }
 
-    /// All by `method`.
+    /// Sets `method` for all dimensions.
     #[must_use]
     pub const fn with_method(self, method: Method) -> Self {
         Self { methods: [Some(method); DIMENSIONS_MAX], ..self }
     }
 
-    /// With trials for so long at most.
+    /// Limits the duration of trials.
     #[must_use]
     pub const fn with_trial_limit(self, trial_limit: Duration) -> Self {
         Self { trial_limit, ..self }
     }
 
-    /// All by `rail`, where it leads.
+    /// Sets `rail` for all dimensions, where it reaches the neighbour.
     #[must_use]
     pub const fn with_rail(self, rail: Rail) -> Self {
         Self { rails: [Some(rail); DIMENSIONS_MAX], ..self }

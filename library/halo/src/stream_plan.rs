@@ -1,4 +1,4 @@
-//! Exchanges that are put into a stream of a device, so that no host waits between kernels and halos.
+//! Exchanges that are enqueued into a stream of a device, so that the host does not wait between kernels and halos.
 
 use std::sync::Arc;
 
@@ -13,34 +13,35 @@ use crate::plan::Plan;
 use crate::settings::{Method, Route, Settings};
 use crate::trial::{CHEAPER_TOGETHER_PERCENT, MethodComparison, TrialBudget};
 
-/// Exchanges that a stream holds at once. A driver has room for about a thousand launches, and blocks the host beyond, which serves no other rank meanwhile: so
-/// the next exchange waits for the stream first.
+/// Maximum number of exchanges in a stream. A driver has room for about a thousand launches; beyond, it blocks the host, which then serves no other
+/// rank. Therefore the next exchange waits for the stream first.
 const QUEUED_EXCHANGES_MAX: u32 = 32;
 
-/// How long the end of a plan waits for its stream, before it lets the stream go on all the same.
+/// Maximum time that the end of a plan waits for its stream, before it releases the stream.
 const END_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
-/// How often the end of a plan lets a stream go on, once the job is at fault.
+/// Maximum number of releases of a stream by the end of a plan, once the job is at fault.
 const RELEASES_MAX: usize = 100;
 
-/// A persistent exchange of the halos of fields on devices, in the order of a stream: kernels that are put into the stream before [`start`](Self::start) write
-/// the borders that it sends, and kernels that are put in after [`finish`](Self::finish) read the halos that have come. The host waits for nothing.
+/// A persistent exchange of the halos of fields on devices, in the order of a stream: kernels that are enqueued before [`start`](Self::start) write
+/// the borders that it sends, and kernels that are enqueued after [`finish`](Self::finish) read the halos that have arrived. The host does not wait.
 ///
-/// The streams of neighbours order themselves by words in memory of their devices. A stream writes the *credit* behind its kernels that read the halo or the
-/// inbox, and the neighbour's stream waits for it before it writes there. This needs a driver whose streams write and wait for words, neighbours of the same
-/// host, and devices that reach each other's memory. Where one rank lacks this, all ranks exchange by the host: `start` then waits for the stream and `finish`
-/// for the exchange, with the same result. [`is_queued`](Self::is_queued) and [`explain`](Self::explain) tell.
+/// The streams of neighbours synchronize by words in memory of their devices. A stream writes the *credit* after its kernels that read the halo or
+/// the inbox, and the neighbour's stream waits for it before it writes there. This needs a driver whose streams write and wait for words, neighbours
+/// of the same host, and devices that reach each other's memory. If one rank lacks this, all ranks exchange by the host: `start` then waits for the
+/// stream and `finish` for the exchange, with the same result. [`is_queued`](Self::is_queued) and [`explain`](Self::explain) report this.
 ///
 /// **Two methods.** *Direct*: one kernel stores all borders of all fields into the halos of all neighbours. *Packed*: one kernel packs them into the
 /// neighbours' inboxes, and one unpacks. Edges and corners come from their owners. A trial at [`build`](Self::build) measures both, and the exchange by the
 /// host.
 ///
-/// **Bounds.** Memory of the device: the cells of the halo, once, and 64 bytes for each direction. An exchange puts in one or two launches, and four waits and
-/// writes of words for each neighbour; a stream holds 32 exchanges at once, and the next waits until it is over.
+/// **Bounds.** Memory of the device: the cells of the halo, once, and 64 bytes for each direction. An exchange enqueues one or two launches, and four
+/// waits and writes of words for each neighbour; a stream holds 32 exchanges at once, and the next one waits until the stream is over.
 ///
-/// **Failures.** A stream cannot report a lost rank: [`wait`](Self::wait) does, and lets the stream go on. What it then reads is not a halo.
+/// **Failures.** A stream cannot report a failed rank: [`wait`](Self::wait) does, and releases the stream. What the stream reads after that is not a
+/// halo.
 ///
-/// Dropped, it waits up to 10 s for its stream.
+/// Drop waits up to 10 s for the stream.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -67,9 +68,9 @@ pub struct StreamPlan<'w, T: Pod, const D: usize> {
     plan: Plan<'w, T, D>,
     stream: Arc<dyn DeviceStream>,
     queue: Option<Queue>,
-    /// What is put into the stream; nothing if the host exchanges.
+    /// The prepared copies of an exchange; `None` if the host exchanges.
     batch: Option<Batch>,
-    /// Exchanges since the stream was last seen to be over.
+    /// Exchanges that were enqueued since the stream was last seen to be over.
     queued: u32,
     is_under_way: bool,
     has_failed: bool,
@@ -77,13 +78,13 @@ pub struct StreamPlan<'w, T: Pod, const D: usize> {
 }
 
 impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
-    /// The plan for `fields` and a stream, which is to be of the device that holds them. Collective, as [`Plan::build`].
+    /// Makes the plan for `fields` and a stream, which belongs to the device that holds them. Collective, as [`Plan::build`].
     ///
-    /// A [method](Settings::methods) that `settings` ask for holds on streams too; *fetched* is done by the host. [`Settings::route`] is [`Route::Direct`]
-    /// here. Trials write halos, and wait for what is in the stream before.
+    /// A [method](Settings::methods) that `settings` request applies to streams too; the host does *fetched*. [`Settings::route`] is
+    /// [`Route::Direct`] here. Trials write halos, and wait for earlier work in the stream.
     ///
     /// # Errors
-    /// A field is not on a device; those of [`Plan::build`].
+    /// A field is not on a device; as [`Plan::build`].
     pub fn build(
         world: &'w World,
         fields: &mut [Field<'w, T, D>],
@@ -129,29 +130,29 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         if comparison.winner() < batches.len() {
             built.batch = Some(batches.swap_remove(comparison.winner()));
         }
-        // No rank puts an exchange in before all have ended their trials.
+        // No rank enqueues an exchange before all have ended their trials.
         world.barrier()?;
         Ok(built)
     }
 
-    /// Puts an exchange into the stream: [`start`](Self::start) and [`finish`](Self::finish).
+    /// Enqueues an exchange: [`start`](Self::start) and [`finish`](Self::finish).
     ///
     /// # Errors
-    /// Theirs.
+    /// As [`start`](Self::start) and [`finish`](Self::finish).
     pub fn enqueue(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.start(fields)?;
         self.finish(fields)
     }
 
-    /// Puts the first part of an exchange of the fields, which are those that the plan was built for, into the stream: the borders leave. What is put in from
-    /// here to [`finish`](Self::finish) runs while they are under way: it reads no halo, and writes neither halos nor borders. Every rank starts as many
-    /// exchanges.
+    /// Enqueues the first part of an exchange of the fields, which are those that the plan was built for: the borders are sent. Work that is enqueued
+    /// between this call and [`finish`](Self::finish) runs during the exchange: it reads no halo, and writes neither halos nor borders. Every rank
+    /// starts equally many exchanges.
     ///
-    /// Where the exchange [is not queued](Self::is_queued) this waits for the stream and starts the exchange of the host.
+    /// If the exchange [is not queued](Self::is_queued), this call waits for the stream and starts the exchange of the host.
     ///
     /// # Errors
-    /// The fields are others; an exchange has started and is not finished; one of the plan has failed; the driver's, as [`Error::Failed`]; by the host those of
-    /// [`Plan::start`].
+    /// The fields differ from those of the plan; an exchange has started and is not finished; one of the plan has failed; an error of the driver, as
+    /// [`Error::Failed`]; for the exchange of the host, as [`Plan::start`].
     pub fn start(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check(fields, false)?;
         let batch = self.batch.take();
@@ -160,12 +161,12 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         self.unless_failed(started)
     }
 
-    /// Puts the second part of the exchange into the stream: what is put in after it finds the halos.
+    /// Enqueues the second part of the exchange: work that is enqueued after it finds the halos.
     ///
-    /// Where the exchange [is not queued](Self::is_queued) this waits for the exchange of the host.
+    /// If the exchange [is not queued](Self::is_queued), this call waits for the exchange of the host.
     ///
     /// # Errors
-    /// As [`start`](Self::start); none has started.
+    /// As [`start`](Self::start); no exchange has started.
     pub fn finish(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         self.check(fields, true)?;
         let batch = self.batch.take();
@@ -174,21 +175,22 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         self.unless_failed(finished)
     }
 
-    /// Waits until all is done that is in the stream, also what the program has put in; other ranks are served meanwhile.
+    /// Waits until all work in the stream is done, including the program's; other ranks are served meanwhile.
     ///
     /// # Errors
-    /// Some of it failed; a rank was lost, for which the stream would wait for ever; the job is at fault. The plan exchanges nothing more then.
+    /// Some of the work failed; a rank failed, for which the stream would wait forever; the job is at fault. After that the plan exchanges nothing.
     pub fn wait(&mut self) -> Result<()> {
         let waited = self.idle();
         self.unless_failed(waited)
     }
 
-    /// Whether exchanges are put into the stream; else the host does them. The same on every rank.
+    /// Whether exchanges are enqueued into the stream; else the host executes them. The same on every rank.
     pub fn is_queued(&self) -> bool {
         self.batch.is_some()
     }
 
-    /// How exchanges are done and why: [`streams`](Explanation::streams) has what was considered for the stream, the rest that of the plan by the host.
+    /// The methods of exchanges and their reasons: [`streams`](Explanation::streams) has the candidates for the stream, the rest is of the plan by the
+    /// host.
     pub fn explain(&self) -> &Explanation {
         &self.explanation
     }
@@ -215,7 +217,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         }
     }
 
-    /// An exchange and how long it takes until the device has done it.
+    /// Executes an exchange, and returns the time until the device has completed it.
     fn once(&mut self, fields: &mut [Field<'w, T, D>], batch: Option<&Batch>) -> Result<Duration> {
         self.idle()?;
         self.world.barrier()?;
@@ -252,7 +254,7 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         }
     }
 
-    /// After a failure, lets the stream go on.
+    /// Releases the stream after a failure.
     fn unless_failed<R>(&mut self, ended: Result<R>) -> Result<R> {
         if ended.is_err() && !self.has_failed {
             self.has_failed = true;
@@ -261,10 +263,10 @@ impl<'w, T: Pod, const D: usize> StreamPlan<'w, T, D> {
         ended
     }
 
-    /// Lets the stream go on past all words of neighbours, until it is over or has failed.
+    /// Releases the stream from all waits for words of neighbours, until it is over or has failed.
     fn release(&self) {
         let Some(queue) = &self.queue else { return };
-        // Whoever goes on elsewhere may still write there.
+        // Neighbours that continue may still write there.
         queue.leak();
         let is_over = || queue.release().is_err() || self.stream.is_over() != Ok(false);
         let released = self.world.poll_for("a stream of a device", Some(END_LIMIT), || Ok(is_over().then_some(())));
@@ -278,10 +280,10 @@ impl<T: Pod, const D: usize> Drop for StreamPlan<'_, T, D> {
     fn drop(&mut self) {
         let Some(queue) = self.queue.as_ref().filter(|_| !self.has_failed) else { return };
         if self.is_under_way {
-            // Neighbours wait for no more than has left; what they send is not waited for here.
+            // Neighbours wait only for data that has been sent; this rank does not wait for their data.
             return self.release();
         }
-        // Neighbours write credits into the mailbox until this: it must not be given to another use before.
+        // Until here neighbours may write credits into the mailbox: its memory must not be reused before.
         let is_over =
             || self.stream.is_over().map(|is_over| is_over.then_some(())).map_err(|_| Error::Invalid("a stream failed"));
         let has_ended = queue.end().is_ok() && self.world.poll_for("a stream of a device", Some(END_LIMIT), is_over).is_ok();
@@ -291,7 +293,7 @@ impl<T: Pod, const D: usize> Drop for StreamPlan<'_, T, D> {
     }
 }
 
-/// The methods that are considered on streams, the proposed one first; none if one that was asked for is not for streams.
+/// The candidate methods on streams, the proposed one first; none if a requested one is not available on streams.
 fn methods<const D: usize>(settings: &Settings) -> Vec<Method> {
     let asked = &settings.methods[..D];
     match asked {

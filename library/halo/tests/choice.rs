@@ -1,11 +1,11 @@
-//! What a plan chooses by itself is within a tenth of the best method, however wrong the rule is that proposes one: in virtual time.
+//! The method that a plan chooses is within a tenth of the best one, however wrong the proposal is: in virtual time.
 
 use pelago_halo::{Field, LinkExplanation, Method, Nodes, Plan, Settings, Template};
 use pelago_netsim::Machine;
 use pelago_rma::{Rail, Result, World};
 use pelago_test_support::simulated;
 
-/// Picoseconds of an exchange on the slowest rank, by a plan as the settings have it; and a number for the ways that this rank has taken.
+/// Picoseconds of an exchange on the slowest rank, by a plan with these settings; and a number for the candidates that this rank has chosen.
 fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], settings: &Settings) -> Result<[u64; 2]> {
     const EXCHANGES: u64 = 6;
     let mut plan = Plan::build(world, field, settings)?;
@@ -18,7 +18,7 @@ fn time<'w>(world: &'w World, field: &mut [Field<'w, f64, 2>; 1], settings: &Set
     Ok([slowest[0], plan.explain().links.iter().map(number_of_taken).sum()])
 }
 
-/// Which of its candidates a link has taken.
+/// Number of the candidate that a link has chosen.
 fn number_of_taken(link: &LinkExplanation) -> u64 {
     link.candidates.iter().position(|candidate| candidate.verdict.is_chosen()).unwrap() as u64
 }
@@ -26,7 +26,7 @@ fn number_of_taken(link: &LinkExplanation) -> u64 {
 #[test]
 fn the_choice_is_within_a_tenth_of_the_best_method() {
     let bundled = Machine::bundled("rx200-qdr").unwrap();
-    // Packing that costs nothing, and packing that is a hundred times as slow as the network; the rule knows neither.
+    // Packing that costs nothing, and packing that is a hundred times as slow as the network; the proposal considers neither.
     for copy in ["copy_gb_per_s = 1000.0", "copy_gb_per_s = 0.03"] {
         let line = bundled.lines().find(|line| line.starts_with("copy_gb_per_s")).unwrap();
         let machine = Machine::parse(&bundled.replace(line, copy)).unwrap();
@@ -77,7 +77,7 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
                 let plan = Plan::build(world, &mut field, &Settings::default())?;
                 let explained = plan.explain();
                 assert!(took * 10 <= best * 11, "{cells:?}, {profile}: {took} instead of {best} ps\n{explained}");
-                // Both ends choose alike: what a link has taken is what the opposite one has.
+                // Both ends choose alike: a link and the opposite one have the same candidate.
                 let told = world.alloc::<u64>(2 * 9)?;
                 let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
                 for link in &explained.links {
@@ -112,7 +112,7 @@ fn the_choice_is_within_a_tenth_of_the_best_way_whatever_is_known_of_the_rails()
     }
 }
 
-/// Where ranks take rails by turns, the two ends of a link differ in which is best; within a node too.
+/// If the best rails of ranks alternate, the two ends of a link prefer different ones; inside a node too.
 #[test]
 fn both_ends_choose_alike_though_each_prefers_another_rail() {
     for (per_node, second) in

@@ -1,4 +1,4 @@
-//! How often the core copies the cells of an exchange, and how often a rank sleeps and is woken for it: in virtual time, where both are exact.
+//! Copies of cells by the core in an exchange, and sleeps and wakes of a rank: in virtual time, where both are exact.
 
 use pelago_test_support::simulated;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pelago_simulator::simulate;
 
 const EXCHANGES: u64 = 20;
 
-/// Waits as another does, and counts.
+/// Waits as the inner one does, and counts.
 struct Sleeps {
     inner: Arc<dyn Wait>,
     count: Arc<AtomicU64>,
@@ -49,7 +49,7 @@ impl Wait for Sleeps {
     }
 }
 
-/// Lets time pass as another does, and counts bytes gathered into one piece or scattered from it, and how often.
+/// Lets time pass as the inner one does, and counts the bytes that are gathered into contiguous memory or scattered from it, and the calls.
 struct Gathered {
     inner: Arc<dyn VirtualTime>,
     counts: Arc<[AtomicU64; 2]>,
@@ -75,7 +75,7 @@ impl VirtualTime for Gathered {
     }
 }
 
-/// Of all exchanges: bytes that the core has gathered or scattered, how often, and how often the rank has slept; on each rank of a ring of
+/// For all exchanges: bytes that the core has gathered or scattered, the number of such calls, and the sleeps of the rank; on each rank of a ring of
 /// four, which has two neighbours.
 fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
     let job = simulated::settings_by(4, &["overhead_ns = 1000.0", "overhead_ns = 1000.0"]);
@@ -105,14 +105,14 @@ fn counts(settings: &Settings, fields: usize, cells: usize) -> Vec<[u64; 3]> {
     outcome.unwrap().results.into_iter().map(|result| result.unwrap().unwrap()).collect()
 }
 
-/// Packed, each border is copied once where it leaves and once where it comes, all fields in one go; else never. A rank is woken at most once for each
-/// message that comes and once for each of its own that has gone: data, a flag, and leave if it is not packed.
+/// A packed border is copied once where it is sent and once where it is received, all fields in one call; other borders are never copied. A rank is
+/// woken at most once for each message that it receives and once for each that it has sent: data, a flag, and the credit if it is not packed.
 #[test]
 fn an_exchange_copies_and_sleeps_as_often_as_it_must() {
     let by = |method, number| Settings::default().with_method(method).with_rail(Rail::new(number).unwrap());
     for (method, rail) in Method::ALL.into_iter().flat_map(|method| [0, 2].map(|rail| (method, rail))) {
         for (fields, cells) in [(1, 100), (3, 100), (1, 5000), (3, 5000)] {
-            // By all rails at once what is long goes in two parts: a field, or all of them if they are packed.
+            // Over all rails at once, long data is sent in two parts: a field, or all of them if they are packed.
             let parts = if rail == 2 && cells == 5000 { 2 } else { 1 };
             let (copies, messages) = match method {
                 Method::Packed => (2, parts + 1),
@@ -122,14 +122,14 @@ fn an_exchange_copies_and_sleeps_as_often_as_it_must() {
                 let expected = 2 * EXCHANGES * copies;
                 let what = format!("{method} by {rail}, {fields} of {cells}");
                 assert_eq!((times, bytes), (expected, expected * (fields * cells * 8) as u64), "{what}");
-                // The last of an exchange may be seen in the next.
+                // The last messages of an exchange may be seen in the next.
                 assert!(slept <= 2 * (EXCHANGES + 1) * 2 * messages, "{what}: {slept} sleeps");
             }
         }
     }
 }
 
-/// A flag that follows the parts of a border needs progress of the sender, which it makes before it ends its exchange: not only after computing.
+/// A flag that follows the parts of a border needs progress of the sender. The sender makes it before it ends its exchange, not only after computing.
 #[test]
 fn a_rank_that_computes_after_an_exchange_does_not_keep_its_neighbour_waiting() {
     let settings = simulated::settings_by(2, &["overhead_ns = 1000.0"; 2]);
@@ -145,7 +145,7 @@ fn a_rank_that_computes_after_an_exchange_does_not_keep_its_neighbour_waiting() 
             let mut plan = Plan::build(world, &mut field, &settings)?;
             plan.reflect(&mut field)?;
             world.barrier()?;
-            // The border of rank 1 is there when rank 0 begins, which then computes for long.
+            // The border of rank 1 has arrived when rank 0, which then computes for long, begins.
             let (computing, at_most) = (Duration::from_milliseconds(10), Duration::from_milliseconds(1));
             if world.rank() == Rank::new(0) {
                 world.compute(Duration::from_microseconds(200));

@@ -1,5 +1,5 @@
-//! A rank dies at any moment of an exchange: the others learn of it by that exchange, once, and by a later one at once; nobody waits without
-//! end. In virtual time, on the library's own protocol.
+//! A rank dies at any moment of an exchange: that exchange reports the failure to the others, once, and a later one at once; no rank waits forever.
+//! In virtual time, on the library's own protocol.
 
 use pelago_base::{Instant, Rank, Team};
 use pelago_halo::{DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Route, Settings, Template};
@@ -11,14 +11,14 @@ const CELLS: usize = 6;
 const RANKS: u32 = 4;
 const VICTIM: Rank = Rank::new(3);
 
-/// More than there are before the victim dies at the latest.
+/// More exchanges than there are before the latest death of the victim.
 const EXCHANGES_MAX: usize = 20_000;
 
 fn is_loss(ended: &Result<()>) -> bool {
     matches!(ended, Err(Error::Fault(Fault::PeerLost(VICTIM)) | Error::Failed(Failure::PeerLost(VICTIM))))
 }
 
-/// Exchanges until it fails; then nothing of it is left to be told, and another exchange fails at once.
+/// Exchanges until one fails; then no error of it is left to report, and another exchange fails at once.
 fn exchange_until_lost(world: &World, method: Method, begin: &dyn Fn()) -> Result<()> {
     world.on_peer_lost(|_| {});
     let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();

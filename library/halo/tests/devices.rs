@@ -1,4 +1,4 @@
-//! Fields in memory of devices: their halos are those of fields in memory of the host, by every method, and are packed by one kernel.
+//! Fields in memory of devices: their halos are those of fields in host memory, by every method, and one kernel packs them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn arrays(parts: [usize; 3]) -> [Array<3>; 2] {
     [array([[1, 1]; 3]), array([[2, 1], [0, 1], [1, 0]])]
 }
 
-/// Sets the cells that a rank owns, as for an exchange, in both fields; the host's is copied to the device, halo and all.
+/// Sets the cells that a rank owns, for an exchange, in both fields; the host's field is copied to the device, halo included.
 fn compute(host: &mut Field<'_, u64, 3>, device: &Field<'_, u64, 3>, exchange: u64) {
     host.for_each(|at, cell| *cell = exchange << 40 | at.iter().fold(0, |number, &at| number << 8 | at as u64));
     let bytes: Vec<u8> = host.cells()[..host.layout().length()].iter().flat_map(|cell| cell.to_le_bytes()).collect();
@@ -43,7 +43,7 @@ fn examine(world: &World, parts: [usize; 3], settings: &Settings, allocate: impl
     assert!(!device_plan.explain().to_string().is_empty());
     for exchange in 1..=EXCHANGES {
         hosts.iter_mut().zip(&devices).for_each(|(host, device)| compute(host, device, exchange));
-        // Nobody's border is read before it is computed; the plans need no barrier, the test's own copies from host to device do.
+        // No border is read before it is computed; the plans need no barrier, the test's own copies from host to device do.
         plan.reflect(&mut hosts).unwrap();
         device_plan.reflect(&mut devices).unwrap();
         assert!(hosts.iter().zip(&devices).all(|(host, device)| is_equal(host, device)), "exchange {exchange} {settings:?}");
@@ -63,13 +63,13 @@ fn halos_of_devices_are_those_of_the_host() {
     for platform in PLATFORMS {
         for parts in [[1, 1, 1], [2, 1, 2], [2, 2, 2]] {
             for method in [None, Some(Method::Packed), Some(Method::Direct), Some(Method::Fetched)] {
-                // Trials, and eight threads on few cores, take their time.
+                // Trials, and eight threads on few cores, take long.
                 let is_long = parts == [2, 2, 2] || (method.is_none() && parts != [2, 1, 2]);
                 if is_long && (platform != Platform::Mapped || method.is_none()) {
                     continue;
                 }
                 let ranks = parts.iter().product::<usize>() as u32;
-                // Devices of two numbers: some copies go from one to the other.
+                // Devices with two numbers: some copies go from one to the other.
                 run(platform, ranks, |world| {
                     let device = Device::of(&driver, world.rank().number() % 2).unwrap();
                     examine(world, parts, &settings(method), |bytes| device.allocate(bytes).unwrap());
@@ -90,7 +90,8 @@ fn any_device_memory_holds_a_field() {
     }
 }
 
-/// One launch packs the borders of all links and fields of a round, and one unpacks their halos; a face that is waited for alone is unpacked with what is there.
+/// One launch packs the borders of all links and fields of a round, and one unpacks their halos; a face that is waited for alone is unpacked with the halos that
+/// have arrived.
 #[test]
 fn a_packed_exchange_launches_two_kernels_for_each_round() {
     let mock = MockDriver::new(Path::new(env!("CARGO_TARGET_TMPDIR")), "halo-counts");
@@ -125,7 +126,7 @@ fn a_packed_exchange_launches_two_kernels_for_each_round() {
     }
 }
 
-/// Halos come one after the other, on a network where datagrams overtake each other, and are unpacked together all the same.
+/// Halos arrive one after the other, on a network where datagrams overtake each other, and are still unpacked together.
 #[test]
 fn halos_that_come_at_different_times_are_unpacked_together() {
     const ROUNDS: u64 = 10;
@@ -156,7 +157,7 @@ fn halos_that_come_at_different_times_are_unpacked_together() {
 fn what_a_device_cannot_do_is_told() {
     run(Platform::Mapped, 2, |world| {
         let [array, _] = arrays([2, 1, 1]);
-        // One rank has too little: all are told.
+        // One rank has too little memory: all get the error.
         let bytes = if world.rank() == Rank::new(0) { 64 } else { 1 << 20 };
         assert!(matches!(Field::<u64, 3>::on_device(world, &array, MockDevice::new(0, bytes)), Err(Error::Invalid(_))));
         let device = MockDevice::new(0, 1 << 20);

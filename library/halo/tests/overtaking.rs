@@ -1,4 +1,4 @@
-//! Exchanges on a network where datagrams overtake each other, of ranks that are slow by turns: a halo is neither early nor stale, by any method.
+//! Exchanges on a network where datagrams overtake each other, of ranks that are slow in turns: a halo is neither early nor stale, by any method.
 
 use pelago_base::Duration;
 use pelago_halo::{DIMENSIONS_MAX, Field, Method, Nodes, Plan, Settings, Template};
@@ -7,7 +7,7 @@ use pelago_test_support::simulated;
 
 const CELLS: usize = 6;
 
-/// Each rank writes the number of the exchange to its border, and finds that of its neighbours in its halo for as long as it looks.
+/// Each rank writes the number of the exchange to its border, and finds the number of its neighbours in its halo for as long as it reads.
 fn exchange(world: &World, method: Method) -> Result<()> {
     let nodes = Nodes::new([world.size() as usize], [true]).unwrap();
     let array = Template::new([CELLS * world.size() as usize], nodes).unwrap().array().shadow([[1, 1]]).unwrap();

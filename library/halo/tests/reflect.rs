@@ -1,5 +1,4 @@
-//! Every halo cell holds what its owner wrote for this exchange, and every other cell what it held before, whatever the grid, the route
-//! and the method.
+//! Every halo cell holds the value that its owner wrote for this exchange, and every other cell its earlier value, for any grid, route and method.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,15 +10,15 @@ use proptest::prelude::*;
 
 const EXCHANGES: u64 = 5;
 
-/// What a cell holds that no exchange is to write.
+/// The value of a cell that no exchange writes.
 const POISON: u64 = u64::MAX << 40;
 
 const GUARD: u64 = 0x6A4D_6A4D;
 
-/// Cells less than the template, offset in it, widths.
+/// Cells less than the template has, offset in it, widths.
 type Aligned<const D: usize> = ([usize; D], [usize; D], [[usize; 2]; D]);
 
-/// A grid, its arrays and how they are exchanged.
+/// A grid, its arrays and their exchange.
 #[derive(Clone, Debug)]
 struct Case<const D: usize> {
     parts: [usize; D],
@@ -43,13 +42,13 @@ impl<const D: usize> Case<D> {
         self.parts.iter().product::<usize>() as u32
     }
 
-    /// What the owner of a cell writes for an exchange.
+    /// The value that the owner of a cell writes for an exchange.
     fn value(&self, field: usize, global: [usize; D], exchange: u64) -> u64 {
         let number = global.iter().zip(self.cells).fold(0, |number, (at, cells)| number * cells as u64 + *at as u64);
         exchange << 48 | (field as u64) << 40 | number
     }
 
-    /// The cell of the whole array that a halo cell is a copy of; `None` if none is brought there.
+    /// The cell of the whole array that a halo cell copies; `None` if no exchange writes it.
     fn origin(&self, array: &Array<D>, rank: Rank, local: [isize; D], forwarded: bool) -> Option<[usize; D]> {
         let place = array.template().nodes().place(rank);
         let block = array.block(place);
@@ -94,7 +93,7 @@ impl<const D: usize> Case<D> {
             }
             plan.start(&mut fields).unwrap();
             for (number, field) in fields.iter().enumerate() {
-                // Owned cells can be read while others come.
+                // Owned cells can be read while halos arrive.
                 field.fold((), |(), global, cell| assert_eq!(cell, self.value(number, global, exchange)));
             }
             plan.wait(&mut fields).unwrap();
@@ -265,7 +264,7 @@ fn a_face_can_be_waited_for_alone() {
 }
 
 fn refuses<R>(act: impl FnOnce() -> R) -> bool {
-    // Every panic of a test prints; these are expected.
+    // Each panic prints a message; these are expected.
     catch_unwind(AssertUnwindSafe(act)).is_err()
 }
 
@@ -324,7 +323,7 @@ fn rows_of_a_region_are_those_of_the_view() {
         let distances = [[-1, 0, 1], [1, 1, -2], [0, 2, 0]];
         let expected = distances.map(|[i, j, k]| view.row([i, j, k], 3));
         assert_eq!(region.rows([0; 3], distances, 3), expected);
-        // From a cell outside, rows inside; and one row outside is enough.
+        // From a cell outside, rows inside; one row outside is enough.
         assert_eq!(region.rows([9, -9, 9], distances.map(|[i, j, k]| [i - 9, j + 9, k - 9]), 3), expected);
         assert!(
             refuses(|| region.rows([0; 3], [[0, 0, 0], [3, 0, 0]], 1))
@@ -374,7 +373,7 @@ fn both_ends_choose_alike_and_say_why() {
         run(platform, 4, |world| {
             let case = plain([2, 2], [true, false], [40, 40], [[1, 1]; 2]);
             let mut fields = [Field::<u64, 2>::new(world, &case.arrays()[0]).unwrap()];
-            // On a busy machine trials take their time.
+            // On a busy machine trials take long.
             let settings = Settings::new(Halo::Corners).with_trial_limit(Duration::from_milliseconds(20_000));
             let plan = Plan::build(world, &mut fields, &settings).unwrap();
             let links = &plan.explain().links;
@@ -382,7 +381,7 @@ fn both_ends_choose_alike_and_say_why() {
                 let link = of.iter().find(|link| link.direction == step).unwrap();
                 link.candidates.iter().position(|candidate| Some(candidate) == link.chosen()).unwrap() as u64
             };
-            // Each tells its neighbour what it chose.
+            // Each rank sends its choice to its neighbour.
             let told = world.alloc::<u64>(9).unwrap();
             let number = |step: &[i8], sign: i8| ((step[0] * sign + 1) * 3 + step[1] * sign + 1) as usize;
             for link in links {
@@ -411,7 +410,7 @@ fn both_ends_choose_alike_and_say_why() {
 #[test]
 fn an_exchange_posts_what_it_must() {
     const FIELDS: usize = 3;
-    // Messages to each neighbour: by a transport all fields go as one and a flag follows; each by itself, after leave was given.
+    // Messages to each neighbour: over a transport, all fields packed are one and a flag follows; otherwise each field is one, after the credit.
     for (platform, method, posted) in [
         (Platform::Mapped, Method::Packed, [0; 4]),
         (Platform::Mapped, Method::Direct, [0; 4]),
@@ -419,7 +418,7 @@ fn an_exchange_posts_what_it_must() {
         (Platform::Remote, Method::Packed, [2, 0, 0, 0]),
         (Platform::Remote, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
         (Platform::Remote, Method::Fetched, [2, FIELDS as u64, 0, 0]),
-        // By the rail that was asked for, and that alone.
+        // Over the requested rail, and no other.
         (Platform::Rails, Method::Packed, [2, 0, 0, 0]),
         (Platform::Rails, Method::Direct, [1 + FIELDS as u64 + 1, 0, 0, 0]),
         (Platform::Rails, Method::Fetched, [2, FIELDS as u64, 0, 0]),
@@ -449,7 +448,7 @@ fn an_exchange_posts_what_it_must() {
     }
 }
 
-/// A border of single cells is one operation for each field by a transport that takes blocks, and one for each cell by another.
+/// A border of single cells is one operation for each field on a transport that takes blocks, and one for each cell on another.
 #[test]
 fn blocks_of_a_border_go_together_where_a_transport_takes_them() {
     const CELLS: u64 = 50;
@@ -472,7 +471,7 @@ fn blocks_of_a_border_go_together_where_a_transport_takes_them() {
                 assert_eq!(left, round << 32 | (700 + (2 * rank + 7) % 8), "{platform:?}");
             }
             world.flush_all().unwrap();
-            // To each of two neighbours the credit, the border and the flag.
+            // To each of two neighbours: the credit, the border and the flag.
             assert_eq!(puts() - before, 5 * 2 * (2 + borders), "{platform:?}");
             world.barrier().unwrap();
         });
@@ -495,7 +494,7 @@ fn trials_end_when_their_time_is_over() {
             };
             let (tried, late) = verdicts(Duration::ZERO);
             assert!(tried == 0 && late > 0, "{tried} {late}");
-            // One direction, for a round.
+            // One direction, for one round.
             let (first, late) = verdicts(Duration::from_picoseconds(1));
             assert!(first > 0 && late > 0, "{first} {late}");
             let (all, late) = verdicts(Duration::from_seconds(1e6));

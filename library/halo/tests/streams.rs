@@ -1,5 +1,5 @@
-//! Exchanges in the order of streams: halos are those of fields of the host, the host waits for nothing, and each word that orders the streams is missed when
-//! it is left out.
+//! Exchanges in the order of streams: halos are those of host fields, the host does not wait, and the test detects the omission of each word that
+//! orders the streams.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn settings(method: Option<Method>) -> Settings {
     method.map_or(Settings::new(Halo::Corners), given)
 }
 
-/// Only what is proposed.
+/// Uses the proposal without trials.
 fn untried(method: Method) -> Settings {
     settings(Some(method)).with_trial_limit(Duration::ZERO)
 }
@@ -48,8 +48,8 @@ fn bytes_of(host: &Field<'_, u64, 3>) -> Vec<u8> {
     host.cells()[..host.layout().length()].iter().flat_map(|cell| cell.to_le_bytes()).collect()
 }
 
-/// Both kinds of fields side by side: those of the host one exchange after the other, those of the device all in a stream, which writes them before each
-/// exchange and keeps what it finds behind. `watch` is called around what is put into the stream.
+/// Both kinds of fields side by side: those of the host one exchange after the other, those of the device all in a stream, which writes them before
+/// each exchange and saves the cells that it finds after it. `watch` is called around the calls that enqueue.
 fn examine(
     world: &World,
     parts: [usize; 3],
@@ -126,7 +126,7 @@ fn halos_in_streams_are_those_of_the_host() {
                 if is_long && (platform != Platform::Mapped || method.is_none()) {
                     continue;
                 }
-                // Devices of two numbers: some stores go from one to the other.
+                // Devices with two numbers: some stores go from one to the other.
                 run(platform, parts.iter().product::<usize>() as u32, |world| {
                     let device = Device::of(&driver, world.rank().number() % 2).unwrap();
                     let [is_queued, has_streams] = examine(world, parts, &settings(method), &device, |act, _| act());
@@ -137,7 +137,7 @@ fn halos_in_streams_are_those_of_the_host() {
     }
 }
 
-/// One launch stores the borders of all fields into all neighbours, or one packs and one unpacks; and no call waits for a device meanwhile.
+/// One launch stores the borders of all fields into all neighbours, or one packs and one unpacks; no call waits for a device meanwhile.
 #[test]
 fn an_exchange_in_a_stream_launches_one_kernel_or_two_and_the_host_waits_for_none() {
     let (mock, driver) = mock("halo-stream-counts");
@@ -168,7 +168,8 @@ fn an_exchange_in_a_stream_launches_one_kernel_or_two_and_the_host_waits_for_non
     }
 }
 
-/// Without words of streams, without a way to the memory of other devices, and without streams of a neighbour, the host exchanges, with the same result.
+/// Without words of streams, without access to the memory of other devices, and without streams of a neighbour, the host exchanges, with the same
+/// result.
 #[test]
 fn the_host_exchanges_where_streams_cannot() {
     for word in ["no-stream-values", "no-peers", "no-load"] {
@@ -180,7 +181,7 @@ fn the_host_exchanges_where_streams_cannot() {
             assert!(!is_queued && !has_streams, "{word}");
         });
     }
-    // One rank alone lacks them: all of them learn it.
+    // One rank alone lacks them: all ranks detect it.
     let [(_one_mock, one), (other_mock, other)] = ["halo-one", "halo-other"].map(mock);
     other_mock.set("no-stream-values", 1);
     run(Platform::Mapped, 4, |world| {
@@ -190,7 +191,8 @@ fn the_host_exchanges_where_streams_cannot() {
     });
 }
 
-/// A rank dies before it puts its exchange in: the others' streams would wait for it without end. Their waits tell of it, and their streams go on.
+/// A rank dies before it enqueues its exchange: the others' streams would wait for it forever. Their waits report the failure, and their streams are
+/// released.
 #[test]
 fn a_stream_that_waits_for_a_lost_rank_is_let_go_on() {
     let (mock, driver) = mock("halo-stream-lost");
@@ -270,7 +272,7 @@ fn a_mailbox_is_given_back_when_nobody_writes_there_any_more() {
             if world.rank() == Rank::new(0) {
                 let before = mock.count("executed");
                 drop(plan);
-                // What this plan waits for at its end is the last that the other's stream does.
+                // The last operation that the other's stream executes is the one that the end of this plan waits for.
                 assert!(mock.count("executed") > before);
                 assert_eq!(mock.count("executed"), done.load(Ordering::Relaxed), "seed {seed}: something was left to be done");
             }
@@ -280,7 +282,7 @@ fn a_mailbox_is_given_back_when_nobody_writes_there_any_more() {
     });
 }
 
-/// A stream holds so many exchanges, and no more: the host waits for it before the next.
+/// A stream holds a limited number of exchanges: the host waits for it before the next.
 #[test]
 fn a_stream_holds_so_many_exchanges_at_once() {
     let (mock, driver) = mock("halo-stream-bound");
@@ -310,7 +312,7 @@ fn fields_of_the_host_have_no_plan_on_a_stream() {
         let mut fields = [Field::<u64, 3>::new(world, &array).unwrap()];
         let built = StreamPlan::build(world, &mut fields, &untried(Method::Direct), stream.clone());
         assert!(matches!(built.err(), Some(Error::Invalid(_))));
-        // Another driver's memory.
+        // Memory of another driver.
         let memory = MockDevice::new(0, 1 << 16);
         let mut fields = [Field::<u64, 3>::on_device(world, &array, memory).unwrap()];
         let mut plan = StreamPlan::build(world, &mut fields, &untried(Method::Direct), stream).unwrap();
@@ -320,32 +322,32 @@ fn fields_of_the_host_have_no_plan_on_a_stream() {
     });
 }
 
-/// What is wrong with a stream, for a test that has to notice.
+/// The fault of a stream, which a test has to detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Nothing,
-    /// One of the words that an exchange waits for or writes is left out, by its number.
+    /// One of the words that an exchange waits for or writes is omitted, by its number.
     Without(usize),
-    /// Credit is given before what it stands for: before the inboxes are unpacked, or before the program has read the halo.
+    /// Credit is given too early: before the inboxes are unpacked, or before the program has read the halo.
     EarlyCredit,
 }
 
-/// A stream of a rank with two neighbours, and what it leaves out.
+/// A stream of a rank with two neighbours, and its fault.
 struct Leaky {
     inner: Stream,
     wrong: Wrong,
     is_direct: bool,
     state: Mutex<LeakyState>,
-    /// How much the driver had executed when the stream was last seen to be over.
+    /// The driver's count of executed operations when the stream was last seen to be over.
     watched: Option<(MockDriver, Arc<AtomicU64>)>,
 }
 
 #[derive(Default)]
 struct LeakyState {
-    /// Words of this exchange.
+    /// Number of words in this exchange so far.
     words: usize,
     copies: usize,
-    /// Credits that are to be given early.
+    /// Credits to give too early.
     credits: Vec<(DeviceRange, u64)>,
 }
 
@@ -361,7 +363,7 @@ impl Leaky {
         if self.wrong == Wrong::EarlyCredit
             && let Some((word, value)) = write
         {
-            // The first of an exchange if it is direct, else the last.
+            // The first words of an exchange if it is direct, else the last.
             let is_credit = if self.is_direct { number < 2 } else { number >= 6 };
             if is_credit {
                 state.credits.push((word.clone(), value + 1));
@@ -391,7 +393,7 @@ impl DeviceStream for Leaky {
     fn copy(&self, prepared: &PreparedCopies) -> Result<(), DeviceError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.copies += 1;
-        // The second of an exchange unpacks. The credit of this exchange, or the next one's if it is direct, goes before it.
+        // The second copy of an exchange unpacks. The credit of this exchange, or of the next one if it is direct, precedes it.
         if state.copies.is_multiple_of(2) {
             for (word, value) in std::mem::take(&mut state.credits) {
                 self.inner.write_word(&word, value)?;
@@ -421,18 +423,18 @@ impl DeviceStream for Leaky {
 const CELLS: usize = 3;
 const ROUNDS: u64 = 3;
 const SEEDS: u64 = 10_000;
-/// Enough with something wrong.
+/// Enough seeds for a stream with a fault.
 const SEEDS_WRONG: u64 = 500;
 
 fn value(rank: u64, seed: u64, round: u64, cell: u64) -> u64 {
     rank << 56 | seed << 24 | round << 16 | cell
 }
 
-/// Each has two neighbours, which are not the same: one's words say nothing of the other.
+/// Each rank has two different neighbours: words of one say nothing about the other.
 const RANKS: u64 = 3;
 
-/// The first seed of some in which a rank finds a wrong halo, or its stream gets stuck. The ranks of a ring put some rounds into their streams; the driver
-/// executes the streams in an order that the seed determines.
+/// Returns the first seed with which a rank finds a wrong halo, or its stream gets stuck. The ranks of a ring enqueue some rounds into their streams;
+/// the driver executes the streams in an order that the seed determines.
 fn wrong_seed(mock: &MockDriver, driver: &Arc<Driver>, method: Method, seeds: u64, wrong: Wrong) -> Option<u64> {
     let found = AtomicU64::new(u64::MAX);
     mock.set("manual", 1);
@@ -454,7 +456,7 @@ fn wrong_seed(mock: &MockDriver, driver: &Arc<Driver>, method: Method, seeds: u6
         assert!(plan.is_queued());
         let [source, seen] = [0; 2].map(|_| device.allocate(ROUNDS * length).unwrap());
         for seed in 1..=seeds {
-            // Halo cells are written too: whoever reads one that has not come finds this rank's own.
+            // Halo cells are written too: a rank that reads a halo cell before it has arrived finds its own value.
             let cells = (0..ROUNDS).flat_map(|round| (0..CELLS as u64 + 2).map(move |cell| value(me, seed, round, cell)));
             source.write(0, &cells.flat_map(u64::to_le_bytes).collect::<Vec<_>>()).unwrap();
             world.barrier()?;
@@ -467,7 +469,7 @@ fn wrong_seed(mock: &MockDriver, driver: &Arc<Driver>, method: Method, seeds: u6
                 stream.inner.copy(&field, &part(&source)).unwrap();
                 plan.enqueue(&mut fields)?;
                 stream.inner.copy(&part(&seen), &field).unwrap();
-                // The other rank comes between.
+                // The other rank runs in between.
                 if (seed >> round) % 2 == 0 {
                     world.barrier()?;
                 }
@@ -518,7 +520,7 @@ fn each_word_of_an_exchange_is_missed_when_it_is_left_out_or_early() {
     let number = AtomicUsize::new(0);
     for method in [Method::Direct, Method::Packed] {
         for wrong in (0..WORDS).map(Wrong::Without).chain([Wrong::EarlyCredit]) {
-            // What is stuck in one driver is not in the next.
+            // A stream that is stuck in one driver does not affect the next.
             let (mock, driver) = mock(&format!("halo-wrong-{}", number.fetch_add(1, Ordering::Relaxed)));
             let found = wrong_seed(&mock, &driver, method, SEEDS_WRONG, wrong);
             assert!(found.is_some(), "{method}, {wrong:?}: nothing was missed");

@@ -21,7 +21,7 @@ use crate::slots::Slots;
 pub struct ChannelSettings {
     /// The number of segments; a power of two.
     pub slots: u32,
-    /// The longest message in bytes.
+    /// Maximum length of a message in bytes.
     pub segment_bytes: usize,
 }
 
@@ -31,8 +31,8 @@ pub struct ChannelSettings {
 /// segment, and its flag behind it; the receiver returns credits when it has consumed half of the segments. So each end waits on its own memory,
 /// and half of the segments are free for the sender while the receiver computes.
 ///
-/// Each rank of the job has the same memory of it, but only the two ends use it: at the receiver
-/// `slots` · (8 + `segment_bytes`), each rounded up to words; at the sender 8 bytes.
+/// Each rank of the job allocates the memory, but only the two ends use it: at the receiver
+/// `slots` · (8 + `segment_bytes`) bytes, each segment rounded up to words; at the sender 8 bytes.
 ///
 /// Order: as sent. Loss of ranks, in a job that [goes on without them](World::on_peer_lost): the receiver gets all messages that its sender has
 /// [flushed](ChannelSender::flush), and later ones that have arrived, then `PeerLost`; a sender gets `PeerLost` instead of waiting.
@@ -43,13 +43,13 @@ pub struct Channel<'w> {
     settings: ChannelSettings,
     ring: Symmetric<'w, u64>,
     credit: Symmetric<'w, u64>,
-    /// Whether this rank has its end to send, and to receive.
+    /// Whether the sending and the receiving end of this rank exist already.
     is_sent: Cell<bool>,
     is_received: Cell<bool>,
 }
 
 impl<'w> Channel<'w> {
-    /// A channel from `from` to `to`. Collective.
+    /// Creates a channel from `from` to `to`. Collective.
     ///
     /// # Errors
     /// The settings are impossible; [`World::alloc`]'s.
@@ -61,20 +61,20 @@ impl<'w> Channel<'w> {
         Ok(Self { world, from, to, settings, ring, credit, is_sent, is_received })
     }
 
-    /// The sending end. There is one: it counts sent messages.
+    /// Returns the sending end. There is only one, because it counts the sent messages.
     ///
     /// # Errors
-    /// This rank does not send here, or has been given the end already.
+    /// This rank is not the sender, or the end exists already.
     pub fn sender(&self) -> Result<ChannelSender<'_>> {
         check(self.world.rank() == self.from, "this rank does not send here")?;
         check(!self.is_sent.replace(true), "a channel has one sender")?;
         ChannelSender::over(self.world, self.to, self.settings, self.ring.at(self.to, 0), self.credit.local())
     }
 
-    /// The receiving end. There is one: it counts consumed messages.
+    /// Returns the receiving end. There is only one, because it counts the consumed messages.
     ///
     /// # Errors
-    /// This rank does not receive here, or has been given the end already.
+    /// This rank is not the receiver, or the end exists already.
     pub fn receiver(&self) -> Result<ChannelReceiver<'_>> {
         check(self.world.rank() == self.to, "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a channel has one receiver")?;
@@ -91,7 +91,7 @@ impl ChannelSettings {
     /// The number of words of the ring.
     ///
     /// # Errors
-    /// There is no such ring.
+    /// The settings are impossible.
     pub fn ring_words(&self) -> Result<usize> {
         Ok(self.check()?.words())
     }
@@ -102,7 +102,7 @@ impl ChannelSettings {
         Ok(Slots::new(self.slots, self.segment_bytes))
     }
 
-    /// The shape of the ring, which `words` words are to hold.
+    /// The layout of the ring; fails if it needs more than `words` words.
     fn ring_in(&self, words: usize) -> Result<Slots> {
         let slots = self.check()?;
         check(words >= slots.words(), "the memory is too small for the ring")?;
@@ -126,11 +126,11 @@ mod tests {
                 (0..4).for_each(|number| assert_eq!(sender.try_send([number]).unwrap(), Sent::Sent));
                 assert!(sender.is_full());
                 world.barrier().unwrap();
-                // One is consumed.
+                // The receiver has consumed one message.
                 world.barrier().unwrap();
                 assert!(sender.is_full(), "it is told of half of them at a time");
                 world.barrier().unwrap();
-                // Two are.
+                // The receiver has consumed two messages.
                 world.barrier().unwrap();
                 (0..2).for_each(|number| assert_eq!(sender.try_send([number]).unwrap(), Sent::Sent));
                 assert!(sender.is_full());

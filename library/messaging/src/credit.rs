@@ -1,14 +1,13 @@
-//! Permission to send, decided by two cyclic counters: how many tickets senders have taken, and how many the receiver has granted.
+//! Permission to send, decided by two cyclic counters: the tickets that senders have taken, and the tickets that the receiver has granted.
 //!
-//! Pure arithmetic: other modules place the counters and reach them. `tests/loom.rs` checks the protocol in every order of
-//! events.
+//! Pure arithmetic: other modules place and access the counters. `tests/loom.rs` checks the protocol in every order of events.
 //!
-//! - **C1** A sender writes only by a ticket that is granted; the receiver grants no ticket before the one `slots` before it was
-//!   consumed. So a slot never holds two messages.
+//! - **C1** A sender writes only with a granted ticket. The receiver grants a ticket only after it has consumed the message of the ticket `slots`
+//!   earlier. So a slot never holds two messages.
 //! - **C2** Tickets are taken by an atomic addition, so that each belongs to one sender.
 //! - **C3** At most 2³¹ tickets are taken and not granted, so that cyclic numbers compare; a job has at most 2²⁰ ranks.
-//! - **C4** Where the slots are no power of two, slots do not go on where numbers wrap: ticket 0 of the next cycle is granted when all
-//!   tickets of this one were consumed.
+//! - **C4** If the number of slots is no power of two, the sequence of slots breaks where numbers wrap: ticket 0 of the next cycle is granted only
+//!   after all tickets of this cycle were consumed.
 
 /// A number in the order of admission; cyclic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +39,7 @@ impl Ticket {
         Self(self.0.wrapping_add(steps))
     }
 
-    /// How many tickets later this is than `other`; negative if it is earlier.
+    /// The number of tickets from `other` to this one; negative if this one is earlier.
     pub const fn since(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
@@ -82,8 +81,8 @@ impl Credit {
         (count as u64).wrapping_sub((carries as u64) << 32)
     }
 
-    /// How many of `owed` tickets may be granted now, where `granted` is the first that is not, and all but the `slots` − `owed` tickets before it
-    /// were consumed (C4).
+    /// The number of the `owed` tickets that may be granted now (C4). `granted` is the first ticket that is not granted; all tickets before it were
+    /// consumed, except the last `slots` − `owed`.
     pub const fn grantable(granted: Ticket, owed: u32, slots: u32) -> u32 {
         let left = granted.0.wrapping_neg();
         match granted.0 {
@@ -100,7 +99,7 @@ impl Credit {
         self.granted.since(ticket) > 0
     }
 
-    /// Whether the next ticket would have to wait.
+    /// Whether a sender would have to wait for the next ticket to be granted.
     pub const fn is_full(self) -> bool {
         !self.admits(self.taken)
     }
@@ -135,8 +134,8 @@ mod tests {
         }
     }
 
-    /// A receiver with three slots consumes tickets in order, and grants as many as it may: no two tickets that are granted and not consumed have
-    /// the same slot, and it never stops.
+    /// A receiver consumes tickets in order and grants as many as it may: no two tickets that are granted and not consumed have the same slot, and
+    /// there always is a granted ticket.
     #[test]
     fn no_slot_is_granted_twice_where_numbers_wrap() {
         for slots in [1, 2, 3, 5, 6, 7, 8] {

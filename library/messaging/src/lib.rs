@@ -2,13 +2,13 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Mailbox`] | many to one: senders acquire slots by a remote atomic, without the receiver's core |
+//! | [`Mailbox`] | many to one: senders acquire slots by a remote atomic, without involving the receiver's core |
 //! | [`MessageGuard`], [`Sent`] | a message in its slot; the result of an attempt to send |
-//! | [`Channel`] | one to one, in order; neither end looks into the memory of the other |
-//! | [`Limit`] | a bound on concurrent messages to a receiver, by any other path |
-//! | [`Messages`] | two-sided, with tags: eager, into acquired slots, or by rendezvous, by length |
+//! | [`Channel`] | one to one, in order; neither end reads the memory of the other |
+//! | [`Limit`] | a bound on concurrent messages to a receiver that use another path |
+//! | [`Messages`] | two-sided, with tags; the length chooses eager, acquired slots, or rendezvous |
 //! | [`Settings`], [`Placement`], [`Counting`], [`Waiting`] | slots, the place of the counters, how senders read them and wait |
-//! | [`PlacementExplanation`], [`Server`] | where the counters lie, and why |
+//! | [`PlacementExplanation`], [`Server`] | the place of the counters, with the reasons |
 //! | [`credit`] | permission to send, as arithmetic on two counters |
 //!
 //! `docs/book/src/messaging.md` compares the parts, their costs and the effects of losses. Source: Sumimoto et al., methods for memory-saving communication with remote atomics (2013): paper A.

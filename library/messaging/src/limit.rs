@@ -1,4 +1,4 @@
-//! At most so many messages at a time to a receiver, whichever way they go.
+//! A bound on the concurrent messages to a receiver, on any path.
 
 use std::cell::Cell;
 
@@ -9,60 +9,60 @@ use crate::admission::{Admission, Granter, Receivers, Requester};
 use crate::servers::PlacementExplanation;
 use crate::settings::{Settings, check};
 
-/// A bound on the concurrent messages to a receiver by some other path.
+/// A bound on the concurrent messages to a receiver that use some other path.
 ///
-/// A sender [acquires](LimitSender::acquire) a permit before it sends, as it acquires room in a [`Mailbox`](crate::Mailbox); the receiver
-/// [releases](LimitReceiver::release) it when it has taken the message: paper A, message-count limiting. So the path never holds more
+/// A sender [acquires](LimitSender::acquire) a permit before it sends, as it acquires a slot in a [`Mailbox`](crate::Mailbox); the receiver
+/// [releases](LimitReceiver::release) the permit when it has taken the message: paper A, message-count limiting. So the path never holds more
 /// messages to the receiver than there are permits.
 ///
-/// Each rank of the job has the same memory of it: some cache lines, and 8 bytes for each permit, or for each place of a waiting sender if those are more.
+/// Memory on each rank of the job: some cache lines, and 8 bytes for each permit, or for each entry of a waiting sender if those are more.
 ///
 /// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a permit whose message was lost with its sender stays
-/// acquired until the receiver releases it, when it knows from the path that the message will not arrive. If the receiver is lost, or the holder of its
-/// counters, a waiting sender gets `PeerLost`.
+/// acquired until the receiver releases it, once it knows from the path that the message will not arrive. If the receiver or the holder of its counters
+/// is lost, a waiting sender gets `PeerLost`.
 pub struct Limit<'w> {
     admission: Admission<'w>,
-    /// Whether this rank has its end to receive.
+    /// Whether the receiving end of this rank exists already.
     is_received: Cell<bool>,
 }
 
-/// The end that acquires permits; made by [`Limit::sender`].
+/// The end that acquires permits; created by [`Limit::sender`].
 pub struct LimitSender<'l, 'w>(Requester<'l, 'w>);
 
-/// The end that releases permits; made by [`Limit::receiver`].
+/// The end that releases permits; created by [`Limit::receiver`].
 pub struct LimitReceiver<'l, 'w> {
     limit: &'l Limit<'w>,
     granter: Granter<'l, 'w>,
 }
 
 impl<'w> Limit<'w> {
-    /// A limit on messages to `receiver`. Collective.
+    /// Creates a limit on messages to `receiver`. Collective.
     ///
     /// # Errors
-    /// The settings are impossible, or not those of [permits](Settings::permits); [`World::alloc`]'s.
+    /// The settings are impossible, or not those of [permits](Settings::permits); as [`World::alloc`].
     pub fn new(world: &'w World, receiver: Rank, settings: Settings) -> Result<Self> {
         check(settings.message_bytes == 0, "a limit has no room for messages: its settings are those of Settings::permits")?;
         check(!settings.placement.borrows(), "the receiver of a limit would not know which share was borrowed from")?;
         Ok(Self { admission: Admission::new(world, Receivers::One(receiver), settings)?, is_received: Cell::new(false) })
     }
 
-    /// Where the counters lie, and why.
+    /// The place of the counters, with the reasons.
     pub fn explain(&self) -> &PlacementExplanation {
         self.admission.explanation()
     }
 
-    /// An end of this rank that acquires permits. A rank may have eight at a time.
+    /// Creates an end of this rank that acquires permits. A rank may have eight at a time.
     ///
     /// # Errors
-    /// `to` does not receive here; too many ends.
+    /// `to` is not the receiver; too many ends.
     pub fn sender(&self, to: Rank) -> Result<LimitSender<'_, 'w>> {
         Requester::new(&self.admission, to).map(LimitSender)
     }
 
-    /// The end that releases permits. There is one: it counts released permits.
+    /// Returns the end that releases permits. There is only one, because it counts the released permits.
     ///
     /// # Errors
-    /// This rank does not receive here, or has been given the end already.
+    /// This rank is not the receiver, or the end exists already.
     pub fn receiver(&self) -> Result<LimitReceiver<'_, 'w>> {
         check(self.admission.receives(self.admission.world().rank()), "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a limit has one receiver")?;
@@ -78,7 +78,7 @@ impl LimitSender<'_, '_> {
 
     /// Waits for a permit to send one message.
     ///
-    /// Cost: one round trip to the counters if there is a permit, two if they lie apart.
+    /// Cost: one round trip to the counters if a permit is free, two if the counters are in two words.
     ///
     /// # Errors
     /// The receiver or the holder of the counters was lost; the job is at fault.
@@ -89,7 +89,7 @@ impl LimitSender<'_, '_> {
 
     /// Acquires a permit if one is free; returns whether it did. Does not wait for the receiver.
     ///
-    /// Cost: two round trips to the counters, and one more for each other sender that was faster; one if there is no permit.
+    /// Cost: two round trips to the counters, and one more for each change by another sender or the receiver meanwhile; one if no permit is free.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -106,7 +106,7 @@ impl LimitReceiver<'_, '_> {
 
     /// Releases the permit of a message that `from` sent.
     ///
-    /// Cost: one atomic; if the counters lie at another rank, one for a quarter of the permits. [`flush`](Self::flush) sends the rest.
+    /// Cost: one atomic; if the counters lie at another rank, one atomic for each quarter of the permits. [`flush`](Self::flush) sends the rest.
     ///
     /// # Errors
     /// `from` is no rank of the job; the holder of the counters was lost; the job is at fault.
@@ -116,7 +116,7 @@ impl LimitReceiver<'_, '_> {
         self.granter.give_at_once(admission.nearest(from))
     }
 
-    /// Sends all released permits to the holders of the counters; to be called before waiting for messages.
+    /// Sends all released permits to the holders of the counters; must be called before waiting for messages.
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -133,7 +133,7 @@ mod tests {
     use crate::settings::Waiting;
     use pelago_test_support::threads::{Platform, run};
 
-    /// Rank 1 acquires one permit more than there are; rank 0 releases one when it sees that the ticket is taken.
+    /// Rank 1 acquires one more permit than exist; rank 0 releases one when it sees that the ticket is taken.
     #[test]
     fn a_permit_is_waited_for_and_both_ends_say_what_that_cost() {
         let (receiver, sender) = (Rank::new(0), Rank::new(1));

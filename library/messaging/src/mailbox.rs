@@ -1,4 +1,4 @@
-//! Many to one: messages whose room their senders acquire.
+//! Many to one: messages into slots that their senders acquire.
 
 mod receiver;
 mod sender;
@@ -23,24 +23,24 @@ use crate::slots::Slots;
 /// it has consumed. The receiver's core takes no part in admission, the slots cannot overflow, and their memory does not depend on the number of
 /// senders: paper A, receive-buffer acquisition. `docs/book/src/messaging.md` lists the differences to the paper.
 ///
-/// Each rank of the job has the same memory of it, but only receivers and holders of counters use it:
-/// `slots` · (8 + `message_bytes`), rounded up to words, and 8 bytes for each place of a waiting sender.
+/// Each rank of the job allocates the memory, but only receivers and holders of counters use it:
+/// `slots` · (8 + `message_bytes`) bytes, rounded up to words, and 8 bytes for each entry of a waiting sender.
 ///
-/// Order: messages of one sender arrive in the order in which they were sent. With several servers, messages of
-/// different senders have no order; else they arrive in the order of their tickets.
+/// Order: messages of one sender arrive in the order in which they were sent. Messages of different senders arrive in the order of their tickets if
+/// there is one server, and otherwise in no order.
 ///
-/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): a lost sender may lose each message that it had not
-/// completed (see [`MailSender::flush`]), and no other; the receiver skips its tickets. If the receiver is lost, or the holder of its counters, a sender
-/// gets `PeerLost`.
+/// Loss of ranks, in a job that [goes on without them](World::on_peer_lost): with a sender, only messages may be lost that it had not
+/// completed (see [`MailSender::flush`]); the receiver skips their tickets. If the receiver or the holder of its counters is lost, a sender gets
+/// `PeerLost`.
 pub struct Mailbox<'w> {
     admission: Admission<'w>,
     memory: Symmetric<'w, u64>,
-    /// Whether this rank has its end to receive.
+    /// Whether the receiving end of this rank exists already.
     is_received: Cell<bool>,
 }
 
 impl<'w> Mailbox<'w> {
-    /// A mailbox with one receiver. Collective.
+    /// Creates a mailbox with one receiver. Collective.
     ///
     /// # Errors
     /// The settings are impossible; [`World::alloc`]'s.
@@ -48,7 +48,7 @@ impl<'w> Mailbox<'w> {
         Self::of(world, Receivers::One(receiver), settings)
     }
 
-    /// A mailbox in which every rank receives, each with its own counters. Collective.
+    /// Creates a mailbox in which every rank receives, each with its own counters. Collective.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -63,35 +63,35 @@ impl<'w> Mailbox<'w> {
         Ok(Self { admission, memory, is_received: Cell::new(false) })
     }
 
-    /// A sender of this rank. A rank may have eight at a time.
+    /// Creates a sender of this rank. A rank may have eight at a time.
     ///
     /// # Errors
-    /// `to` does not receive here; too many senders.
+    /// `to` is not a receiver; too many senders.
     pub fn sender(&self, to: Rank) -> Result<MailSender<'_, 'w>> {
         MailSender::new(self, to)
     }
 
-    /// The receiving end of this rank. A rank has one: it counts consumed messages.
+    /// Returns the receiving end of this rank. A rank has only one, because it counts the consumed messages.
     ///
     /// # Errors
-    /// This rank does not receive here, or has its receiving end already.
+    /// This rank is not a receiver, or its receiving end exists already.
     pub fn receiver(&self) -> Result<MailReceiver<'_, 'w>> {
         check(self.is_receiver(), "this rank does not receive here")?;
         check(!self.is_received.replace(true), "a mailbox has one receiver")?;
         Ok(MailReceiver::new(self))
     }
 
-    /// Whether this rank receives here.
+    /// Whether this rank is a receiver.
     pub fn is_receiver(&self) -> bool {
         self.admission.receives(self.admission.world().rank())
     }
 
-    /// The longest message in bytes.
+    /// Maximum length of a message in bytes.
     pub fn message_bytes_max(&self) -> usize {
         self.admission.settings().message_bytes
     }
 
-    /// Where the counters lie, and why.
+    /// The place of the counters, with the reasons.
     pub fn explain(&self) -> &PlacementExplanation {
         self.admission.explanation()
     }
@@ -111,7 +111,7 @@ impl<'w> Mailbox<'w> {
         Slots::new(self.admission.server(share).slots, self.admission.settings().message_bytes)
     }
 
-    /// Where they begin, in words.
+    /// The offset of the slots of a share, in words.
     fn ring_start(&self, share: u32) -> usize {
         let before = Slots::new(self.admission.server(share).first_slot, self.admission.settings().message_bytes);
         before.words()

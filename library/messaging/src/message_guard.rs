@@ -7,9 +7,9 @@ use zerocopy::IntoBytes;
 /// The result of an attempt to send without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent<M> {
-    /// The message is on its way.
+    /// The message was sent.
     Sent,
-    /// There is no room now; the message is given back.
+    /// No slot was free; the message is returned.
     Full(M),
 }
 
@@ -61,7 +61,7 @@ impl<'r> MessageGuard<'r> {
         self.bytes.to_vec()
     }
 
-    /// The values that the message consists of, as [`send_values`](crate::MailSender::send_values) sends them. Cost: one copy and an allocation.
+    /// Returns the values of a message that [`send_values`](crate::MailSender::send_values) has sent. Cost: one copy and an allocation.
     ///
     /// # Errors
     /// The message does not consist of whole values of this type.
@@ -75,7 +75,7 @@ impl<'r> MessageGuard<'r> {
         Ok(values)
     }
 
-    /// The only value that the message consists of. Cost: one copy.
+    /// Returns the value of a message that consists of one value. Cost: one copy.
     ///
     /// # Errors
     /// The message has another length.
@@ -88,9 +88,9 @@ impl<'r> MessageGuard<'r> {
         Ok(value)
     }
 
-    /// The value of any type with serde that the message consists of, as [`send_encoded`](crate::MailSender::send_encoded) sends it.
+    /// Decodes a value of a type with serde that [`send_encoded`](crate::MailSender::send_encoded) has sent.
     ///
-    /// Cost: one copy; an allocation for more than 1,024 bytes, and those of the value.
+    /// Cost: one copy; an allocation for more than 1,024 bytes, and the allocations of the value.
     ///
     /// # Errors
     /// The message is not one encoded value of this type.
@@ -129,7 +129,7 @@ impl<'r> MessageGuard<'r> {
 
 impl Drop for MessageGuard<'_> {
     fn drop(&mut self) {
-        // What went wrong meets whoever receives next.
+        // The next receive returns the error.
         let _met_again = self.receiver.free(self.share);
     }
 }
@@ -156,7 +156,7 @@ mod tests {
                     let message = receiver.receive().unwrap();
                     assert_eq!((message.from(), message.len(), message.is_empty()), (sender, bytes.len(), number == 0));
                     assert_eq!((message.to_vec(), message.bytes().to_vec()), (bytes.to_vec(), bytes.to_vec()));
-                    // The first two as they are told to, the last when it is dropped.
+                    // The first two slots are freed by `release`, the last when the guard is dropped.
                     if number < 2 {
                         message.release().unwrap();
                     }

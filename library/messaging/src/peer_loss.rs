@@ -6,14 +6,14 @@ use pelago_rma::{Context, Error, Fault, Result};
 /// The interval at which a receiver checks, after the loss of ranks, whether a missing message is lost with them.
 pub(crate) const ABANDONED_INTERVAL: Duration = Duration::from_milliseconds(20);
 
-/// The end of a wait for messages of ranks that are lost. What they had completed may lie behind the ticket of another lost rank, and is received
-/// when the receiver has checked that ticket: at most [`ABANDONED_INTERVAL`] after it has noticed the loss.
+/// The end of a wait for messages of lost ranks. A message that such a rank had completed may lie behind the ticket of another lost rank. It is
+/// received after the receiver has checked that ticket, at most [`ABANDONED_INTERVAL`] after it has noticed the loss.
 #[derive(Default)]
 pub(crate) struct LastLook(Option<Instant>);
 
 impl LastLook {
-    /// To be called when no message has arrived. Fails if no message can arrive any more: each rank that may send is lost, `from` or all others, and
-    /// the receiver has looked since.
+    /// Must be called when no message has arrived. Fails if no message can arrive any more: each possible sender (`from`, or all other ranks) is lost, and
+    /// the receiver has since checked for messages.
     pub(crate) fn check(&mut self, context: &Context, from: Option<Rank>) -> Result<()> {
         if context.losses() == 0 {
             return Ok(());
@@ -35,7 +35,7 @@ impl LastLook {
     }
 }
 
-/// Whether the job goes on without `rank`.
+/// Whether `rank` is lost and the job goes on without it.
 pub(crate) fn is_lost(context: &Context, rank: Rank) -> bool {
     context.lost().contains(&rank)
 }
@@ -57,7 +57,7 @@ pub(crate) fn all_there(context: &Context, ranks: &[Rank]) -> Result<()> {
     }
 }
 
-/// The result of a wait; `None` if its time is over, or if a rank was lost without which the job goes on: the caller checks whether the loss matters.
+/// The result of a wait; `None` if the time limit has passed, or if a rank was lost and the job goes on. The caller checks whether the loss matters.
 pub(crate) fn unless_lost<T>(context: &Context, waited: Result<T>) -> Result<Option<T>> {
     match waited {
         Ok(value) => Ok(Some(value)),

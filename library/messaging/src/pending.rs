@@ -1,4 +1,4 @@
-//! Pending operations whose failures the library handles itself; else the next `quiet` of the program would return them.
+//! Pending operations whose failures the library handles itself. Otherwise the next `quiet` of the program would return them.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::limits::PENDING_MAX;
 /// Pending operations, in the order in which they were issued.
 pub(crate) struct PendingOperations<'c> {
     handles: VecDeque<Handle<'c>>,
-    /// How many are pending before one more waits for the first.
+    /// Number of pending operations at which an addition waits for the first.
     most: usize,
 }
 
@@ -20,7 +20,7 @@ impl Default for PendingOperations<'_> {
 }
 
 impl<'c> PendingOperations<'c> {
-    /// None yet, and less than `most` at any time.
+    /// Creates an empty queue that holds fewer than `most` operations.
     pub(crate) fn up_to(most: usize) -> Self {
         Self { handles: VecDeque::new(), most }
     }
@@ -28,18 +28,18 @@ impl<'c> PendingOperations<'c> {
     /// Adds an operation.
     ///
     /// # Errors
-    /// One of them failed.
+    /// An operation failed.
     pub(crate) fn add(&mut self, handle: Handle<'c>) -> Result<()> {
         self.add_all([handle])
     }
 
-    /// Adds some operations.
+    /// Adds several operations.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn add_all<const N: usize>(&mut self, handles: [Handle<'c>; N]) -> Result<()> {
         self.handles.extend(handles);
-        // To ask of each operation each time would cost more than the operations.
+        // A test of each operation at each addition would cost more than the operations.
         if self.handles.len() < self.most {
             return Ok(());
         }
@@ -47,29 +47,29 @@ impl<'c> PendingOperations<'c> {
         self.settle().and(first)
     }
 
-    /// How many may be pending before one more waits for the first.
+    /// Number of pending operations at which an addition waits for the first.
     #[cfg(test)]
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// The last operation, if it may be pending.
+    /// The last operation, if it may still be pending.
     pub(crate) fn last(&self) -> Option<Handle<'c>> {
         self.handles.back().copied()
     }
 
-    /// Waits until all are complete; returns the first failure.
+    /// Waits until all operations are complete; returns the first failure.
     ///
     /// # Errors
-    /// One of them failed; the job is at fault.
+    /// An operation failed; the job is at fault.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.handles.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
     }
 
-    /// Removes the operations that are complete before the first that is not; returns the first failure.
+    /// Removes the complete operations in front of the first incomplete one; returns the first failure.
     ///
     /// # Errors
-    /// One of them failed.
+    /// An operation failed.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some(handle) = self.handles.front() {
@@ -84,7 +84,7 @@ impl<'c> PendingOperations<'c> {
 }
 
 impl Drop for PendingOperations<'_> {
-    /// Failures are ignored. A rank that panics does not wait.
+    /// Waits for all operations and ignores failures. A rank that panics does not wait.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _untold = self.flush();
@@ -99,7 +99,7 @@ mod tests {
     use pelago_rma::{GlobalPtr, World};
     use pelago_test_support::threads::{HEAP_BYTES, Platform, run};
 
-    /// Begins one more, and returns how many there are.
+    /// Adds one operation, and returns their number.
     fn add<'w>(pending: &mut PendingOperations<'w>, world: &'w World, to: GlobalPtr<u64>) -> usize {
         pending.add(world.put(to, &[1]).unwrap()).unwrap();
         pending.handles.len()

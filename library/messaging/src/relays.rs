@@ -1,29 +1,29 @@
-//! The relays of an admission: which rank combines the tickets of which others.
+//! The relays of an admission: ranks that combine the ticket requests of other ranks.
 
 use pelago_base::Rank;
 
-/// Consecutive ranks share a relay, which is one of them: ranks are numbered along hosts, switches and lines of a grid, so that it is near.
+/// Consecutive ranks share a relay, which is one of them: ranks are numbered along hosts, switches and lines of a grid, so that it is few hops away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relays {
-    /// Ranks of each, the last one perhaps with fewer.
+    /// Number of ranks per relay; the last relay may have fewer.
     pub(crate) each: u32,
     pub(crate) ranks: u32,
-    /// No relay lies here unless it is its only place: the network interface of the receiver has its messages to handle.
+    /// The receiver, which is no relay unless it is alone in its group: its network interface handles the messages.
     pub(crate) receiver: Rank,
 }
 
 /// The relay of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relay {
-    /// Its place.
+    /// The rank that holds the words of the relay.
     pub(crate) holder: Rank,
-    /// The first of the ranks that share it, and how many there are.
+    /// The first of the ranks that share the relay, and their number.
     pub(crate) first: Rank,
     pub(crate) members: u32,
 }
 
 impl Relays {
-    /// The relay of `rank`, which may be the only one of its group.
+    /// The relay of `rank`, which may be the only rank of its group.
     pub(crate) fn of_rank(self, rank: Rank) -> Relay {
         let first = rank.number() / self.each * self.each;
         let members = self.each.min(self.ranks - first);
@@ -32,7 +32,7 @@ impl Relays {
         Relay { holder: Rank::new(holder), first: Rank::new(first), members }
     }
 
-    /// All of them, in the order of their ranks.
+    /// All relays, in the order of their ranks.
     pub(crate) fn all(self) -> impl Iterator<Item = Relay> {
         (0..self.ranks).step_by(self.each as usize).map(move |first| self.of_rank(Rank::new(first)))
     }

@@ -1,4 +1,4 @@
-//! The servers of an admission: the ranks that hold counters, with the slots of each and the senders that use it.
+//! The servers of an admission: the ranks that hold counters, with their slots and the senders that use them.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::limits::SHARES_MAX;
 use crate::relays::{Relay, Relays};
 use crate::settings::{Counting, Placement, Settings};
 
-/// Senders for which one counter is enough. Measured on simulated machines: `docs/evaluation/incast.md`.
+/// Number of senders up to which one counter is sufficient. Measured on simulated machines: `docs/evaluation/incast.md`.
 const SENDERS_OF_ONE_COUNTER: u32 = 128;
 
-/// Senders for which the automatic placement has a server.
+/// Number of senders per server of the automatic placement.
 const SENDERS_PER_SERVER: u32 = 64;
 
-/// Slots that each server has at least, where the placement is automatic: with fewer, senders are laps behind and look often.
+/// Number of slots per server of the automatic placement, at least: with fewer, senders are several laps behind and poll often.
 const SLOTS_PER_SERVER: u32 = 16;
 
 /// Approximate maximum number of ranks per server, if each server has as many slots as intended. If all senders start at once, a query
@@ -28,19 +28,19 @@ const SLOTS_PER_SERVER_MIN: u32 = 4;
 pub struct Server {
     /// The rank.
     pub holder: Rank,
-    /// Slots of the receiver that it grants.
+    /// Number of the receiver's slots that it grants.
     pub slots: u32,
-    /// Ranks that use it.
+    /// Number of ranks that use it.
     pub senders: u32,
 }
 
-/// The chosen servers of a mailbox or a limit, and the reasons. Its [`Display`](fmt::Display) is a line for what was chosen and one for each
-/// placement that was rejected.
+/// The chosen servers of a mailbox or a limit, and the reasons. Its [`Display`](fmt::Display) is a line for the choice and one for each rejected
+/// placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementExplanation {
-    /// Those that hold counters.
+    /// The servers.
     pub servers: Vec<Server>,
-    /// What each of them serves: `host`, a level of switches, `box`; `job` where there is one server, `rank numbers` where they were given.
+    /// The group that each server serves: `host`, a level of switches, `box`; `job` if there is one server, `rank numbers` if the program gave the ranks.
     pub level: &'static str,
     chosen: String,
     rejected: Vec<String>,
@@ -67,38 +67,38 @@ impl fmt::Display for PlacementExplanation {
     }
 }
 
-/// What the automatic placement knows of a job.
+/// The properties of a job on which the automatic placement depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job<'t> {
     pub(crate) topology: &'t Topology,
-    /// Whether atomics of the network need a core of the rank that holds the word.
+    /// Whether atomics of the network occupy a core of the rank that holds the word.
     pub(crate) atomics_by_cores: bool,
-    /// Whether it goes on when ranks are lost.
+    /// Whether the job goes on when ranks are lost.
     pub(crate) survives: bool,
 }
 
-/// A server, and what it has at the receiver.
+/// A server, with its slots and entries at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) number: u32,
     pub(crate) holder: Rank,
     pub(crate) slots: u32,
     pub(crate) first_slot: u32,
-    /// Its part of the messages, beside the weights of the others: the ranks that use it, or 1 where shares are given by rank numbers.
+    /// Its weight in the distribution of slots and messages: the number of ranks that use it, or 1 if the program gave the ranks.
     pub(crate) weight: u32,
-    /// Places for senders that wait, as many as slots or more.
+    /// Number of entries for waiting senders, at least that of the slots.
     pub(crate) waiters: u32,
     pub(crate) first_waiter: u32,
 }
 
-/// Which rank uses which server.
+/// The assignment of ranks to servers.
 #[derive(Clone, Debug)]
 enum Users {
-    /// All use the only one.
+    /// All ranks use the only server.
     One,
-    /// That of the holder with the nearest number.
+    /// A rank uses the server whose rank number is closest to its own.
     Nearest,
-    /// That of its group.
+    /// A rank uses the server of its group.
     Groups(Partition),
 }
 
@@ -116,7 +116,7 @@ impl Servers {
         Self::new(&[holder], &[1], settings, Users::One)
     }
 
-    /// Those of a placement that was checked.
+    /// The servers of a placement that was checked.
     pub(crate) fn of(receiver: Rank, settings: &Settings, topology: &Topology) -> Self {
         let relays = settings.has_relays().then(|| Relays { each: settings.relay_ranks, ranks: topology.ranks(), receiver });
         Self { relays, ..Self::placed(receiver, settings, topology, relays) }
@@ -154,7 +154,7 @@ impl Servers {
         Self { shares: (0..).zip(holders.iter().zip(weights).zip(slots)).map(share).collect(), users, relays: None }
     }
 
-    /// How many there are.
+    /// The number of servers.
     pub(crate) fn count(&self) -> u32 {
         self.shares.len() as u32
     }
@@ -163,7 +163,7 @@ impl Servers {
         self.shares[number as usize]
     }
 
-    /// Places of all for senders that wait.
+    /// Number of entries of all servers for waiting senders.
     pub(crate) fn waiters(&self) -> u32 {
         self.shares.iter().map(|share| share.waiters).sum()
     }
@@ -173,7 +173,7 @@ impl Servers {
         self.relays.map(|relays| relays.of_rank(rank))
     }
 
-    /// The server of a rank: that of its relay, if it has one.
+    /// The server of a rank, or of its relay if it has one.
     pub(crate) fn of_rank(&self, rank: Rank) -> u32 {
         let rank = self.relay_of(rank).map_or(rank, |relay| relay.holder);
         match &self.users {
@@ -186,7 +186,7 @@ impl Servers {
         }
     }
 
-    /// The servers with their ranks, for a job of `size`.
+    /// Describes the servers and the number of their ranks, for a job of `size` ranks.
     pub(crate) fn explained(&self, size: u32, (chosen, rejected): (String, Vec<String>)) -> PlacementExplanation {
         let mut senders = vec![0; self.shares.len()];
         match &self.users {
@@ -207,8 +207,8 @@ impl Servers {
     }
 }
 
-/// A rank amid a group; in the group of the receiver, where the first message of all comes from, the next one on a neighbouring router. Not the receiver,
-/// whose network interface has its messages to handle.
+/// The server of a group: a rank in the middle of the group. In the receiver's group, from which the first message arrives, the next rank on a
+/// neighbouring router. Not the receiver, whose network interface handles the messages.
 fn holder(partition: &Partition, group: u32, receiver: Rank) -> Rank {
     if partition.group_of(receiver) == group
         && let Some(beside) = partition.beside(receiver)
@@ -221,7 +221,8 @@ fn holder(partition: &Partition, group: u32, receiver: Rank) -> Rank {
     if is_other { middle } else { next }
 }
 
-/// Shares of `all` slots in proportion to `weights`: one each, the rest by the largest remainder. Their sum is `all`, which are as many as shares at least.
+/// Distributes `all` slots in proportion to `weights`: one each, the rest by the largest remainder. Their sum is `all`, which must be at least the
+/// number of weights.
 fn slots(all: u32, weights: &[u32]) -> Vec<u32> {
     let count = weights.len() as u32;
     let (rest, sum) = (u64::from(all.saturating_sub(count)), weights.iter().copied().map(u64::from).sum::<u64>().max(1));
@@ -233,7 +234,7 @@ fn slots(all: u32, weights: &[u32]) -> Vec<u32> {
     slots
 }
 
-/// What the automatic placement chooses, and why; with what it rejected and why. The same on every rank.
+/// The automatic placement, its reason, and the rejected placements with their reasons. The same on every rank.
 pub(crate) fn choose(settings: &Settings, job: Job<'_>) -> (Placement, String, Vec<String>) {
     let (ranks, hosts) = (job.topology.ranks(), job.topology.levels().first().map_or(1, |&(_, groups)| groups));
     let most = (settings.slots / SLOTS_PER_SERVER).min(SHARES_MAX as u32);

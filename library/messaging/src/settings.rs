@@ -10,27 +10,28 @@ use crate::slot_flag::MESSAGE_BYTES_MAX;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// As the number of ranks, the slots and the [topology](pelago_base::Topology) of the job say: at the receiver, or at servers by topology.
-    /// [`Mailbox::explain`](crate::Mailbox::explain) tells which, and why.
+    /// Chosen by the number of ranks, the slots and the [topology](pelago_base::Topology) of the job: at the receiver, or at servers by topology.
+    /// [`Mailbox::explain`](crate::Mailbox::explain) returns the choice and the reasons.
     #[default]
     Automatic,
     /// At the receiver.
     Receiver,
     /// At another rank, so that the receiver's network interface handles messages only (paper A, figure 5).
     Proxy(Rank),
-    /// In equal shares at several ranks (paper A, figure 6). A sender uses the share of the proxy whose number is nearest to its own; ranks
-    /// are numbered along switches and boxes of a network, so that this one is near.
+    /// In equal shares at several ranks (paper A, figure 6). A sender uses the share of the proxy whose rank number is closest to its own. Ranks are
+    /// numbered along switches and boxes of a network, so that this proxy is few hops away.
     Split {
         /// The holder of each share; up to 256 ranks, in ascending order.
         proxies: Vec<Rank>,
-        /// Whether a sender whose share is used up takes a slot of another that is not. Otherwise credits stay unused where some
+        /// Whether a sender whose share has no free slot takes a slot of another share. Otherwise credits stay unused where some
         /// shares have more senders than others.
         borrow: bool,
     },
-    /// In shares at servers amid hosts, amid the switches of one level, or amid equal boxes or runs of routers of a grid (paper A, section 4.4), as the
-    /// [topology](pelago_base::Topology) of the job has them. A sender uses the server of its group; slots are in proportion to the senders of each.
+    /// In shares at servers, one per group of ranks: a host, a switch of one level, or one of several equal boxes or runs of routers of a grid (paper A,
+    /// section 4.4), according to the [topology](pelago_base::Topology) of the job. A sender uses the server of its group; the slots of a server are in
+    /// proportion to its senders.
     Topology {
-        /// How many servers at most; there are no more than slots, than groups, and than 256.
+        /// Maximum number of servers; there are no more than slots, no more than groups, and no more than 256.
         servers: u32,
         /// As in `Split`.
         borrow: bool,
@@ -38,13 +39,13 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Shares at `count` ranks spread evenly over a job of `size`: each amid the ranks that use it.
+    /// Shares at `count` ranks that are spread evenly over a job of `size` ranks: each in the middle of the ranks that use it.
     pub fn evenly(count: u32, size: u32, borrow: bool) -> Self {
         let middle = |share: u32| (u64::from(2 * share + 1) * u64::from(size) / u64::from(2 * count.max(1))) as u32;
         Self::Split { proxies: (0..count).map(|share| Rank::new(middle(share))).collect(), borrow }
     }
 
-    /// Whether a sender whose share is used up takes a slot of another.
+    /// Whether a sender whose share has no free slot takes a slot of another share.
     pub(crate) fn borrows(&self) -> bool {
         matches!(self, Self::Split { borrow: true, .. } | Self::Topology { borrow: true, .. })
     }
@@ -53,17 +54,17 @@ impl Placement {
 /// The way in which a sender learns whether its ticket is granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
-    /// Both counters in one word: the atomic that takes a ticket tells at the same time what is granted. One round trip.
+    /// Both counters in one word: the atomic that takes a ticket also returns the granted tickets. One round trip.
     #[default]
     OneWord,
-    /// `SendCNT` and `RecvCNT` apart, as in the paper: `RecvCNT` is read first, then a ticket is taken. Two round trips.
+    /// `SendCNT` and `RecvCNT` in separate words, as in the paper: a sender reads `RecvCNT`, then takes a ticket. Two round trips.
     TwoWords,
 }
 
 /// The way in which a sender waits until its ticket is granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// The receiver notifies the sender that waits for a slot when it frees the slot. Senders further back poll the counters at intervals.
+    /// When the receiver frees a slot, it notifies the sender that waits for that slot. Senders further back poll the counters at intervals.
     #[default]
     Notified,
     /// The sender polls the counters, at longer intervals the further back it is.
@@ -77,7 +78,7 @@ pub enum Waiting {
 pub struct Settings {
     /// The number of slots; a power of two, and at least one for each share of the counters.
     pub slots: u32,
-    /// The longest message in bytes; 0 for a limit, which holds no messages.
+    /// Maximum length of a message in bytes; 0 for a limit, which holds no messages.
     pub message_bytes: usize,
     /// The place of the counters.
     pub placement: Placement,
@@ -85,14 +86,14 @@ pub struct Settings {
     pub counting: Counting,
     /// The way in which a sender waits.
     pub waiting: Waiting,
-    /// Places in the receiver's memory, 8 bytes each, for senders that wait to be notified; a power of two. Slots have one each in any case,
-    /// so that 0 is as good as `slots`. Senders further back than there are places poll the counters at intervals; with a place for each sender,
-    /// no sender polls.
+    /// Number of entries in the receiver's memory, 8 bytes each, for senders that wait to be notified; a power of two. There is at least one entry per
+    /// slot, so that 0 means `slots`. Senders further back than the entries poll the counters at intervals; with an entry for each sender, no sender
+    /// polls.
     pub waiters: u32,
-    /// Consecutive ranks that share a relay, up to 256; 0 and 1 for no relays (paper A, section 4.4). A relay is one of these ranks: its memory collects their
-    /// requests, and one of those that ask takes tickets for all by one atomic. The counters answer fewer atomics; a ticket takes some round trips to
-    /// the relay more. If the relay is lost and the job goes on, its ranks take their tickets at the counters. Only the first sender of a rank uses it. Needs one receiver, counters in one word, and no
-    /// borrowing.
+    /// Number of consecutive ranks that share a relay, up to 256; 0 and 1 for no relays (paper A, section 4.4). A relay is one of these ranks: its memory
+    /// collects their requests, and one requesting rank takes tickets for all by one atomic. The counters answer fewer atomics, but a ticket takes some
+    /// more round trips, to the relay. If the relay is lost and the job goes on, its ranks take their tickets at the counters. Only the first sender of a
+    /// rank uses the relay. Needs one receiver, counters in one word, and no borrowing.
     pub relay_ranks: u32,
 }
 
@@ -113,19 +114,19 @@ impl Settings {
         Self { counting: Counting::TwoWords, waiting: Waiting::Polling, ..Self::new(slots, message_bytes) }
     }
 
-    /// The same with places for so many waiting senders.
+    /// The same with entries for `waiters` waiting senders.
     #[must_use]
     pub fn with_waiters(self, waiters: u32) -> Self {
         Self { waiters, ..self }
     }
 
-    /// The same with a relay for so many ranks.
+    /// The same with a relay for each `relay_ranks` ranks.
     #[must_use]
     pub fn relayed(self, relay_ranks: u32) -> Self {
         Self { relay_ranks, ..self }
     }
 
-    /// The same with the counters elsewhere.
+    /// The same with another place of the counters.
     #[must_use]
     pub fn placed(self, placement: Placement) -> Self {
         Self { placement, ..self }

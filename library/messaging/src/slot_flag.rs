@@ -11,7 +11,7 @@ const LENGTH_BITS: u32 = 24;
 const RANK_BITS: u32 = 20;
 const LAP_BITS: u32 = u64::BITS - LENGTH_BITS - RANK_BITS;
 
-/// The length of a ticket that was given up.
+/// The length field of a void slot.
 const VOID: u64 = (1 << LENGTH_BITS) - 1;
 
 /// Maximum size of a message in bytes.
@@ -22,9 +22,9 @@ const _: () = assert!(RANKS_MAX as u64 <= 1 << RANK_BITS, "every rank has a numb
 /// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// A message of so many bytes, and its sender.
+    /// A message, with its sender and its length.
     Message { from: Rank, bytes: usize },
-    /// Its ticket was given up.
+    /// No message: the sender has returned its ticket unused.
     Void,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn flag(ticket: Ticket, slots: u32, content: Content) -> u64 {
     lap(ticket, slots) << (LENGTH_BITS + RANK_BITS) | from << LENGTH_BITS | length
 }
 
-/// The content that a flag tells of the slot of `ticket`; `None` if the flag is of an earlier lap.
+/// Decodes the flag of the slot of `ticket`; `None` if the flag is of an earlier lap.
 pub(crate) fn content(flag: u64, ticket: Ticket, slots: u32) -> Option<Content> {
     if flag >> (LENGTH_BITS + RANK_BITS) != lap(ticket, slots) {
         return None;
@@ -48,7 +48,7 @@ pub(crate) fn content(flag: u64, ticket: Ticket, slots: u32) -> Option<Content> 
     })
 }
 
-/// The lap as a flag tells it: not that of fresh memory, and not that of the lap before.
+/// The lap field of a flag. It differs from that of fresh memory and from that of the previous lap.
 fn lap(ticket: Ticket, slots: u32) -> u64 {
     u64::from(ticket.lap(slots).wrapping_add(1)) & ((1 << LAP_BITS) - 1)
 }
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Rings of any size begin anew where numbers wrap: what a slot had last, on either of the last two laps, is not what it has next.
+    /// Rings of any size start again where ticket numbers wrap: the flag of a slot then differs from its flags on the last two laps.
     #[test]
     fn a_flag_is_another_where_numbers_wrap() {
         for slots in 1..=crate::limits::SLOTS_MAX {

@@ -1,7 +1,7 @@
-//! A ring of slots in the memory of a receiver: a flag, and the bytes of a message behind it, each slot from a word on.
+//! A ring of slots in the memory of a receiver. A slot is a flag and the bytes of a message behind it, and begins at a word.
 //!
-//! Slots do not begin where cache lines do. Those of one sender often follow each other, and who takes one message takes the next: so fewer lines
-//! go from one core to the other.
+//! Slots are not aligned to cache lines: the messages of one sender often lie in consecutive slots, which the receiver reads one after another. So
+//! fewer lines move between the cores.
 
 use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Result, Signal};
 
@@ -9,7 +9,7 @@ use crate::credit::Ticket;
 use crate::limits::SIGNALLED_MESSAGE_BYTES_MIN;
 use crate::slot_flag::{Content, content, flag};
 
-/// The shape of a ring.
+/// The layout of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     count: u32,
@@ -18,7 +18,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// So many slots for messages of up to `bytes` bytes.
+    /// `count` slots for messages of up to `bytes` bytes.
     pub(crate) const fn new(count: u32, bytes: usize) -> Self {
         Self { count, stride: 1 + bytes.div_ceil(8) }
     }
@@ -32,12 +32,12 @@ impl Slots {
         self.count as usize * self.stride
     }
 
-    /// Where the flag of a slot is.
+    /// The index of the flag of a ticket's slot.
     pub(crate) const fn index(self, ticket: Ticket) -> usize {
         ticket.slot(self.count) as usize * self.stride
     }
 
-    /// What has come by a ticket to a ring of this rank.
+    /// The content of a ticket's slot in a ring of this rank, if it has arrived.
     pub(crate) fn found(self, ring: CellSlice<'_, u64>, ticket: Ticket) -> Option<Content> {
         content(ring.load(self.index(ticket)), ticket, self.count)
     }
@@ -46,11 +46,11 @@ impl Slots {
     pub(crate) fn bytes(self, ring: CellSlice<'_, u64>, ticket: Ticket, bytes: usize) -> CellSlice<'_, u8> {
         let start = self.index(ticket) + 1;
         let all = ring.range(start..start + self.stride - 1).cells().elements().expect("bytes are aligned anywhere");
-        // A length that no sender of ours writes is cut, not followed.
+        // Cuts a length that no correct sender writes.
         all.range(0..bytes.min(all.len()))
     }
 
-    /// Writes the message of a ticket to a ring of any rank: first its bytes, then its flag. Both may fail.
+    /// Writes the message of a ticket to a ring of any rank: first its bytes, then its flag. Returns both operations, either of which may fail.
     pub(crate) fn write<'c>(
         self,
         context: &'c Context,
@@ -71,7 +71,7 @@ impl Slots {
         context.pair(write, |body| Ok([body, context.after(&body).put(flag_at, &told)?]))
     }
 
-    /// Says that no message comes by a ticket.
+    /// Marks the slot of a ticket as void: no message will arrive in it.
     pub(crate) fn give_up<'c>(self, context: &'c Context, ring: GlobalPtr<u64>, ticket: Ticket) -> Result<Handle<'c>> {
         context.put(self.flag_at(ring, ticket), &[flag(ticket, self.count, Content::Void)])
     }

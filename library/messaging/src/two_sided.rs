@@ -1,7 +1,7 @@
 //! Two-sided messages with tags. The length of a message chooses its protocol: eager, into acquired slots, or rendezvous.
 //!
-//! Eager and rendezvous are what message-passing libraries do, for programs that need it and for comparison; what a mailbox does better is
-//! told in `docs/evaluation/incast.md`.
+//! Eager and rendezvous are the protocols of message-passing libraries, for programs that need them and for comparison.
+//! `docs/evaluation/incast.md` shows the advantages of a mailbox.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,16 +20,16 @@ use crate::settings::Settings;
 ///
 /// | length | protocol | memory of the receiver | its core |
 /// |---|---|---|---|
-/// | up to `eager_bytes_max` | eager: sent whether it is expected or not | unexpected messages are kept, up to a bound | receives and copies the message |
+/// | up to `eager_bytes_max` | eager: sent whether or not a receive matches | unexpected messages are kept, up to a bound | receives and copies the message |
 /// | up to `acquired_bytes_max` | into a slot of a [`Mailbox`] | the slots | copies the message |
-/// | above | rendezvous: announced, fetched, acknowledged | that of the announcements | answers each announcement |
+/// | above | rendezvous: announced, fetched, acknowledged | the announcements | answers each announcement |
 ///
-/// Announcements go into slots if acquired room is used at all, else eagerly.
+/// Announcements go into slots if `acquired_bytes_max` is not 0, else eagerly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// The longest eager message in bytes; 0: none.
+    /// Maximum length of an eager message in bytes; 0: none.
     pub eager_bytes_max: usize,
-    /// The longest message in bytes that goes into acquired slots; 0: none.
+    /// Maximum length in bytes of a message into acquired slots; 0: none.
     pub acquired_bytes_max: usize,
 }
 
@@ -38,20 +38,20 @@ impl Lengths {
     pub const EAGER: Self = Self { eager_bytes_max: usize::MAX, acquired_bytes_max: 0 };
     /// All messages by rendezvous, announced eagerly.
     pub const RENDEZVOUS: Self = Self { eager_bytes_max: 0, acquired_bytes_max: 0 };
-    /// Into acquired room what fits, the rest by rendezvous: bounded memory.
+    /// Messages that fit into acquired slots, the rest by rendezvous: bounded memory.
     pub const ACQUIRED: Self = Self { eager_bytes_max: 0, acquired_bytes_max: usize::MAX };
 }
 
 /// Two-sided messages among all ranks.
 ///
-/// Messages of one sender and one protocol are received in the order in which they were sent; [`Received::number`] counts them all. Eager
-/// messages use the network's own two-sided messages where it [has them](pelago_rma::Context::is_two_sided), with its behaviour when a
-/// receiver has no room, and in its order; elsewhere a mailbox, which the receiver empties at each receive.
+/// Messages of one sender and one protocol are received in the order in which they were sent; [`Received::number`] counts the messages of all
+/// protocols. Eager messages use the network's own two-sided messages if it [has them](pelago_rma::Context::is_two_sided), with the network's order
+/// and its behaviour when a receiver has no buffer. Otherwise they use a mailbox, which the receiver empties at each receive.
 pub struct Messages<'w> {
     world: &'w World,
     lengths: Lengths,
     slots: Mailbox<'w>,
-    /// For eager messages, where the network has none of its own.
+    /// For eager messages, if the network has no two-sided messages.
     eager: Option<Mailbox<'w>>,
     eager_bytes_max: usize,
     /// Memory of this rank, to wait on: any arrival wakes the waiting rank.
@@ -68,7 +68,7 @@ pub struct Party<'m, 'w> {
     numbers: BTreeMap<Rank, u32>,
     /// Acknowledgements of fetched messages. Those to lost senders may fail.
     fetched: PendingOperations<'w>,
-    /// Messages that have arrived and match no receive so far.
+    /// Messages that have arrived and have not matched a receive.
     unexpected: VecDeque<Arrived>,
     unexpected_bytes: usize,
     unexpected_bytes_peak: usize,
@@ -111,14 +111,14 @@ const HEAD_BYTES: usize = 24;
 /// The state of an exposed message in its first word.
 const FETCHED: u64 = 1;
 
-/// The same with room for a head in each message.
+/// The same settings with space for a header in each message.
 fn with_head(settings: Settings) -> Settings {
     Settings { message_bytes: settings.message_bytes + HEAD_BYTES, ..settings }
 }
 
 impl<'w> Messages<'w> {
-    /// Two-sided messages among all ranks. Collective. `slots` is the acquired room of each rank; `eager` how many eager messages, and how
-    /// long ones, have room at a rank that is not in the library, where the network has no two-sided messages.
+    /// Creates two-sided messages among all ranks. Collective. `slots` are the acquired slots of each rank. `eager` is the number and length of eager
+    /// messages that a rank holds while it is not in the library, if the network has no two-sided messages.
     ///
     /// # Errors
     /// As [`Mailbox::on_every_rank`].
@@ -126,7 +126,7 @@ impl<'w> Messages<'w> {
         Self::of(world, lengths, Mailbox::on_every_rank(world, with_head(slots))?, with_head(eager))
     }
 
-    /// As [`new`](Self::new) for messages to one receiver, so that the counters of its acquired room may lie elsewhere.
+    /// As [`new`](Self::new) for messages to one receiver, so that the counters of its slots may lie at other ranks.
     ///
     /// # Errors
     /// As [`Mailbox::new`].
@@ -140,10 +140,10 @@ impl<'w> Messages<'w> {
         Ok(Self { world, lengths, slots, eager, eager_bytes_max, memory: world.alloc(1)? })
     }
 
-    /// This rank's end. A rank has one.
+    /// Returns this rank's end. A rank has only one.
     ///
     /// # Errors
-    /// This rank has it already.
+    /// The end exists already.
     pub fn party(&self) -> Result<Party<'_, 'w>> {
         let eager_in = self.eager.as_ref().map(Mailbox::receiver).transpose()?;
         let slots_in = if self.slots.is_receiver() { Some(self.slots.receiver()?) } else { None };
@@ -164,17 +164,17 @@ impl<'w> Messages<'w> {
         })
     }
 
-    /// Bytes of memory of a receiver for messages, beside unexpected messages.
+    /// Bytes of memory of a receiver for messages, without unexpected messages.
     pub fn receiver_bytes(&self) -> usize {
         self.slots.receiver_bytes() + self.eager.as_ref().map_or(0, Mailbox::receiver_bytes)
     }
 
-    /// The longest message that goes eagerly.
+    /// Maximum length of an eager message.
     pub fn eager_bytes_max(&self) -> usize {
         self.lengths.eager_bytes_max.min(self.eager_bytes_max)
     }
 
-    /// The longest message that goes into acquired room.
+    /// Maximum length of a message into acquired slots.
     pub fn acquired_bytes_max(&self) -> usize {
         self.lengths.acquired_bytes_max.min(self.slots.message_bytes_max() - HEAD_BYTES)
     }
@@ -196,26 +196,26 @@ impl<'m, 'w> Party<'m, 'w> {
         self.unexpected_bytes_peak
     }
 
-    /// Operations of this rank's core to receive: received messages, and operations on the memory of other ranks.
+    /// Number of operations of this rank's core for receives: received messages, and operations on the memory of other ranks.
     pub fn operations(&self) -> u64 {
         let granted = [&self.slots_in, &self.eager_in].into_iter().flatten().map(MailReceiver::operations);
         self.operations + granted.sum::<u64>()
     }
 
-    /// Sends a message, whose buffer may be reused when the call returns. An eager message is then on its way; a message into acquired slots too, after
-    /// a wait for a slot; the receiver of a rendezvous has then fetched it.
+    /// Sends a message, whose buffer may be reused when the call returns. An eager message is then in flight, and so is a message into acquired slots,
+    /// after a wait for a slot. A message by rendezvous has then been fetched by the receiver.
     ///
     /// Two ranks that send to each other by rendezvous before they receive deadlock.
     ///
     /// # Errors
-    /// The receiver is no rank of the job, or was lost; there is no memory to expose it in; it was not fetched [in
-    /// time](Self::bound_rendezvous); the job is at fault. An eager message that the receiver had no room for is reported by `quiet`, if the
-    /// network tells.
+    /// The receiver is no rank of the job, or was lost; no memory is left to expose the message; the receiver did not fetch it [in
+    /// time](Self::bound_rendezvous); the job is at fault. If the receiver had no buffer for an eager message, `quiet` reports that, provided the
+    /// network reports it.
     pub fn send(&mut self, to: Rank, tag: u32, message: &[u8]) -> Result<()> {
         let count = self.numbers.entry(to).or_default();
         let number = std::mem::replace(count, count.wrapping_add(1));
         let plain = Head { tag, number, announced: None };
-        // An empty message, too, goes by no way that is not used.
+        // An empty message also needs a protocol with a maximum length above 0.
         let goes_by = |bytes_max: usize| bytes_max > 0 && message.len() <= bytes_max;
         if goes_by(self.messages.eager_bytes_max()) {
             self.send_eagerly(to, &plain.followed_by(message)).map(drop)
@@ -245,7 +245,7 @@ impl<'m, 'w> Party<'m, 'w> {
     /// As [`receive`](Self::receive), at most for `limit`.
     ///
     /// # Errors
-    /// `TimedOut`; else as there.
+    /// `TimedOut`; else as [`receive`](Self::receive).
     pub fn receive_within(&mut self, limit: Duration, from: Option<Rank>, tag: Option<u32>) -> Result<Received> {
         self.receive_until(Some(limit), from, tag)
     }
@@ -267,7 +267,7 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// The first message from `from` (or any rank) with `tag` (or any tag), if it has arrived.
+    /// Returns the first message from `from` (or any rank) with `tag` (or any tag), if it has arrived.
     ///
     /// # Errors
     /// Unexpected messages exceed their bound; a sender was lost while its message was fetched; the job is at fault.
@@ -324,7 +324,7 @@ impl<'m, 'w> Party<'m, 'w> {
         Err(Error::NoMemory { bytes: self.unexpected_bytes as u64, heap_bytes: self.unexpected_bytes_max as u64 })
     }
 
-    /// The message itself, fetched if it was announced.
+    /// Returns the message, after a fetch if it was announced.
     fn take_in(&mut self, Arrived { from, head: Head { tag, number, announced }, bytes }: Arrived) -> Result<Received> {
         let Some((exposed, length)) = announced else { return Ok(Received { from, tag, number, bytes }) };
         let world = self.messages.world;
@@ -336,13 +336,13 @@ impl<'m, 'w> Party<'m, 'w> {
         Ok(Received { from, tag, number, bytes })
     }
 
-    /// Sends at once; returns the operation of the network, if there is one.
+    /// Sends eagerly; returns the operation of the network, if there is one.
     fn send_eagerly(&mut self, to: Rank, bytes: &[u8]) -> Result<Option<Handle<'w>>> {
         match &self.messages.eager {
             None => self.messages.world.send(to, bytes).map(Some),
             Some(mailbox) => {
                 while self.eager_out.to(mailbox, to)?.try_send(bytes)? != Sent::Sent {
-                    // The receiver may itself be sending: what comes is taken in meanwhile.
+                    // The receiver may itself be sending, so this rank receives meanwhile.
                     while let Some(arrived) = self.next_eager()? {
                         self.keep(arrived)?;
                     }
@@ -353,7 +353,7 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// Puts a message where its receiver can fetch it, behind a word that the receiver sets when it has.
+    /// Copies a message to memory from which its receiver can fetch it, behind a word that the receiver sets after the fetch.
     fn expose(&self, message: &[u8]) -> Result<Individual<'w, u64>> {
         let exposed = self.messages.world.alloc_individual(1 + message.len().div_ceil(8))?;
         let words = exposed.local();
@@ -367,7 +367,7 @@ impl<'m, 'w> Party<'m, 'w> {
         let world = self.messages.world;
         let is_fetched = |word| word == FETCHED;
         loop {
-            // A wait tells one loss, and none that was known before it: the receiver may be lost together with others.
+            // A wait reports one loss, and none that was known before: the receiver may be lost together with other ranks.
             if !is_fetched(exposed.local().load(0)) {
                 all_there(world, &[by])?;
             }
@@ -382,7 +382,7 @@ impl<'m, 'w> Party<'m, 'w> {
         }
     }
 
-    /// Waits until something may have come. After the loss of ranks, a message that has come may lie behind the ticket of a lost rank.
+    /// Waits until a message may have arrived. After the loss of ranks, an arrived message may lie behind the ticket of a lost rank.
     fn wait(&mut self, limit: Option<Duration>) -> Result<()> {
         let world = self.messages.world;
         let abandoned = (world.losses() > 0).then_some(ABANDONED_INTERVAL);
@@ -420,7 +420,7 @@ impl Head {
 }
 
 impl Arrived {
-    /// What a rank has sent; `None` if it is no message of ours.
+    /// Decodes the bytes that a rank has sent; `None` if they are not such a message.
     fn of(from: Rank, bytes: &[u8]) -> Option<Self> {
         let (head, body) = bytes.split_at_checked(HEAD_BYTES)?;
         let (words, _) = head.as_chunks();
@@ -433,13 +433,13 @@ impl Arrived {
         Some(Self { from, head, bytes: body.to_vec() })
     }
 
-    /// Bytes that it takes while it waits.
+    /// Bytes that the message occupies while it is unexpected.
     fn memory(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity()
     }
 }
 
-/// Senders to several ranks, of which those used last are kept.
+/// Senders to the last used ranks.
 #[derive(Default)]
 struct Senders<'m, 'w>(VecDeque<(Rank, MailSender<'m, 'w>)>);
 
@@ -484,7 +484,7 @@ mod tests {
             let mixed = Lengths { eager_bytes_max: 40, acquired_bytes_max: 60 };
             let found = [mixed, Lengths::EAGER, Lengths::RENDEZVOUS, Lengths::ACQUIRED].map(limits);
             assert_eq!(found, [(40, 60), (6000, 0), (0, 0), (0, 100)]);
-            // Each slot has a flag, a head and a message, rounded up to words; each may have somebody who waits.
+            // Each slot has a flag, a header and a message, rounded up to words, and an entry for a waiting sender.
             let bytes = |slots: usize, message: usize| slots * (8 + (HEAD_BYTES + message).next_multiple_of(8)) + slots * 8;
             assert_eq!(messages(world, mixed).receiver_bytes(), bytes(4, 100) + bytes(8, 6000));
         });
@@ -503,7 +503,7 @@ mod tests {
         assert!(Arrived::of(RECEIVER, &odd).is_none(), "an address that leads to no word");
     }
 
-    /// A rank has more to send to than a mailbox lets it have ends.
+    /// A rank sends to more ranks than it may have senders of a mailbox.
     #[test]
     fn a_rank_may_send_to_any_number_of_ranks() {
         run(Platform::Mapped, SENDERS_KEPT as u32 + 3, |world| {
@@ -561,11 +561,11 @@ mod tests {
         });
     }
 
-    /// Beside what this rank has done to receive, each room is granted again when nothing more has come.
+    /// In addition to the operations of receives, slots are granted again when no more messages have arrived.
     #[test]
     fn what_receiving_costs_and_by_which_room_messages_come() {
         const MIXED: Lengths = Lengths { eager_bytes_max: 10, acquired_bytes_max: 100 };
-        // Bytes of three messages; operations for each; whether they use slots, or the room of eager ones.
+        // Length of three messages; operations for each; whether they use acquired slots, or the slots of eager messages.
         for (lengths, bytes, each, slots, eager) in [
             (MIXED, 10, 1, false, true),
             (MIXED, 11, 1, true, false),
@@ -645,7 +645,7 @@ mod tests {
         }
     }
 
-    /// The loss of a receiver may be noticed together with that of others, so that no wait tells it.
+    /// A rank may notice the loss of a receiver together with other losses, so that no wait reports it.
     #[test]
     fn a_loss_that_is_known_already_ends_the_wait_for_the_receiver_unless_it_has_fetched_the_message() {
         let death = pelago_base::Instant::from_picoseconds(5_000_000_000);

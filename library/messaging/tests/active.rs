@@ -1,4 +1,4 @@
-//! Active messages on networks that delay, and when a rank dies: in virtual time, on the library's own protocol.
+//! Active messages on networks with delays, and when a rank dies: in virtual time, with the library's own protocol.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use pelago_test_support::faulty::{run_late, run_with_death};
 
 const SHORT: QueueSettings = QueueSettings { slots: 2, batch_bytes: 64, calls: 4, limit: None };
 
-/// What a function has been called with, and by whom.
+/// The arguments of the calls of a function, with their senders.
 type Seen = Rc<RefCell<Vec<(Rank, u64)>>>;
 
-/// Queues and what has run here: sender and number.
+/// Queues, and the messages that have run on this rank: sender and number.
 fn queues<'w>(world: &'w World) -> pelago_rma::Result<(ActiveMessages<'w>, pelago_rma::active::Function<u64>, Seen)> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let (mine, mut functions) = (seen.clone(), Functions::new());
@@ -23,7 +23,7 @@ fn queues<'w>(world: &'w World) -> pelago_rma::Result<(ActiveMessages<'w>, pelag
     Ok((ActiveMessages::new(world, functions, SHORT)?, note, seen))
 }
 
-/// Batches, or their flags, leave 400 µs late: longer than anything else takes.
+/// Batches, or their flags, leave 400 µs late, longer than any other operation takes.
 #[test]
 fn a_batch_runs_when_all_of_it_has_come() {
     let is_late: [fn(&Operation<'_>) -> bool; 3] = [
@@ -48,7 +48,8 @@ fn a_batch_runs_when_all_of_it_has_come() {
     }
 }
 
-/// Whenever a rank dies, all others end with its loss, whether they send, wait for room or for a reply, or meet; none waits for ever.
+/// Whenever a rank dies, the calls of all others fail with its loss, whether they send, wait for room or a reply, or are in a barrier; none waits for
+/// ever.
 #[test]
 fn all_ranks_learn_of_a_lost_one() {
     let victim = Rank::new(3);
@@ -75,7 +76,7 @@ fn all_ranks_learn_of_a_lost_one() {
                 }
                 other => panic!("{other:?}"),
             }
-            // What was sent has run once at most, in order.
+            // Each sent message has run at most once, in order.
             for rank in world.ranks() {
                 assert!(
                     seen.borrow()

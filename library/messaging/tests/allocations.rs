@@ -1,4 +1,4 @@
-//! What messages on one host do not allocate once as many were sent before.
+//! Messages on one host do not allocate in repeated rounds of the same messages.
 
 use pelago_base::Rank;
 use pelago_messaging::{Mailbox, Settings};
@@ -10,7 +10,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const MESSAGES: u64 = 4_000;
 
-/// Eight bytes, encoded as they are.
+/// Eight bytes, encoded unchanged.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Fixed([u8; 8]);
@@ -51,7 +51,7 @@ fn loops_of_messages_allocate_nothing() {
             }
         }
         world.barrier().unwrap();
-        // A wait that sleeps allocates some; on a busy machine there are a few of them.
+        // A wait that sleeps allocates memory; on a busy machine there are a few such waits.
         assert!(counted[2] < MESSAGES / 40, "rank {}: {counted:?} allocations for {MESSAGES} messages each", world.rank());
     });
 }

@@ -1,4 +1,4 @@
-//! The ends of a channel when nothing comes and when the other end dies: in virtual time, on the library's own protocol.
+//! The ends of a channel when no message arrives and when the other end dies: in virtual time, with the library's own protocol.
 
 use std::cell::Cell;
 
@@ -10,14 +10,14 @@ use pelago_test_support::faulty::{run, run_with_death, settings};
 
 const MESSAGES: u8 = 6;
 
-/// Two ranks of different nodes, where nodes have two.
+/// Two ranks on different nodes, with two ranks per node.
 const SENDER: Rank = Rank::new(1);
 const RECEIVER: Rank = Rank::new(2);
 
-/// Longer than anything takes, in virtual time.
+/// A time limit in virtual time that no operation reaches unless the test hangs.
 const HANG: Duration = Duration::from_milliseconds(1_000);
 
-/// How a receiver looks for the next message.
+/// The call by which a receiver gets the next message.
 #[derive(Clone, Copy, Debug)]
 enum ReceiveBy {
     Receive,
@@ -27,7 +27,7 @@ enum ReceiveBy {
     TryStream,
 }
 
-/// The next message, of one byte.
+/// Receives the next message, of one byte.
 fn next(world: &World, receiver: &mut ChannelReceiver<'_>, receive_by: ReceiveBy) -> Result<u8> {
     let mut byte = [0];
     let until = world.now() + HANG;
@@ -160,7 +160,7 @@ fn a_receiver_waits_within_its_limit_and_takes_from_a_stream_what_has_come() {
     );
 }
 
-/// Bytes that were taken out of their segments are given to the program, whatever happens behind them.
+/// The program gets the bytes that were taken out of their segments, also if a later receive fails.
 #[test]
 fn a_stream_gives_what_has_come_before_it_tells_of_a_loss() {
     let death = Instant::from_picoseconds(5_000_000_000);

@@ -1,4 +1,4 @@
-//! A sender dies after each of its operations, at a mailbox that others go on to use: in virtual time, on the library's own protocol.
+//! A sender dies after each of its operations, at a mailbox that others continue to use: in virtual time, with the library's own protocol.
 
 use std::cell::Cell;
 
@@ -12,20 +12,20 @@ const RANKS: u32 = 4;
 const MESSAGES: u64 = 6;
 const RECEIVER: Rank = Rank::new(0);
 
-/// Longer than anything takes, in virtual time.
+/// A time limit in virtual time that no operation reaches unless the test hangs.
 const HANG: Duration = Duration::from_milliseconds(1_000);
 
-/// What became of a job.
+/// The results of a job.
 struct Ended {
-    /// When the watched rank asked for something after the mailbox was made.
+    /// The times of the operations of the watched rank after the creation of the mailbox.
     noted: Vec<Instant>,
-    /// The numbers of the messages that came, by sender.
+    /// The numbers of the received messages, by sender.
     came: Vec<Vec<u64>>,
-    /// How many messages of the victim were complete.
+    /// Number of complete messages of the victim.
     completed: u64,
 }
 
-/// All ranks but one send to that one, through two slots, so that a ticket nobody uses would hold up everybody.
+/// All ranks send to one receiver through two slots, so that an unused ticket would block all senders.
 fn play_noting(watched: Rank, settings: &Settings, victim: Rank, dies: Option<Instant>) -> Ended {
     let completed = Cell::new(0);
     let (noted, found) = run_with_death_noting(watched, RANKS, FaultInjection::default(), (victim, dies), |world, begin| {
@@ -38,8 +38,8 @@ fn play_noting(watched: Rank, settings: &Settings, victim: Rank, dies: Option<In
         }
         let mut sender = mailbox.sender(RECEIVER)?;
         for number in 0..MESSAGES {
-            // It holds its ticket while it computes, for longer than the receiver takes to ask who is lost: it finds a ticket of a living sender
-            // without its message.
+            // The sender holds its ticket while it computes, for longer than the receiver takes to check for tickets of lost ranks: the receiver finds the
+            // ticket of a living sender without its message.
             while let Sent::Full(_) = sender.try_send(number.to_le_bytes())? {
                 world.compute(Duration::from_milliseconds(30));
             }
@@ -50,7 +50,7 @@ fn play_noting(watched: Rank, settings: &Settings, victim: Rank, dies: Option<In
                 }
             }
         }
-        // Nothing that the library has dealt with is told to the program.
+        // `quiet` does not report failures that the library has handled.
         world.quiet()?;
         Ok(Vec::new())
     });
@@ -64,7 +64,7 @@ fn receive(world: &World, mailbox: &Mailbox<'_>, victim: Rank) -> Result<Vec<Vec
     let living = || (1..RANKS).map(Rank::new).filter(|&rank| rank != victim);
     loop {
         let is_all = living().all(|rank| came[rank.number() as usize].len() as u64 == MESSAGES);
-        // What the victim had sent may be still to come.
+        // Messages of the victim may still be in flight.
         let limit = if is_all { Duration::from_milliseconds(100) } else { HANG };
         match receiver.receive_within(limit) {
             Ok(message) => {
@@ -82,7 +82,7 @@ fn what_the_living_send_comes_whenever_another_sender_dies() {
     lose_each_time(&Settings::new(2, 8), &[1, 3].map(Rank::new));
 }
 
-/// Shares of 2, 1 and 1 slots; the victim and a living rank send by the last one.
+/// Shares of 2, 1 and 1 slots; the victim and a living rank use the last share.
 #[test]
 fn no_slot_of_a_share_of_any_size_is_lost_with_a_sender() {
     let proxies = (0..3).map(Rank::new).collect();
@@ -102,11 +102,11 @@ fn no_slot_is_lost_with_a_relay() {
     for watched in [RELAY, Rank::new(1)] {
         lose_each_time_noting(watched, &settings, &[RELAY]);
     }
-    // Receiver and rank 1 have one, ranks 2 and 3 the other: what a rank takes through the relay that lives is not touched.
+    // The receiver and rank 1 share one relay, ranks 2 and 3 the other: requests through the living relay are not affected.
     lose_each_time_noting(Rank::new(2), &Settings::new(2, 8).relayed(2), &[Rank::new(3)]);
 }
 
-/// The one of four ranks with one relay whose memory is the relay.
+/// The rank that is the relay of four ranks.
 const RELAY: Rank = Rank::new(2);
 
 fn lose_each_time(settings: &Settings, victims: &[Rank]) {
@@ -136,13 +136,13 @@ fn lose_each_time_noting(watched: Rank, settings: &Settings, victims: &[Rank]) {
     }
 }
 
-/// Whether an error is the loss of a rank.
+/// Whether an error is the loss of `rank`.
 fn is_loss_of(rank: Rank, error: &Error) -> bool {
     matches!(error, Error::Failed(Failure::PeerLost(lost)) | Error::Fault(Fault::PeerLost(lost)) if *lost == rank)
 }
 
-/// The holder of a share of the counters dies after each operation of the receiver, which learns of it from the mailbox or not at all: the job
-/// ends well for all who do not need that rank.
+/// The holder of a share of the counters dies after each operation of the receiver. Only the mailbox reports that loss, if any call does, and the job
+/// ends without an error for all ranks that do not need the holder.
 #[test]
 fn the_receiver_learns_once_that_a_holder_of_counters_has_died() {
     const HOLDER: Rank = Rank::new(2);
@@ -186,7 +186,7 @@ fn the_receiver_learns_once_that_a_holder_of_counters_has_died() {
     }
 }
 
-/// A sender dies when its message was fetched, and does not have to learn it: its receiver has the message, and nothing has failed.
+/// A sender dies after its message was fetched, before the acknowledgement: its receiver has the message, and no operation of the receiver fails.
 #[test]
 fn who_has_fetched_a_message_does_not_need_its_sender() {
     const SENDER: Rank = Rank::new(2);
@@ -223,14 +223,15 @@ fn who_has_fetched_a_message_does_not_need_its_sender() {
     assert!([0, 1, 2].iter().all(|count| received.contains(count)), "{received:?}");
 }
 
-/// A wait for a rank that is lost, or for any where all others are, ends with the loss, after what had come; a wait for a rank that lives goes on.
+/// A wait for a lost rank, or for any rank if all others are lost, ends with the loss after the arrived messages were received; a wait for a living rank
+/// continues.
 #[test]
 fn whoever_waits_for_messages_that_cannot_come_any_more_learns_of_the_loss() {
     const VICTIM: Rank = Rank::new(1);
     const OTHER: Rank = Rank::new(2);
     const WAYS: [Lengths; 3] = [Lengths::EAGER, Lengths::ACQUIRED, Lengths { eager_bytes_max: 0, acquired_bytes_max: 1 }];
     let lost = |rank| Err(Error::Fault(Fault::PeerLost(rank)));
-    // Whom the receiver waits for, and what comes of three waits.
+    // The ranks for which the receiver waits, and the results of three waits.
     let expected = [
         (Some(VICTIM), vec![Ok(VICTIM), Ok(VICTIM), lost(VICTIM)]),
         (Some(OTHER), vec![Ok(OTHER)]),
@@ -302,12 +303,12 @@ fn the_receiver_of_a_mailbox_learns_that_nobody_is_left_to_send() {
     }
 }
 
-/// Until all know of a death at the moment `DEATH`.
+/// The time of a death, and the time from the start of the job until all ranks know of it.
 const DEATH: Instant = Instant::from_picoseconds(5_000_000_000);
 const ALL_KNOW: Duration = Duration::from_milliseconds(6);
 
-/// Whoever waits until its message is fetched learns of the loss of the rank that was to fetch it, also if others are lost with it, and goes
-/// on waiting if that one lives.
+/// A sender that waits until its message is fetched gets the loss of the receiver as an error, also if other ranks are lost with it, and continues to
+/// wait if the receiver lives.
 #[test]
 fn who_waits_until_its_message_is_fetched_learns_of_the_loss_of_its_receiver_alone() {
     const SENDER: Rank = Rank::new(1);
@@ -358,7 +359,7 @@ fn who_releases_a_message_learns_that_the_holder_of_its_counters_has_died() {
     assert!(released.as_ref().is_err_and(|error| is_loss_of(HOLDER, error)), "{released:?}");
 }
 
-/// In a job that does not go on without a rank, nobody waits for ever, and all learn why.
+/// In a job that does not go on without lost ranks, no rank waits for ever, and all get the loss as an error.
 #[test]
 fn whoever_waits_learns_that_the_job_is_at_fault() {
     const VICTIM: Rank = Rank::new(3);
@@ -368,7 +369,7 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
         let settings = faulty::settings(RANKS, 2, faults.clone());
         let outcome = simulate(&settings, |parts| -> Result<()> {
             let world = World::new(*parts).unwrap();
-            // Acquired room and channels for one message, which is there when a second one waits.
+            // Slots and channels for one message, which are full when a second message waits.
             let mailbox = Mailbox::new(&world, RECEIVER, Settings::new(1, 8)).unwrap();
             // The victim is the relay of rank 2.
             let relayed = Mailbox::new(&world, RECEIVER, Settings::new(1, 8).relayed(2)).unwrap();
@@ -404,7 +405,7 @@ fn whoever_waits_learns_that_the_job_is_at_fault() {
     }
 }
 
-/// Later than its message came, which its receiver looks at all the time.
+/// A flush returns after the arrival of the message, which the receiver polls for continually.
 #[test]
 fn a_flush_returns_when_what_was_sent_has_come() {
     let protocol: Protocol = "delay=0.5:60us".parse().unwrap();
@@ -420,7 +421,7 @@ fn a_flush_returns_when_what_was_sent_has_come() {
                     mailbox.receiver()?.receive()?.release()?;
                     world.now()
                 } else {
-                    // Its end is not dropped before the time is taken: that flushes, too.
+                    // The end must not be dropped before the time is read, because the drop flushes too.
                     let mut sender = mailbox.sender(RECEIVER)?;
                     sender.send([1; 40])?;
                     sender.flush()?;

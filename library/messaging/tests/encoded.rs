@@ -1,4 +1,4 @@
-//! Values of any type with serde as messages (feature `serde`).
+//! Values of types with serde as messages (feature `serde`).
 #![cfg(feature = "serde")]
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ enum Order {
 
 const BYTES: usize = 4096;
 
-/// Writes part of itself, and then fails.
+/// A value whose encoding writes some bytes and then fails.
 struct Half;
 
 impl Serialize for Half {
@@ -44,7 +44,7 @@ fn order() -> impl Strategy<Value = Order> {
     ]
 }
 
-/// Sends each value, and after every third what is no value of that type, one that cannot be encoded and one that is too long.
+/// Sends each value, and after every third a message that is no value of that type, a value that cannot be encoded and one that is too long.
 fn exchange(orders: &[Order]) {
     on_every_platform(&[2], |world, _| {
         let (to, from) = (Rank::new(0), Rank::new(1));

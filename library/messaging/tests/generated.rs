@@ -1,5 +1,5 @@
-//! Generated jobs: whatever the settings, however messages are sent, whenever they are taken, each arrives once, in its sender's order and
-//! unchanged, and never more are under way than have room.
+//! Generated jobs: for all settings, kinds of sends and times of receives, each message arrives once, in its sender's order and unchanged, and
+//! never more messages are in flight than there are slots.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -12,20 +12,20 @@ use pelago_rma::{Error, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, run};
 use proptest::prelude::*;
 
-/// Bytes of the longest message.
+/// Maximum length of a message in bytes.
 const BYTES: usize = 96;
 
-/// What a sender does next.
+/// An action of a sender.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Send,
-    /// Tries until there is room.
+    /// Tries until a slot is free.
     Try,
-    /// Tries once; without room the message is sent in another way later, and the ticket that is held goes with the next one.
+    /// Tries once. If no slot is free, the message is sent by another action later, and the next message uses the held ticket.
     TryOnce,
-    /// So many at once.
+    /// Sends several messages at once.
     All(u32),
-    /// Gives up the end, with the ticket that it may hold, and makes another.
+    /// Drops the sender, with the ticket that it may hold, and creates another.
     Remake,
     Flush,
     Pause,
@@ -34,9 +34,9 @@ enum Act {
 #[derive(Clone, Debug)]
 struct Job {
     settings: Settings,
-    /// What each sender does.
+    /// The actions of each sender.
     senders: Vec<Vec<Act>>,
-    /// How long the receiver pauses before each message, again and again, and how it looks for it.
+    /// The pauses of the receiver before messages, used cyclically, and the calls by which it receives.
     pauses: Vec<(u32, Look)>,
 }
 
@@ -83,7 +83,7 @@ fn settings(size: u32) -> impl Strategy<Value = Settings> {
     (0..=6_u32, placement, counting, waiting, waiters, relays).prop_map(
         |(slots, placement, counting, waiting, waiters, relays)| {
             let shares = if let Placement::Split { proxies, .. } = &placement { proxies.len() as u32 } else { 1 };
-            // Counters in two words have shares of a power of two.
+            // Counters in two words need a number of shares that is a power of two.
             let counting = if shares.is_power_of_two() { counting } else { Counting::OneWord };
             let borrows = matches!(placement, Placement::Split { borrow: true, .. });
             let relay_ranks = if counting == Counting::OneWord && !borrows { relays } else { 0 };
@@ -106,13 +106,13 @@ fn job() -> impl Strategy<Value = Job> {
     })
 }
 
-/// The message `number` of `from`: its length and its bytes tell whether it is this one.
+/// The message `number` of `from`, which its length and its bytes identify.
 fn message(from: Rank, number: u32) -> Vec<u8> {
     let mixed = (u64::from(from) << 32 | u64::from(number)).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (0..mixed as usize % (BYTES + 1)).map(|place| (mixed >> (place % 8 * 7)) as u8 ^ place as u8).collect()
 }
 
-/// How many messages the acts of a sender send.
+/// Number of messages that the actions of a sender send.
 fn count(acts: &[Act]) -> u32 {
     acts.iter()
         .map(|act| match act {
@@ -123,7 +123,7 @@ fn count(acts: &[Act]) -> u32 {
         .sum()
 }
 
-/// Messages that are in their slots, at most: those that came before somebody made sure of it, without those that were consumed before it.
+/// A bound on the messages in slots: those known to have arrived, minus those that were consumed before.
 struct InUse {
     slots: i64,
     here: AtomicI64,
@@ -229,7 +229,7 @@ fn exchange(platform: Platform, job: &Job) {
     });
 }
 
-/// As many as a limit has are on their way at most, each from when it is acquired to when it is released.
+/// At most as many permits as the limit has are in use, each from its acquisition to its release.
 fn limited(platform: Platform, job: &Job) {
     let settings = Settings { message_bytes: 0, ..job.settings.clone() };
     let settings = match settings.placement.clone() {
@@ -279,7 +279,7 @@ fn limited(platform: Platform, job: &Job) {
     });
 }
 
-/// One to one, message by message.
+/// A channel, message by message.
 fn converse(platform: Platform, slots: u32, acts: &[Act], looks: &[(u32, Look)]) {
     let in_use = InUse { slots: slots.into(), here: AtomicI64::new(0) };
     run(platform, 2, |world| {
@@ -341,7 +341,7 @@ fn listen(receiver: &mut ChannelReceiver<'_>, count: u32, looks: &[(u32, Look)],
     assert!(receiver.try_receive().unwrap().is_none() && receiver.is_empty());
 }
 
-/// One to one, as a stream of bytes that is cut in any way at both ends.
+/// A channel, as a stream of bytes that both ends divide arbitrarily.
 fn flow(platform: Platform, settings: ChannelSettings, written: &[usize], read: &[usize]) {
     let bytes: Vec<u8> = (0..written.iter().sum::<usize>()).map(|place| (place * 7 + place / 251) as u8).collect();
     run(platform, 2, |world| {

@@ -2,8 +2,8 @@
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-messaging --release --test loom`. A lost notification shows as loom's deadlock.
 //!
-//! The words are those of the admission, and who does what to them in which order is as in `admission/requester.rs` and `admission/granter.rs`; claims, which
-//! matter when ranks are lost, are not modelled.
+//! The words are those of the admission, with the operations and their order of `admission/requester.rs` and `admission/granter.rs`. Claims, which matter
+//! when ranks are lost, are not modelled.
 #![cfg(loom)]
 
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -12,18 +12,18 @@ use loom::sync::{Arc, Notify};
 use loom::{model::Builder, thread};
 use pelago_messaging::credit::{Credit, Ticket};
 
-/// The counters as they lie.
+/// The words of the counters.
 enum Counters {
     OneWord(AtomicU64),
     TwoWords { taken: AtomicU64, consumed: AtomicU64 },
 }
 
-/// How a sender waits for its ticket.
+/// The way in which a sender waits for its ticket.
 #[derive(Clone, Copy)]
 enum Waiting {
-    /// Looks again whenever anything was granted: the model has no time in which to look again and again.
+    /// Reads the counters again whenever a ticket was granted: the model has no time for polling.
     Polling,
-    /// Registers, looks, sleeps until the bell rings.
+    /// Registers, reads the counters, sleeps until the bell rings.
     Notified,
 }
 
@@ -33,15 +33,15 @@ struct Job {
     waiting: Waiting,
     /// Ticket 0 of the job.
     first: Ticket,
-    /// Which ticket's message a slot holds, and the message; 0 when it was consumed.
+    /// For each slot, the ticket of its message, and the message; 0 after the message was consumed.
     flags: Vec<AtomicU64>,
     bodies: Vec<AtomicU64>,
-    /// Who waits for a slot.
+    /// The entries of waiting senders, one for each slot.
     waiters: Vec<AtomicU64>,
     bells: Vec<Notify>,
-    /// Wakes those who are more than a lap behind, and look whenever anything was granted.
+    /// Wakes the senders that are more than a lap behind, which read the counters whenever a ticket was granted.
     grants: Vec<Notify>,
-    /// Rings for the receiver when a message has come.
+    /// Wakes the receiver when a message has arrived.
     arrival: Notify,
 }
 
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// What is granted now. An addition of nothing stands for an atomic load, which loom would let be old.
+    /// The first ticket that is not granted. An addition of 0 models an atomic load, because loom would let a load return an old value.
     fn granted(&self, slots: u32) -> Ticket {
         match self {
             Self::OneWord(word) => Credit::of_word(word.fetch_add(0, AcqRel)).granted,
@@ -64,7 +64,7 @@ impl Counters {
         }
     }
 
-    /// Grants `ticket`, all before being granted.
+    /// Grants `ticket`; all earlier tickets must be granted.
     fn grant(&self, ticket: Ticket) {
         match self {
             Self::OneWord(word) => word.fetch_add(Credit::grant(ticket, 1), AcqRel),
@@ -106,11 +106,11 @@ impl Job {
 
     fn wait(&self, sender: usize, ticket: Ticket) {
         if matches!(self.waiting, Waiting::Notified) {
-            // Who is further behind has no place.
+            // A sender further behind has no entry.
             while ticket.since(self.counters.granted(self.slots)) >= self.slots as i32 {
                 self.grants[sender].wait();
             }
-            // Its ticket is granted; the receiver finds it no more.
+            // The replaced sender's ticket is granted, and the receiver no longer finds its entry.
             self.register(sender, ticket).into_iter().for_each(|replaced| self.bells[replaced].notify());
         }
         while !self.is_granted(ticket) {
@@ -118,7 +118,7 @@ impl Job {
         }
     }
 
-    /// Says whose registration it replaced.
+    /// Registers a sender; returns the sender whose registration it replaced.
     fn register(&self, sender: usize, ticket: Ticket) -> Option<usize> {
         let place = &self.waiters[self.slot(ticket)];
         let mut expected = 0;
@@ -127,7 +127,7 @@ impl Job {
                 Ok(replaced) => return (replaced != 0).then_some((replaced >> 33) as usize),
                 Err(found) => found,
             };
-            // Of a later ticket: this one was granted meanwhile.
+            // The entry is of a later ticket, so this ticket was granted meanwhile.
             if Ticket::new(found as u32).since(ticket) > 0 {
                 return None;
             }
@@ -139,7 +139,7 @@ impl Job {
         self.counters.granted(self.slots).since(ticket) > 0
     }
 
-    /// Takes so many messages.
+    /// Receives `messages` messages.
     fn receive(&self, messages: u32) -> Vec<u64> {
         let take = |ticket: Ticket| {
             while self.flags[self.slot(ticket)].load(Acquire) != mark(ticket) {
@@ -164,7 +164,7 @@ impl Job {
         }
     }
 
-    /// Who is registered for a ticket. As in `admission/granter.rs`, a fence parts the addition of `grant` from the load.
+    /// Takes the sender that is registered for a ticket. As in `admission/granter.rs`, a fence separates the addition of `grant` from the load.
     fn waiter(&self, ticket: Ticket) -> Option<usize> {
         let place = &self.waiters[self.slot(ticket)];
         fence(SeqCst);
@@ -172,7 +172,7 @@ impl Job {
         if found & ((1 << 33) - 1) != mark(ticket) {
             return None;
         }
-        // Who registers for the next lap may have replaced it.
+        // A sender of the next lap may have replaced the entry.
         let _left = place.compare_exchange(found, 0, AcqRel, Acquire);
         Some((found >> 33) as usize)
     }
@@ -183,9 +183,9 @@ fn mark(ticket: Ticket) -> u64 {
     1 << 32 | u64::from(ticket.number())
 }
 
-/// Each of so many senders sends so many messages; all interleavings with at most so many preemptions: seconds in total.
+/// Each of `senders` senders sends `messages` messages, in all interleavings with at most `preemptions` preemptions: seconds in total.
 ///
-/// The variable `LOOM_MAX_PREEMPTIONS` looks deeper.
+/// The environment variable `LOOM_MAX_PREEMPTIONS` sets another bound.
 fn explore(senders: usize, messages: u32, preemptions: usize, job: impl Fn() -> Job + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
@@ -213,7 +213,7 @@ fn number_of(sender: usize, number: u32) -> u64 {
     (sender as u64) << 8 | u64::from(number) + 1
 }
 
-/// Where numbers begin: once so that they wrap at once.
+/// The first ticket numbers: the second one wraps soon.
 const FIRSTS: [u32; 2] = [0, u32::MAX - 1];
 
 /// Every message arrives once, in its sender's order, and none is overwritten (C1, C2), over several laps.
@@ -229,7 +229,7 @@ fn slots_hold_one_message_each() {
     }
 }
 
-/// Who waits is woken (G2). With no more than two laps of tickets nobody registers where somebody else waits; with three, somebody may.
+/// A waiting sender is woken (G2). With up to two laps of tickets no sender replaces the entry of a waiting sender; with three, one may.
 #[test]
 fn whoever_waits_is_told() {
     for first in FIRSTS {
@@ -241,7 +241,8 @@ fn whoever_waits_is_told() {
     }
 }
 
-/// A sender that does both steps of its waiting, in either order, while the receiver does both of its granting: is it let in or told?
+/// A sender registers and reads the counters, in either order, while the receiver grants and reads the entry. Checks that the sender sees the grant or
+/// is notified.
 fn one_sees_the_other(registers_first: bool) {
     for in_one_word in [true, false] {
         loom::model(move || {
@@ -267,15 +268,15 @@ fn whoever_registers_and_then_looks_is_let_in_or_told() {
     one_sees_the_other(true);
 }
 
-/// The model tells right from wrong.
+/// The model detects the error.
 #[test]
 #[should_panic(expected = "G2")]
 fn whoever_looks_and_then_registers_may_sleep_for_ever() {
     one_sees_the_other(false);
 }
 
-/// A sender registers and looks, one of the next lap registers in the same place when it sees the first one's ticket granted, and the receiver grants
-/// that: is the first one let in or told?
+/// A sender registers and reads the counters. A sender of the next lap registers in the same entry when it sees the first one's ticket granted, and the
+/// receiver grants that ticket. Checks that the first sender sees the grant or is notified.
 fn one_registers_after_the_other(rings: bool) {
     for in_one_word in [true, false] {
         loom::model(move || {
@@ -306,7 +307,7 @@ fn whoever_registers_in_the_place_of_another_rings_for_it() {
     one_registers_after_the_other(true);
 }
 
-/// The model tells right from wrong.
+/// The model detects the error.
 #[test]
 #[should_panic(expected = "G2")]
 fn whoever_is_replaced_and_not_rung_for_may_sleep_for_ever() {

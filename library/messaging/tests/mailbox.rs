@@ -1,14 +1,14 @@
-//! Every message arrives once, unchanged and in its sender's order, however senders are admitted.
+//! Every message arrives once, unchanged and in its sender's order, for all settings of a mailbox.
 
 use pelago_base::Rank;
 use pelago_messaging::{Counting, Mailbox, Placement, Sent, Settings, Waiting};
 use pelago_rma::{Error, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, run};
 
-/// Messages of each sender.
+/// Number of messages of each sender.
 const MESSAGES: u32 = 40;
 
-/// How one sender sends its messages.
+/// The way in which a sender sends its messages.
 #[derive(Clone, Copy, Debug)]
 enum SendBy {
     Blocking,
@@ -16,7 +16,7 @@ enum SendBy {
     Batch,
 }
 
-/// The message `number` of `from`: as long as chance has it, and its bytes tell whether they are all there.
+/// The message `number` of `from`: of pseudo-random length, and with bytes that show whether it is complete.
 fn message(from: Rank, number: u32, bytes_max: usize) -> Vec<u8> {
     let seed = u64::from(from) << 32 | u64::from(number);
     let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
@@ -46,7 +46,7 @@ fn send(world: &World, mailbox: &Mailbox<'_>, to: Rank, send_by: SendBy) {
     sender.flush().unwrap();
 }
 
-/// Takes all messages of `senders`, and finds each in its turn.
+/// Receives all messages of `senders`, and checks their order.
 fn receive(mailbox: &Mailbox<'_>, senders: u32) {
     let mut receiver = mailbox.receiver().unwrap();
     let mut next = vec![0; senders as usize + 1];
@@ -187,7 +187,7 @@ fn what_is_impossible_is_refused() {
     });
 }
 
-/// Messages of pieces, of values, and many at once.
+/// Messages of pieces, of values, and several at once.
 #[test]
 fn messages_may_consist_of_pieces_or_values_and_be_received_many_at_once() {
     for platform in PLATFORMS {

@@ -1,4 +1,4 @@
-//! Two-sided messages arrive whole, with what their sender marked them by, whichever way their lengths choose.
+//! Two-sided messages arrive complete, with the tag of their sender, by each of the protocols that their lengths choose.
 
 use pelago_base::{Duration, Rank};
 use pelago_messaging::{Lengths, Messages, Settings};

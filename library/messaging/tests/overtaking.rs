@@ -1,4 +1,4 @@
-//! Mailboxes and channels on a network where datagrams overtake each other, and a slow receiver: no message is written over, and none is lost.
+//! Mailboxes and channels on a network that reorders datagrams, with a slow receiver: no message is overwritten, and none is lost.
 
 use pelago_base::{Duration, Rank};
 use pelago_messaging::{Channel, ChannelSettings, Counting, Mailbox, Settings};
@@ -11,7 +11,7 @@ fn message(from: Rank, number: u64) -> Vec<u8> {
     (0..40).map(|place| (u64::from(from) * 31 + number * 7 + place) as u8).collect()
 }
 
-/// All send to one, which looks at each message for a while.
+/// All ranks send to one, which reads each message for some time.
 fn all_to_one(world: &World, counting: Counting, relay_ranks: u32) -> Result<()> {
     let mailbox = Mailbox::new(world, Rank::new(0), Settings { counting, relay_ranks, ..Settings::new(4, 40) })?;
     if world.rank() != Rank::new(0) {
@@ -34,7 +34,7 @@ fn all_to_one(world: &World, counting: Counting, relay_ranks: u32) -> Result<()>
     world.barrier()
 }
 
-/// Each sends to its right neighbour through a ring of few segments.
+/// Each rank sends to its right neighbour through a ring of few segments.
 fn round(world: &World) -> Result<()> {
     let right = |rank: Rank| rank.next(world.size());
     let channels: Vec<_> =
@@ -51,7 +51,7 @@ fn round(world: &World) -> Result<()> {
     world.barrier()
 }
 
-/// One sends to the next as far ahead as the ring lets it; the count of what was consumed is written again and again.
+/// A rank sends to the next as far ahead as the ring permits; the receiver repeatedly writes the number of consumed messages.
 fn stream(world: &World) -> Result<()> {
     let channel = Channel::new(world, Rank::new(0), Rank::new(1), ChannelSettings::new(8, 40))?;
     if world.rank().number() == 0 {
@@ -89,7 +89,7 @@ fn messages_come_once_where_datagrams_overtake_each_other() {
     }
 }
 
-/// All ranks share a relay: were it unlocked before its answers are complete, whoever takes tickets next would take those of others again.
+/// All ranks share a relay: if it were unlocked before its answers are complete, the next holder of the lock would take tickets for served requests again.
 #[test]
 fn a_relay_takes_each_ticket_once_where_its_answers_are_late() {
     for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! Plain loops of `send` on a simulated network: how often tickets are requested, and that nobody waits for those that are not used.
+//! Plain loops of `send` on a simulated network: the number of requests for tickets, and that no rank waits long for unused tickets.
 
 use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_messaging::{Mailbox, Settings};
@@ -8,7 +8,7 @@ use pelago_test_support::simulated;
 const RECEIVER: Rank = Rank::new(0);
 const MESSAGES: u64 = 1000;
 
-/// The round trips for tickets of each sender of a job that sends in plain loops, one rank on a node.
+/// The number of round trips for tickets of each sender of a job that sends in plain loops, with one rank per node.
 fn requests(senders: u32, settings: &Settings, work: Duration) -> Vec<u64> {
     let outcome = simulated::run(&simulated::settings("rx200-qdr", senders + 1, 1), |world| {
         let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
@@ -50,7 +50,7 @@ fn a_program_that_sends_now_and_then_requests_each_ticket_when_it_sends() {
     assert_eq!(requests(2, &Settings::new(64, 8), Duration::from_microseconds(200)), [MESSAGES; 2]);
 }
 
-/// Where the receiver consumes nothing, each slot has room for a message.
+/// While the receiver consumes nothing, every slot is usable for a message.
 #[test]
 fn all_slots_have_room_for_messages_while_the_receiver_does_not_receive() {
     const SLOTS: u32 = 256;
@@ -71,8 +71,8 @@ fn all_slots_have_room_for_messages_while_the_receiver_does_not_receive() {
     });
 }
 
-/// One rank sends in a loop and then computes for a long time, with tickets that it does not use; another sends from time to time meanwhile: each of
-/// its messages comes within the time after which the receiver withdraws tickets, and some round trips.
+/// One rank sends in a loop and then computes for a long time, with unused tickets, while another sends from time to time: each message of the other
+/// arrives within the time after which the receiver withdraws tickets, and some round trips.
 #[test]
 fn nobody_waits_for_tickets_that_a_sender_took_ahead() {
     const LATE: Duration = Duration::from_microseconds(150);
@@ -116,8 +116,8 @@ fn nobody_waits_for_tickets_that_a_sender_took_ahead() {
     assert!(told[1] < 200, "it took tickets ahead: {told:?}");
 }
 
-/// A message leaves together with its flag, also where nothing else is on its way with which both could leave: to and fro, on a machine whose datagrams cost
-/// time of a core.
+/// A message leaves together with its flag, also if no other operations are in flight with which both could leave: a ping-pong on a machine whose
+/// datagrams cost core time.
 #[test]
 fn a_message_is_one_datagram() {
     let sent = |turns: u64| {
@@ -144,6 +144,6 @@ fn a_message_is_one_datagram() {
     };
     let [few, many] = [100, 300].map(sent);
     let (messages, [datagrams, requests]) = (2 * (300 - 100), [0, 1].map(|index| many[index] - few[index]));
-    // A request and its answer take tickets for several messages; an acknowledgement that no message takes along is one more.
+    // A request and its answer take tickets for several messages; an acknowledgement that does not share a datagram with a message is one more.
     assert!(datagrams <= messages + messages / 4 + 2 * requests, "{datagrams} for {messages} messages and {requests} requests");
 }

@@ -1,4 +1,5 @@
-//! Counters placed by topology, on a simulated fat tree and a torus: every message comes, the slots are those of one counter, and the reasons are told.
+//! Counters placed by topology, on a simulated fat tree and a torus: every message arrives, the number of slots is that of one counter, and the
+//! explanation has the reasons.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use pelago_test_support::simulated;
 const RECEIVER: Rank = Rank::new(0);
 const MESSAGES: u32 = 3;
 
-/// What a job of `ranks` ranks, two on a node, had: bytes at the receiver, the holders of counters, and the explanation.
+/// The results of a job of `ranks` ranks, two per node: bytes at the receiver, the holders of counters, and the explanation.
 fn play(machine: &str, ranks: u32, settings: &Settings) -> (usize, Vec<Rank>, String) {
     let outcome = simulated::run(&simulated::settings(machine, ranks, 2), |world| {
         let mailbox = Mailbox::new(world, RECEIVER, settings.clone())?;
@@ -44,7 +45,7 @@ fn play(machine: &str, ranks: u32, settings: &Settings) -> (usize, Vec<Rank>, St
 
 #[test]
 fn a_server_for_each_leaf_switch_with_shares_of_any_number() {
-    // Leaf switches of 64 ranks: 64, 64 and 22.
+    // Leaf switches with up to 64 ranks: 64, 64 and 22.
     let settings = Settings::new(64, 8).placed(Placement::Topology { servers: 3, borrow: false });
     let (bytes, holders, explanation) = play("fat-tree-ndr", 150, &settings);
     assert_eq!(bytes, play("fat-tree-ndr", 150, &Settings::new(64, 8).placed(Placement::Receiver)).0, "memory at the receiver");
@@ -66,7 +67,7 @@ fn a_server_for_each_box_of_a_torus_or_for_each_run_of_routers_where_boxes_are_t
     }
 }
 
-/// Relays below servers: a rank uses the server of its relay, and the slots are those of one counter.
+/// Relays with servers: a rank uses the server of its relay, and the number of slots is that of one counter.
 #[test]
 fn relays_lie_below_servers() {
     for machine in ["fat-tree-ndr", "torus-tofud"] {

@@ -1,4 +1,4 @@
-//! Jobs that are simulated: all ranks in this process, in virtual time.
+//! Simulated jobs: all ranks in this process, in virtual time.
 
 pub mod processes;
 
@@ -10,13 +10,13 @@ use pelago_platform::Fault;
 use crate::wiring::simulated;
 use crate::{Error, Rank, World};
 
-/// Ends a rank's part of a simulated job; apart from its body, so that both need less of its stack.
+/// Ends a rank's part of a simulated job. A separate function, so that neither it nor the body needs stack for both.
 #[inline(never)]
 fn finish_simulated(world: Box<World>) -> Result<(), Error> {
     world.finish()
 }
 
-/// Runs all ranks of a simulated job. One that panics ends the job, as on a real machine.
+/// Runs all ranks of a simulated job. A rank that panics ends the job, as on a real machine.
 pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {
     let panicked = Cell::new(None);
     let outcome = simulated::simulate(simulation, |world| {
@@ -27,7 +27,7 @@ pub(crate) fn run<R, E: From<Error>>(simulation: &simulated::Simulation, body: i
             Ok(value)
         }));
         taken.unwrap_or_else(|panic| {
-            // A rank that never goes on, of which the rest is dropped, has not panicked.
+            // The stack of a rank that never continues is unwound at the end of the simulation: this is no panic of the rank.
             if simulated::is_unwinding() {
                 resume_unwind(panic);
             }

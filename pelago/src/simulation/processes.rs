@@ -1,5 +1,5 @@
-//! Simulated ranks of programs that take themselves for processes: they have a `main`, join and leave the job by [`Job`](crate::Job), and
-//! end wherever they like. For bindings to other languages.
+//! Simulated ranks of programs that expect to be processes: they have a `main`, join and leave the job by [`Job`](crate::Job), and
+//! can end at any point. For bindings to other languages.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,44 +14,44 @@ use crate::{Duration, Instant, Rank, Result, World};
 
 /// A program whose `main` is called for each rank.
 pub trait Program {
-    /// `rank` is about to go on: what the process has for each rank is that one's from now on.
+    /// Called before `rank` continues: the per-rank state of the process is that of `rank` from now on.
     fn enter(&self, rank: Rank);
 
-    /// All that `rank` does; its exit code.
+    /// Runs all code of `rank`; returns its exit code.
     fn main(&self, rank: Rank) -> i32;
 
-    /// Addresses of the program's own code. A rank that polls memory there, without a call, lets virtual time pass: it is suspended between two
-    /// instructions. Code of libraries that hold locks of the process is no part of it.
+    /// Returns the addresses of the program's own code. If a rank polls memory in this code, without a call, virtual time passes: the rank is
+    /// suspended between two instructions. Code of libraries that hold locks of the process must not be included.
     fn code(&self) -> Vec<Range<usize>> {
         Vec::new()
     }
 }
 
-/// How a rank ended.
+/// The end of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With an exit code.
+    /// By an exit code.
     Code(i32),
-    /// As one that this signal kills.
+    /// By this signal.
     Signal(i32),
 }
 
-/// Why a job was ended before all of its ranks had.
+/// The reason why a job was ended before all of its ranks had ended.
 enum Verdict {
     Failed(Rank, i32),
     Killed(Rank, i32),
-    /// With exit code 0 in the middle of the job.
+    /// A rank ended with exit code 0 in the middle of the job.
     Silent(Rank),
-    /// Without joining the job, which others have joined.
+    /// A rank ended without joining the job, which others have joined.
     Left(Rank),
-    /// By a rank, for all ranks, without an error.
+    /// A rank ended the job for all ranks, without an error.
     Ended,
 }
 
-/// A rank.
+/// A simulated rank.
 #[derive(Default)]
 struct SimulatedProcess {
-    /// Until it joins.
+    /// Present until the rank joins.
     parts: Option<Box<Parts>>,
     clock: Option<Arc<dyn Clock>>,
     wait: Option<Arc<dyn Wait>>,
@@ -71,26 +71,26 @@ thread_local! {
     static JOB: RefCell<Option<Rc<SimulatedJob>>> = const { RefCell::new(None) };
 }
 
-/// What [`simulate`] needs to run: the program, and its job.
+/// The program of [`simulate`], and its job.
 struct Running<'p> {
     program: &'p dyn Program,
     job: Rc<SimulatedJob>,
 }
 
-/// How many ranks the environment asks for.
+/// Number of ranks that the environment requests.
 ///
 /// # Errors
-/// The environment asks for no simulation, or for none that there can be.
+/// The environment requests no simulation, or an invalid one.
 pub fn ranks() -> Result<u32> {
     let nobody = || BootstrapError::Start("no simulation was requested (pelago sim starts one)".into()).into();
     simulated::request()?.map(|request| request.ranks).ok_or_else(nobody)
 }
 
-/// Runs `program` as all ranks of the job that the environment asks for, on stacks of `stack_bytes` bytes unless the user says how many;
-/// returns the exit code of the process. What is wrong with the job was told then in one line.
+/// Runs `program` as all ranks of the job that the environment requests, on stacks of `stack_bytes` bytes unless the user specifies a size;
+/// returns the exit code of the process. A fault of the job has then been reported in one line.
 ///
 /// # Errors
-/// The environment asks for no simulation, or for one that cannot begin.
+/// The environment requests no simulation, or one that cannot start.
 pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
     let Some(mut simulation) = simulated::simulation()? else {
         return Err(BootstrapError::Start("no simulation was requested (pelago sim starts one)".into()).into());
@@ -122,7 +122,7 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
     Ok(0)
 }
 
-/// Ends the running rank where it stands. Nothing that it has on its stack is dropped, so that nobody else may have borrowed from there.
+/// Ends the running rank at this point. Its stack is not dropped, so that no other rank may borrow from it.
 ///
 /// # Panics
 /// No rank of [`simulate`] is running.
@@ -133,25 +133,25 @@ pub fn end(end: End) -> ! {
     simulated::end_process()
 }
 
-/// Ends the job for all ranks, without an error. The rank that is running ends next.
+/// Ends the job for all ranks, without an error. The running rank ends next.
 pub(crate) fn end_for_all() {
     if let Some(job) = job() {
         job.judge(Verdict::Ended);
     }
 }
 
-/// The rank that is running, of [`simulate`].
+/// Returns the running rank of [`simulate`].
 pub fn running() -> Option<Rank> {
     job().map(|job| Rank::new(job.running.get() as u32))
 }
 
-/// The virtual time. A rank that asks again and again, and never waits, sees it pass. `None` outside of [`simulate`].
+/// Returns the virtual time. For a rank that polls it and never waits, virtual time passes. `None` outside of [`simulate`].
 pub fn now() -> Option<Instant> {
     let clock = job()?.seats.borrow()[running()?.index()].clock.clone()?;
     Some(clock.now())
 }
 
-/// Lets virtual time pass for the rank that is running; returns at once outside of [`simulate`], and when the job is at fault.
+/// Lets virtual time pass for the running rank; returns at once outside of [`simulate`], and when the job has a fault.
 pub fn sleep(duration: Duration) {
     let Some(until) = now().map(|now| now + duration) else { return };
     let Some(job) = job() else { return };
@@ -162,7 +162,7 @@ pub fn sleep(duration: Duration) {
     }
 }
 
-/// Lets others go on, if this rank only looks again and again; nothing happens outside of [`simulate`].
+/// Lets other ranks run, if this rank only polls; without effect outside of [`simulate`].
 pub fn yield_now() {
     let Some(job) = job() else { return };
     let wait = job.seats.borrow()[job.running.get()].wait.clone();
@@ -171,11 +171,11 @@ pub fn yield_now() {
     }
 }
 
-/// How long a thread that waits for another of its rank sleeps before it looks again.
+/// Interval between the polls of a thread that waits for another thread of its rank.
 const LOOK_AFTER: Duration = Duration::from_microseconds(1);
 
-/// Begins a thread of the running rank, with a stack of so many bytes and a number other than 0 that no other of its threads has. Threads of a
-/// rank take turns whenever one waits in the library.
+/// Starts a thread of the running rank, with a stack of `stack_bytes` bytes and a non-zero number that is unique among its threads. The threads of a
+/// rank switch whenever one waits in the library.
 ///
 /// # Errors
 /// There is no room for its stack.
@@ -183,12 +183,12 @@ pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'st
     simulated::begin_thread(number, stack_bytes, body)
 }
 
-/// The thread that runs, of the running rank: 0 is its first.
+/// Number of the running thread of the running rank: 0 is its first thread.
 pub fn thread() -> usize {
     simulated::thread()
 }
 
-/// Ends the running thread where it stands, as [`end`] a rank.
+/// Ends the running thread at this point, as [`end`] does for a rank.
 ///
 /// # Panics
 /// No rank of [`simulate`] is running, or its first thread.
@@ -196,12 +196,12 @@ pub fn end_thread() -> ! {
     simulated::end_thread()
 }
 
-/// Lets other threads of the running rank go on.
+/// Lets other threads of the running rank run.
 pub fn let_threads_run() {
     sleep(LOOK_AFTER);
 }
 
-/// Takes part in the job as the rank that is running; `None` if none is.
+/// Joins the job as the running rank; `None` if no rank is running.
 pub(crate) fn join() -> Option<Result<World>> {
     let job = job()?;
     let late = job.seats.borrow().iter().position(|seat| seat.has_ended && !seat.is_joined);
@@ -215,20 +215,20 @@ pub(crate) fn join() -> Option<Result<World>> {
         seat.is_joined = true;
         seat.parts.take()
     };
-    // Whoever ends its part in the middle never comes back for it.
+    // A rank that ends inside `World::new` never returns to drop its reference.
     drop(job);
     let joined_twice = || BootstrapError::Start("this rank has joined the job already".into()).into();
     Some(parts.ok_or_else(joined_twice).and_then(|parts| World::new(*parts)))
 }
 
-/// The rank that is running has left the job in good order.
+/// Records that the running rank has left the job in good order.
 pub(crate) fn left() {
     if let Some(job) = job() {
         job.seats.borrow_mut()[job.running.get()].has_left = true;
     }
 }
 
-/// With which exit code the rank that is running has to end without a word, because the job is at fault.
+/// Returns the exit code with which the running rank has to end silently, because the job has a fault.
 pub(crate) fn exit_code() -> Option<i32> {
     job()?.fault().map(crate::exit_code::exit_code)
 }
@@ -243,11 +243,11 @@ impl SimulatedJob {
         seats[self.running.get()].wait.as_ref().and_then(|wait| wait.fault())
     }
 
-    /// The rank that is running ends.
+    /// Records the end of the running rank.
     fn note(&self, end: End) {
         let number = self.running.get();
         let rank = Rank::new(number as u32);
-        // What is wrong with the job as a whole is told once.
+        // A fault of the whole job is reported once.
         let is_at_fault = self.fault().is_some();
         let (is_joined, has_left) = {
             let seat = &mut self.seats.borrow_mut()[number];
@@ -267,7 +267,7 @@ impl SimulatedJob {
         }
     }
 
-    /// The first verdict counts.
+    /// Records a verdict; the first one counts.
     fn judge(&self, verdict: Verdict) {
         self.verdict.borrow_mut().get_or_insert(verdict);
     }

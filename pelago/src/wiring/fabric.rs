@@ -1,4 +1,4 @@
-//! The way to other ranks by libfabric.
+//! The transport by libfabric.
 
 use std::io;
 use std::path::Path;
@@ -12,10 +12,10 @@ use pelago_platform::{Address, Bootstrap, Transport, Wait};
 use pelago_shm::RankStage;
 use pelago_sync::Doorbell;
 
-/// What a rank of this host has published.
+/// Returns the address that a rank of this host has published.
 type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
 
-/// All ranks of a job of one host are reached by the fabric that the settings name.
+/// Connects to all ranks of a job on one host through the fabric of the settings.
 pub(super) fn connect(settings: &LaunchSettings, local: &LocalBootstrap) -> io::Result<Box<dyn Transport>> {
     let host = local.host().clone();
     let find = Box::new(move |rank: Rank| host.published(rank, NAME).map(Address));
@@ -23,7 +23,7 @@ pub(super) fn connect(settings: &LaunchSettings, local: &LocalBootstrap) -> io::
     Ok(Box::new(ofi.map_err(|error| io::Error::other(error.to_string()))?))
 }
 
-/// The way to ranks of other hosts by the fabric that the settings name; they find each other by datagrams, and find out by them who is gone.
+/// Connects to ranks of other hosts through the fabric of the settings; they exchange addresses by datagrams, and detect failures by datagrams.
 #[cfg(feature = "udp")]
 pub(super) fn introduce<C: Transport>(
     settings: &LaunchSettings,
@@ -36,7 +36,7 @@ pub(super) fn introduce<C: Transport>(
     Introduced::new(setup, Introduction { control, find }).map_err(|error| io::Error::other(error.to_string()))
 }
 
-/// What the transport of a rank is made from.
+/// Returns the setup of a rank's transport.
 fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::Result<Setup> {
     let (host, me) = (local.host().clone(), local.rank());
     let refuse = |why: &str| Err(io::Error::other(format!("--transport ofi: {why}")));
@@ -58,7 +58,7 @@ fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::R
                 host.reach().bell(me).map(Doorbell::ring);
             }
         }),
-        // A provider may fail to send a last answer to a rank that has ended in good order.
+        // A provider may fail to send a last reply to a rank that has ended in good order.
         lost: Box::new(move |rank| {
             if host.control(rank).is_none_or(|control| control.stage() != RankStage::Finished) {
                 host.mark_failed(rank);
@@ -70,7 +70,7 @@ fn setup(settings: &LaunchSettings, local: &LocalBootstrap, find: Find) -> io::R
     })
 }
 
-/// Whether this host has a GPU, as the drivers' files say: no driver is started to find out.
+/// Whether this host has a GPU, according to the drivers' files: no driver is initialized for this check.
 fn has_devices() -> bool {
     #[cfg(feature = "cuda")]
     if std::env::var_os(pelago_cuda::LIBRARY_VARIABLE).is_some_and(|name| !name.is_empty()) {
@@ -84,19 +84,19 @@ fn choice(fabric: Option<&str>) -> Result<FabricChoice, String> {
     parsed.transpose().map(Option::unwrap_or_default)
 }
 
-/// The fabric that `--transport ofi` would take, as a line for people, with how it reaches memory of GPUs: of this provider and domain, or the one that is chosen. The library may look for a second
-/// which devices there are.
+/// Returns the fabric that `--transport ofi` would select, as a line of text, with its access path to memory of GPUs: of the given provider and domain, or the
+/// default choice. The library may take a second to detect devices.
 ///
 /// # Errors
-/// Why there is none, and what to do.
+/// Why there is no fabric, and the remedy.
 pub fn fabric(wanted: Option<&str>) -> Result<String, String> {
     FabricName::selected(&choice(wanted)?, has_devices()).map(|name| name.to_string()).map_err(|error| error.to_string())
 }
 
-/// Whether libfabric is installed, without a look at devices.
+/// Whether libfabric is installed; does not detect devices.
 ///
 /// # Errors
-/// Why it cannot be opened, and what to install.
+/// Why it cannot be opened, and the packages to install.
 pub fn fabric_library() -> Result<(), String> {
     FabricName::library_version().map(drop).map_err(|error| error.to_string())
 }

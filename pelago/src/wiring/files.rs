@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all: written under another name beside their own, and renamed at the end.
+//! Files that exist completely or not at all: written under a temporary name in the same folder, and renamed at the end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum number of alternative file names that are tried if files of a killed process with the same process number exist.
 const NAMES_MAX: u32 = 100;
 
-/// What is being written, under its other name.
+/// The temporary name of the file that is being written.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// Writes a file whole, in place of one that may be there, or says in one line why not; then the other one is as it was. What is no file on a disk, as a
-/// terminal or a pipe, is written as it is.
+/// Writes a complete file, in place of an existing one, or returns the reason in one line; then the existing file is unchanged. A path that is no
+/// regular file, such as a terminal or a pipe, is written directly.
 pub(crate) fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
     write_whole(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// Removes what is unfinished; for a process that ends in the middle.
+/// Removes the unfinished file; for a process that ends in the middle of a write.
 pub(crate) fn discard() {
     if let Some(path) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
         let _ = fs::remove_file(path);
@@ -25,7 +25,7 @@ pub(crate) fn discard() {
 }
 
 fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    // What a link leads to is replaced, not the link.
+    // The target of a symbolic link is replaced, not the link.
     let known = fs::canonicalize(path).and_then(|path| fs::metadata(&path).map(|found| (path, found)));
     let (target, found) = known.map_or((path.to_owned(), None), |(path, found)| (path, Some(found)));
     if found.as_ref().is_some_and(|found| !found.is_file()) {
@@ -46,7 +46,7 @@ fn write_whole(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Result<
     renamed
 }
 
-/// A new file beside `target`, which is unfinished from now on.
+/// Creates a temporary file in the folder of `target` and records it as unfinished.
 fn begin(target: &Path) -> io::Result<File> {
     let mut unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -70,7 +70,7 @@ fn fill(file: File, contents: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
 mod tests {
     use super::*;
 
-    /// All in one test: what is unfinished is known once in a process.
+    /// A single test, because there is one unfinished file per process.
     #[test]
     fn a_file_is_there_whole_or_as_it_was() {
         let folder = std::env::temp_dir().join(format!("pelago-files-{}", std::process::id()));
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!((names(), fs::read(&path).unwrap()), (2, b"first".to_vec()));
         write(&link, |file| file.write_all(b"second")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::read(&path).unwrap() == b"second");
-        // Whoever ends the process meanwhile.
+        // The process ends in the middle of a write.
         let ended = write(&path, |file| {
             file.write_all(b"third")?;
             discard();

@@ -1,4 +1,4 @@
-//! A rank that a launcher has started, or that is alone: its memory, clock and waiting, and the way to other ranks.
+//! A rank that a launcher has started, or that runs alone: its memory, clock, waits, and transport to other ranks.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,29 +15,29 @@ use pelago_shm::{CopyBy, Shm};
 use super::recorded::RankRecord;
 use crate::{Error, World};
 
-/// A rank that takes part.
+/// A rank that has joined the job.
 pub(crate) struct Joined {
     pub(crate) world: World,
-    /// Knows what is wrong with the job, also when the world has ended.
+    /// Knows the fault of the job, even after the world has ended.
     pub(crate) wait: Arc<OsWait>,
-    /// What passed through the transport, and what over the network below it, if the user wants to know.
+    /// The counters of the transport and of the network below it, if the user has requested them.
     pub(crate) counters: Vec<Counted>,
-    /// What it records for a trace, if the user wants one.
+    /// The record for a trace, if the user has requested one.
     pub(crate) record: Option<RankRecord>,
 }
 
-/// Tells what has been counted, also when the world has ended.
+/// Returns counters, even after the world has ended.
 pub(crate) type Counted = Arc<dyn Fn() -> Counters + Send + Sync>;
 
-/// The exit code of a program that was started in a wrong way.
+/// The exit code of a program that was started incorrectly.
 const WRONG_USE: i32 = 2;
 
-/// Becomes the rank that the environment names, or the only rank of a job of its own.
+/// Becomes the rank that the environment specifies, or the only rank of its own job.
 pub(crate) fn join() -> Result<Joined, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let settings = LaunchSettings::from_environment().map_err(|error| start(&error))?;
     if let Some(foreign) = &settings.foreign {
-        // As a wrong use of the command: whatever the program would do with an error, a job of one rank is not what was asked for.
+        // Exits as for a wrong use of the command: however the program would handle an error, a job of one rank is not what the user requested.
         eprintln!("pelago: {foreign}");
         std::process::exit(WRONG_USE);
     }
@@ -45,9 +45,9 @@ pub(crate) fn join() -> Result<Joined, Error> {
     let mut local = LocalBootstrap::start(&settings, clock).map_err(|error| start(&error))?;
     let (rank, wait) = (local.rank(), local.wait().clone());
     let mapped = match settings.transport {
-        // A fabric leads to other hosts, and to ranks of this one if there are no others.
+        // A fabric connects other hosts, and the ranks of this host if there are no others.
         TransportChoice::Ofi if !local.host().is_whole_job() => 0..u32::MAX,
-        // What is done by loads and stores leaves no record.
+        // Loads and stores cannot be recorded.
         _ if settings.record.as_ref().is_some_and(|record| record.all) => rank.number()..rank.number() + 1,
         transport => transport.mapped_ranks(rank),
     };
@@ -84,15 +84,15 @@ pub(crate) fn join() -> Result<Joined, Error> {
     Ok(Joined { world, wait, counters, record })
 }
 
-/// Overwrites what calls have left on the stack that this one will use next: the key of the job has passed through it by value, and a core dump
-/// would show it.
+/// Overwrites data that earlier calls have left on the stack below this frame: the key of the job has been passed by value, and a core dump
+/// would contain it.
 #[inline(never)]
 fn scrub_stack() {
     let mut left = [0_u8; 1 << 16];
     std::hint::black_box(&mut left);
 }
 
-/// The way to memory that is not mapped: of ranks of this host, of those of others, or of both; and what counts what passes over the
+/// Returns the transport to memory that is not mapped: of ranks of this host, of other hosts, or of both; and the counters of the
 /// network, if there is one.
 fn transport(
     settings: &LaunchSettings,
@@ -125,28 +125,28 @@ fn transport(
     }
 }
 
-/// Tells that all ranks were to be simulated in this process.
+/// Refuses a request to simulate all ranks in this process.
 ///
 /// # Errors
-/// The environment asks for that.
+/// The environment requests a simulation.
 #[cfg(not(feature = "simulation"))]
 pub(crate) fn refuse_simulation() -> Result<(), Error> {
     let why = "it was built without the simulator (feature `simulation` of pelago)";
     std::env::var_os("PELAGO_SIM").map_or(Ok(()), |_| Err(BootstrapError::Start(why.into()).into()))
 }
 
-/// Who watches over the job, and tells what is wrong with it.
+/// The monitor of the job, which reports its fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
-    /// Nobody: the program was started alone.
+    /// None: the program was started alone.
     Not,
-    /// The launcher, in one line.
+    /// The launcher, which reports in one line.
     ByLauncher,
-    /// The ranks, which another launcher has started: each for itself.
+    /// The ranks, started by another launcher: each reports for itself.
     ByRanks(Rank),
 }
 
-/// Who watches over the job of this process.
+/// Returns the monitor of this process's job.
 pub(crate) fn watched() -> Watched {
     if std::env::var_os(names::RANK).is_some() {
         return Watched::ByLauncher;

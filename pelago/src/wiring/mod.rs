@@ -1,4 +1,4 @@
-//! The only folder that names concrete parts: which transport, clock, waiting and bootstrap a rank gets.
+//! The only folder that names concrete parts: the transport, clock, waits and bootstrap of a rank.
 
 #[cfg(feature = "udp")]
 use pelago_platform::Capabilities;
@@ -22,7 +22,7 @@ pub(crate) mod simulated;
 pub use fabric::{fabric, fabric_library};
 #[cfg(feature = "udp")]
 pub(crate) use pelago_udp::limits as udp_limits;
-/// What the transports of a launched job do by themselves, and what operations cost on them: between ranks of one host, and of several.
+/// The capabilities of the transports of a launched job, with the cost of their operations: between ranks of one host, and of several.
 #[cfg(feature = "udp")]
 pub const fn transports() -> [Capabilities; 2] {
     [pelago_shm::CAPABILITIES, pelago_udp::CAPABILITIES]

@@ -1,4 +1,4 @@
-//! Ends a simulation from outside: by a signal, or when its time is over. Shows how far it is meanwhile.
+//! Ends a simulation on a signal or at its time limit. Shows its progress meanwhile.
 
 use std::fmt;
 use std::io::{ErrorKind, IsTerminal, Read, Write, stderr};
@@ -14,8 +14,8 @@ use signal_hook::low_level::{exit, pipe, signal_name};
 
 use super::files;
 
-/// How long the ranks of a job that is to end may take for the next of them to end. A rank that computes, and does not call the library for
-/// longer, is given up.
+/// Maximum time between the ends of two ranks of a job that is being ended. If a rank computes for longer without a call of the library, the process
+/// ends.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Period of the checks for a rank that does not call the library.
@@ -23,10 +23,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Number of checks without a call after which the rank is named.
 const LOOKS_MAX: u32 = 3;
 
-/// Number of checks from one line of progress to the next where standard error is no terminal.
+/// Number of checks between two lines of progress if standard error is not a terminal.
 const LOOKS_PER_LINE: u32 = 10;
 
-/// Why a simulation is ended from outside.
+/// The reason why a simulation is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cause {
     Signal(i32),
@@ -40,13 +40,13 @@ pub(crate) struct SimulationMonitor {
 }
 
 impl SimulationMonitor {
-    /// Ends the simulation that `watch` belongs to when an interrupt comes or when the time is over: its ranks hear of it, and what is known
-    /// until then is reported. If they do not end, the process does. `progress`: shows how far so many ranks are.
+    /// Ends the simulation of `watch` on an interrupt or at the time limit: its ranks are notified, and the results so far are
+    /// reported. If the ranks do not end, the process does. `progress`: the number of ranks whose progress is shown.
     pub(crate) fn new(watch: Arc<SimulationControl>, limit: Option<Duration>, progress: Option<u32>) -> std::io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM] {
-            // Before the bell that tells of it.
+            // Before the pipe, so that the number is stored when the pipe becomes readable.
             flag::register_usize(number, signal.clone(), number as usize)?;
             pipe::register(number, rope.try_clone()?)?;
         }
@@ -58,21 +58,21 @@ impl SimulationMonitor {
         Ok(Self { cause, progress })
     }
 
-    /// Shows no progress any more.
+    /// Stops showing progress.
     pub(crate) fn end_progress(&self) {
         if let Some(progress) = self.progress.lock().unwrap_or_else(PoisonError::into_inner).take() {
             progress.clear();
         }
     }
 
-    /// Why the simulation was ended from outside, if it was.
+    /// Returns the reason why the simulation was ended from outside, if it was.
     pub(crate) fn cause(&self) -> Option<Cause> {
         self.cause.get().copied()
     }
 }
 
 impl Cause {
-    /// The exit code of the process; that of `pelago run` for a job over its time limit.
+    /// The exit code of the process; at the time limit that of `pelago run`.
     pub(crate) fn exit_code(self) -> i32 {
         match self {
             Self::Signal(signal) => 128 + signal,
@@ -95,9 +95,9 @@ impl fmt::Display for Cause {
 
 /// The state of the thread.
 struct MonitorThread {
-    /// Rings when a signal has come.
+    /// Becomes readable when a signal has arrived.
     bell: UnixStream,
-    /// The last that has.
+    /// The most recent signal.
     signal: Arc<AtomicUsize>,
     watch: Arc<SimulationControl>,
     cause: Arc<OnceLock<Cause>>,
@@ -106,10 +106,10 @@ struct MonitorThread {
     shows: bool,
 }
 
-/// How far a simulation is, as lines on standard error.
+/// The progress of a simulation, as lines on standard error.
 struct Progress {
     ranks: u32,
-    /// Events and time at the last look.
+    /// Number of events and time at the last check.
     last: (u64, Instant),
     looks: u32,
     is_terminal: bool,
@@ -131,7 +131,7 @@ impl Progress {
         let _ = if self.is_terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "pelago: {line}") };
     }
 
-    /// What is shown after so many further events in that time.
+    /// Returns the text after `events` further events in `time`.
     fn line(&self, snapshot: &SimulationSnapshot, events: u64, time: Duration) -> String {
         let rate = events as f64 / time.as_secs_f64().max(1e-9) / 1e6;
         let (now, total) = (milliseconds(snapshot.now), snapshot.events as f64 / 1e6);
@@ -174,20 +174,20 @@ impl MonitorThread {
             }
             before = now;
         }
-        // The simulation is over, and the process about to end; it need not wait for that again.
+        // The simulation is over, and the process is about to end, which it can do without waiting for this thread.
         if let Some(signal) = self.wait(None) {
             give_up(Cause::Signal(signal), "after its simulation");
         }
     }
 
-    /// Shows how far the simulation is.
+    /// Shows the progress of the simulation.
     fn show(&self, snapshot: Option<SimulationSnapshot>) {
         if let (Some(snapshot), Some(progress)) = (snapshot, &mut *self.progress.lock().unwrap_or_else(PoisonError::into_inner)) {
             progress.show(&snapshot);
         }
     }
 
-    /// As `wait`; names a rank once that runs for seconds without a call, if ranks should be interrupted then. Shows progress meanwhile.
+    /// As `wait`; reports once a rank that runs for seconds without a call, if such ranks are to be interrupted. Shows progress meanwhile.
     fn wait_and_look(&mut self, end: Option<Instant>) -> Option<i32> {
         let (mut before, mut looks, mut running, mut is_named) = (None, 0, None, false);
         loop {
@@ -220,11 +220,11 @@ impl MonitorThread {
         }
     }
 
-    /// The next signal; `None` if none has come until then.
+    /// Returns the next signal; `None` if none arrives until the given time.
     fn wait(&mut self, until: Option<Instant>) -> Option<i32> {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-            // None but a limit of zero is refused.
+            // Only a limit of zero is refused.
             let _ = self.bell.set_read_timeout(left);
             match self.bell.read(&mut [0; 64]) {
                 Ok(1..) => return Some(self.signal.load(Ordering::SeqCst) as i32),
@@ -237,19 +237,19 @@ impl MonitorThread {
     }
 }
 
-/// What is at work in a simulation that does not end, and when that is in virtual time.
+/// Describes the running rank of a simulation that does not end, with the virtual time.
 fn at_work(glance: Option<SimulationSnapshot>) -> String {
     let Some(SimulationSnapshot { running, now, .. }) = glance else { return "before its simulation began".into() };
     let who = running.map_or_else(|| "its ranks did not end".into(), |rank| format!("rank {rank} was running, and did not end"));
     format!("at {} of virtual time: {who}", milliseconds(now))
 }
 
-/// A virtual time.
+/// Formats a virtual time.
 pub(crate) fn milliseconds(time: pelago_base::Instant) -> String {
     format!("{:.3} ms", time.since(pelago_base::Instant::ZERO).as_seconds() * 1e3)
 }
 
-/// Ends the process in the middle of whatever it does; files that are being written are gone.
+/// Ends the process at any point; removes files that are being written.
 fn give_up(cause: Cause, when: &str) -> ! {
     files::discard();
     eprintln!("pelago: {cause}; the job was ended {when}");

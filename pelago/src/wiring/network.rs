@@ -1,4 +1,4 @@
-//! The way to ranks of other hosts: UDP, beside the memory of this host or in its place.
+//! The transport to ranks of other hosts: UDP, in addition to the memory of this host or instead of it.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use pelago_udp::{Liveness, Setup, Socket, Udp, Watcher};
 
 use super::launched::{Counted, Watched, watched};
 
-/// Ranks of this host are reached by `shm` and others by datagrams of `socket` or by a fabric, or all by datagrams, as the settings say. Also returns what
-/// counts what passes over the network.
+/// Connects ranks of this host through `shm` and others through datagrams of `socket` or a fabric, or all through datagrams, according to the
+/// settings. Also returns the counters of the network.
 pub(super) fn connect(
     shm: Shm,
     socket: OwnedFd,
@@ -69,7 +69,7 @@ pub(super) fn connect(
     Ok((transport, counted))
 }
 
-/// Ranks whose memory is mapped are reached by `shm`, and others by `inter`.
+/// Combines transports: `shm` for ranks whose memory is mapped, and `inter` for others.
 fn split<E: Transport>(shm: Shm, inter: E, reach: &Reach) -> impl Transport + use<E> {
     let layout = reach.addresses();
     let intra_node = {
@@ -103,12 +103,12 @@ impl Watcher for JobWatcher {
     }
 
     fn lost(&self, rank: Rank) {
-        // Those who wait for a value from it would wait for ever.
+        // A wait for a value from the rank would otherwise never end.
         self.host.mark_failed(rank);
     }
 
     fn unreachable(&self, rank: Rank) {
-        // The others may reach it: who is right cannot be known, so the job cannot go on without it.
+        // Other ranks may still reach it: which side has failed is unknown, so that the job cannot continue without the rank.
         self.host.fail(Fault::Unreachable(rank));
     }
 }

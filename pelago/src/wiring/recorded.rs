@@ -1,4 +1,4 @@
-//! What a rank records for a trace of its job (`pelago run --trace`, `--record`), and how far the clocks of its hosts are apart.
+//! The record of a rank for a trace of its job (`pelago run --trace`, `--record`), and the clock offsets of its hosts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use pelago_shm::HostMemory;
 
 use crate::{Error, World};
 
-/// How often the first rank of a host reads the clock of rank 0; the shortest round trip counts.
+/// Number of readings of rank 0's clock by the first rank of a host; the reading with the shortest round trip counts.
 const READINGS: u64 = 16;
 
-/// The recording of a rank, and where it is left.
+/// The record of a rank, and its file.
 pub(crate) struct RankRecord {
     recording: Arc<Recording>,
     host: RecordedHost,
     clock: OsClock,
     file: PathBuf,
     all: bool,
-    /// Whether the rank is one of the sample. If not, it has no layers, and is here for the clock of its host.
+    /// Whether the rank is in the sample. If not, nothing is recorded, and the object only measures the clock of its host.
     is_sampled: bool,
 }
 
 impl RankRecord {
-    /// A recording of `me`.
+    /// Creates a record of `me`.
     pub(super) fn new(settings: RecordSettings, me: Rank, host: &HostMemory, clock: OsClock) -> Self {
         let RecordSettings { folder, all, sample } = settings;
         let is_sampled = sample.has(me);
@@ -49,7 +49,7 @@ impl RankRecord {
         Arc::new(RecordWaits::new(inner, self.recording.clone(), Arc::new(self.clock), self.all))
     }
 
-    /// Measures how far the clock of this host is from that of the host of rank 0, and begins the time of the sample when all ranks are there.
+    /// Measures the offset of this host's clock to that of the host of rank 0, and starts the time of the sample after all ranks have arrived.
     /// Collective.
     pub(super) fn begin(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
         self.align(world, host)?;
@@ -58,10 +58,10 @@ impl RankRecord {
         Ok(())
     }
 
-    /// Measures how far the clock of this host is from that of the host of rank 0. Collective.
+    /// Measures the offset of this host's clock to that of the host of rank 0. Collective.
     ///
-    /// The first rank of each other host adds one to a word of rank 0, which answers with its time. That time lies between the two
-    /// moments at which the first rank began and ended to ask; half of the time between them bounds the error.
+    /// The first rank of each other host increments a word of rank 0, which replies with its time. This time lies between the begin and
+    /// the end of the reading; half of their difference bounds the error.
     fn align(&mut self, world: &World, host: &HostMemory) -> Result<(), Error> {
         const ASKED: usize = 0;
         const ANSWERED: usize = 1;
@@ -105,7 +105,7 @@ impl RankRecord {
         Ok(())
     }
 
-    /// Leaves what was recorded, or says in one line why not. Of the ranks that are not in the sample, only the first of each host leaves something.
+    /// Writes the record, or prints the reason in one line. Of the ranks that are not in the sample, only the first of each host writes one.
     pub(crate) fn leave(&self, rank: Rank) {
         if !self.is_sampled && rank.number() != self.host.first {
             return;

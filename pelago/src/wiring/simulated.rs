@@ -1,4 +1,4 @@
-//! A job that is simulated: its machine, its ranks, and what is told of it.
+//! A simulated job: its machine, its ranks, and its reports.
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
@@ -10,10 +10,10 @@ use super::monitor::{SimulationMonitor, milliseconds};
 use crate::exit_code::exit_code;
 use crate::{Error, World};
 
-/// Virtual memory for the stacks of all ranks that are processes, as far as it is theirs to choose.
+/// Virtual memory for the stacks of all ranks that are processes, if the user has not chosen the stack size.
 const STACKS_BYTES: u64 = 64 << 30;
 
-/// A job that is to be simulated.
+/// A job to simulate.
 pub(crate) struct Simulation {
     settings: Settings,
     request: SimulationRequest,
@@ -23,12 +23,12 @@ pub(crate) struct Simulation {
 /// Maximum number of blocked ranks that an error message names.
 const STUCK_MAX: usize = 16;
 
-/// What the environment asks for, if it asks for a simulation.
+/// Returns the simulation request of the environment, if there is one.
 pub(crate) fn request() -> Result<Option<SimulationRequest>, Error> {
     SimulationRequest::from_environment().map_err(|error| BootstrapError::Start(error.to_string()).into())
 }
 
-/// The simulation that the environment asks for, if it does.
+/// Creates the simulation that the environment requests, if it does.
 pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = request()? else { return Ok(None) };
@@ -58,13 +58,13 @@ pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Proces
     Ok(outcome)
 }
 
-/// Ends the rank that runs.
+/// Ends the running rank.
 pub(crate) fn end_process() -> ! {
     pelago_simulator::end_process()
 }
 
-/// Takes part in a simulated job. Apart, so that the frames of it are gone from the rank's stack, which is small, when the body runs; and so
-/// is the world.
+/// Joins a simulated job. A separate function, so that its frames are no longer on the rank's small stack when the body runs; the world is boxed for the
+/// same reason.
 #[inline(never)]
 #[expect(clippy::boxed_local, reason = "the caller's stack is what the box spares")]
 fn join_simulated(parts: Box<Parts>) -> Result<Box<World>, Error> {
@@ -72,17 +72,17 @@ fn join_simulated(parts: Box<Parts>) -> Result<Box<World>, Error> {
 }
 
 impl Simulation {
-    /// How many ranks there are.
+    /// Number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
         self.settings.ranks
     }
 
-    /// What the user calls the program.
+    /// The user's name for the program.
     pub(crate) fn program(&self) -> &str {
         &self.request.program
     }
 
-    /// Gives each rank a stack of so many bytes, unless the user has said how many, or fewer if there are many ranks.
+    /// Gives each rank a stack of `bytes` bytes, or less if there are many ranks, unless the user has specified a size.
     pub(crate) fn prefer_stacks(&mut self, bytes: u64) {
         if self.request.stack_bytes.is_none() {
             let most = STACKS_BYTES / u64::from(self.settings.ranks.max(1));
@@ -90,7 +90,7 @@ impl Simulation {
         }
     }
 
-    /// Says and writes what the user wants to know.
+    /// Prints and writes the reports that the user has requested.
     fn tell<R>(&self, outcome: &SimulationOutcome<R>) -> Result<(), String> {
         self.monitor.end_progress();
         match self.request.summary {
@@ -109,7 +109,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// One line on what was simulated.
+    /// Returns one line that summarizes the simulation.
     fn summarize<R>(&self, outcome: &SimulationOutcome<R>) -> String {
         let Settings { machine, ranks, per_node, .. } = &self.settings;
         let nodes = ranks.div_ceil(*per_node);
@@ -128,13 +128,13 @@ impl Simulation {
     }
 }
 
-/// What was wrong with a job as a whole, which is told in one line: the errors of its ranks say no more. Returns the exit code.
+/// Reports a fault of the whole job in one line: the errors of its ranks are not reported in addition. Returns the exit code.
 pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<R>) -> Option<i32> {
     let lost = outcome.lost.first().map(|&rank| Fault::PeerLost(rank));
     let fault = match (outcome.fault, outcome.failed) {
-        // A rank that failed by itself tells why, unless another was lost before: then that is why.
+        // A rank that failed by itself reports the reason, unless another had failed before: then this is the reason.
         (Some(Fault::PeerLost(rank)), Some(failed)) if rank == failed => lost?,
-        // A loss that nobody has noticed is one all the same.
+        // A failure that no rank has noticed counts as well.
         (fault, _) => fault.or(lost)?,
     };
     let when = milliseconds(outcome.end);
@@ -150,14 +150,14 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
     }
 }
 
-/// A rank that was lost before another ended badly, which is told in one line; returns the exit code.
+/// Reports in one line that a rank had failed before another ended with an error; returns the exit code.
 pub(crate) fn loss<R>(outcome: &SimulationOutcome<R>) -> Option<i32> {
     let fault = Fault::PeerLost(*outcome.lost.first()?);
     eprintln!("pelago: {fault}, after {}", milliseconds(outcome.end));
     Some(exit_code(fault))
 }
 
-/// Who was stuck, those together who wait for the same.
+/// Lists blocked ranks, grouped by the awaited event.
 fn told(stuck: &[(Rank, WaitReason)]) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (rank, waiting) in stuck.iter().take(STUCK_MAX) {

@@ -1,4 +1,4 @@
-//! Memory for captured bytes, which is used again.
+//! Reusable buffers for captured bytes.
 
 /// Maximum number of spare capture buffers: one or two long puts to each of some tens of peers.
 const SPARE_BUFFERS_MAX: usize = 64;
@@ -6,16 +6,16 @@ const SPARE_BUFFERS_MAX: usize = 64;
 /// Maximum size in bytes of all spare capture buffers together: what a context captures at most.
 const SPARE_BYTES_MAX: usize = 16 << 20;
 
-/// Buffers of captures that have ended. The system's allocator returns long buffers to the system, and new pages cost more than the copy.
+/// Buffers of ended captures. The allocator would return long buffers to the system, and the faults of new pages cost more than the copy.
 #[derive(Default)]
 pub(crate) struct Captures {
-    /// In the order in which they were given back.
+    /// Spare buffers in the order of their return.
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
 }
 
 impl Captures {
-    /// A copy of `bytes`, in the shortest spare buffer that has room, else in a new one.
+    /// Copies `bytes` to the smallest spare buffer that has room, else to a new one.
     pub(crate) fn copy_of(&mut self, bytes: &[u8]) -> Vec<u8> {
         let fitting = self.spare.iter().enumerate().filter(|(_, buffer)| buffer.capacity() >= bytes.len());
         let shortest = fitting.min_by_key(|(_, buffer)| buffer.capacity()).map(|(index, _)| index);
@@ -25,7 +25,7 @@ impl Captures {
         copy
     }
 
-    /// Keeps a buffer, and lets those go that were given back first if there are too many.
+    /// Keeps a buffer for reuse, and frees the oldest buffers while the limits are exceeded.
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.spare_bytes += buffer.capacity();
@@ -35,12 +35,12 @@ impl Captures {
         }
     }
 
-    /// Lets all spare buffers go.
+    /// Frees all spare buffers.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes of the spare buffers.
+    /// Returns the total capacity of the spare buffers.
     #[cfg(test)]
     pub(crate) fn spare_bytes(&self) -> usize {
         self.spare_bytes

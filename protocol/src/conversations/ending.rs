@@ -1,4 +1,4 @@
-//! How operations end.
+//! Completion of operations.
 
 use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
@@ -13,7 +13,7 @@ use crate::peer::waiting::Piece;
 use crate::wire::{self, Frame};
 
 impl<M: Memory> Conversations<M> {
-    /// Ends what is known to have ended.
+    /// Completes the operations of datagrams that have arrived and whose refusals are known.
     pub(crate) fn settle(&mut self, now: Instant, index: u32) {
         loop {
             let peer = &mut self.peers[index as usize];
@@ -46,7 +46,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// A piece of a put has arrived.
+    /// Handles the arrival of a piece of a put.
     fn end_piece(&mut self, now: Instant, operation: u32, settled: &Settled) {
         let Some(PendingOperation::Put(put)) = self.operations.get_mut(operation) else { return };
         put.out -= 1;
@@ -79,7 +79,7 @@ impl<M: Memory> Conversations<M> {
                 self.complete(token, result, local);
             }
             Origin::Peer { index, operation } => self.answer_copy(now, index, operation, put.to, result),
-            // What was asked for has gone. Its memory may have been deregistered before that.
+            // The answer has been sent, and needs no report, unless its memory was deregistered before that.
             Origin::Answer { index, operation } if result.is_err() => {
                 self.answer_copy(now, index, operation, GlobalAddress::NULL, result);
             }
@@ -87,7 +87,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Ends everything that waits for a peer.
+    /// Ends all operations that wait for a peer.
     pub(super) fn give_up(&mut self, now: Instant, index: u32, standing: Standing) {
         let peer = &mut self.peers[index as usize];
         if peer.standing != Standing::Reached {
@@ -98,7 +98,7 @@ impl<M: Memory> Conversations<M> {
         self.counters.count(if standing == Standing::Lost { Counted::PeerLost } else { Counted::PeerUnreachable });
         let lost = Err(failure);
         if let Some(active) = peer.active.take() {
-            // The queues of those that wait for their turn pass over a peer that is not active.
+            // The send and acknowledgement queues skip a peer that is not active.
             self.active.retain(|&other| other != index);
             for draft in active.sender.into_drafts() {
                 self.kept_bytes -= draft.frames.len();

@@ -1,11 +1,11 @@
-//! In how many tables an operation is entered: in one.
+//! Test that an operation is entered in exactly one table.
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 
 use super::Conversations;
 use crate::{Config, Denied, Key, Memory, Request};
 
-/// Memory of which nothing is registered, and local memory of zeros.
+/// Memory without registered regions, and local memory of zeros.
 struct Zeros;
 
 impl Memory for Zeros {
@@ -38,8 +38,8 @@ impl Memory for Zeros {
     fn write_local(&mut self, _: &(), _: u64, _: &[u8]) {}
 }
 
-/// Of all that conversations hold, only the datagrams of a peer grow with short writes, and only the table of operations with any others; and
-/// each token of the caller lies in one place. So a transport that adds no table of its own has one, besides that of its caller.
+/// Of all state of conversations, only the datagrams of a peer grow with short writes, and only the table of operations with other
+/// operations; each token of the caller is stored once. A transport without a table of its own thus has one table, besides its caller's.
 #[test]
 fn an_operation_is_entered_once() {
     let layout = AddressLayout::new(2, 1 << 20).unwrap();
@@ -66,12 +66,12 @@ fn an_operation_is_entered_once() {
         let injection = me.inject(now, to, at, &[1; 8], token).unwrap();
         me.capture(&injection);
         token += 1;
-        // Some wait and some are on their way to a peer that does not answer.
+        // Some operations wait, and some are in flight to a peer that does not answer.
         if round % 2 == 0 {
             while me.poll_transmit(now, &Zeros, &mut [0; 1 << 16], false).is_some() {}
         }
     }
-    // All fields: who adds one says here whether it is another table.
+    // All fields are listed: a new field must be checked here for being another table.
     let Conversations {
         config: _,
         seal: _,

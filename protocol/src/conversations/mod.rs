@@ -2,12 +2,12 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | this file | what the rank asks for, and what is known of its peers |
-//! | `operations`, `patterns` | operations that have not ended; which bytes they move |
-//! | `receive`, `serve` | datagrams that have come, and what they ask for |
-//! | `transmit` | datagrams that leave |
-//! | `time` | what is due, and when |
-//! | `ending` | how operations end |
+//! | this file | submission of operations, and the table of peers |
+//! | `operations`, `patterns` | operations in flight; the bytes that they move |
+//! | `receive`, `serve` | handling of received datagrams, and execution of their frames |
+//! | `transmit` | construction of datagrams |
+//! | `time` | deadlines and timeouts |
+//! | `ending` | completion of operations |
 //! | `captures` | memory for captured bytes |
 
 mod captures;
@@ -40,80 +40,80 @@ use captures::Captures;
 use operations::{Operations, Origin, PendingOperation, Put, Source};
 use patterns::{GetBlocks, Pattern, PutBlocks, There};
 
-/// Operations of this rank whose end has not been fetched.
+/// Maximum number of operations of this rank whose completions have not been polled.
 const UNDER_WAY_MAX: usize = 4096;
 
-/// Blocks of the lists of operations that a rank keeps, its own and those that it answers, above which it submits no further lists, and twice as
-/// many, above which requests of peers are left to be sent again.
+/// Number of blocks in the lists of all operations that a rank keeps, its own and those that it answers, above which it accepts no further
+/// lists. Above twice that number, it drops requests of peers, which the peers retransmit.
 pub(crate) const LISTED_BLOCKS_MAX: usize = 65_536;
 
-/// Where all ranks together may flood one, their first datagrams to it are spread by chance over so long for each of them, and no longer than
-/// this in all.
+/// In jobs in which all ranks together could flood one, each rank delays its first datagram to a peer by a random time: up to this spacing
+/// times the number of ranks, and up to this spread.
 const FIRST_SPACING: Duration = Duration::from_microseconds(4);
 const FIRST_SPREAD: Duration = Duration::from_milliseconds(20);
 
 /// One rank's end of all its conversations. Drive it like this:
 ///
-/// 1. [`submit`](Self::submit) and [`fence`](Self::fence) say what to do;
-/// 2. [`handle_datagram`](Self::handle_datagram) for what has come, [`handle_timeout`](Self::handle_timeout) when
-///    [`poll_timeout`](Self::poll_timeout) says so;
+/// 1. [`submit`](Self::submit) and [`fence`](Self::fence) for operations and their order;
+/// 2. [`handle_datagram`](Self::handle_datagram) for received datagrams, [`handle_timeout`](Self::handle_timeout) at the time that
+///    [`poll_timeout`](Self::poll_timeout) returns;
 /// 3. then [`poll_transmit`](Self::poll_transmit), [`poll_event`](Self::poll_event) and [`poll_completion`](Self::poll_completion), each
-///    until there is nothing.
+///    until it returns `None`.
 ///
-/// An operation has one entry: a write of up to [`INJECT_SIZE`] bytes in the datagram that carries it, any other in one table of all
-/// operations under way, with the caller's token and its local memory.
+/// An operation has one entry: a write of up to [`INJECT_SIZE`] bytes in the datagram that carries it, any other in the table of
+/// operations in flight, with the caller's token and its local memory.
 ///
-/// `now` never goes back.
+/// `now` never decreases.
 pub struct Conversations<M: Memory> {
     pub(crate) config: Config,
     pub(crate) seal: Seal,
     pub(crate) peers: Vec<Peer>,
     by_rank: BTreeMap<Rank, u32>,
-    /// Peers that are active, and those of them that have something to send.
+    /// Active peers, and the queue of those that have something to send.
     active: Vec<u32>,
     pub(crate) queue: VecDeque<u32>,
     /// Peers that wait for an acknowledgement.
     pub(crate) waiting: VecDeque<u32>,
     pub(crate) operations: Operations<M::Local>,
     pub(crate) events: VecDeque<Event>,
-    /// Operations that have ended, until their end is fetched; and the number of those that have not ended or not been fetched.
+    /// Completions that have not been polled; and the number of operations that have not ended or whose completions have not been polled.
     completions: VecDeque<Completion<M::Local>>,
     under_way: usize,
     pub(crate) transmissions: u64,
-    /// Datagrams to the peer at the front of the queue, one after another.
+    /// Number of consecutive datagrams to the peer at the front of the queue.
     pub(crate) burst: u32,
-    /// No later than the earliest deadline of a peer, or soon after it.
+    /// Time at or before the earliest deadline of a peer, or shortly after it.
     due: Instant,
-    /// When all peers were looked at last.
+    /// Time of the last check of all peers.
     looked: Instant,
     lateness: Lateness,
     worth: Worth,
-    /// The round trips of all peers.
+    /// Round-trip estimate over all peers.
     typical: RoundTrip,
     pub(crate) spare: Spare,
     pub(crate) captures: Captures,
-    /// Bytes of frames that are kept.
+    /// Number of frame bytes that are kept for all peers.
     pub(crate) kept_bytes: usize,
     sharing: Sharing,
     pub(crate) counters: Counters,
 }
 
-/// How many peers send to this rank.
+/// Number of peers that send to this rank, for sharing the receive window.
 #[derive(Default)]
 struct Sharing {
-    /// Which stretch of time it is, from 1 on, and who was heard in it and in the one before.
+    /// Number of the current time interval, from 1 on, and the number of senders heard in it and in the previous one.
     stretch: u32,
     now: u32,
     before: u32,
 }
 
-/// An operation is admitted before it enters the table.
+/// Message of a failed `expect`: an operation is admitted before it enters the table.
 const ADMITTED: &str = "there is room in the table of operations";
 
 const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
 
 impl<M: Memory> Conversations<M> {
-    /// An end that knows nobody.
+    /// Creates an end without any known peers.
     pub fn new(config: Config) -> Self {
         let config = Config { incarnation: wire::incarnation(config.incarnation), ..config };
         Self {
@@ -143,7 +143,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Prepares to reach `rank`, by datagrams of up to `datagram_bytes`. Calling it again returns the same peer and takes the new size.
+    /// Prepares to send datagrams of up to `datagram_bytes` to `rank`. A repeated call returns the same peer and sets the new size.
     /// Cost: no message.
     pub fn connect(&mut self, rank: Rank, datagram_bytes: usize) -> PeerIndex {
         let index = match self.by_rank.get(&rank) {
@@ -154,7 +154,7 @@ impl<M: Memory> Conversations<M> {
         PeerIndex(index)
     }
 
-    /// Takes over an operation; its end comes as a completion with `token`.
+    /// Accepts an operation; its end is reported as a completion with `token`.
     ///
     /// # Errors
     /// There is no room.
@@ -243,7 +243,7 @@ impl<M: Memory> Conversations<M> {
             }
         };
         self.kept_bytes += active.sender.request(&frame, write, datagram_bytes, &mut self.spare);
-        // After the request, which may have to wait for a fence before it: the fence must not wait for its answer.
+        // Called after the request is queued. The request may have to wait for an earlier fence, and that fence must not wait for its answer.
         if let Some(reads_late) = reads_late {
             active.sender.await_answer(reads_late);
         }
@@ -251,8 +251,8 @@ impl<M: Memory> Conversations<M> {
         Ok(())
     }
 
-    /// As [`submit`](Self::submit) of a [`Write`](Request::Write) that waits for company, in a datagram that waits already while another is on its
-    /// way: nothing is to be sent for it now, and nobody needs to know the time. Returns whether it did; if not, nothing has changed.
+    /// Like [`submit`](Self::submit) of a [`Write`](Request::Write), but only appends it to a datagram that is already held back while another is
+    /// in flight: nothing has to be sent now, and no clock read is needed. Returns whether it did; if not, nothing has changed.
     #[inline]
     pub fn join(&mut self, to: PeerIndex, at: GlobalAddress, bytes: &[u8], token: u64) -> bool {
         if bytes.len() > INJECT_SIZE || self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
@@ -267,9 +267,9 @@ impl<M: Memory> Conversations<M> {
         true
     }
 
-    /// As `submit` of a [`Write`](Request::Write) of any length. What can be sent at once is best sent
-    /// [from the caller's bytes](Self::poll_transmit_gathered), before they are [captured](Self::capture): so they are copied while they
-    /// are on their way.
+    /// Like `submit` of a [`Write`](Request::Write) of any length. The caller should first send
+    /// [from its own bytes](Self::poll_transmit_gathered) whatever can be sent at once, and [capture](Self::capture) them afterwards: the copy then
+    /// overlaps with the transmission.
     ///
     /// # Errors
     /// There is no room.
@@ -284,7 +284,7 @@ impl<M: Memory> Conversations<M> {
         self.inject_before(now, peer, to, bytes, None, token)
     }
 
-    /// As [`inject`](Self::inject), and then `signal`: by the last of its datagrams.
+    /// As [`inject`](Self::inject), followed by `signal`, which the last datagram carries.
     ///
     /// # Errors
     /// There is no room.
@@ -324,7 +324,7 @@ impl<M: Memory> Conversations<M> {
         Ok(Injection { peer, operation: Some(operation), bytes })
     }
 
-    /// Captures the bytes of an injection, from the first on that is not known to have arrived.
+    /// Captures the bytes of an injection, from the first byte that is not known to have arrived.
     pub fn capture(&mut self, injection: &Injection<'_>) {
         if let Some(from) = self.unread_from(injection)
             && let Some(PendingOperation::Put(put)) = injection.operation.and_then(|number| self.operations.get_mut(number))
@@ -333,7 +333,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// From which byte on an injection may still be sent: what lies before has arrived. `None` if it has ended.
+    /// Returns the first byte of an injection that may still have to be sent: all bytes before it have arrived. `None` if it has ended.
     pub fn unread_from(&self, injection: &Injection<'_>) -> Option<u64> {
         let number = injection.operation?;
         let Some(PendingOperation::Put(put)) = self.operations.get(number) else { return None };
@@ -350,41 +350,41 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Operations that have an entry of their own in the table: all under way but short writes, and copies for other ranks.
+    /// Returns the number of operations in the table: all in flight except short writes, and copies on behalf of other ranks.
     pub fn operations(&self) -> usize {
         self.operations.len()
     }
 
-    /// Bytes of injections that were captured and have not arrived. Cost: a look at each operation.
+    /// Returns the number of captured bytes of injections that have not arrived. Cost: a scan of all operations.
     pub fn captured_bytes(&self) -> usize {
         let captured = |put: &Put<M::Local>| if let Source::Captured { bytes, .. } = &put.from { bytes.len() } else { 0 };
         self.operations.puts().map(captured).sum()
     }
 
-    /// The next thing to tell of a peer.
+    /// Returns the next event about a peer.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The next operation that has ended.
+    /// Returns the next completion.
     pub fn poll_completion(&mut self) -> Option<Completion<M::Local>> {
         let completion = self.completions.pop_front()?;
         self.under_way -= 1;
         Some(completion)
     }
 
-    /// All operations that have ended. What the caller does not take of them is dropped with the iterator.
+    /// Returns all completions. Those that the caller does not take are dropped with the iterator.
     pub fn poll_completions(&mut self) -> impl Iterator<Item = Completion<M::Local>> {
         self.under_way -= self.completions.len();
         self.completions.drain(..)
     }
 
-    /// How many operations have ended whose end has not been fetched.
+    /// Returns the number of completions that have not been polled.
     pub fn completions(&self) -> usize {
         self.completions.len()
     }
 
-    /// `rank` is known to be gone: everything that waits for it ends.
+    /// Records that `rank` has failed: all operations that wait for it end.
     pub fn peer_failed(&mut self, now: Instant, rank: Rank) {
         let index = match self.by_rank.get(&rank) {
             Some(&index) => index,
@@ -393,7 +393,7 @@ impl<M: Memory> Conversations<M> {
         self.give_up(now, index, Standing::Lost);
     }
 
-    /// Whether some of `bytes` bytes of this rank from `start` on are being sent because peers asked for them.
+    /// Whether any of this rank's `bytes` bytes from `start` on are being sent on behalf of peers (gets and copies).
     pub fn is_reading(&self, start: GlobalAddress, bytes: u64) -> bool {
         let is_there = |at: GlobalAddress| at.bits().wrapping_sub(start.bits()) < bytes;
         let read_by = |index: &u32| {
@@ -404,17 +404,17 @@ impl<M: Memory> Conversations<M> {
         copied || self.active.iter().any(read_by)
     }
 
-    /// How often what happened.
+    /// Returns the event counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Peers that are known, and those of them for which more than 120 bytes are kept.
+    /// Returns the number of known peers, and of those that are active, for which more than 120 bytes are kept.
     pub fn peers(&self) -> (usize, usize) {
         (self.peers.len(), self.active.len())
     }
 
-    /// Admits another operation to a peer, which is active then unless operations on it fail.
+    /// Admits another operation to a peer and activates the peer, unless operations on it fail.
     fn admit(&mut self, now: Instant, index: u32) -> Result<(), Full> {
         if self.under_way >= UNDER_WAY_MAX || self.operations.is_full() {
             return Err(Full);
@@ -434,7 +434,7 @@ impl<M: Memory> Conversations<M> {
         self.completions.push_back(Completion { token, result, local });
     }
 
-    /// The peer of a rank; a new one is told as an event.
+    /// Returns the index of a rank's peer; a new peer is reported as an event.
     pub(crate) fn meet(&mut self, rank: Rank) -> u32 {
         if let Some(&index) = self.by_rank.get(&rank) {
             return index;
@@ -458,7 +458,7 @@ impl<M: Memory> Conversations<M> {
             return;
         }
         self.active.push(index);
-        // A rank that was never heard may hear of all others at once.
+        // A rank that was never heard may receive first datagrams from all other ranks at once.
         let crowd = u64::from(self.config.layout.ranks()) * 2 * DATAGRAM_CHARGE;
         if let Some(active) = peer.active.as_mut().filter(|_| peer.transmission == 0 && crowd > self.config.receive_window_bytes)
         {
@@ -469,12 +469,12 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// What every other rank may have on its way to this one if all send at once.
+    /// Share of the receive window that each other rank gets if all send at once.
     fn part(&self) -> u64 {
         self.config.receive_window_bytes / u64::from(self.config.layout.ranks().saturating_sub(1).max(1))
     }
 
-    /// Remembers that a peer may have something to send.
+    /// Queues a peer that may have something to send.
     pub(crate) fn enqueue(&mut self, index: u32) {
         if let Some(active) = &mut self.peers[index as usize].active {
             if !active.queued && active.sender.has_work() {
@@ -488,7 +488,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// How many bytes one peer may have on their way to this rank.
+    /// Returns the number of bytes that one peer may have in flight to this rank.
     pub(crate) fn receive_window(&self) -> u64 {
         self.config.receive_window_bytes / u64::from(self.sharing.now.max(self.sharing.before).max(1))
     }

@@ -1,4 +1,4 @@
-//! Operations that have not ended, apart from writes: those end with the datagram that carries them.
+//! The table of operations in flight, except writes, which end with the datagram that carries them.
 
 use pelago_base::{Failure, GlobalAddress};
 
@@ -11,36 +11,36 @@ use crate::api::Signal;
 /// Maximum number of operations of this rank and copies on behalf of other ranks together.
 pub(crate) const OPERATIONS_MAX: usize = 8192;
 
-/// Bits of an operation's number that say where it stands; those above tell it from earlier ones there.
+/// Number of low bits of an operation's number that hold its table index; the bits above distinguish it from earlier operations at that index.
 const INDEX_BITS: u32 = OPERATIONS_MAX.ilog2();
 
-/// An operation under way, with the token of whoever submitted it.
+/// An operation in flight, with its submitter's token.
 pub(crate) enum PendingOperation<L> {
     /// Bytes that this rank sends.
     Put(Put<L>),
-    /// Bytes that it waits for.
+    /// Bytes that this rank waits for.
     Get { token: u64, from: GlobalAddress, to: L, bytes: u64, received: u64, blocks: Option<Box<GetBlocks>> },
-    /// A word that it waits for.
+    /// A word that this rank waits for.
     Atomic { token: u64, at: GlobalAddress },
     /// A copy that another rank performs.
     Copy { token: u64, from: GlobalAddress, to: GlobalAddress },
 }
 
-/// Bytes on their way from this rank to another.
+/// Bytes in transit from this rank to another.
 pub(crate) struct Put<L> {
     pub(crate) origin: Origin,
     pub(crate) from: Source<L>,
     pub(crate) to: GlobalAddress,
     pub(crate) bytes: u64,
-    /// How many have been sent, and whether no more will be.
+    /// Number of bytes that have been sent, and whether no more will be.
     pub(crate) next: u64,
     pub(crate) is_sent: bool,
-    /// Pieces that have not arrived.
+    /// Number of pieces in flight.
     pub(crate) out: u32,
     pub(crate) failure: Option<Failure>,
-    /// Where they lie, unless both ends are contiguous.
+    /// Blocks of both ends, unless both are contiguous.
     pub(crate) blocks: Option<Box<PutBlocks>>,
-    /// The word that is written after them, if one is.
+    /// Word that is written after the bytes, if any.
     pub(crate) signal: Option<Signal>,
 }
 
@@ -54,22 +54,22 @@ impl<L> Put<L> {
     }
 }
 
-/// Who wants the bytes to be moved.
+/// Requester of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// This rank.
     Own { token: u64 },
-    /// The peer at this index, by this operation of its own, which is a copy.
+    /// The peer at this index, through this copy operation of its own.
     Peer { index: u32, operation: u32 },
-    /// The peer at this index, by this operation of its own: these bytes are what it asks for, or a part of it.
+    /// The peer at this index, through this get of its own: these bytes are the answer, or a part of it.
     Answer { index: u32, operation: u32 },
 }
 
-/// Where bytes come from.
+/// Source of the bytes of a transfer.
 pub(crate) enum Source<L> {
-    /// The caller's, until the operation has ended.
+    /// Local memory of the caller, until the operation has ended.
     Local(L),
-    /// An injection that is not captured: the caller passes them whenever something is sent.
+    /// An injection that is not captured: the caller passes its bytes with each transmission.
     Injected,
     /// A copy of an injection, from its byte `from` on.
     Captured { from: u64, bytes: Vec<u8> },
@@ -78,14 +78,14 @@ pub(crate) enum Source<L> {
 }
 
 impl<L> Source<L> {
-    /// The caller's memory, if that is what it is.
+    /// Returns the caller's memory, if the source is local memory.
     pub(crate) fn into_local(self) -> Option<L> {
         if let Self::Local(local) = self { Some(local) } else { None }
     }
 }
 
 impl Denied {
-    /// The failure of an operation at `address`.
+    /// Returns the failure of an operation at `address`.
     pub(crate) fn at(self, address: GlobalAddress) -> Failure {
         match self {
             Self::Outside => Failure::OutOfBounds(address),
@@ -97,18 +97,18 @@ impl Denied {
 
 /// The table of operations.
 ///
-/// Its index alone would not tell an operation from an earlier one at the same index, whose answer may still come: so each has a number,
-/// whose upper bits count the operations.
+/// The index alone would not distinguish an operation from an earlier one at the same index, whose answer may still arrive. Therefore each
+/// operation has a number, whose upper bits count the operations.
 pub(crate) struct Operations<L> {
     entries: Slab<Entry<L>>,
     inserted: u32,
-    /// Blocks of the lists of all.
+    /// Number of blocks in the lists of all operations.
     listed: usize,
 }
 
 struct Entry<L> {
     number: u32,
-    /// The index of the peer that it waits for.
+    /// Index of the peer that the operation waits for.
     peer: u32,
     operation: PendingOperation<L>,
 }
@@ -120,7 +120,7 @@ impl<L> Default for Operations<L> {
 }
 
 impl<L> Operations<L> {
-    /// Adds one that waits for a peer; `None` if the table is full.
+    /// Adds an operation that waits for a peer; returns `None` if the table is full.
     pub(crate) fn insert(&mut self, peer: u32, operation: PendingOperation<L>) -> Option<u32> {
         if self.is_full() {
             return None;
@@ -141,7 +141,7 @@ impl<L> Operations<L> {
         self.entries.len() == OPERATIONS_MAX
     }
 
-    /// How many blocks the lists of all operations have.
+    /// Returns the number of blocks in the lists of all operations.
     pub(crate) fn listed(&self) -> usize {
         self.listed
     }
@@ -154,7 +154,7 @@ impl<L> Operations<L> {
         self.entries.get_mut(index(number)).filter(|entry| entry.number == number).map(|entry| &mut entry.operation)
     }
 
-    /// One that waits for this peer, and for no other.
+    /// Returns the operation of this number if it waits for this peer.
     pub(crate) fn awaited_from(&mut self, peer: u32, number: u32) -> Option<&mut PendingOperation<L>> {
         let entry = self.entries.get_mut(index(number)).filter(|entry| entry.number == number && entry.peer == peer);
         entry.map(|entry| &mut entry.operation)
@@ -167,13 +167,13 @@ impl<L> Operations<L> {
         Some(operation)
     }
 
-    /// Takes out all that wait for a peer.
+    /// Removes and returns all operations that wait for a peer.
     pub(crate) fn remove_all(&mut self, peer: u32) -> Vec<PendingOperation<L>> {
         let numbers = self.entries.iter().filter(|(_, entry)| entry.peer == peer).map(|(_, entry)| entry.number);
         numbers.collect::<Vec<_>>().into_iter().filter_map(|number| self.remove(number)).collect()
     }
 
-    /// The tokens of this rank's own operations.
+    /// Returns the tokens of this rank's own operations.
     #[cfg(test)]
     pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
         self.entries.iter().filter_map(|(_, entry)| match entry.operation {
@@ -185,7 +185,7 @@ impl<L> Operations<L> {
         })
     }
 
-    /// All puts under way.
+    /// Returns all puts in flight.
     pub(crate) fn puts(&self) -> impl Iterator<Item = &Put<L>> {
         self.entries
             .iter()
@@ -193,13 +193,13 @@ impl<L> Operations<L> {
     }
 }
 
-/// Where the operation of a number stands.
+/// Returns the table index of an operation number.
 fn index(number: u32) -> usize {
     number as usize & (OPERATIONS_MAX - 1)
 }
 
 impl<L> PendingOperation<L> {
-    /// How many blocks its lists have.
+    /// Returns the number of blocks in the lists of the operation.
     fn listed(&self) -> usize {
         match self {
             Self::Put(Put { blocks: Some(blocks), .. }) => blocks.listed(),
@@ -208,7 +208,7 @@ impl<L> PendingOperation<L> {
         }
     }
 
-    /// The caller's token and local memory, if it is this rank's own.
+    /// Returns the caller's token and local memory, if the operation is this rank's own.
     pub(crate) fn into_owner(self) -> Option<(u64, Option<L>)> {
         match self {
             Self::Put(Put { origin: Origin::Own { token }, from, .. }) => Some((token, from.into_local())),

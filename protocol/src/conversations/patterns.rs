@@ -1,7 +1,7 @@
-//! Operations whose bytes are not contiguous: which bytes of memory travel, and how much of it a datagram takes.
+//! Operations whose bytes are not contiguous: the blocks that they transfer, and how many bytes fit a datagram.
 //!
-//! The bytes of an operation are numbered as they travel, one block after another. A piece is a range of these numbers: each end finds its own
-//! blocks of it, so that a datagram stands for itself, whatever has come of the others.
+//! The bytes of an operation are numbered in transfer order, one block after another. A piece is a range of these numbers. Each end maps the
+//! range to its own blocks, so that a datagram can be executed independently of the others.
 
 use std::ops::Range;
 
@@ -15,47 +15,47 @@ use crate::wire::{BlockList, LIST_HEAD_BYTES_MAX, PIECE_BYTES, get_list, put_lis
 /// Bytes of the head of a piece of a put to a shape besides the shape and the place of the piece.
 const SHAPE_HEAD_BYTES: usize = 9;
 
-/// Which bytes of memory travel one after another; their places count from the lowest of them.
+/// Blocks of memory in transfer order, at offsets relative to the lowest block.
 pub(crate) enum Pattern {
     Shape(Shape),
     List(List),
 }
 
-/// Blocks of any length at any place.
+/// Blocks of any length at any offset.
 pub(crate) struct List {
-    /// Each block that is not empty, and the number of the byte past its last.
+    /// Each non-empty block, with the number of the byte after its last one.
     blocks: Box<[(Block, u64)]>,
     extent: u64,
 }
 
-/// A put of which an end is not contiguous.
+/// Blocks of a put of which an end is not contiguous.
 pub(crate) struct PutBlocks {
-    /// The bytes of this rank.
+    /// Blocks of the local memory.
     pub(crate) here: Pattern,
     pub(crate) there: There,
 }
 
-/// Where the bytes of a put go.
+/// Destination of the bytes of a put.
 pub(crate) enum There {
-    /// To memory of the peer.
+    /// Memory of the peer.
     Blocks(Pattern),
-    /// To the operation that asked for them, from this byte of it on.
+    /// The operation of the peer that asked for them, from this byte of it on.
     Answer(u64),
 }
 
-/// A get of which an end is not contiguous.
+/// Blocks of a get of which an end is not contiguous.
 pub(crate) struct GetBlocks {
-    /// The bytes of this rank.
+    /// Blocks of the local memory.
     pub(crate) here: Shape,
-    /// The list that is to be asked for, and how many of its blocks have been.
+    /// List to request, and the number of its blocks that have been requested.
     pub(crate) asked: Option<(List, usize)>,
 }
 
 impl Pattern {
-    /// The blocks that begin at `start`, and where the lowest of them begins.
+    /// Returns the pattern of blocks relative to `start`, and the address of the lowest block.
     ///
     /// # Errors
-    /// They have more bytes than a number of 64 bits, or reach further than [`LIST_EXTENT_MAX`].
+    /// The number of bytes overflows 64 bits, or the extent exceeds [`LIST_EXTENT_MAX`].
     pub(crate) fn new(start: GlobalAddress, blocks: Blocks<'_>) -> Result<(GlobalAddress, Self), ShapeError> {
         blocks.bytes()?;
         let envelope = blocks.envelope()?;
@@ -81,7 +81,7 @@ impl Pattern {
         if let Self::List(list) = self { list.blocks.len() } else { 0 }
     }
 
-    /// The blocks of some of the bytes: where each row of them begins, and which.
+    /// Returns the blocks of a range of bytes as rows: the offset and the shape of each row.
     pub(crate) fn rows(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Shape)> {
         let (shape, list) = match self {
             Self::Shape(shape) => (Some(shape.rows(range)), None),
@@ -128,12 +128,12 @@ impl List {
         Self { blocks: kept.into(), extent }
     }
 
-    /// The first block that ends past a byte.
+    /// Returns the index of the block that contains a byte.
     fn block_of(&self, byte: u64) -> usize {
         self.blocks.partition_point(|&(_, end)| end <= byte)
     }
 
-    /// The blocks of some of the bytes, the first and the last of which may be parts of blocks.
+    /// Returns the blocks of a range of bytes; the first and the last may be parts of blocks.
     fn parts(&self, range: Range<u64>) -> impl Iterator<Item = Block> {
         let first = self.block_of(range.start);
         let parts = self.blocks[first..].iter().take_while({
@@ -147,14 +147,14 @@ impl List {
         })
     }
 
-    /// How many bytes from `next` on fit into a piece of `room` bytes, and the bytes of its head.
+    /// Returns the size of the head of a piece of `room` bytes, and the number of bytes from `next` on that fit.
     fn fit(&self, next: u64, room: usize) -> (usize, u64) {
         let (mut head, mut bytes, mut previous) = (LIST_HEAD_BYTES_MAX, 0_u64, NO_BLOCK);
         let end = self.blocks.last().map_or(0, |&(_, end)| end);
         for part in self.parts(next..end) {
             let left = room.saturating_sub(head + bytes as usize);
             let whole = block_bytes(part, previous);
-            // A block that is cut states its length, which takes no more room than that of the whole.
+            // A block that is cut states its length, whose encoding is at most as long as that of the whole block.
             let cut = if part.bytes == previous.bytes { whole + number_bytes(part.bytes) } else { whole };
             let taken = if left < whole + part.bytes as usize { left.saturating_sub(cut) as u64 } else { part.bytes };
             if taken == 0 {
@@ -170,7 +170,7 @@ impl List {
         (self.put_head_bytes(next..next + bytes), bytes)
     }
 
-    /// Bytes of the head of a put's piece.
+    /// Returns the size of the head of a put's piece.
     fn put_head_bytes(&self, range: Range<u64>) -> usize {
         let (mut bytes, mut previous, mut count) = (9 + number_bytes(self.extent), NO_BLOCK, 0);
         for part in self.parts(range) {
@@ -192,8 +192,7 @@ impl PutBlocks {
         self.here.listed() + there
     }
 
-    /// How many bytes from `next` on fit into a piece of `room` bytes, head included, of those that are left; and how many bytes that head
-    /// takes.
+    /// Returns the size of the head of a piece of at most `room` bytes, and the number of bytes from `next` on, of `left`, that fit behind it.
     pub(crate) fn fit(&self, next: u64, left: u64, room: usize) -> (usize, u64) {
         match &self.there {
             There::Answer(_) => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
@@ -201,7 +200,7 @@ impl PutBlocks {
             There::Blocks(Pattern::Shape(shape)) => {
                 let head = SHAPE_HEAD_BYTES + number_bytes(next) + shape_bytes(shape);
                 let most = room.saturating_sub(head) as u64;
-                // Blocks that fit whole are not cut.
+                // Blocks that fit as a whole are not cut.
                 let whole = if shape.block <= most { most - (next + most) % shape.block.max(1) } else { most };
                 (head, left.min(whole))
             }
@@ -224,8 +223,8 @@ impl GetBlocks {
         self.asked.as_ref().map_or(0, |(list, _)| list.blocks.len())
     }
 
-    /// Takes as many blocks as a request of `room` bytes holds: the number of the first, how many, and the bytes of the request. Whether
-    /// others are left to be asked for.
+    /// Takes as many blocks as a request of `room` bytes holds. Returns the index of the first, their number, and the size of the request; and
+    /// whether blocks are left to request.
     pub(crate) fn ask(&mut self, room: usize) -> Option<(Ask, bool)> {
         let (list, next) = self.asked.as_mut()?;
         let (first, mut head, mut previous) = (*next, LIST_HEAD_BYTES_MAX, NO_BLOCK);
@@ -254,7 +253,7 @@ impl GetBlocks {
     }
 }
 
-/// Writes to the blocks of a shape, from byte `offset` of them on; nothing unless all of the shape may be written.
+/// Writes to the blocks of a shape, from byte `offset` of them on. Writes nothing unless all of the shape may be written.
 pub(crate) fn write_shape<M: Memory>(
     memory: &mut M,
     to: GlobalAddress,
@@ -274,13 +273,13 @@ pub(crate) fn write_shape<M: Memory>(
     Ok(())
 }
 
-/// Writes to the blocks of a list; nothing unless all of its extent may be written.
+/// Writes to the blocks of a list. Writes nothing unless all of its extent may be written.
 pub(crate) fn write_list<M: Memory>(memory: &mut M, to: GlobalAddress, list: BlockList<'_>, bytes: &[u8]) -> Result<(), Denied> {
     memory.check(to, list.extent)?;
     memory.write_blocks(to, list.extent, list.blocks(), bytes)
 }
 
-/// Bytes of a row, which were counted before.
+/// Returns the number of bytes of a row, which is known not to overflow.
 pub(crate) fn row_bytes(row: &Shape) -> usize {
     (row.block * row.counts[2]) as usize
 }

@@ -1,4 +1,4 @@
-//! Datagrams that have come.
+//! Handling of received datagrams.
 
 use pelago_base::{Duration, Event as Counted, Instant};
 
@@ -16,10 +16,10 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 const SHARING: Duration = Duration::from_milliseconds(10);
 
 impl<M: Memory> Conversations<M> {
-    /// A datagram came. It is decrypted in place, and what it asks for is done before the call returns.
+    /// Handles a received datagram: decrypts it in place and executes its frames before the call returns.
     ///
     /// # Errors
-    /// It changed nothing. That is no reason to stop: whatever is of the job will come again.
+    /// The datagram changed nothing. The caller continues: the job's own datagrams are retransmitted.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8], memory: &mut M) -> Result<(), Rejected> {
         let outcome = self.take_datagram(now, datagram, memory);
         self.counters.count(match outcome {
@@ -50,7 +50,7 @@ impl<M: Memory> Conversations<M> {
         if peer.failure().is_some() || *peer.incarnation.get_or_insert(header.incarnation) != header.incarnation {
             return Err(Rejected::Foreign);
         }
-        // Anybody may repeat what has come before, which says nothing of the peer and asks for nothing: its answer was sent, or the peer asks again.
+        // Anyone may replay an old datagram. A replay proves nothing about the peer and needs no answer: it was sent, or the peer asks again.
         let is_fresh = header.transmission > peer.transmission;
         let is_new = place.is_some_and(|place| peer.is_new(place));
         if is_fresh || is_new {
@@ -70,18 +70,18 @@ impl<M: Memory> Conversations<M> {
         outcome
     }
 
-    /// What every datagram of a peer says, one that was executed before or is `is_new`; returns whether it acknowledges anything that was not
-    /// known to have arrived.
+    /// Handles the acknowledgement and header of any datagram of a peer, whether executed before or new (`is_new`); returns whether it
+    /// acknowledges anything that was not known to have arrived.
     fn hear(&mut self, now: Instant, index: u32, header: &Header, is_new: bool, said: &Acknowledgement) -> bool {
         let peer = &mut self.peers[index as usize];
         let datagram_bytes = peer.datagram_bytes() as u64;
         let Some(active) = &mut peer.active else { return false };
-        // Only a new transmission is a sign of life: old ones may be repeated by anybody.
+        // Only a new transmission is a sign of life: anyone may replay an old one.
         if header.transmission > peer.transmission {
             (peer.transmission, peer.heard) = (header.transmission, now);
             peer.datagram_bytes_there = said.datagram_bytes;
             active.sender.receive_window = (u64::from(said.receive_window) * Acknowledgement::WINDOW_UNIT).max(1);
-            // What has come before does not hide that its first time came too.
+            // A repeated datagram does not replace the pending echo of a transmission that brought something new.
             if header.sequenced && (is_new || active.receiver.echo == 0) {
                 active.receiver.echo = header.transmission;
             }
@@ -96,7 +96,7 @@ impl<M: Memory> Conversations<M> {
         active.sender.handle_acknowledgement(now, said, self.worth, datagram_bytes)
     }
 
-    /// What a datagram with a number asks for.
+    /// Executes the frames of a datagram with a sequence number, if the receiver accepts it.
     fn take_in(
         &mut self,
         now: Instant,
@@ -123,7 +123,7 @@ impl<M: Memory> Conversations<M> {
                 return Err(Rejected::Duplicate);
             }
             Verdict::Early | Verdict::New => {
-                // However long it has to wait, its sender hears that somebody is there.
+                // The sender gets a sign of life, however long its datagram has to wait.
                 active.receiver.owe(now, header.urgent);
                 return Err(Rejected::Early);
             }
@@ -133,7 +133,7 @@ impl<M: Memory> Conversations<M> {
         self.execute(now, index, place.sequence, frames, memory)
     }
 
-    /// Counts who sends, so that each of them gets a share of the receive window.
+    /// Counts the peers that send, so that each gets a share of the receive window.
     fn count_sender(&mut self, now: Instant, index: u32) {
         let stretch = (now.as_picoseconds() / SHARING.as_picoseconds()) as u32 + 1;
         let sharing = &mut self.sharing;

@@ -1,4 +1,4 @@
-//! What a peer's frames ask for, and what its answers mean.
+//! Execution of a peer's requests, and handling of its answers.
 
 use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{AtomicOperator, Failure, GlobalAddress, Instant, Width};
@@ -14,14 +14,14 @@ use crate::wire::{Frame, frames};
 /// The index of a put's piece among the writes of its datagram.
 pub(super) const PIECE: u16 = u16::MAX;
 
-/// That of the word by which the piece signals.
+/// The index of the signal word of a put's piece.
 pub(super) const SIGNAL: u16 = u16::MAX - 1;
 
 /// Size in bytes of the buffer for short gets. Most gets are not longer; a larger buffer would have to be zeroed.
 const SHORT_BYTES_MAX: usize = 64;
 
 impl<M: Memory> Conversations<M> {
-    /// Does what the frames of a new datagram ask for, in order.
+    /// Executes the frames of a new datagram, in order.
     pub(crate) fn execute(
         &mut self,
         now: Instant,
@@ -83,7 +83,7 @@ impl<M: Memory> Conversations<M> {
         Ok(())
     }
 
-    /// Sends an answer to a peer, unless it is lost.
+    /// Queues an answer to a peer, unless the peer has failed.
     pub(crate) fn answer(&mut self, index: u32, frame: &Frame<'_>) {
         let peer = &mut self.peers[index as usize];
         let datagram_bytes = peer.datagram_bytes();
@@ -92,7 +92,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Tells a peer how the copy ended that it asked for.
+    /// Sends a peer the result of the copy that it requested.
     pub(crate) fn answer_copy(
         &mut self,
         now: Instant,
@@ -125,7 +125,7 @@ impl<M: Memory> Conversations<M> {
         self.note_deadline(now, index);
     }
 
-    /// A write that was refused is told; one that was not is acknowledged with its datagram.
+    /// Reports a refused write to the peer. A write that succeeded needs no report: its datagram is acknowledged.
     fn write(&mut self, index: u32, (sequence, write): (u64, u16), result: Result<(), Denied>) {
         let Err(denied) = result else { return };
         let peer = &mut self.peers[index as usize];
@@ -157,10 +157,10 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Answers with blocks of memory: at once if they are few bytes, else by a transfer that has an entry among the operations.
+    /// Answers with blocks of memory: at once if they are few bytes, else by a transfer with an entry in the table of operations.
     fn serve_get_blocks(&mut self, now: Instant, index: u32, asked: Asked, pattern: impl FnOnce() -> Pattern, memory: &mut M) {
         let Asked { operation, from, extent, offset, bytes, longest } = asked;
-        // Whoever asks for more than there is asks for an answer without end.
+        // Only overlapping blocks have more bytes than that: without this limit, an answer could have any length.
         let checked = if bytes > longest { Err(Denied::Outside) } else { memory.check(from, extent) };
         if let Err(denied) = checked {
             return self.answer(index, &Frame::Denied { operation, denied, second: false });
@@ -183,7 +183,7 @@ impl<M: Memory> Conversations<M> {
             }
             active.sender.serve(Transfer::Put { operation: number });
         } else {
-            // As of copies.
+            // The table is full: only a datagram with hundreds of requests causes this, as for copies.
             self.answer(index, &Frame::Denied { operation, denied: Denied::Outside, second: false });
         }
     }
@@ -228,7 +228,7 @@ impl<M: Memory> Conversations<M> {
             }
             active.sender.serve(Transfer::Put { operation: number });
         } else {
-            // The table was looked at before the datagram was taken: only a datagram of hundreds of copies fills it meanwhile.
+            // The table had room when the datagram was accepted: only a datagram with hundreds of copies fills it meanwhile.
             self.answer(index, &denied(Denied::Outside, false));
         }
         self.enqueue(target);
@@ -281,7 +281,7 @@ impl<M: Memory> Conversations<M> {
         let peer = &mut self.peers[index as usize];
         peer.refusals_received = peer.refusals_received.wrapping_add(1);
         if let Some(sent) = peer.active.as_mut().and_then(|active| active.sender.sent_mut(sequence)) {
-            // One for each write and the piece: more would be a mad peer's.
+            // At most one refusal for each write and one for the piece: more come only from a misbehaving peer.
             if sent.refused.len() <= sent.draft.writes.len() {
                 sent.refused.push((write, denied));
             }
@@ -298,7 +298,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// An operation that waited for an answer has ended.
+    /// Ends an operation that waited for an answer.
     fn finish(&mut self, index: u32, number: u32, result: Result<u64, Failure>) {
         let Some(operation) = self.operations.remove(number) else { return };
         if let Some(active) = &mut self.peers[index as usize].active {
@@ -315,8 +315,8 @@ impl<M: Memory> Conversations<M> {
     }
 }
 
-/// What a peer asks for: an operation of its own, the memory in which the blocks lie, as the part of the operation from byte `offset` on,
-/// how many bytes, and how many at most.
+/// A peer's request for blocks: its operation, the memory that contains the blocks (address and extent), the offset of these bytes in the
+/// operation, their number, and the maximum number that is served.
 struct Asked {
     operation: u32,
     from: GlobalAddress,

@@ -1,4 +1,4 @@
-//! What is due, and when.
+//! Deadlines and timeouts of peers.
 
 use pelago_base::{Duration, Event as Counted, Instant, Rank};
 
@@ -8,14 +8,14 @@ use crate::memory::Memory;
 use crate::peer::round_trip::{Patience, scattered};
 use crate::peer::{Standing, question_pause, unreachable_at};
 
-/// Between two looks at all peers, for each of them: to look at one takes a tenth of that.
+/// Minimum time between two checks of all peers, per peer: the check of one peer takes a tenth of it.
 const LOOK_PAUSE: Duration = Duration::from_nanoseconds(500);
 
-/// No rank is taken to run later than the failure limit divided by this.
+/// The recorded scheduling delay of a rank is at most the failure limit divided by this.
 const LATENESS_PART: u64 = 2;
 
 impl<M: Memory> Conversations<M> {
-    /// Time has passed.
+    /// Handles the passing of time: checks peers whose deadlines have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         if now < self.due {
             return;
@@ -41,12 +41,12 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) even if nothing comes.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) even if nothing arrives.
     pub fn poll_timeout(&self) -> Option<Instant> {
         (self.due != NEVER).then_some(self.due)
     }
 
-    /// What is known of `rank`, as [`Event::Silent`] has asked. A peer that is alive keeps its operations pending, until it is unreachable.
+    /// Takes the answer to [`Event::Silent`]: what is known of `rank`. Operations on a live peer stay pending until it is unreachable.
     pub fn handle_liveness(&mut self, now: Instant, rank: Rank, liveness: Liveness) {
         let Some(&index) = self.by_rank.get(&rank) else { return };
         let Some(silent_since) = self.peers[index as usize].silent_since() else { return };
@@ -54,7 +54,7 @@ impl<M: Memory> Conversations<M> {
         let (standing, event) = match liveness {
             Liveness::Alive if is_unreachable => (Standing::Unreachable, Event::Unreachable(rank)),
             Liveness::Alive => return,
-            // An answer that comes late says nothing of a peer that has been heard since.
+            // A late answer says nothing about a peer that has been heard since.
             Liveness::Unknown if now < silent_since + self.config.failure_limit => return,
             Liveness::Unknown | Liveness::Lost => (Standing::Lost, Event::Lost(rank)),
         };
@@ -62,7 +62,7 @@ impl<M: Memory> Conversations<M> {
         self.give_up(now, index, standing);
     }
 
-    /// Something happened to a peer, which may want to be looked at sooner. What happened to it before has been noted.
+    /// Updates the next check after an event of a peer that may have an earlier deadline now. Its earlier deadlines have been recorded.
     pub(crate) fn note_deadline(&mut self, now: Instant, index: u32) {
         let is_paced = || self.peers[index as usize].active.as_ref().is_some_and(|active| active.sender.has_new());
         if self.due > now + self.soonest() || is_paced() {
@@ -70,12 +70,12 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// How soon a deadline can be that comes from what happens now, unless a pace holds something up.
+    /// Returns the shortest time to a deadline that an event now can cause, unless pacing delays a datagram.
     fn soonest(&self) -> Duration {
         self.worth.probe_wait_min().min(question_pause(self.config.failure_limit))
     }
 
-    /// All peers are to be looked at when the time of one has come; not so often that looking takes more than a part of the time.
+    /// Schedules the check of all peers at a peer's deadline, but not so often that the checks take more than a fraction of the time.
     fn look_at(&mut self, deadline: Instant) {
         let pause = Duration::from_picoseconds(LOOK_PAUSE.as_picoseconds() * self.active.len() as u64);
         self.due = self.due.min(deadline.max(self.looked + pause));
@@ -85,13 +85,13 @@ impl<M: Memory> Conversations<M> {
         self.peers[index as usize].deadline(now, self.config.failure_limit, self.patience(index))
     }
 
-    /// How long to wait for answers of a peer, besides what is known of it.
+    /// Returns the parameters, besides the peer's own round trip, of how long to wait for its answers.
     fn patience(&self, index: u32) -> Patience {
         let chance = scattered(self.config.me.number(), self.peers[index as usize].rank.number());
         Patience { typical: self.typical, late: self.lateness.get(), chance, worth: self.worth }
     }
 
-    /// Looks after a peer whose time may have come.
+    /// Checks a peer whose deadline may have passed.
     fn look(&mut self, now: Instant, index: u32) {
         let patience = self.patience(index);
         let peer = &mut self.peers[index as usize];
@@ -104,7 +104,7 @@ impl<M: Memory> Conversations<M> {
         let Some(active) = &mut peer.active else { return };
         active.receiver.handle_timeout(now);
         if active.sender.answer_due(&peer.round_trip, patience).is_some_and(|due| now >= due) {
-            // Only the first question may have been asked too soon.
+            // Only the first repetition counts as possibly premature.
             if active.sender.tries == 0 {
                 self.worth.handle_repeated();
             }

@@ -1,4 +1,4 @@
-//! Making datagrams.
+//! Construction of outgoing datagrams.
 
 use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
@@ -15,18 +15,18 @@ use crate::wire::{
     WORDS_MAX,
 };
 
-/// Datagrams to one peer after which another has its turn.
+/// Number of consecutive datagrams to one peer before the next peer has its turn.
 const BURST: u32 = 64;
 
-/// A piece is added to frames if so much of it fits.
+/// Minimum room in bytes for which a piece is added behind frames.
 const PIECE_WORTHWHILE: usize = 256;
 
-/// Bytes of a piece that cost more to copy than two more parts of a message cost the kernel.
+/// Minimum size in bytes of a piece that is cheaper to send in place, as two more parts of the kernel's message, than to copy.
 const GAP_WORTHWHILE: usize = 4096;
 
 impl<M: Memory> Conversations<M> {
-    /// Writes the next datagram to be sent into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
-    /// datagram that takes them along.
+    /// Writes the next datagram to send into `buffer`, which has room for the largest. With `patient`, acknowledgements wait for a
+    /// datagram that carries them.
     pub fn poll_transmit(&mut self, now: Instant, memory: &M, buffer: &mut [u8], patient: bool) -> Option<Transmit> {
         while let Some(&index) = self.queue.front() {
             if self.burst < BURST
@@ -39,7 +39,7 @@ impl<M: Memory> Conversations<M> {
                 return Some(transmit);
             }
             self.end_turn(index);
-            // After its turn, a peer with more to send waits behind the others; without room for more, for an acknowledgement or its pace.
+            // After its turn, a peer that may send more queues behind the others; a peer that may not waits for an acknowledgement or its pace.
             if self.may_send(now, index) {
                 self.enqueue(index);
             }
@@ -57,7 +57,7 @@ impl<M: Memory> Conversations<M> {
         None
     }
 
-    /// The peer at the front of the queue makes room for the others.
+    /// Removes the peer at the front of the queue.
     fn end_turn(&mut self, index: u32) {
         self.queue.pop_front();
         self.burst = 0;
@@ -66,29 +66,29 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Whether there may be something to send or to tell.
+    /// Whether there may be datagrams to send or events to report.
     pub fn has_work(&self) -> bool {
         !(self.queue.is_empty() && self.waiting.is_empty() && self.events.is_empty())
     }
 
-    /// Whether a peer waits for its turn to be sent to; if not, at most acknowledgements may be sent.
+    /// Whether a peer is queued for sending; if not, only acknowledgements may be due.
     pub fn has_queue(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Whether acknowledgements wait for a datagram to take them along.
+    /// Whether acknowledgements wait for a datagram that carries them.
     pub fn is_owing(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// As `poll_transmit`, to one peer, and only what gains nothing from waiting for company: a full datagram, or anything if no short
-    /// operation is on its way there.
+    /// As `poll_transmit`, to one peer, and only datagrams that gain nothing from being held back: a full datagram, or any datagram if no short
+    /// operation is in flight to that peer.
     pub fn poll_transmit_full(&mut self, now: Instant, to: PeerIndex, memory: &M, buffer: &mut [u8]) -> Option<Transmit> {
         self.transmit(now, to.0, Sources::of(memory), buffer, false)
     }
 
-    /// The same to the peer of an injection that is not captured, whose bytes are those of the caller. Bytes that belong to a datagram may be left
-    /// where they are: see [`Transmit::gap`]. In jobs that encrypt, none are.
+    /// As `poll_transmit_full`, to the peer of an injection that is not captured, whose bytes are the caller's. Bytes of a datagram may be left
+    /// in place instead of copied: see [`Transmit::gap`]. In jobs that encrypt, none are.
     pub fn poll_transmit_gathered(
         &mut self,
         now: Instant,
@@ -132,7 +132,7 @@ impl<M: Memory> Conversations<M> {
         Transmit { to: peer.rank, peer: PeerIndex(index), bytes, more, gap }
     }
 
-    /// A new datagram with what waits; `None` if nothing does after all.
+    /// Builds a new datagram from queued frames and transfers; `None` if none are left after failed ones are removed.
     fn send_new(&mut self, now: Instant, index: u32, sources: Sources<'_, M>, buffer: &mut [u8]) -> Option<Made> {
         loop {
             let peer = &mut self.peers[index as usize];
@@ -153,7 +153,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// A new datagram with a piece of a transfer at its end; without one if its bytes cannot be read.
+    /// Builds a new datagram with a piece of a transfer at its end; without the piece if its bytes cannot be read.
     fn send_piece(
         &mut self,
         now: Instant,
@@ -168,7 +168,7 @@ impl<M: Memory> Conversations<M> {
         let sender = &self.peers[index as usize].active.as_ref()?.sender;
         let sequence = sender.next();
         let after = if is_behind { sequence } else { sender.after() };
-        // Those between are acknowledged with the last, or with the last that may go now.
+        // Pieces in between are acknowledged together with the last one, or with the last one that may be sent now.
         let urgent = is_last || !draft.writes.is_empty() || !sender.may_follow(datagram_bytes as u64);
         let start = self.begin(index, Some(Place { sequence, after }), urgent, &draft.frames, WORDS_MAX, buffer);
         let room = datagram_bytes.saturating_sub(start + TAG_BYTES);
@@ -185,7 +185,7 @@ impl<M: Memory> Conversations<M> {
             }
             return Some(self.end_around(now, index, (sequence, urgent), body.behind(start), sources, buffer));
         }
-        // What begins anew acknowledges anew.
+        // The acknowledgement that was written above is discarded with the piece, so another is due.
         active.receiver.owe(now, true);
         active.sender.advance(transfer, true);
         self.enqueue(index);
@@ -197,7 +197,7 @@ impl<M: Memory> Conversations<M> {
                 }
                 self.end_put(now, operation);
             }
-            // What asked has ended.
+            // The get that asked has ended.
             Transfer::Ask { .. } => {}
             Transfer::Answer { operation, .. } => {
                 let before = draft.frames.len();
@@ -209,7 +209,7 @@ impl<M: Memory> Conversations<M> {
         (!draft.frames.is_empty()).then(|| Made::whole(self.send_frames(now, index, draft, buffer)))
     }
 
-    /// Bytes of a transfer that no datagram has carried yet.
+    /// Returns the number of bytes of a transfer that no datagram has carried yet.
     fn bytes_left(&mut self, transfer: Transfer) -> u64 {
         match transfer {
             Transfer::Put { operation } => match self.operations.get_mut(operation) {
@@ -221,13 +221,14 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Whether the last piece of a transfer signals that earlier ones are there, too.
+    /// Whether the last piece of a transfer carries a signal that must follow earlier pieces.
     fn signals_behind(&self, transfer: Transfer) -> bool {
         let Transfer::Put { operation } = transfer else { return false };
         matches!(self.operations.get(operation), Some(PendingOperation::Put(put)) if put.signal.is_some() && put.next > 0)
     }
 
-    /// The next piece of a transfer, at most `room` bytes with its head, and the transfer after it; `None` for a put that has failed.
+    /// Returns the next piece of a transfer, at most `room` bytes including its head, and the rest of the transfer; no piece for a put that has
+    /// failed.
     fn next_piece(&mut self, transfer: Transfer, room: usize) -> (Option<Piece>, Option<Transfer>) {
         match transfer {
             Transfer::Put { operation } => {
@@ -237,7 +238,7 @@ impl<M: Memory> Conversations<M> {
                 }
                 let left = put.bytes - put.next;
                 let (head, bytes) = match &put.blocks {
-                    // The last piece signals: if there is no room for that, another is the last.
+                    // The last piece carries the signal: if that has no room, a further piece becomes the last.
                     None if put.signal.is_some() => match room.saturating_sub(SIGNALLED_BYTES) as u64 {
                         fitting if left <= fitting => (SIGNALLED_BYTES, left),
                         fitting => (PIECE_BYTES, fitting),
@@ -267,10 +268,10 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// Writes a piece, whose bytes are read from memory now; or says why the memory at an address cannot be read.
+    /// Writes a piece, reading its bytes from memory now; or returns why the memory at an address cannot be read.
     fn write_piece(&mut self, piece: Piece, sources: Sources<'_, M>, into: &mut [u8]) -> Result<Body, (Denied, GlobalAddress)> {
         if let Piece::Ask { operation, ask } = piece {
-            // Of one that has ended, nothing is asked any more.
+            // A get that has ended asks for nothing more.
             let Some(PendingOperation::Get { from, blocks: Some(blocks), .. }) = self.operations.get(operation) else {
                 return Ok(Body::default());
             };
@@ -317,7 +318,7 @@ impl<M: Memory> Conversations<M> {
         }
     }
 
-    /// A new datagram of frames alone.
+    /// Builds a new datagram of frames alone.
     fn send_frames(&mut self, now: Instant, index: u32, draft: Draft, buffer: &mut [u8]) -> usize {
         let Some(active) = self.peers[index as usize].active.as_mut() else { return 0 };
         let urgent = !draft.writes.is_empty() || draft.frames.is_empty();
@@ -330,7 +331,7 @@ impl<M: Memory> Conversations<M> {
         self.end(now, index, Some((sequence, prompt)), end, buffer)
     }
 
-    /// A datagram once more: the same number and contents; bytes of pieces are read again.
+    /// Retransmits a datagram with the same sequence number and contents; the bytes of pieces are read from memory again.
     fn send_again(&mut self, now: Instant, index: u32, sequence: u64, sources: Sources<'_, M>, buffer: &mut [u8]) -> Made {
         self.counters.count(Counted::DatagramRepeated);
         let Some(active) = self.peers[index as usize].active.as_mut() else { return Made::whole(0) };
@@ -341,7 +342,7 @@ impl<M: Memory> Conversations<M> {
         let written = piece.map_or(Ok(Body::default()), |piece| self.write_piece(piece, sources, &mut buffer[start..]));
         let body = match (written, piece) {
             (Ok(body), _) => body,
-            // The memory is registered no longer, or its device fails: say so in the place of its bytes.
+            // The memory is no longer registered, or its device failed: a denial replaces the bytes.
             (Err((denied, _)), Some(Piece::Answer { operation, .. })) => {
                 let mut frame = Vec::new();
                 Frame::Denied { operation, denied, second: false }.append(&mut frame);
@@ -362,7 +363,7 @@ impl<M: Memory> Conversations<M> {
         self.end_around(now, index, (sequence, true), body.behind(start), sources, buffer)
     }
 
-    /// A datagram that only acknowledges, if the peer waits for that.
+    /// Builds a datagram that contains only an acknowledgement, if the peer waits for one.
     fn send_acknowledgement(&mut self, index: u32, buffer: &mut [u8]) -> Option<usize> {
         let active = self.peers[index as usize].active.as_ref()?;
         if active.receiver.owed() != Owed::Now {
@@ -372,7 +373,7 @@ impl<M: Memory> Conversations<M> {
         Some(self.end(Instant::ZERO, index, None, end, buffer))
     }
 
-    /// Writes all but pieces and tag, with an acknowledgement of up to `words_max` words; returns where the pieces begin.
+    /// Writes header, acknowledgement of up to `words_max` words, place and frames; returns where pieces begin.
     fn begin(
         &mut self,
         index: u32,
@@ -402,11 +403,11 @@ impl<M: Memory> Conversations<M> {
             let words_used = words_known.min(words_max as u8);
             let is_cut = words_used < words_known;
             if is_cut {
-                // What has no room here is told by the next datagram.
+                // The next datagram carries the words that have no room here.
                 active.receiver.owe(Instant::ZERO, true);
             }
             let (next, refused, datagram_bytes) = (peer.received, peer.refusals_sent, peer.datagram_bytes_here);
-            // Told once: said again later, it would make the way seem longer.
+            // Echoed once: a later repetition would make the round trip appear longer.
             let echo = std::mem::take(&mut active.receiver.echo);
             at += Acknowledgement { next, refused, receive_window, datagram_bytes, echo, words, words_used }
                 .write(&mut buffer[at..]);
@@ -421,7 +422,7 @@ impl<M: Memory> Conversations<M> {
         at + frames.len()
     }
 
-    /// As `end`, of a datagram of which a part may be left out of the buffer.
+    /// As `end`, for a datagram of which a part may be left out of the buffer.
     fn end_around(
         &mut self,
         now: Instant,
@@ -446,7 +447,7 @@ impl<M: Memory> Conversations<M> {
         Made { bytes, gap: Some(Gap { at, from, bytes: count }) }
     }
 
-    /// Seals what `begin` began and notes that it leaves: its number and whether it is answered at once.
+    /// Seals the datagram that `begin` started and records its transmission: its number, and whether the peer answers it at once.
     fn end(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, end: usize, buffer: &mut [u8]) -> usize {
         let bytes = end + TAG_BYTES;
         Header::write_bytes(bytes as u16, buffer);
@@ -457,7 +458,7 @@ impl<M: Memory> Conversations<M> {
         bytes
     }
 
-    /// A datagram of so many bytes leaves.
+    /// Records the transmission of a datagram of `bytes` bytes.
     fn note_sent(&mut self, now: Instant, index: u32, numbered: Option<(u64, bool)>, bytes: usize) {
         self.counters.count(Counted::DatagramSent);
         let peer = &mut self.peers[index as usize];
@@ -469,7 +470,7 @@ impl<M: Memory> Conversations<M> {
     }
 }
 
-/// Writes a piece of a put whose ends are not both contiguous: its head, and the bytes from `offset` on, gathered from their blocks.
+/// Writes a piece of a put of which an end is not contiguous: its head, and the bytes from `offset` on, gathered from their blocks.
 fn write_blocks<M: Memory>(
     put: &Put<M::Local>,
     blocks: &PutBlocks,
@@ -492,7 +493,7 @@ fn write_blocks<M: Memory>(
     Ok(())
 }
 
-/// Where the bytes of pieces come from: the memory of the rank, and the caller's bytes of an injection that is not captured.
+/// Sources of the bytes of pieces: the memory of the rank, and the caller's bytes of an injection that is not captured.
 struct Sources<'a, M> {
     memory: &'a M,
     injected: Option<&'a [u8]>,
@@ -518,7 +519,7 @@ fn part(bytes: &[u8], offset: u64, length: usize) -> &[u8] {
     &bytes[offset as usize..][..length]
 }
 
-/// What was written of a piece, and where in an injection the rest lies, and how much of it, that belongs behind it.
+/// Number of bytes written of a piece, and the position and length in the injection of the bytes that follow them.
 #[derive(Clone, Copy, Default)]
 struct Body {
     written: usize,
@@ -526,13 +527,13 @@ struct Body {
 }
 
 impl Body {
-    /// With what was written before the piece.
+    /// Adds the bytes that were written before the piece.
     fn behind(self, bytes: usize) -> Self {
         Self { written: bytes + self.written, ..self }
     }
 }
 
-/// A datagram that was made: its length, and what of it is not in the buffer.
+/// A finished datagram: its length, and the bytes of it that are not in the buffer.
 #[derive(Clone, Copy)]
 struct Made {
     bytes: usize,
@@ -545,7 +546,7 @@ impl Made {
     }
 }
 
-/// What a new datagram may carry.
+/// Contents available for a new datagram.
 struct Offered {
     transfer: Transfer,
     draft: Draft,

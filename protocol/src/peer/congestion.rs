@@ -1,21 +1,21 @@
-//! How many bytes may be on their way to a peer, and how fast they may follow each other.
+//! Congestion control: the number of bytes in flight to a peer, and their pace.
 //!
-//! A window that grows while all goes well and shrinks by three tenths when more is lost than chance explains (slow start and congestion avoidance
-//! of RFC 5681, with the factor of RFC 9438; the tolerance of decision 29), never beyond the receive window that the receiver grants: what its socket holds, divided by those who
-//! send to it. So many senders that begin at once find their share within a round trip.
+//! The window grows while no losses occur and shrinks by three tenths when losses exceed random ones (slow start and congestion avoidance of
+//! RFC 5681, with the factor of RFC 9438; the tolerance of decision 29). It never exceeds the receive window that the receiver grants: the
+//! capacity of its socket, divided by the number of its senders. Many senders that start at once thus find their share within a round trip.
 
 use pelago_base::{Duration, Instant};
 
-/// Bytes that may go to a peer that nothing is known of.
+/// Window in bytes for a peer without any acknowledgement yet.
 const WINDOW_INITIAL: u64 = 64 << 10;
 
-/// Bytes on their way to one peer: more than any socket holds.
+/// Maximum number of bytes in flight to one peer: more than any socket holds.
 const WINDOW_MAX: u64 = 16 << 20;
 
-/// Datagrams that may be on their way whatever is lost.
+/// Minimum window in datagrams, regardless of losses.
 const DATAGRAMS_MIN: u64 = 2;
 
-/// Datagrams that arrive for each one whose loss is taken for chance: two in a hundred may be lost and the window stays as it is.
+/// Number of arrivals per loss that counts as random: with up to two losses in a hundred the window does not shrink.
 const ARRIVALS_PER_LOSS: u32 = 50;
 
 /// Maximum number of consecutive losses that count as random, also of a peer without any acknowledgement yet. A queue that overflows loses
@@ -23,14 +23,14 @@ const ARRIVALS_PER_LOSS: u32 = 50;
 const TOLERATED_MAX: u32 = 8;
 const TOLERATED_AT_FIRST: u32 = 4;
 
-/// In a round trip a window that has shrunk grows by a datagram, or by this part of itself if that is more (Kelly, Scalable TCP, 2003): a large one that
-/// has shrunk by three tenths is as large again after six.
+/// Divisor of the window's growth per round trip after it has shrunk: by the window divided by this, but at least by a datagram (Kelly,
+/// Scalable TCP, 2003). A large window that has shrunk by three tenths recovers in six round trips.
 const GROWTH_PART: u64 = 16;
 
-/// How far ahead of its pace a sender may be, besides a quarter of a round trip: what a timer cannot tell apart.
+/// How far a sender may be ahead of its pace, besides a quarter of a round trip: the resolution of timers.
 const AHEAD: Duration = Duration::from_microseconds(50);
 
-/// A longer round trip has no slower pace.
+/// Maximum round trip, in nanoseconds, that the pace takes into account.
 const ROUND_TRIP_NANOSECONDS_MAX: u64 = u32::MAX as u64;
 
 const _: () =
@@ -40,18 +40,18 @@ const _: () =
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Congestion {
     window: u64,
-    /// Above it the window grows slowly.
+    /// Window size above which growth is slow.
     threshold: u64,
-    /// Losses among transmissions before this one have been answered.
+    /// Number of the first transmission whose loss shrinks the window again.
     recovery: u64,
-    /// Arrivals that no loss has used up yet.
+    /// Number of arrivals not yet offset against tolerated losses.
     tolerance: u32,
-    /// When the next byte is due at an even pace.
+    /// Time at which the next byte is due at an even pace.
     next: Instant,
 }
 
 impl Congestion {
-    /// The window of a peer that has granted `receive_window`, or may grant so much.
+    /// Creates the window for a peer that has granted `receive_window`, or is expected to.
     pub(crate) fn new(receive_window: u64, datagram_bytes: u64) -> Self {
         let window = WINDOW_INITIAL.min(receive_window).max(DATAGRAMS_MIN * datagram_bytes);
         Self {
@@ -68,28 +68,28 @@ impl Congestion {
         in_flight < self.window.min(receive_window)
     }
 
-    /// Nothing leaves before `at`.
+    /// Delays the next datagram until `at`.
     pub(crate) fn wait_until(&mut self, at: Instant) {
         self.next = at + AHEAD;
     }
 
-    /// When the pace allows the next datagram.
+    /// Returns when the pace allows the next datagram.
     pub(crate) fn due(&self, round_trip: Duration) -> Instant {
         let ahead = round_trip.as_picoseconds() / 4 + AHEAD.as_picoseconds();
         Instant::from_picoseconds(self.next.as_picoseconds().saturating_sub(ahead))
     }
 
-    /// `bytes` bytes leave. While the round trip is not known, and so zero, only the window holds them up.
+    /// Records the sending of `bytes` bytes. While the round trip is unknown, and so zero, only the window limits sending.
     pub(crate) fn handle_sent(&mut self, now: Instant, bytes: u64, round_trip: Duration) {
-        // A quarter faster than the window would leave by itself, so that the window is what limits.
+        // The pace is a quarter faster than one window per round trip, so that the window is the limit.
         let pace = round_trip.as_nanoseconds().min(ROUND_TRIP_NANOSECONDS_MAX) * bytes * 800 / self.window;
         self.next = self.next.max(now) + Duration::from_picoseconds(pace);
     }
 
-    /// `bytes` bytes that were sent by transmission `transmission` have arrived.
+    /// Records the arrival of `bytes` bytes that transmission `transmission` sent.
     pub(crate) fn handle_arrived(&mut self, bytes: u64, transmission: u64, in_flight: u64, datagram_bytes: u64) {
         self.tolerance = (self.tolerance + 1).min(TOLERATED_MAX * ARRIVALS_PER_LOSS);
-        // What does not fill the window says nothing about it.
+        // Traffic that does not fill the window tells nothing about its size.
         if transmission < self.recovery || 2 * (in_flight + bytes) < self.window {
             return;
         }
@@ -98,7 +98,7 @@ impl Congestion {
         self.window = (self.window + growth).min(WINDOW_MAX);
     }
 
-    /// Transmission `transmission` is lost; `sent` have been made.
+    /// Records the loss of transmission `transmission`, when `sent` transmissions have been made.
     pub(crate) fn handle_loss(&mut self, transmission: u64, sent: u64, datagram_bytes: u64) {
         if transmission < self.recovery {
             return;
@@ -112,7 +112,7 @@ impl Congestion {
         }
     }
 
-    /// Nothing arrives any more.
+    /// Reduces the window to its minimum, as nothing arrives any more.
     pub(crate) fn handle_silence(&mut self, sent: u64, datagram_bytes: u64) {
         self.threshold = (self.window / 10 * 7).max(DATAGRAMS_MIN * datagram_bytes);
         self.window = DATAGRAMS_MIN * datagram_bytes;
@@ -126,11 +126,11 @@ mod tests {
 
     const DATAGRAM: u64 = 1200;
 
-    /// What nothing has happened to.
+    /// A window in its initial state, without tolerance.
     const FRESH: Congestion =
         Congestion { window: WINDOW_INITIAL, threshold: WINDOW_MAX, recovery: 0, tolerance: 0, next: Instant::ZERO };
 
-    /// As `new`, of a peer of which no loss is taken for chance.
+    /// As `new`, without tolerance for random losses.
     fn intolerant() -> Congestion {
         Congestion { tolerance: 0, ..Congestion::new(u64::MAX, DATAGRAM) }
     }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn losses_by_chance_change_no_window() {
-        // One of so many is lost, evenly: whether the window has shrunk after ten thousand.
+        // Evenly distributed losses, one in `one_of`; and whether the window has shrunk after ten thousand datagrams.
         for (one_of, shrinks) in [(1_000, false), (100, false), (51, false), (45, true), (10, true)] {
             let mut congestion = Congestion { window: WINDOW_MAX, ..Congestion::new(u64::MAX, DATAGRAM) };
             for number in 0..10_000 {
@@ -234,7 +234,7 @@ mod tests {
         let before = congestion.window;
         congestion.handle_silence(50, DATAGRAM);
         assert_eq!((congestion.window, congestion.threshold), (DATAGRAMS_MIN * DATAGRAM, before / 10 * 7));
-        // What left before says nothing of the window now, whether it arrives or not.
+        // Transmissions before the timeout do not affect the window, whether they arrive or not.
         congestion.handle_arrived(before, 49, before, DATAGRAM);
         congestion.handle_loss(49, 50, DATAGRAM);
         assert_eq!(congestion.window, DATAGRAMS_MIN * DATAGRAM);

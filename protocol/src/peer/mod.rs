@@ -1,10 +1,10 @@
-//! What is known of one peer; 120 bytes when idle.
+//! The state of one peer; 120 bytes when idle.
 //!
 //! | part | for |
 //! |---|---|
-//! | `sender`, `receiver` | one direction each: what is on its way and what has come |
-//! | `waiting` | what waits to be sent |
-//! | `round_trip`, `congestion` | how long to wait, and how much to send |
+//! | `sender`, `receiver` | one direction each: datagrams in flight, and datagrams received |
+//! | `waiting` | frames and transfers that wait to be sent |
+//! | `round_trip`, `congestion` | timeouts, and the congestion window |
 
 pub(crate) mod congestion;
 pub(crate) mod receiver;
@@ -20,39 +20,39 @@ use receiver::{Owed, Receiver, Verdict};
 use round_trip::{Patience, RoundTrip};
 use sender::Sender;
 
-/// The datagram that every network carries whole (RFC 8899), until both ends have said what they can take.
+/// Size of a datagram that every network carries without fragmentation (RFC 8899). Used until both ends have announced their maximum.
 pub(crate) const DATAGRAM_BYTES_BASE: usize = 1200;
 
-/// After so long without traffic, what is not needed for exactness is dropped.
+/// Time without traffic after which the state that is not needed for exactly-once execution is dropped.
 const IDLE_AFTER: Duration = Duration::from_milliseconds(2_000);
 
-/// After so many tries in vain, datagrams go back to the size that every network carries.
+/// Number of unanswered tries after which datagrams return to the size that every network carries.
 const TRIES_BEFORE_BASE: u32 = 3;
 
-/// A peer is asked whether it is there so many times within the failure limit.
+/// Number of probes of a silent peer within the failure limit.
 const QUESTIONS: u64 = 5;
 
-/// A peer that this rank has talked to. Without `active`, which is dropped when nothing passes for a while, it keeps what exactness
-/// needs for ever: how far both sides have come.
+/// A peer that this rank has communicated with. `active` is dropped after a time without traffic. The rest is kept for ever, as exactly-once
+/// execution needs the sequence state of both directions.
 pub(crate) struct Peer {
     pub(crate) rank: Rank,
-    /// The process that speaks for the rank; the first that did.
+    /// Incarnation of the peer's process: that of the first datagram from the rank.
     pub(crate) incarnation: Option<u32>,
-    /// Datagrams sent so far, while idle.
+    /// Number of datagrams sent so far; valid while the peer is idle.
     sent: u64,
-    /// The oldest datagram that has not come.
+    /// Sequence number of the oldest datagram that has not been received.
     pub(crate) received: u64,
-    /// The peer's latest transmission, and when it came.
+    /// Number of the peer's latest transmission, and its time of arrival.
     pub(crate) transmission: u64,
     pub(crate) heard: Instant,
-    /// Writes of the peer that were refused, and writes that the peer refused, as far as it told.
+    /// Number of writes of the peer that were refused here, and of refusals received from the peer.
     pub(crate) refusals_sent: u32,
     pub(crate) refusals_received: u32,
     pub(crate) round_trip: RoundTrip,
-    /// The largest datagram that the way there takes, as seen from here and from there; 0 is unknown.
+    /// Maximum datagram size of the route to the peer, as known here and as announced by the peer; 0 is unknown.
     pub(crate) datagram_bytes_here: u16,
     pub(crate) datagram_bytes_there: u16,
-    /// When it was last counted among those that send.
+    /// Time interval in which the peer was last counted as a sender.
     pub(crate) counted: u32,
     pub(crate) standing: Standing,
     pub(crate) active: Option<Box<Active>>,
@@ -66,16 +66,16 @@ pub(crate) enum Standing {
     Unreachable,
 }
 
-/// What is needed while something passes.
+/// State that is needed while there is traffic.
 pub(crate) struct Active {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// Since when something is under way to the peer; meaningful while it is.
+    /// Start of the current period with outstanding operations; valid during such a period.
     pub(crate) outstanding_since: Instant,
     pub(crate) used: Instant,
-    /// When it was asked last whether the peer is alive.
+    /// Time of the last [`Silent`](crate::Event::Silent) event for the peer.
     doubted: Instant,
-    /// Whether the peer stands in the queue of those that something may have to be sent to, and of those that wait for an acknowledgement.
+    /// Whether the peer is in the send queue, and in the queue of peers that wait for an acknowledgement.
     pub(crate) queued: bool,
     pub(crate) waiting: bool,
 }
@@ -100,7 +100,7 @@ impl Peer {
         }
     }
 
-    /// Why operations on it fail, if they do.
+    /// Returns the failure of operations on the peer, if they fail.
     pub(crate) fn failure(&self) -> Option<Failure> {
         match self.standing {
             Standing::Reached => None,
@@ -109,17 +109,17 @@ impl Peer {
         }
     }
 
-    /// The size of a full datagram.
+    /// Returns the size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> usize {
         let (tries, receive_window) =
             self.active.as_ref().map_or((0, u64::MAX), |active| (active.sender.tries, active.sender.receive_window));
         let both = usize::from(self.datagram_bytes_here.min(self.datagram_bytes_there));
-        // Where many share a receive window, a large datagram would take the parts of others.
+        // If many senders share a receive window, a large datagram would use the shares of others.
         let part = usize::try_from(receive_window).unwrap_or(usize::MAX);
         if tries >= TRIES_BEFORE_BASE { DATAGRAM_BYTES_BASE } else { both.min(part).max(DATAGRAM_BYTES_BASE) }
     }
 
-    /// Whether a datagram at this place has not been executed.
+    /// Whether the datagram at this place has not been executed.
     pub(crate) fn is_new(&self, place: Place) -> bool {
         match &self.active {
             Some(active) => active.receiver.judge(self.received, place) != Verdict::Duplicate,
@@ -127,7 +127,7 @@ impl Peer {
         }
     }
 
-    /// Makes sure that the peer is active; returns whether it was not. `receive_window` is what it grants, as far as that can be guessed.
+    /// Activates the peer; returns whether it was inactive. `receive_window` is the estimate of the window that it grants.
     pub(crate) fn activate(&mut self, now: Instant, receive_window: u64) -> bool {
         if let Some(active) = &mut self.active {
             active.used = now;
@@ -140,7 +140,7 @@ impl Peer {
         true
     }
 
-    /// Drops what is not needed if the peer has been idle for long; returns whether it did.
+    /// Drops the active state if the peer has been idle for [`IDLE_AFTER`]; returns whether it did.
     pub(crate) fn rest(&mut self, now: Instant) -> bool {
         let Some(active) = &self.active else { return false };
         let idle = active.is_idle(self.received) && now >= active.used + IDLE_AFTER;
@@ -151,7 +151,7 @@ impl Peer {
         idle
     }
 
-    /// When the peer wants to be looked at next, after `now`.
+    /// Returns the next deadline of the peer, after `now`.
     pub(crate) fn deadline(&self, now: Instant, failure_limit: Duration, patience: Patience) -> Instant {
         const NEVER: Instant = Instant::from_picoseconds(u64::MAX);
         let Some(active) = &self.active else { return NEVER };
@@ -159,7 +159,7 @@ impl Peer {
         let acknowledge = if let Owed::Later(due) = active.receiver.owed() { due } else { NEVER };
         let answer = sender.answer_due(&self.round_trip, patience).unwrap_or(NEVER);
         let pace = sender.congestion.due(self.round_trip.smoothed());
-        // A pace that is reached is not what holds a datagram up.
+        // If the pace's time has passed, something else delays the datagram.
         let pace = if sender.has_new() && pace > now { pace } else { NEVER };
         let doubt = self.doubt_at(failure_limit).unwrap_or(NEVER);
         let question = self.question_at(failure_limit).unwrap_or(NEVER);
@@ -167,13 +167,13 @@ impl Peer {
         acknowledge.min(answer).min(pace).min(doubt).min(question).min(rest)
     }
 
-    /// Since when the peer has owed a sign of life and given none, if it owes one.
+    /// Returns the time since which the peer has owed a sign of life without giving one, if it owes one.
     pub(crate) fn silent_since(&self) -> Option<Instant> {
         let active = self.active.as_ref()?;
         (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since))
     }
 
-    /// When to ask those who know whether the peer is alive: after each failure limit, and when it becomes unreachable.
+    /// Returns when to ask other sources whether the peer is alive: after each failure limit, and when it becomes unreachable.
     pub(crate) fn doubt_at(&self, failure_limit: Duration) -> Option<Instant> {
         let (since, doubted) = (self.silent_since()?, self.active.as_ref()?.doubted);
         let next = since.max(doubted) + failure_limit;
@@ -181,26 +181,26 @@ impl Peer {
         Some(if doubted < unreachable { next.min(unreachable) } else { next })
     }
 
-    /// Somebody was asked whether the peer is alive.
+    /// Records that other sources were asked whether the peer is alive.
     pub(crate) fn doubt(&mut self, now: Instant) {
         if let Some(active) = &mut self.active {
             active.doubted = now;
         }
     }
 
-    /// When to ask whether the peer is there: while it owes an answer and nothing else passes.
+    /// Returns when to probe the peer: while it owes an answer and there is no other traffic.
     pub(crate) fn question_at(&self, failure_limit: Duration) -> Option<Instant> {
         let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
         Some(self.heard.max(active.used) + question_pause(failure_limit))
     }
 }
 
-/// When a peer that is alive, and silent since `since`, is unreachable.
+/// Returns when a live peer that is silent since `since` becomes unreachable.
 pub(crate) fn unreachable_at(since: Instant, failure_limit: Duration) -> Instant {
     since + Duration::from_picoseconds(failure_limit.as_picoseconds().saturating_mul(UNREACHABLE_AFTER_LIMITS))
 }
 
-/// Between two questions whether a peer is there.
+/// Returns the time between two probes of a silent peer.
 pub(crate) fn question_pause(failure_limit: Duration) -> Duration {
     Duration::from_picoseconds(failure_limit.as_picoseconds() / QUESTIONS)
 }
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// A peer to which something waits to be sent.
+    /// Returns a peer with an answer that waits to be sent.
     fn owing() -> Peer {
         let mut peer = Peer::new(Rank::new(1));
         peer.activate(Instant::ZERO, 1 << 20);

@@ -1,29 +1,30 @@
-//! Which datagrams of a peer have been received, and when to say so.
+//! The receiving direction of one peer: which datagrams have arrived, and when to acknowledge them.
 
 use pelago_base::{Duration, Instant};
 
 use crate::wire::{Place, WORDS_MAX};
 
-/// Sequence numbers past the oldest missing one that may be received.
+/// Number of sequence numbers, from the oldest missing one on, that may be received.
 pub(crate) const SEQUENCE_WINDOW: u64 = 64 * WORDS_MAX as u64;
 
-/// How long an acknowledgement that nobody waits for is kept back, for a datagram to take it along.
+/// Delay of an acknowledgement that is not urgent, so that a datagram may carry it.
 pub(crate) const ACKNOWLEDGE_WITHIN: Duration = Duration::from_milliseconds(1);
 
 /// Number of received datagrams after which an acknowledgement is no longer delayed.
 const UNACKNOWLEDGED_MAX: u32 = 8;
 
-/// What has been received out of order, and what is to be acknowledged. A peer that is idle needs none of it: then everything below
-/// `Peer::received` has come, and nothing else.
+/// Datagrams received out of order, and pending acknowledgements. An idle peer does not need this state: exactly the datagrams below
+/// `Peer::received` have arrived.
 #[derive(Default)]
 pub(crate) struct Receiver {
-    /// One bit for each of the next [`SEQUENCE_WINDOW`] sequence numbers: bit `sequence % SEQUENCE_WINDOW`. That of the oldest missing one is not set.
+    /// One bit for each of the next [`SEQUENCE_WINDOW`] sequence numbers: bit `sequence % SEQUENCE_WINDOW`. The bit of the oldest missing number
+    /// is clear.
     seen: [u64; WORDS_MAX],
     /// The largest sequence number received, plus one.
     end: u64,
     unacknowledged: u32,
     owed: Owed,
-    /// The peer's latest transmission with a number, until it is told; 0 is none.
+    /// Number of the peer's latest transmission with a sequence number, until it is echoed; 0 is none.
     pub(crate) echo: u64,
 }
 
@@ -39,11 +40,11 @@ pub(crate) enum Owed {
 /// What to do with a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is new: execute it.
+    /// New: execute it.
     New,
-    /// It has been executed.
+    /// Already executed.
     Duplicate,
-    /// What it waits for has not come, or it is too far ahead. It will be sent again.
+    /// Datagrams that must take effect first have not arrived, or it is too far ahead. The peer retransmits it.
     Early,
 }
 
@@ -59,7 +60,7 @@ impl Receiver {
         }
     }
 
-    /// Notes a new datagram and returns the oldest sequence number that is now missing.
+    /// Records a new datagram and returns the oldest sequence number that is now missing.
     pub(crate) fn note(&mut self, mut received: u64, sequence: u64) -> u64 {
         self.end = self.end.max(sequence + 1);
         if sequence != received {
@@ -74,12 +75,12 @@ impl Receiver {
         received
     }
 
-    /// Whether nothing has come out of order and nothing is to be said.
+    /// Whether no datagram beyond a gap has arrived and no acknowledgement is pending.
     pub(crate) fn is_idle(&self, received: u64) -> bool {
         self.end <= received && self.owed == Owed::Nothing
     }
 
-    /// Notes that the peer waits for an acknowledgement.
+    /// Records that the peer waits for an acknowledgement.
     pub(crate) fn owe(&mut self, now: Instant, urgent: bool) {
         self.unacknowledged += 1;
         self.owed = match self.owed {
@@ -93,14 +94,14 @@ impl Receiver {
         self.owed
     }
 
-    /// Makes an acknowledgement that has been kept back long enough urgent.
+    /// Makes a delayed acknowledgement due when its time has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if matches!(self.owed, Owed::Later(due) if now >= due) {
             self.owed = Owed::Now;
         }
     }
 
-    /// What to acknowledge beyond `received`, as words from there on. Nothing is owed any more.
+    /// Returns the bitmap of datagrams received from `received` on, and its length in words. No acknowledgement is pending afterwards.
     pub(crate) fn acknowledge(&mut self, received: u64) -> ([u64; WORDS_MAX], u8) {
         self.owed = Owed::Nothing;
         self.unacknowledged = 0;
@@ -114,7 +115,7 @@ impl Receiver {
         (words, beyond.div_ceil(64) as u8)
     }
 
-    /// Whether one of the next [`SEQUENCE_WINDOW`] sequence numbers has come.
+    /// Whether one of the next [`SEQUENCE_WINDOW`] sequence numbers has been received.
     fn has(&self, sequence: u64) -> bool {
         self.seen[word(sequence)] & bit(sequence) != 0
     }

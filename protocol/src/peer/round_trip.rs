@@ -1,60 +1,60 @@
-//! How long an answer takes (RFC 6298), and how long to wait for one.
+//! Estimation of the round trip (RFC 6298), and timeouts.
 
 use pelago_base::{Duration, Instant};
 
 use super::receiver::ACKNOWLEDGE_WITHIN;
 
-/// Before anything is known: the round trip of a wide network.
+/// Shortest wait for a peer whose round trip is unknown: the round trip of a wide-area network.
 const INITIAL: Duration = Duration::from_milliseconds(20);
 
-/// The shortest wait. Machines share cores: an answer may come a few milliseconds late although nothing is lost.
+/// Shortest wait. Ranks may share cores: an answer may arrive a few milliseconds late although nothing is lost.
 const WAIT_MIN: Duration = Duration::from_milliseconds(4);
 
-/// The shortest wait for a probe, which asks before the wait is over (RFC 9002, section 6.2): what timers and other threads delay.
+/// Shortest wait before a probe, which is sent before the wait is over (RFC 9002, section 6.2): the delay by timers and other threads.
 pub(crate) const PROBE_WAIT_MIN: Duration = Duration::from_microseconds(100);
 
-/// The same while most probes turn out to have been needed: datagrams are lost there more often than they are late.
+/// Shortest wait before a probe while most probes prove necessary: datagrams are then lost more often than they are late.
 const PROBE_WAIT_LOSSY: Duration = Duration::from_microseconds(25);
 
-/// How long an acknowledgement that may be kept back is waited for, in general, and while most probes are needed: there an answer that is lost is
-/// more likely than a peer that has nothing to say.
+/// Additional wait for an acknowledgement that the peer may delay, in general, and while most probes are necessary: a lost answer is then
+/// more likely than a delayed one.
 const KEPT_BACK: Duration = Duration::from_picoseconds(2 * ACKNOWLEDGE_WITHIN.as_picoseconds());
 const KEPT_BACK_LOSSY: Duration = Duration::from_microseconds(150);
 
-/// Probes in a row: of those that a network of which three datagrams in ten are lost does not answer, one in fifty.
+/// Maximum number of consecutive probes. On a network that loses three of ten datagrams, one in fifty such series stays unanswered.
 const PROBES_MAX: u32 = 6;
 
-/// Half of the shortest time after which a request is repeated. A reply that left earlier did not cross the repeated request.
+/// Half of the shortest time after which a request is repeated. A reply that was sent earlier did not cross the repeated request.
 pub(crate) const CROSSING: Duration = Duration::from_picoseconds(PROBE_WAIT_LOSSY.as_picoseconds() / 2);
 
 /// Maximum number of consecutive probes while most of them are necessary: in total as long as the other limit.
 const PROBES_LOSSY_MAX: u32 = 10;
 
-/// Up to here the waits between tries double, or up to twice the first wait if that is longer. From there on each is a sixteenth of this
-/// longer than the one before, so that a peer is asked some forty times within the default failure limit: not even a network that loses four
-/// of ten datagrams makes a silent one of a peer that answers, and one that does not answer is bothered less and less.
+/// Wait up to which the waits between tries double, or up to twice the first wait if that is longer. From there on each wait is a sixteenth of
+/// this longer than the one before. A peer is then asked about forty times within the default failure limit: even on a network that loses
+/// four of ten datagrams, a live peer is not taken for silent, and a silent peer is asked at growing intervals.
 const WAIT_DOUBLED_MAX: Duration = Duration::from_milliseconds(50);
 
-/// Of a wait, so much at most is added by chance, so that those who have begun together do not go on together.
+/// Maximum random addition to a wait, as a right shift of the wait, so that ranks that started together do not stay synchronized.
 const JITTER_SHIFT: u32 = 2;
 
-/// Smoothed round trip and its deviation, in nanoseconds; zero while nothing is known.
+/// Smoothed round trip and its deviation, in nanoseconds; zero while unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
     smoothed: u32,
     deviation: u32,
 }
 
-/// What a wait depends on besides the round trip to the peer.
+/// Parameters of a wait besides the round trip to the peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
-    /// The round trip of all peers together, for one of which nothing is known.
+    /// Round trip over all peers, for a peer whose own is unknown.
     pub(crate) typical: RoundTrip,
-    /// How late this rank gets to run.
+    /// Scheduling delay of this rank.
     pub(crate) late: Duration,
-    /// Any number that differs from peer to peer and from rank to rank.
+    /// A number that differs between peers and between ranks, for jitter.
     pub(crate) chance: u32,
-    /// What repetitions of this rank have been worth so far.
+    /// How often this rank's repetitions have been necessary so far.
     pub(crate) worth: Worth,
 }
 
@@ -70,12 +70,12 @@ impl RoundTrip {
         self.smoothed = (self.smoothed - self.smoothed / 8 + taken / 8).max(1);
     }
 
-    /// The smoothed round trip; zero while nothing is known.
+    /// Returns the smoothed round trip; zero while unknown.
     pub(crate) fn smoothed(&self) -> Duration {
         Duration::from_nanoseconds(u64::from(self.smoothed))
     }
 
-    /// How long to wait for an answer after `tries` tries without one.
+    /// Returns how long to wait for an answer after `tries` tries without one.
     pub(crate) fn wait(&self, tries: u32, patience: Patience) -> Duration {
         let known = self.smoothed != 0;
         let guess = if known { self } else { &patience.typical };
@@ -92,8 +92,8 @@ impl RoundTrip {
         Duration::from_picoseconds(wait + ((wait >> JITTER_SHIFT) >> 16) * part)
     }
 
-    /// How long to wait for an answer that the peer keeps back for `kept_back` at most before it is asked once more, after `probes` such
-    /// questions; `None` while nothing is known of it, and where questions have not been worth their cost.
+    /// Returns how long to wait for an answer, which the peer delays by at most `kept_back`, before the next probe, after `probes` probes; `None`
+    /// while the round trip is unknown, after too many probes, and if probes have not been worth their cost.
     pub(crate) fn probe_wait(&self, probes: u32, kept_back: Duration, patience: Patience) -> Option<Duration> {
         let is_lossy = patience.worth.is_lossy();
         let (least, most) = if is_lossy { (PROBE_WAIT_LOSSY, PROBES_LOSSY_MAX) } else { (PROBE_WAIT_MIN, PROBES_MAX) };
@@ -105,24 +105,24 @@ impl RoundTrip {
         Some(Duration::from_picoseconds(once.as_picoseconds() << (probes / 2)))
     }
 
-    /// Four times the deviation.
+    /// Returns four times the deviation.
     fn deviation(&self) -> Duration {
         Duration::from_nanoseconds(4 * u64::from(self.deviation))
     }
 }
 
-/// Whether asking again has been worth it: with what arrives a rank earns repetitions, one in [`ARRIVALS_PER_REPETITION`], and each that was
-/// needed earns some more. So a rank whose datagrams are lost asks soon, and one whose answers are late repeats less than one in a hundred.
+/// Budget of repetitions: arrivals earn one repetition per [`ARRIVALS_PER_REPETITION`], and each necessary repetition earns some more. A rank
+/// whose datagrams are lost therefore repeats early, and a rank whose answers are late repeats fewer than one in a hundred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worth {
     balance: i32,
-    /// Above zero while more than a third of the repetitions were needed of late.
+    /// Balance of recent repetitions: above zero while more than a third of them were necessary.
     needed: i8,
 }
 
 const ARRIVALS_PER_REPETITION: i32 = 128;
 
-/// Repetitions that a rank may make before anything has arrived, and those that a needed one earns.
+/// Number of repetitions allowed before anything has arrived, and number that a necessary one earns.
 const REPETITIONS_AT_FIRST: i32 = 4;
 const REPETITIONS_PER_NEEDED: i32 = 4;
 
@@ -136,7 +136,7 @@ const NEEDED_WEIGHT: i8 = 3;
 /// Maximum number of necessary repetitions that are remembered.
 const NEEDED_MAX: i8 = 8;
 
-/// The shortest wait doubles with so many repetitions owed.
+/// Number of owed repetitions for which the shortest wait doubles.
 const OWED_PER_DOUBLING: i32 = 8;
 
 impl Default for Worth {
@@ -146,18 +146,18 @@ impl Default for Worth {
 }
 
 impl Worth {
-    /// A datagram has arrived.
+    /// Records the arrival of a datagram.
     pub(crate) fn handle_arrived(&mut self) {
         self.earn(1);
     }
 
-    /// A peer was asked again.
+    /// Records a repetition.
     pub(crate) fn handle_repeated(&mut self) {
         self.balance = (self.balance - ARRIVALS_PER_REPETITION).max(-REPETITIONS_OWED_MAX * ARRIVALS_PER_REPETITION);
         self.needed = (self.needed - 1).max(-NEEDED_MAX);
     }
 
-    /// That was needed: what it answered had not been answered before.
+    /// Records that a repetition was necessary: its answer acknowledges something not acknowledged before.
     pub(crate) fn handle_needed(&mut self) {
         self.earn((1 + REPETITIONS_PER_NEEDED) * ARRIVALS_PER_REPETITION);
         self.needed = (self.needed + NEEDED_WEIGHT).min(NEEDED_MAX);
@@ -175,12 +175,12 @@ impl Worth {
         self.needed > 0
     }
 
-    /// How much longer an acknowledgement is waited for that the peer may keep back.
+    /// Returns the additional wait for an acknowledgement that the peer may delay.
     pub(crate) fn kept_back(self) -> Duration {
         if self.is_lossy() { KEPT_BACK_LOSSY } else { KEPT_BACK }
     }
 
-    /// How soon the first probe may come.
+    /// Returns the shortest wait before the first probe.
     pub(crate) fn probe_wait_min(self) -> Duration {
         if self.is_lossy() { PROBE_WAIT_LOSSY } else { PROBE_WAIT_MIN }
     }
@@ -191,14 +191,14 @@ impl Worth {
     }
 }
 
-/// How late this rank gets to run: where ranks share cores, an answer that has come is seen as late, and its sender ran as late.
+/// Scheduling delay of this rank. If ranks share cores, this rank sees an answer late by that much, and its sender ran as late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
     late: Duration,
     noted: Instant,
 }
 
-/// So many times as long as it was is kept in mind how late a rank was.
+/// A recorded delay is remembered for this multiple of its length.
 const LATENESS_KEPT: u64 = 4;
 
 impl Lateness {
@@ -206,7 +206,7 @@ impl Lateness {
         self.late
     }
 
-    /// What was due has been looked at so late, by no more than `most`.
+    /// Records that a deadline was handled `late` after it was due; at most `most` counts.
     pub(crate) fn note(&mut self, now: Instant, late: Duration, most: Duration) {
         let kept = Duration::from_picoseconds(self.late.as_picoseconds() * LATENESS_KEPT);
         if late >= self.late {
@@ -217,7 +217,7 @@ impl Lateness {
     }
 }
 
-/// A number that looks like chance, made of two.
+/// Hashes two numbers into a pseudo-random one.
 pub(crate) fn scattered(one: u32, other: u32) -> u32 {
     let mut word = u64::from(one) << 32 | u64::from(other);
     word = (word ^ word >> 31).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -229,13 +229,13 @@ pub(crate) fn scattered(one: u32, other: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Patience without any jitter.
+    /// Patience with almost no jitter.
     fn calm() -> Patience {
         let chance = (0..).find(|&chance| (0..3).all(|tries| scattered(chance, tries) < 1 << 28)).expect("one of many");
         Patience { chance, ..Patience::default() }
     }
 
-    /// Whether it is so long, but for jitter.
+    /// Whether `wait` equals `expected`, except for small jitter.
     fn is_about(wait: Duration, expected: Duration) -> bool {
         wait >= expected && wait.as_picoseconds() <= expected.as_picoseconds() / 64 * 65
     }
@@ -265,14 +265,14 @@ mod tests {
         assert!(none.smoothed() > Duration::ZERO, "no way is too short to be known");
         let mut far = RoundTrip::default();
         (0..2).for_each(|_| far.sample(Duration::from_milliseconds(100)));
-        // Four deviations of 37.5 ms, and the time for which an acknowledgement may be kept back.
+        // Four deviations of 37.5 ms, and the time by which an acknowledgement may be delayed.
         assert!(is_about(far.wait(0, calm()), Duration::from_milliseconds(251)));
     }
 
     #[test]
     fn waits_are_as_long_as_they_are_documented() {
         let wait = |smoothed, tries| {
-            // Of which nearly nothing is added by chance.
+            // A seed with almost no jitter.
             let chance = (0..).find(|&chance| scattered(chance, tries) < 1 << 24).expect("one of many");
             RoundTrip { smoothed, deviation: 0 }.wait(tries, Patience { chance, ..Patience::default() })
         };
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(lateness.get(), Duration::from_milliseconds(25));
         lateness.note(at(302), Duration::from_milliseconds(30), Duration::from_seconds(1.0));
         assert_eq!(lateness.get(), Duration::from_milliseconds(30));
-        // As late again is as if it had been noted now.
+        // The same delay again renews the time of recording.
         lateness.note(at(400), Duration::from_milliseconds(30), Duration::from_seconds(1.0));
         lateness.note(at(520), millisecond, millisecond);
         assert_eq!(lateness.get(), Duration::from_milliseconds(30));

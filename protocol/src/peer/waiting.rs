@@ -1,4 +1,4 @@
-//! What waits to be sent to one peer: frames, in datagrams that have no number yet, and transfers, between one fence and the next.
+//! Queues of one peer: frames, in datagrams that have no sequence number yet, and transfers, grouped by fences.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use pelago_base::GlobalAddress;
 
 use crate::wire::{Frame, GET_SHAPE_BYTES_MAX, OVERHEAD_BYTES, PIECE_BYTES, append_write};
 
-/// What is to be sent between two fences.
+/// Frames and transfers to send between two fences.
 #[derive(Default)]
 pub(super) struct Epoch {
     pub(super) drafts: VecDeque<Draft>,
     pub(super) transfers: VecDeque<Transfer>,
     pub(super) slow_reads: u32,
-    /// Whether a fence stands in the only draft, whose frames take effect in order.
+    /// Whether the only draft contains a fence; its frames take effect in order.
     pub(super) fenced_within: bool,
 }
 
@@ -26,7 +26,7 @@ impl Epoch {
         self.drafts.len() == 1 && self.drafts[0].has_room(frame, datagram_bytes)
     }
 
-    /// Appends a write to the only draft, if it has room there; returns how many bytes it took.
+    /// Appends a write to the only draft, if it has room there; returns the size of the frame in bytes.
     #[inline]
     pub(super) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
         let added = Frame::WRITE_BYTES + bytes.len();
@@ -38,7 +38,7 @@ impl Epoch {
         Some(added)
     }
 
-    /// Appends a frame to the last draft or a new one; returns how many bytes it took.
+    /// Appends a frame to the last draft or a new one; returns the size of the frame in bytes.
     pub(super) fn append(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
         if !self.drafts.back().is_some_and(|draft| draft.has_room(frame, datagram_bytes)) {
             self.drafts.push_back(spare.take());
@@ -57,11 +57,11 @@ pub(crate) struct Draft {
     pub(crate) frames: Vec<u8>,
     /// The tokens of the writes among them, in order.
     pub(crate) writes: Vec<u64>,
-    /// Whether something among them is answered at once.
+    /// Whether the peer answers any of them at once.
     pub(crate) prompt: bool,
 }
 
-/// Bytes of a datagram of frames alone, where datagrams may be longer: its target executes them while more are submitted.
+/// Maximum size in bytes of a datagram of frames alone, if the network carries longer ones: the target executes it while the next one fills.
 const FRAMES_DATAGRAM_BYTES_MAX: usize = 6 << 10;
 
 impl Draft {
@@ -69,28 +69,28 @@ impl Draft {
         self.has_room_for(frame_bytes_max(frame), datagram_bytes)
     }
 
-    /// Whether so many bytes of frames have room.
+    /// Whether `bytes` bytes of frames have room.
     #[inline]
     fn has_room_for(&self, bytes: usize, datagram_bytes: usize) -> bool {
         self.frames.len() + bytes + OVERHEAD_BYTES <= datagram_bytes.min(FRAMES_DATAGRAM_BYTES_MAX)
     }
 }
 
-/// Bytes that take one datagram or more.
+/// A transfer that takes one datagram or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// A put; the table of operations knows the rest.
+    /// A put; the table of operations has the details.
     Put { operation: u32 },
-    /// What a peer's get asked for.
+    /// The answer to a peer's get.
     Answer { operation: u32, from: GlobalAddress, bytes: u64, next: u64 },
-    /// The list of a get; the table of operations knows the rest.
+    /// The block list of a get; the table of operations has the details.
     Ask { operation: u32 },
 }
 
 /// The piece of a transfer that a datagram carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// With a head of so many bytes.
+    /// A piece of a put, with a head of `head` bytes.
     Put {
         operation: u32,
         offset: u64,
@@ -112,15 +112,15 @@ pub(crate) enum Piece {
 /// A request for some blocks of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ask {
-    /// The number of the first, and how many.
+    /// Index of the first block, and number of blocks.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// Bytes of the request.
+    /// Size of the request in bytes.
     pub(crate) bytes: u16,
 }
 
 impl Piece {
-    /// Bytes that it takes in a datagram.
+    /// Returns the number of bytes that the piece takes in a datagram.
     pub(crate) fn wire_bytes(&self) -> usize {
         match *self {
             Self::Put { bytes, head, .. } => usize::from(head) + bytes,
@@ -130,7 +130,7 @@ impl Piece {
     }
 }
 
-/// Drafts whose buffers are used again.
+/// Drafts for reuse of their buffers.
 #[derive(Default)]
 pub(crate) struct Spare(Vec<Draft>);
 
@@ -152,7 +152,7 @@ impl Spare {
     }
 }
 
-/// The most bytes that a frame takes.
+/// Returns the maximum number of bytes that a frame takes.
 fn frame_bytes_max(frame: &Frame<'_>) -> usize {
     match frame {
         Frame::Write { bytes, .. } => Frame::WRITE_BYTES + bytes.len(),

@@ -1,4 +1,4 @@
-//! Shapes and lists of blocks as they travel: numbers of seven bits a byte, lowest first, so that short distances take little room.
+//! Wire encoding of shapes and lists of blocks: numbers with seven bits per byte, lowest first, so that short distances take few bytes.
 
 use pelago_base::{Block, Shape};
 
@@ -10,19 +10,19 @@ pub(crate) const SHAPE_BYTES_MAX: usize = 1 + NUMBER_BYTES_MAX * 7;
 /// Maximum encoded size of a 64-bit number in bytes.
 pub(crate) const NUMBER_BYTES_MAX: usize = 10;
 
-/// A place to write a head to, from its start on.
+/// Writes the head of a frame into a buffer, from its start on.
 pub(crate) struct Writer<'a> {
     into: &'a mut [u8],
     at: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes from the start of `into` on.
+    /// Creates a writer at the start of `into`.
     pub(crate) fn new(into: &'a mut [u8]) -> Self {
         Self { into, at: 0 }
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes written.
     pub(crate) fn written(&self) -> usize {
         self.at
     }
@@ -38,7 +38,7 @@ impl<'a> Writer<'a> {
         if length <= 8
             && let Some(room) = self.into[self.at..].first_chunk_mut()
         {
-            // What is past the number is overwritten by what follows it.
+            // The next number overwrites the bytes past this one.
             let more = CONTINUES & !(u64::MAX << (8 * (length - 1)));
             *room = (spread(number) | more).to_le_bytes();
             self.at += length;
@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Blocks, one after another.
+    /// Writes blocks, one after another.
     pub(crate) fn blocks(&mut self, blocks: impl Iterator<Item = Block>) {
         let mut previous = NO_BLOCK;
         for block in blocks {
@@ -70,7 +70,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A block behind another one: how far it is from the end of that, and its length unless that is equal.
+    /// Writes a block relative to the previous one: its distance from the end of the previous block, and its length if it differs.
     #[inline]
     fn block(&mut self, block: Block, previous: Block) {
         self.number(distance(block, previous) << 1 | u64::from(block.bytes != previous.bytes));
@@ -83,10 +83,10 @@ impl<'a> Writer<'a> {
 /// Maximum extent of a list in bytes, so that a distance leaves a bit of its number free.
 pub(crate) const LIST_EXTENT_MAX: u64 = 1 << 61;
 
-/// The bit of each byte that says that another one follows.
+/// The bit of each byte that indicates that another byte follows.
 const CONTINUES: u64 = 0x8080_8080_8080_8080;
 
-/// A number of up to 56 bits, seven in each byte.
+/// Spreads a number of up to 56 bits to seven bits per byte.
 const fn spread(number: u64) -> u64 {
     let halves = number & 0xFFF_FFFF | (number & 0xFF_FFFF_F000_0000) << 4;
     let quarters = halves & 0x3FFF_0000_3FFF | (halves & 0xFFF_C000_0FFF_C000) << 2;
@@ -100,7 +100,7 @@ const fn joined(word: u64) -> u64 {
     halves & 0xFFF_FFFF | (halves & 0xFFF_FFFF_0000_0000) >> 4
 }
 
-/// Bytes that a number takes.
+/// Returns the encoded size of a number.
 pub(crate) const fn number_bytes(number: u64) -> usize {
     match u64::BITS - number.leading_zeros() {
         0 => 1,
@@ -108,22 +108,23 @@ pub(crate) const fn number_bytes(number: u64) -> usize {
     }
 }
 
-/// What the first block of a list comes behind.
+/// The predecessor of the first block of a list.
 pub(crate) const NO_BLOCK: Block = Block { offset: 0, bytes: 0 };
 
-/// Bytes that a block takes behind another one.
+/// Returns the encoded size of a block after another one.
 pub(crate) const fn block_bytes(block: Block, previous: Block) -> usize {
     let length = if block.bytes == previous.bytes { 0 } else { number_bytes(block.bytes) };
     number_bytes(distance(block, previous) << 1) + length
 }
 
-/// How far a block is from the end of another one, as a number that is small if they are close. Both lie inside an extent of at most [`LIST_EXTENT_MAX`].
+/// Returns the signed distance of a block from the end of another one in zigzag encoding, which is small if they are close. Both lie inside an
+/// extent of at most [`LIST_EXTENT_MAX`].
 const fn distance(block: Block, previous: Block) -> u64 {
     let distance = block.offset.wrapping_sub(previous.offset + previous.bytes);
     distance << 1 ^ (distance as i64 >> 63) as u64
 }
 
-/// Bytes that a shape takes.
+/// Returns the encoded size of a shape.
 pub(crate) fn shape_bytes(shape: &Shape) -> usize {
     let mut room = [0; SHAPE_BYTES_MAX];
     let mut writer = Writer::new(&mut room);
@@ -131,7 +132,7 @@ pub(crate) fn shape_bytes(shape: &Shape) -> usize {
     writer.written()
 }
 
-/// A number as the writer writes it; `None` if it is cut or has more than 64 bits.
+/// Parses a number; returns `None` if it is cut or has more than 64 bits.
 #[inline(always)]
 pub(crate) fn number(reader: &mut Reader<'_>) -> Option<u64> {
     if let Some(head) = reader.0.first_chunk() {
@@ -157,7 +158,7 @@ pub(crate) fn number(reader: &mut Reader<'_>) -> Option<u64> {
     None
 }
 
-/// A shape whose last byte has a number of 64 bits; `None` if it is no such.
+/// Parses a shape; returns `None` if it is malformed or its extent overflows 64 bits.
 pub(crate) fn shape(reader: &mut Reader<'_>) -> Option<Shape> {
     let used = usize::from(reader.u8()?);
     let mut shape = Shape::contiguous(number(reader)?);
@@ -167,19 +168,19 @@ pub(crate) fn shape(reader: &mut Reader<'_>) -> Option<Shape> {
     shape.extent().ok().map(|_| shape)
 }
 
-/// The blocks of a list as they came, all inside `extent` bytes.
+/// The encoded blocks of a received list, all inside `extent` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockList<'a> {
     count: u64,
     encoded: &'a [u8],
-    /// From where addresses count to past the last byte that any block may reach.
+    /// Number of bytes, from the address to which offsets are relative, that contain all blocks.
     pub(crate) extent: u64,
-    /// Bytes of all blocks.
+    /// Total size of all blocks in bytes.
     pub(crate) bytes: u64,
 }
 
 impl<'a> BlockList<'a> {
-    /// The list at the front; `None` unless it is whole and every block lies inside its extent.
+    /// Parses the list at the front; returns `None` unless it is complete and every block lies inside its extent.
     pub(crate) fn parse(reader: &mut Reader<'a>) -> Option<Self> {
         let (extent, count) = (number(reader)?, number(reader)?);
         let all = reader.0;
@@ -195,17 +196,17 @@ impl<'a> BlockList<'a> {
         Some(Self { count, encoded: &all[..all.len() - reader.0.len()], extent, bytes })
     }
 
-    /// How many blocks.
+    /// Returns the number of blocks.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The blocks as they came.
+    /// Returns the encoded blocks.
     pub(crate) fn encoded(self) -> &'a [u8] {
         self.encoded
     }
 
-    /// The blocks, in order.
+    /// Returns the blocks, in order.
     pub(crate) fn blocks(self) -> impl ExactSizeIterator<Item = Block> + use<'a> {
         let (mut reader, mut previous) = (Reader(self.encoded), NO_BLOCK);
         (0..self.count as usize).map(move |_| {

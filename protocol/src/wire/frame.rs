@@ -1,4 +1,4 @@
-//! Frames: what a datagram asks for and answers. The kind is one byte; a piece takes the rest of its datagram.
+//! Frames: the requests and answers in a datagram. The kind is one byte; a piece extends to the end of its datagram.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Shape, Width};
 use zerocopy::little_endian::U64;
@@ -8,10 +8,10 @@ use super::Reader;
 use super::blocks::{self, BlockList, NUMBER_BYTES_MAX, SHAPE_BYTES_MAX, Writer};
 use crate::Denied;
 
-/// Bytes of a piece besides what it carries.
+/// Bytes of a piece besides its data.
 pub(crate) const PIECE_BYTES: usize = size_of::<PieceLayout>();
 
-/// The same of a last piece that signals.
+/// Bytes, besides its data, of a last piece that carries a signal.
 pub(crate) const SIGNALLED_BYTES: usize = size_of::<SignalledLayout>();
 
 const WRITE: u8 = 1;
@@ -40,34 +40,34 @@ pub(crate) const GET_SHAPE_BYTES_MAX: usize = 13 + SHAPE_BYTES_MAX;
 pub(crate) enum Frame<'a> {
     /// Write these bytes.
     Write { to: GlobalAddress, bytes: &'a [u8] },
-    /// Write these bytes, `offset` bytes into a put of `all` bytes that begins at `to`; not one of them unless all may be written.
+    /// Write these bytes at `offset` in a put of `all` bytes that begins at `to`; none unless all bytes of the put may be written.
     PutPiece { to: GlobalAddress, all: u64, offset: u64, bytes: &'a [u8] },
-    /// As `PutPiece`, and then write a word. It is the last piece, and comes behind the others.
+    /// As `PutPiece`, and then write a word. It is the last piece, and takes effect after the others.
     PutSignalled { to: GlobalAddress, all: u64, offset: u64, at: GlobalAddress, word: [u8; 8], bytes: &'a [u8] },
-    /// Write these bytes, `offset` bytes into the blocks of a shape from `to` on; not one of them unless all of the shape may be written.
+    /// Write these bytes at `offset` in the blocks of a shape from `to` on; none unless all of the shape may be written.
     PutShape { to: GlobalAddress, shape: Shape, offset: u64, bytes: &'a [u8] },
-    /// Write these bytes to the blocks of a list, whose places count from `to` on; not one of them unless all of its extent, in which all other
-    /// blocks of the put lie, may be written.
+    /// Write these bytes to the blocks of a list, at offsets relative to `to`; none unless all of its extent, which contains all other
+    /// blocks of the put too, may be written.
     PutList { to: GlobalAddress, list: BlockList<'a>, bytes: &'a [u8] },
     /// Answer with the blocks of a shape from `from` on.
     GetShape { operation: u32, from: GlobalAddress, shape: Shape },
-    /// Answer with the blocks of a list, whose places count from `from` on, as the part of what is asked for that begins at byte `offset`.
+    /// Answer with the blocks of a list, at offsets relative to `from`, as the part of the get that begins at byte `offset`.
     GetList { operation: u32, from: GlobalAddress, offset: u64, list: BlockList<'a> },
-    /// Answer with so many bytes.
+    /// Answer with `bytes` bytes.
     Get { operation: u32, from: GlobalAddress, bytes: u64 },
-    /// Work on a word and answer with what was there.
+    /// Perform an atomic on a word and answer with its previous value.
     Atomic { operation: u32, at: GlobalAddress, width: Width, operator: AtomicOperator, operand: u64 },
-    /// Move bytes to another rank and answer when they are there.
+    /// Move bytes to another rank and answer when they have arrived.
     Copy { operation: u32, from: GlobalAddress, to: GlobalAddress, bytes: u64 },
-    /// An atomic found this; a copy is done.
+    /// Previous value of the word of an atomic; or the end of a copy.
     Value { operation: u32, value: u64 },
-    /// All that a get asked for.
+    /// The whole answer to a get.
     Data { operation: u32, bytes: &'a [u8] },
-    /// A part of it.
+    /// A part of the answer to a get.
     DataPiece { operation: u32, offset: u64, bytes: &'a [u8] },
     /// The operation had no effect. `second` blames the second address of a copy.
     Denied { operation: u32, denied: Denied, second: bool },
-    /// The destination of a copy is lost.
+    /// The destination of a copy has failed.
     PeerLost { operation: u32, rank: Rank },
     /// The destination of a copy is alive, but cannot be reached.
     PeerUnreachable { operation: u32, rank: Rank },
@@ -75,7 +75,7 @@ pub(crate) enum Frame<'a> {
     Refused { sequence: u64, index: u16, denied: Denied },
 }
 
-/// The frames of a datagram; `None` stands for bytes that are no frame, after which there is no other.
+/// Returns the frames of a datagram; `None` stands for bytes that are no frame, and ends the iteration.
 pub(crate) fn frames(bytes: &[u8]) -> impl Iterator<Item = Option<Frame<'_>>> {
     let mut reader = Reader(bytes);
     std::iter::from_fn(move || {
@@ -225,14 +225,14 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// How many bytes a write takes on the wire besides those it carries.
+    /// Bytes of a write on the wire besides its data.
     pub(crate) const WRITE_BYTES: usize = 11;
 }
 
 /// Maximum size in bytes of the head of a list: kind, operation, address and three numbers.
 pub(crate) const LIST_HEAD_BYTES_MAX: usize = 13 + 3 * NUMBER_BYTES_MAX;
 
-/// The head of a piece of a put to a shape.
+/// Writes the head of a piece of a put to a shape.
 pub(crate) fn put_shape(writer: &mut Writer<'_>, to: GlobalAddress, shape: &Shape, offset: u64) {
     writer.bytes(&[PUT_SHAPE]);
     writer.bytes(&to.bits().to_le_bytes());
@@ -240,7 +240,7 @@ pub(crate) fn put_shape(writer: &mut Writer<'_>, to: GlobalAddress, shape: &Shap
     writer.shape(shape);
 }
 
-/// The head of a piece of a put to a list, which its blocks follow.
+/// Writes the head of a piece of a put to a list; the blocks follow it.
 pub(crate) fn put_list(writer: &mut Writer<'_>, to: GlobalAddress, extent: u64, count: u64) {
     writer.bytes(&[PUT_LIST]);
     writer.bytes(&to.bits().to_le_bytes());
@@ -248,7 +248,7 @@ pub(crate) fn put_list(writer: &mut Writer<'_>, to: GlobalAddress, extent: u64, 
     writer.number(count);
 }
 
-/// The head of a request for blocks of a list, as the part of an operation that begins at some byte; its blocks follow.
+/// Writes the head of a request for blocks of a list, which are the part of an operation that begins at byte `offset`; the blocks follow it.
 pub(crate) fn get_list(writer: &mut Writer<'_>, (operation, offset): (u32, u64), from: GlobalAddress, extent: u64, count: u64) {
     writer.bytes(&[GET_LIST]);
     writer.bytes(&operation.to_le_bytes());
@@ -258,7 +258,7 @@ pub(crate) fn get_list(writer: &mut Writer<'_>, (operation, offset): (u32, u64),
     writer.number(count);
 }
 
-/// Appends a [`Frame::Write`]; one of a word at once.
+/// Appends a [`Frame::Write`]; a write of one word with a single copy.
 #[inline]
 pub(crate) fn append_write(to: &mut Vec<u8>, at: GlobalAddress, bytes: &[u8]) {
     let mut frame = [0; Frame::WRITE_BYTES + 8];
@@ -274,7 +274,7 @@ pub(crate) fn append_write(to: &mut Vec<u8>, at: GlobalAddress, bytes: &[u8]) {
     }
 }
 
-/// Appends what `write` writes, which is a head.
+/// Appends the head that `write` writes.
 fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     let mut room = [0; 13 + NUMBER_BYTES_MAX + SHAPE_BYTES_MAX];
     let mut writer = Writer::new(&mut room);
@@ -283,17 +283,17 @@ fn append(to: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     to.extend_from_slice(&room[..written]);
 }
 
-/// The head of a piece of a put.
+/// Returns the head of a piece of a put.
 pub(crate) fn request(to: GlobalAddress, all: u64, offset: u64) -> [u8; PIECE_BYTES] {
     piece(PUT_PIECE, [to.bits(), all, offset])
 }
 
-/// The head of a piece of what a get asked for.
+/// Returns the head of a piece of the answer to a get.
 pub(crate) fn reply(operation: u32, offset: u64) -> [u8; PIECE_BYTES] {
     piece(DATA_PIECE, [u64::from(operation), offset, 0])
 }
 
-/// The head of the last piece of a put that signals by writing a word.
+/// Returns the head of the last piece of a put with a signal word.
 pub(crate) fn signalled(to: GlobalAddress, all: u64, offset: u64, (at, word): (GlobalAddress, [u8; 8])) -> [u8; SIGNALLED_BYTES] {
     let words = [to.bits(), all, offset, at.bits()].map(U64::new);
     zerocopy::transmute!(SignalledLayout { kind: PUT_SIGNALLED, words, word })
@@ -307,7 +307,7 @@ struct SignalledLayout {
     word: [u8; 8],
 }
 
-/// The head of a piece as it lies in a datagram.
+/// The wire layout of the head of a piece.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct PieceLayout {
@@ -334,7 +334,7 @@ fn rest<'a>(reader: &mut Reader<'a>) -> &'a [u8] {
     std::mem::take(&mut reader.0)
 }
 
-/// Bits 0 and 2; bit 1 says which end.
+/// Returns the code of a denial in bits 0 and 2; bit 1 is for the end of a copy.
 fn denial(denied: Denied) -> u8 {
     match denied {
         Denied::Outside => 0,

@@ -7,16 +7,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{HEADER_BYTES, Reader, WORDS_MAX};
 
-/// Bumped with every change of what travels.
+/// Version of the wire format, incremented with every change of it.
 const VERSION: u32 = 6;
 
 const RANK_BITS: u32 = RANKS_MAX.ilog2();
 const INCARNATION_BITS: u32 = 24;
 
-/// Transmissions of an endpoint: a million a second for nine years.
+/// Bits of the transmission counter of an endpoint: sufficient for a million per second for nine years.
 const TRANSMISSION_BITS: u32 = 48;
 
-/// Who sent a datagram, and which of its transmissions this is.
+/// The header of a datagram: its sender, and the number of this transmission.
 ///
 /// ```text
 /// bits 0–19 rank · 20–23 version · 24–31 flags · 32–55 incarnation · 64–111 transmission · 112–127 bytes of the datagram
@@ -24,21 +24,21 @@ const TRANSMISSION_BITS: u32 = 48;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) from: Rank,
-    /// Tells a process from an earlier one of the same rank.
+    /// Distinguishes a process from earlier ones of the same rank.
     pub(crate) incarnation: u32,
     /// Whether the datagram has a sequence number.
     pub(crate) sequenced: bool,
-    /// Whether it waits for earlier ones to take effect.
+    /// Whether it waits for earlier datagrams to take effect.
     pub(crate) fenced: bool,
     /// Whether it should be acknowledged at once.
     pub(crate) urgent: bool,
-    /// Counts all transmissions of the sender.
+    /// Number of this transmission among all of the sender.
     pub(crate) transmission: u64,
-    /// How long the datagram is, which a network that joins several does not tell.
+    /// Length of the datagram, which is otherwise lost if the network joins several datagrams.
     pub(crate) bytes: u16,
 }
 
-/// A header as it lies in a datagram.
+/// The wire layout of a header.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct HeaderLayout {
@@ -60,12 +60,12 @@ impl Header {
         into[..HEADER_BYTES].copy_from_slice(layout.as_bytes());
     }
 
-    /// Writes how long the datagram is that `into` begins.
+    /// Writes the length of a datagram into the header at the start of `into`.
     pub(crate) fn write_bytes(bytes: u16, into: &mut [u8]) {
         into[HEADER_BYTES - 2..HEADER_BYTES].copy_from_slice(U16::new(bytes).as_bytes());
     }
 
-    /// `None` if this is no header of this version.
+    /// Parses a header; returns `None` if it is no header of this version.
     pub(crate) fn parse(datagram: &[u8]) -> Option<Self> {
         let (layout, _) = HeaderLayout::ref_from_prefix(datagram).ok()?;
         let (word, incarnation) = (layout.rank_version_flags.get(), layout.incarnation.get());
@@ -86,7 +86,7 @@ impl Header {
         self.transmission | u64::from(self.bytes) << TRANSMISSION_BITS
     }
 
-    /// What the seal of this transmission to `to` is made with; never the same twice in a job.
+    /// Returns the nonce for the seal of this transmission to `to`, which is unique in the job.
     pub(crate) fn nonce(&self, to: Rank) -> [u8; 16] {
         let ends =
             u64::from(self.from.number()) | u64::from(to.number()) << RANK_BITS | u64::from(self.incarnation) << (2 * RANK_BITS);
@@ -101,32 +101,32 @@ impl Header {
 /// Maximum transmission number of a header.
 pub(crate) const TRANSMISSION_MAX: u64 = (1 << TRANSMISSION_BITS) - 1;
 
-/// The incarnation that a header can carry.
+/// Truncates an incarnation to the bits that a header can carry.
 pub(crate) const fn incarnation(number: u32) -> u32 {
     number & ((1 << INCARNATION_BITS) - 1)
 }
 
-/// What the sender has received, and what it can take.
+/// The datagrams that the sender has received, and the limits of what it can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledgement {
-    /// Everything below has been received.
+    /// Sequence number below which all datagrams have been received.
     pub(crate) next: u64,
-    /// How many writes it has refused, ever.
+    /// Number of writes that the sender has ever refused.
     pub(crate) refused: u32,
-    /// What the receiver may have on its way to it, as its receive window counts it, in units of [`WINDOW_UNIT`](Self::WINDOW_UNIT).
+    /// Receive window that the sender grants to the receiver, in units of [`WINDOW_UNIT`](Self::WINDOW_UNIT).
     pub(crate) receive_window: u16,
-    /// The largest datagram that it can take or send.
+    /// Maximum datagram size that the sender can receive or send.
     pub(crate) datagram_bytes: u16,
-    /// The latest transmission of the receiver that has come with a number since this was told last; 0 is none. It tells which of several
+    /// The latest transmission of the receiver with a sequence number that has arrived since the last echo; 0 is none. It shows which of several
     /// tries is answered.
     pub(crate) echo: u64,
-    /// Which of the numbers from `next` on have been received.
+    /// Bitmap of the sequence numbers from `next` on that have been received.
     pub(crate) words: [u64; WORDS_MAX],
-    /// How many of the words say anything.
+    /// Number of words in use.
     pub(crate) words_used: u8,
 }
 
-/// An acknowledgement as it lies in a datagram, before its words.
+/// The wire layout of an acknowledgement, before its words.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct AcknowledgementLayout {
@@ -143,7 +143,7 @@ impl Acknowledgement {
     pub(crate) const FIXED_BYTES: usize = size_of::<AcknowledgementLayout>();
     pub(crate) const WINDOW_UNIT: u64 = 1024;
 
-    /// Writes it and returns how many bytes it took.
+    /// Writes the acknowledgement and returns its size in bytes.
     pub(crate) fn write(&self, into: &mut [u8]) -> usize {
         let layout = AcknowledgementLayout {
             next: self.next.into(),
@@ -182,11 +182,11 @@ impl Acknowledgement {
     }
 }
 
-/// Where a datagram stands among those of its sender.
+/// Position of a datagram in the sequence of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) sequence: u64,
-    /// Everything below takes effect before this does; 0 if that does not matter.
+    /// Sequence number below which all datagrams take effect before this one; 0 if there is no order.
     pub(crate) after: u64,
 }
 
@@ -252,7 +252,7 @@ mod tests {
                 Header { from: Rank::new(from), incarnation, sequenced, fenced, urgent, transmission, bytes }
             };
             let nonce = header(from, incarnation, transmission, bytes, flags).nonce(Rank::new(to));
-            // One of them differs, as little or as much as can be.
+            // One of the inputs differs, by a single bit or by many.
             for change in [change, 1, 1 << (change % 64), u64::MAX] {
                 let other = |number: u32, limit: u32| (number ^ change as u32) % limit;
                 let last = (transmission ^ change) & TRANSMISSION_MAX;
@@ -281,7 +281,7 @@ mod tests {
             let mut layout = [0; HEADER_BYTES];
             header.write(&mut layout);
             assert_eq!(Header::parse(&layout), Some(header));
-            // Each bit of the version, a flag that there is none of, and an incarnation that is too large.
+            // Each bit of the version, undefined flags, and an incarnation that is too large.
             for (byte, bit) in (4..8).map(|bit| (2, bit)).chain((3..8).map(|bit| (3, bit))).chain((0..8).map(|bit| (7, bit))) {
                 let mut other = layout;
                 other[byte] ^= 1 << bit;

@@ -1,10 +1,10 @@
-//! What travels: layout, parsing and writing of datagrams. All numbers are little-endian.
+//! The wire format: layout, parsing and writing of datagrams. All numbers are little-endian.
 //!
 //! ```text
 //! | header 16 | acknowledgement 26 + 8·words | sequence 8, after 8 (if flagged) | frames … | tag 16 |
 //! ```
 //!
-//! Parsing takes any bytes and never panics.
+//! Parsing accepts any bytes and never panics.
 
 pub(crate) mod blocks;
 mod frame;
@@ -29,8 +29,8 @@ pub(crate) const TAG_BYTES: usize = 16;
 /// Maximum number of bitmap words (64 sequence numbers each) of an acknowledgement.
 pub(crate) const WORDS_MAX: usize = 16;
 
-/// The datagrams that a network delivered joined into one: each begins with its length. What cannot be cut further stays in one piece, which
-/// no endpoint accepts.
+/// Splits datagrams that the network delivered joined into one buffer, by the lengths in their headers. A rest that cannot be split stays in
+/// one piece, which no endpoint accepts.
 pub fn cut(joined: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
     let mut rest = Some(joined);
     std::iter::from_fn(move || {
@@ -45,10 +45,10 @@ pub fn cut(joined: &mut [u8]) -> impl Iterator<Item = &mut [u8]> {
     })
 }
 
-/// Bytes of a datagram besides its frames, at most.
+/// Maximum number of bytes of a datagram besides its frames.
 pub(crate) const OVERHEAD_BYTES: usize = HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8 * WORDS_MAX + 16 + TAG_BYTES;
 
-/// Bytes of a datagram besides those of a put, at most, whose signal it carries.
+/// Maximum number of bytes of a datagram, besides those of a put whose signal it carries.
 pub const PUT_OVERHEAD_BYTES: usize = OVERHEAD_BYTES + SIGNALLED_BYTES;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Taking numbers and layouts from the front of a slice.
+//! Parsing of numbers and fixed layouts from the front of a slice.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// What is left to be parsed.
+/// The bytes left to parse.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -14,7 +14,7 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// The layout at the front, in place.
+    /// Takes the layout at the front, in place.
     #[inline]
     pub(crate) fn layout<T: FromBytes + Immutable + KnownLayout + Unaligned>(&mut self) -> Option<&'a T> {
         let (taken, rest) = T::ref_from_prefix(self.0).ok()?;

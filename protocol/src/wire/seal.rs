@@ -1,9 +1,9 @@
 //! Authentication and encryption of datagrams with the job's key.
 //!
-//! AEGIS (IRTF draft-irtf-cfrg-aegis-aead): with 128L, the tag of a small datagram costs 30 ns; with 128X4, which begins slower, that of
-//! a large one passes 90 GB/s where the core has wide AES instructions. The tag of a large one in clear is that of the MAC mode, which takes a
-//! datagram in parts, wherever they lie. A nonce names the transmission, who sent it and for whom, so
-//! that a datagram is worth nothing to anybody else and each nonce is used once.
+//! AEGIS (IRTF draft-irtf-cfrg-aegis-aead): with 128L, the tag of a small datagram costs 30 ns. With 128X4, which has a longer set-up, the tag
+//! of a large one is computed at more than 90 GB/s on cores with wide AES instructions. The tag of a large unencrypted datagram uses the MAC
+//! mode, which accepts a datagram in parts at any addresses. The nonce contains the transmission, its sender and its receiver, so
+//! that no other rank accepts the datagram and each nonce is used once.
 
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis128x4::{Aegis128X4, Aegis128X4Mac};
@@ -18,17 +18,17 @@ const SHORT_BYTES_MAX: usize = 1024;
 #[derive(Clone, Copy)]
 pub struct Key(pub [u8; 16]);
 
-/// Seals a datagram anew, as who sent it would have: for tools that make or alter datagrams of a job whose key they have. What lies before
-/// the last 16 bytes, where the tag goes, is in clear. Returns whether it did: what has no header is left as it is.
+/// Seals a datagram again, as its sender would have: for tools that create or alter datagrams of a job whose key they have. The input is
+/// unencrypted except for the last 16 bytes, which the tag overwrites. Returns whether it did: input without a header stays unchanged.
 ///
-/// An [`Conversations`](crate::Conversations) seals what it sends by itself.
+/// [`Conversations`](crate::Conversations) seals its own datagrams.
 pub fn reseal(key: Key, encrypt: bool, to: Rank, datagram: &mut [u8]) -> bool {
     let Some(header) = Header::parse(datagram).filter(|_| datagram.len() >= HEADER_BYTES + TAG_BYTES) else { return false };
     Seal::new(key, encrypt).seal(header.nonce(to), datagram);
     true
 }
 
-/// What seals and opens datagrams.
+/// Seals and opens datagrams.
 pub(crate) struct Seal {
     key: Key,
     encrypt: bool,
@@ -39,12 +39,12 @@ impl Seal {
         Self { key, encrypt }
     }
 
-    /// Whether a datagram of so many bytes may be [sealed in parts](Self::tag).
+    /// Whether a datagram of `bytes` bytes may be [sealed in parts](Self::tag).
     pub(crate) fn takes_parts(&self, bytes: usize) -> bool {
         !self.encrypt && bytes > SHORT_BYTES_MAX
     }
 
-    /// Writes the tag into the last bytes of a datagram; encrypts what lies between header and tag, if the job wants that.
+    /// Writes the tag into the last bytes of a datagram; in jobs that encrypt, also encrypts the bytes between header and tag.
     pub(crate) fn seal(&self, nonce: [u8; 16], datagram: &mut [u8]) {
         let bytes = datagram.len();
         let (text, tag) = datagram.split_at_mut(bytes - TAG_BYTES);
@@ -59,14 +59,15 @@ impl Seal {
         });
     }
 
-    /// The tag of a datagram in clear that [takes parts](Self::takes_parts), of which these are all but the tag, wherever they lie.
+    /// Returns the tag of an unencrypted datagram that may be [sealed in parts](Self::takes_parts). `parts` are all its bytes but the tag, at any
+    /// addresses.
     pub(crate) fn tag(&self, nonce: [u8; 16], parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         let mut mac = Aegis128X4Mac::<TAG_BYTES>::new_with_nonce(&self.key.0, &nonce);
         parts.iter().for_each(|part| mac.update(part));
         mac.finalize()
     }
 
-    /// The body of a datagram that was sealed with this key and nonce, decrypted in place; `None` if it was not.
+    /// Returns the body of a datagram that was sealed with this key and nonce, decrypted in place; `None` if it was not.
     pub(crate) fn open<'a>(&self, nonce: [u8; 16], datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let long = datagram.len() > SHORT_BYTES_MAX;
         let end = datagram.len().checked_sub(TAG_BYTES).filter(|&end| end >= HEADER_BYTES)?;
@@ -85,7 +86,7 @@ impl Seal {
         opened.ok().map(|()| &text[HEADER_BYTES..])
     }
 
-    /// What everybody may read of header and body, and what not.
+    /// Splits header and body into the bytes that stay readable and those that are encrypted.
     fn parts<'a>(&self, text: &'a mut [u8]) -> (&'a [u8], &'a mut [u8]) {
         let open = if self.encrypt { HEADER_BYTES } else { text.len() };
         let (open, hidden) = text.split_at_mut(open);

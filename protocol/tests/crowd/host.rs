@@ -1,34 +1,34 @@
-//! A host whose ranks take turns on few cores, and lose what their receive buffers have no room for.
+//! A simulated host whose ranks take turns on few cores, and drop datagrams for which their receive buffers have no room.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, Event as Counted, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_protocol::{Config, Conversations, Denied, Event, Key, Liveness, Memory, Request};
 
-/// What it takes to send or to receive a datagram, and to switch to another rank.
+/// Time to send or to receive a datagram, and to switch to another rank.
 const SEND: Duration = Duration::from_nanoseconds(2_000);
 const RECEIVE: Duration = Duration::from_nanoseconds(1_000);
 const SWITCH: Duration = Duration::from_nanoseconds(2_000);
 
-/// How long a rank runs before it is another's turn.
+/// Time slice of a rank.
 const SLICE: Duration = Duration::from_milliseconds(3);
 
-/// What a datagram takes to be delivered.
+/// Delivery time of a datagram.
 const WIRE: Duration = Duration::from_nanoseconds(1_000);
 
-/// What a short datagram takes of a receive buffer: the kernel's own record, and a page fraction that its bytes lie in.
+/// Bytes that a short datagram takes of a receive buffer: the kernel's own record, and a part of a page for its data.
 const RECORD_BYTES: u64 = 768;
 
 const DATAGRAM_BYTES: usize = 8_000;
 
 pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(1_000);
 
-/// How the host is made.
+/// Configuration of the host.
 #[derive(Clone, Copy)]
 pub(crate) struct Build {
     pub(crate) ranks: u32,
     pub(crate) cores: usize,
-    /// Bytes that the kernel keeps for a rank, its own records included.
+    /// Size of a rank's receive buffer in the kernel, including the kernel's records.
     pub(crate) buffer_bytes: u64,
     /// Bytes of each write.
     pub(crate) write_bytes: u64,
@@ -41,26 +41,26 @@ pub(crate) struct Host {
     buffer_bytes: u64,
     write_bytes: u64,
     inboxes: Vec<Inbox>,
-    /// To whom each rank has still to write, in this order.
+    /// Ranks to which each rank still has to write, in order.
     pub(crate) plans: Vec<VecDeque<usize>>,
-    /// When each core is free.
+    /// Time at which each core becomes free.
     cores: Vec<Instant>,
-    /// Ranks by the moment from which on they have something to do.
+    /// Ranks by the time from which on they have something to do.
     ready: BTreeSet<(Instant, usize)>,
     ready_at: Vec<Option<Instant>>,
-    /// Until when a rank does not run, whatever it has to do.
+    /// Time until which a rank does not run, whatever it has to do.
     pub(crate) stopped: Vec<Instant>,
     pub(crate) now: Instant,
-    /// Writes that have ended, and how many of them have failed.
+    /// Number of writes that have ended, and of those that have failed.
     pub(crate) ended: u64,
     pub(crate) failed: u64,
-    /// Datagrams for which there was no room, and the questions whether a rank is alive.
+    /// Number of datagrams for which there was no room, and of queries whether a rank is alive.
     pub(crate) dropped: u64,
     pub(crate) asked: u64,
     buffer: Vec<u8>,
 }
 
-/// Datagrams that a rank has not taken in, with the moment at which they have arrived, and what they take of its buffer.
+/// Datagrams that a rank has not received yet, with their times of arrival, and the bytes that they take of its buffer.
 #[derive(Default)]
 struct Inbox {
     datagrams: VecDeque<(Instant, Vec<u8>)>,
@@ -77,7 +77,7 @@ impl Host {
             key: Key([7; 16]),
             encrypt: false,
             failure_limit: FAILURE_LIMIT,
-            // As the transport over sockets does.
+            // As in the transport over sockets.
             receive_window_bytes: buffer_bytes / 4,
         };
         let count = ranks as usize;
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// Runs until so many writes have ended; returns how long that took.
+    /// Runs until `ended` writes have ended; returns the time that this takes.
     pub(crate) fn run_until(&mut self, ended: u64) -> Duration {
         let begun = self.now;
         (0..self.endpoints.len()).for_each(|rank| self.plan(rank));
@@ -113,17 +113,17 @@ impl Host {
         self.now.since(begun)
     }
 
-    /// How often something happened on all ranks together.
+    /// Returns the count of an event over all ranks.
     pub(crate) fn count(&self, event: Counted) -> u64 {
         self.endpoints.iter().map(|endpoint| endpoint.counters().of(event)).sum()
     }
 
-    /// How often `from` has written to `to`.
+    /// Returns the number of writes from `from` to `to`.
     pub(crate) fn written(&self, from: usize, to: usize) -> u32 {
         self.memories[to].written[from]
     }
 
-    /// The rank that has waited longest runs on the core that is free first.
+    /// Runs the rank that has waited longest on the core that becomes free first.
     fn step(&mut self) {
         let (ready, rank) = self.ready.pop_first().expect("something is to be done");
         self.ready_at[rank] = None;
@@ -135,7 +135,7 @@ impl Host {
         self.plan(rank);
     }
 
-    /// What a rank does from `now` on: it takes in what has come, then looks what is due, then goes on with its plan.
+    /// Runs a rank from `begin` on: it handles received datagrams, then timeouts, then submits its next write.
     fn turn(&mut self, rank: usize, begin: Instant) -> Instant {
         let mut now = begin;
         while now < begin + SLICE {
@@ -204,13 +204,13 @@ impl Host {
         now
     }
 
-    /// Finds out when a rank has something to do.
+    /// Computes the time at which a rank has something to do.
     fn plan(&mut self, rank: usize) {
         let arrival = self.inboxes[rank].datagrams.front().map(|(at, _)| *at);
         let planned = (!self.plans[rank].is_empty()).then_some(self.now);
         let next = [arrival, planned, self.endpoints[rank].poll_timeout()].into_iter().flatten().min();
         let next = next.map(|next| next.max(self.stopped[rank]));
-        // Whoever waits for its turn keeps its place.
+        // A rank that waits for its turn keeps its position.
         if let Some(known) = self.ready_at[rank] {
             if next.is_some_and(|next| next >= known) {
                 return;
@@ -231,7 +231,7 @@ impl Inbox {
     }
 }
 
-/// The memory of a rank: a word for each other, of which only is known how often it was written, and what longer writes reach over.
+/// The memory of a rank: a word for each other rank, of which only the number of writes is recorded, and room for longer writes.
 pub(crate) struct Words {
     layout: AddressLayout,
     me: Rank,

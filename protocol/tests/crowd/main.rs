@@ -1,4 +1,4 @@
-//! Many ranks on few cores: what is sent grows with what is to be said, no buffer is flooded, and nobody is given up.
+//! Tests of many ranks on few cores: traffic grows linearly with the number of operations, no buffer is flooded, and no live peer counts as failed.
 
 mod host;
 
@@ -6,11 +6,11 @@ use pelago_base::{Duration, Event, Instant};
 
 use crate::host::{Build, FAILURE_LIMIT, Host};
 
-/// What the kernel keeps of a socket that may be large, and of one that may not.
+/// Receive buffer of a socket that may be large, and of one that may not.
 const LARGE: u64 = 8 << 20;
 const SMALL: u64 = 425_984;
 
-/// Each of so many ranks writes a word to each other, its right neighbour first.
+/// Makes each rank write a word to every other rank, its right neighbour first.
 fn all_to_all(ranks: u32, cores: usize, buffer_bytes: u64) -> (Host, Duration) {
     let mut host = Host::new(Build { ranks, cores, buffer_bytes, write_bytes: 8 });
     let count = ranks as usize;
@@ -43,7 +43,7 @@ fn an_exchange_of_all_with_all_takes_as_long_as_it_has_messages() {
 fn a_thousand_that_write_to_one_at_once_do_not_flood_it() {
     let mut nanoseconds = Vec::new();
     for senders in [250, 500, 1000] {
-        // Each has a core, as on as many hosts.
+        // Each rank has a core, as on separate hosts.
         let mut host = Host::new(Build { ranks: senders + 1, cores: senders as usize + 1, buffer_bytes: SMALL, write_bytes: 8 });
         (1..=senders as usize).for_each(|rank| host.plans[rank] = [0; 4].into());
         let took = host.run_until(4 * u64::from(senders));

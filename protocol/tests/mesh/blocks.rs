@@ -1,4 +1,4 @@
-//! Puts and gets whose ends are blocks: packed on their way, scattered where they arrive, once, all or nothing.
+//! Tests of puts and gets whose ends are blocks: packed in transit, scattered on arrival, once, all or nothing.
 
 use pelago_base::{Block, Blocks, Duration, Event, GlobalAddress, Shape};
 use pelago_protocol::{Failure, LIST_BLOCKS_MAX, Request};
@@ -6,7 +6,7 @@ use pelago_protocol::{Failure, LIST_BLOCKS_MAX, Request};
 use crate::memory::{Local, SEGMENT_BYTES, at};
 use crate::network::{CARRIED, Departure, Network, Random, Weather};
 
-/// Which blocks of memory, as the test keeps them.
+/// Blocks of memory, owned by the test.
 #[derive(Clone, Debug)]
 enum Owned {
     Shape(Shape),
@@ -21,7 +21,7 @@ impl Owned {
         }
     }
 
-    /// The place of each byte, as they travel.
+    /// Returns the offset of each byte, in transfer order.
     fn places(&self) -> Vec<usize> {
         let blocks: Vec<_> = match self {
             Self::Shape(shape) => shape.offsets().map(|offset| (offset, shape.block)).collect(),
@@ -30,7 +30,7 @@ impl Owned {
         blocks.into_iter().flat_map(|(offset, bytes)| offset as usize..(offset + bytes) as usize).collect()
     }
 
-    /// Up to some thousand bytes, in blocks that do not overlap.
+    /// Returns random blocks of up to some thousand bytes that do not overlap.
     fn random(random: &mut Random) -> Self {
         if random.below(2) == 0 {
             return Self::Shape(shape(random));
@@ -49,7 +49,7 @@ impl Owned {
     }
 }
 
-/// A shape of up to some thousand bytes whose blocks do not overlap, in one to three dimensions.
+/// Returns a random shape of up to some thousand bytes whose blocks do not overlap, in one to three dimensions.
 fn shape(random: &mut Random) -> Shape {
     let longest = [8, 8, 64, 3_000][random.below(4) as usize];
     let block = 1 + random.below(longest);
@@ -59,7 +59,7 @@ fn shape(random: &mut Random) -> Shape {
     Shape { block, counts, strides: [middle * counts[1] + random.below(50), middle, fast] }
 }
 
-/// A shape of as many bytes as an operation moves, for its local end.
+/// Returns a random shape of `bytes` bytes, for the local end of an operation.
 fn local_shape(random: &mut Random, bytes: u64) -> Shape {
     let blocks = (1..40).filter(|count| bytes.is_multiple_of(*count)).collect::<Vec<_>>();
     let count = blocks[random.below(blocks.len() as u64) as usize];
@@ -71,7 +71,7 @@ fn places(shape: &Shape) -> Vec<usize> {
     Owned::Shape(*shape).places()
 }
 
-/// Random puts and gets of blocks, each to memory of its own, beside short writes, over a network that loses, repeats, delays and reorders.
+/// Random puts and gets of blocks, each to separate memory, along with short writes, over a network that loses, repeats, delays and reorders.
 #[test]
 fn operations_on_blocks_agree_with_an_oracle() {
     (0..400).for_each(|seed| oracle(0xB10C_0000 + seed));
@@ -86,7 +86,7 @@ fn oracle(seed: u64) {
         segment.copy_from_slice(&random.bytes(SEGMENT_BYTES));
     }
     let mut expected = network.memories[1].segments.clone();
-    // A part of the segment for each, so that order does not matter.
+    // Each operation has its own part of the segment, so that order does not matter.
     let (operations, mut start) = (1 + random.below(12), [0_usize; 2]);
     let mut got: Vec<(Local, Vec<u8>)> = Vec::new();
     for token in 0..operations {
@@ -130,13 +130,13 @@ fn oracle(seed: u64) {
     assert_eq!([0, 1].map(|rank| network.count(rank, Event::DatagramMalformed)), [0, 0], "{about}");
 }
 
-/// Single numbers at `count` random places of `bytes` bytes.
+/// Returns single numbers at `count` random offsets in `bytes` bytes.
 fn numbers(count: u64, bytes: u64) -> Owned {
     let mut random = Random::new(count);
     Owned::List((0..count).map(|_| Block { offset: 8 * random.below(bytes / 8), bytes: 8 }).collect())
 }
 
-/// What rank 0 and rank 1 have sent when one operation has ended, as they began to talk: datagrams and bytes.
+/// Returns the datagrams and bytes that rank 0 and rank 1 send for one operation, after their first exchange.
 fn traffic(datagram_bytes: usize, is_put: bool, blocks: &Owned) -> [(u64, usize); 2] {
     let mut network = Network::with(2, 1, Weather::FAIR, datagram_bytes, false);
     let write = Request::Write { to: at(network.layout, 1, 2, 0), bytes: b"hello" };
@@ -164,18 +164,18 @@ fn traffic(datagram_bytes: usize, is_put: bool, blocks: &Owned) -> [(u64, usize)
 #[test]
 fn two_thousand_numbers_at_any_places_are_one_datagram_each_way() {
     let blocks = numbers(2_000, SEGMENT_BYTES as u64);
-    // Four bytes of a list and eight of data for each number, and what every datagram has besides.
+    // Four bytes of a list and eight of data for each number, and the overhead of the datagram.
     let [put, acknowledged] = traffic(65_507, true, &blocks);
     assert!(put.0 == 1 && put.1 < 2_000 * 12 + 120 && acknowledged.0 == 1, "{put:?} {acknowledged:?}");
     let [asked, answered] = traffic(65_507, false, &blocks);
     // The answer is acknowledged.
     assert_eq!((asked.0, answered.0), (2, 1));
     assert!(asked.1 < 2_000 * 4 + 180 && answered.1 < 2_000 * 8 + 120, "{asked:?} {answered:?}");
-    // In datagrams of an Ethernet, as many as the bytes need.
+    // With Ethernet datagrams, as many as the bytes need.
     let [put, _] = traffic(1_400, true, &blocks);
     assert!(put.0 <= 20, "{put:?}");
     let [asked, answered] = traffic(1_400, false, &blocks);
-    // Eight requests, fifteen answers, and what acknowledges them.
+    // Eight requests, fifteen answers, and their acknowledgements.
     assert!(asked.0 + answered.0 <= 32 && asked.1 < 10_000 && answered.1 < 18_000, "{asked:?} {answered:?}");
 }
 
@@ -188,7 +188,7 @@ fn a_face_of_single_numbers_takes_as_many_datagrams_as_a_packed_one() {
                 let packed = Owned::Shape(Shape::contiguous(8 * 4_096));
                 let [face, packed] = [&face, &packed].map(|blocks| traffic(datagram_bytes, is_put, blocks));
                 assert!(face[0].0 <= packed[0].0 + 1 && face[1].0 <= packed[1].0 + 1, "{face:?} {packed:?}");
-                // A shape is some twenty bytes.
+                // A shape takes about twenty bytes.
                 assert!(face[0].1 <= packed[0].1 + 40 * packed[0].0 as usize, "{face:?} {packed:?}");
             }
         }
@@ -249,7 +249,7 @@ fn an_answer_that_would_have_no_end_is_refused() {
     network.submit(0, 1, get, 0);
     assert_eq!(network.wait(0, 0), Err(Failure::OutOfBounds(place)));
     assert_eq!(network.count(1, Event::DatagramSent), 1);
-    // Nor may a list name the same bytes again and again, beyond a mebibyte.
+    // A list may not repeat the same bytes beyond a mebibyte.
     for (token, blocks, outcome) in [(1, 10, Ok(0)), (2, 11, Err(Failure::OutOfBounds(place)))] {
         let (list, packed) = (vec![Block { offset: 0, bytes: 100_000 }; blocks], Shape::contiguous(100_000 * blocks as u64));
         let local = network.local(0, vec![0; packed.block as usize]);
@@ -259,7 +259,7 @@ fn an_answer_that_would_have_no_end_is_refused() {
     }
 }
 
-/// Every datagram of a put comes again, in any order, when the operation has ended and its target has been written anew.
+/// Every datagram of a put arrives again, in any order, after the operation has ended and its target has been overwritten.
 #[test]
 fn a_put_to_blocks_has_no_effect_after_its_end() {
     for (seed, blocks) in [numbers(1_500, 100_000), Owned::Shape(Shape::strided(900, 24, 100))].into_iter().enumerate() {
@@ -299,7 +299,7 @@ fn memory_of_blocks_is_read_until_they_have_arrived() {
         while !is_read(&network) {
             assert!(network.step());
         }
-        // It is registered no longer, which whoever asked is told.
+        // The memory is no longer registered, which is reported to the requester.
         network.memories[1].segments[0] = None;
         assert!(matches!(network.wait(0, 0), Err(Failure::OutOfBounds(_))));
         network.quiet();
@@ -321,7 +321,7 @@ fn a_fence_orders_blocks() {
         }
         network.submit(0, 1, Request::GetBlocks { from: place, blocks: blocks.as_blocks(), to: into, to_shape: &packed }, 2);
         network.fence(0, 1);
-        // What is written after it is not what it brings.
+        // The get does not return data that is written after it.
         network.submit(0, 1, Request::Put { from: ones, to: place, bytes: packed.block }, 3);
         network.quiet();
         assert_eq!(network.ended.into_values().collect::<Vec<_>>(), [Ok(0); 4], "{seed}");
@@ -346,7 +346,7 @@ fn blocks_of_lists_are_bounded_and_what_has_no_room_is_done_later() {
     };
     let taken = (0..100).take_while(|&token| network.hold(0, 1, request(token % 2 == 0), token)).count() as u64;
     assert_eq!(taken, 65_536 / LIST_BLOCKS_MAX as u64);
-    // Shapes take no room.
+    // Shapes do not count against the limit.
     let face = Shape::strided(1 << 12, 8, 24);
     assert!(network.hold(
         0,
@@ -362,12 +362,12 @@ fn blocks_of_lists_are_bounded_and_what_has_no_room_is_done_later() {
     assert!(network.ended.values().all(|result| *result == Ok(0)));
 }
 
-/// Many ranks ask one for lists whose answers do not leave: what it keeps of them is bounded, and all are answered in the end.
+/// Many ranks request lists from one whose answers are not sent: the lists that it keeps are bounded, and all are answered in the end.
 #[test]
 fn lists_that_are_answered_are_bounded() {
     const ASKING: usize = 40;
     let mut network = Network::with(ASKING as u32 + 1, 1, Weather::FAIR, 65_507, false);
-    // Who has heard of the other knows how long datagrams may be.
+    // After a first exchange, ranks know the maximum datagram size.
     for rank in 1..=ASKING {
         network.submit(rank, 0, Request::Write { to: at(network.layout, 0, 2, 0), bytes: b"hello" }, 1);
     }

@@ -1,4 +1,5 @@
-//! What a rank keeps for operations under way, its own and those that others ask for, is bounded; whoever has to wait goes on later.
+//! Tests that the state which a rank keeps for operations in flight, its own and those of peers, is bounded, and that operations that have to wait
+//! complete later.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +17,7 @@ fn add(network: &Network, to: u32) -> Request<'static, Local> {
     Request::Atomic { at: at(network.layout, to, 1, 0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 }
 }
 
-/// How many of many operations from rank 0 are taken over while nothing is sent; whatever is, ends well, and others follow.
+/// Returns how many of many operations from rank 0 are accepted while nothing is sent; the accepted ones succeed, and others follow.
 fn taken(network: &mut Network, request: Request<'_, Local>, fenced: bool) -> u64 {
     let first = network.ended.len() as u64;
     let mut taken = 0;
@@ -59,7 +60,7 @@ fn operations_whose_end_is_not_fetched_are_bounded() {
     for _ in 0..2 {
         assert_eq!(taken(&mut network, Request::Write { to, bytes: &[1; 8] }, false), 4096);
     }
-    // Also those that end at once.
+    // Operations that end at once count as well.
     let mut network = Network::new(3, 1, Weather::FAIR);
     let now = network.now;
     network.endpoints[0].peer_failed(now, Rank::new(1));
@@ -72,7 +73,7 @@ fn operations_whose_end_is_not_fetched_are_bounded() {
     assert!(network.ended.values().all(|result| *result == Err(Failure::PeerLost(Rank::new(1)))));
 }
 
-/// A network whose rank 0 sends nothing until told; acknowledgements pass.
+/// A network that drops everything from rank 0 except acknowledgements, until the flag is set.
 fn mute(ranks: u32) -> (Network, Rc<Cell<bool>>) {
     let mut network = Network::new(ranks, 1, Weather::FAIR);
     let speaks = Rc::new(Cell::new(false));
@@ -86,7 +87,7 @@ fn mute(ranks: u32) -> (Network, Rc<Cell<bool>>) {
     (network, speaks)
 }
 
-/// Steps until a rank has left so many datagrams to be sent again, which came neither too early nor twice.
+/// Steps until a rank has dropped `datagrams` datagrams for lack of room.
 fn until_left(network: &mut Network, rank: usize, datagrams: u64) {
     while network.count(rank, Event::DatagramEarly) < datagrams {
         assert!(network.step(), "it takes everything");
@@ -96,7 +97,7 @@ fn until_left(network: &mut Network, rank: usize, datagrams: u64) {
 
 #[test]
 fn copies_for_others_are_bounded_and_what_has_no_room_is_done_later() {
-    // Each rank may have 512 under way; 8,192 have room.
+    // Each rank may have 512 operations in flight; 8,192 have room.
     const ASKING: usize = 20;
     let (mut network, speaks) = mute(ASKING as u32 + 2);
     let layout = network.layout;
@@ -108,7 +109,7 @@ fn copies_for_others_are_bounded_and_what_has_no_room_is_done_later() {
         network.pump(rank);
     }
     until_left(&mut network, 0, 20);
-    // Neither has this rank itself room, until some have ended.
+    // This rank itself has no room either, until some have ended.
     let own = add(&network, 2);
     assert!(!network.hold(0, 2, own, MANY));
     speaks.set(true);
@@ -120,7 +121,7 @@ fn copies_for_others_are_bounded_and_what_has_no_room_is_done_later() {
 
 #[test]
 fn answers_that_are_kept_are_bounded_and_what_has_no_room_is_done_later() {
-    // 512 answers of 967 bytes for each rank; 64 megabytes are kept.
+    // 512 answers of 967 bytes for each rank; at most 64 megabytes are kept.
     const ASKING: usize = 160;
     let (mut network, speaks) = mute(ASKING as u32 + 1);
     let from = at(network.layout, 0, 2, 0);
@@ -142,14 +143,14 @@ fn answers_that_are_kept_are_bounded_and_what_has_no_room_is_done_later() {
 fn peers_with_much_to_send_take_turns() {
     let mut network = Network::new(4, 1, Weather::FAIR);
     let local = network.local(0, vec![0; 200_000]);
-    // Puts to all others, of which none is sent yet.
+    // Submits puts to all others without sending them.
     let hold = |network: &mut Network, token| {
         for to in 1..4 {
             let put = Request::Put { from: local, to: at(network.layout, to as u32, 2, 0), bytes: 200_000 };
             assert!(network.hold(0, to, put, 100 * to as u64 + token));
         }
     };
-    // Until each could take more than is sent to it at a time.
+    // Repeats until each window exceeds what is sent to a peer in one turn.
     for token in 0..20 {
         hold(&mut network, token);
         network.pump(0);

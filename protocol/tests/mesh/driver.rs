@@ -1,4 +1,4 @@
-//! What the driver of an endpoint asks it: whether and what to send, and which memory is still being read.
+//! Tests of the interface for the driver of an endpoint: whether and what to send, and which memory is still being read.
 
 use pelago_base::{Duration, Rank};
 use pelago_protocol::{Injection, PeerIndex, Request, Transmit};
@@ -6,7 +6,7 @@ use pelago_protocol::{Injection, PeerIndex, Request, Transmit};
 use crate::memory::at;
 use crate::network::{Network, Weather};
 
-/// Two ranks that know how long datagrams between them may be: 1,400 bytes.
+/// Two ranks that know the maximum datagram size between them: 1,400 bytes.
 fn acquainted() -> (Network, PeerIndex) {
     let mut network = Network::new(3, 1, Weather::FAIR);
     for from in [0, 1] {
@@ -18,13 +18,13 @@ fn acquainted() -> (Network, PeerIndex) {
     (network, peer)
 }
 
-/// A write that is not sent yet.
+/// A write that has not been sent.
 fn write(network: &mut Network, from: usize, to: usize, bytes: usize, token: u64) {
     let to_address = at(network.layout, to as u32, 1, 0);
     assert!(network.hold(from, to, Request::Write { to: to_address, bytes: &vec![1; bytes] }, token));
 }
 
-/// The next datagram of a rank, which is carried.
+/// Sends the next datagram of a rank.
 fn next(network: &mut Network, from: usize, patient: bool) -> Option<Transmit> {
     let mut buffer = vec![0; 1 << 16];
     let transmit = network.endpoints[from].poll_transmit(network.now, &network.memories[from], &mut buffer, patient)?;
@@ -32,7 +32,7 @@ fn next(network: &mut Network, from: usize, patient: bool) -> Option<Transmit> {
     Some(transmit)
 }
 
-/// The same, if it need not wait for company.
+/// Sends the next datagram of a rank, unless it is held back.
 fn next_full(network: &mut Network, to: PeerIndex) -> Option<Transmit> {
     let mut buffer = vec![0; 1 << 16];
     let transmit = network.endpoints[0].poll_transmit_full(network.now, to, &network.memories[0], &mut buffer)?;
@@ -108,7 +108,7 @@ fn what_has_arrived_of_a_put_is_read_no_more() {
     let (mut network, peer) = acquainted();
     let [one, other] = [3, 4].map(|byte| [byte; BYTES]);
     let unread = |network: &Network, injection: &Injection<'_>| network.endpoints[0].unread_from(injection);
-    // How much has come without a gap.
+    // Number of bytes that have arrived without a gap.
     let come = |network: &Network, segment: usize, byte: u8| {
         let written = network.memories[1].segments[segment].as_ref().unwrap();
         written.iter().position(|&there| there != byte).unwrap() as u64
@@ -121,7 +121,7 @@ fn what_has_arrived_of_a_put_is_read_no_more() {
     });
     let [first, second] = &injected;
     assert_eq!([first, second].map(|injection| unread(&network, injection)), [Some(0); 2], "neither has been sent");
-    // The third datagram is late, and those behind it are not.
+    // The third datagram is late, and later ones are not.
     let mut number = 0;
     network.fate = Box::new(move |departure| {
         number += u32::from(departure.from == 0);
@@ -169,7 +169,7 @@ fn memory_is_read_until_what_was_read_of_it_has_arrived() {
                 stretches.push(is_read(&network));
             }
         }
-        // What a short get asks for is read at once.
+        // The memory of a short get is read at once.
         assert_eq!(stretches, if token == 3 { vec![false] } else { vec![false, true, false] }, "{request:?}");
         assert_eq!(network.ended[&(0, token)], Ok(0));
     }

@@ -1,4 +1,4 @@
-//! Whatever the network loses, repeats and reorders, an operation takes effect once.
+//! Tests that an operation takes effect exactly once, whatever the network loses, repeats and reorders.
 
 use pelago_base::{AtomicOperator, Width};
 use pelago_protocol::Request;
@@ -6,7 +6,7 @@ use pelago_protocol::Request;
 use crate::memory::at;
 use crate::network::{Network, Random, Weather};
 
-/// Additions of several ranks to one word leave their sum, and each value in between is returned once.
+/// Additions of several ranks to one word result in their sum, and each intermediate value is returned once.
 fn additions(seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let (ranks, each) = (2 + random.below(3) as usize, 1 + random.below(12));

@@ -1,4 +1,4 @@
-//! A peer that is gone ends what waits for it, in bounded time; one that is there, however bad the network, is never taken for gone.
+//! Tests of failures: when a peer has failed, operations on it end in bounded time; a live peer is never taken for failed, however bad the network.
 
 use pelago_base::{AtomicOperator, Duration, Event, Rank, Width};
 use pelago_protocol::{Failure, Request};
@@ -46,7 +46,7 @@ fn everything_ends_within_the_limit() {
         assert!(took <= FAILURE_LIMIT + Duration::from_milliseconds(200), "seed {seed}: {took:?}");
         network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: b"late" }, 99);
         assert_eq!(network.wait(0, 99), Err(Failure::PeerLost(Rank::new(1))));
-        // Others go on.
+        // Other ranks continue.
         network.submit(0, 2, Request::Write { to: at(network.layout, 2, 1, 0), bytes: b"well" }, 100);
         assert_eq!(network.wait(0, 100), Ok(0));
     }
@@ -85,14 +85,14 @@ fn another_process_of_a_rank_is_a_stranger() {
     let add = Request::Atomic { at: word, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
     network.submit(0, 1, add, 0);
     network.wait(0, 0).unwrap();
-    // The first process owes nothing: so it is not lost, and whether it is there nobody asks.
+    // The first process owes nothing, so no rank asks whether it is alive, and it does not count as failed.
     network.quiet();
     network.restart(0);
-    // More datagrams than the first process has sent, so that their numbers are new.
+    // More datagrams than the first process has sent, so that some numbers are new.
     for token in 1..5 {
         network.submit(0, 1, add, token);
     }
-    // What that process has not sent it does not take for acknowledged either.
+    // Its acknowledgements do not complete operations on the rank either.
     network.submit(1, 0, Request::Write { to: at(network.layout, 0, 1, 0), bytes: b"not for it" }, 5);
     for token in 1..5 {
         assert_eq!(network.wait(0, token), Err(Failure::PeerLost(Rank::new(1))));
@@ -110,7 +110,7 @@ fn nothing_is_taken_from_a_rank_that_was_given_up() {
     network.wait(0, 0).unwrap();
     let now = network.now;
     network.endpoints[1].peer_failed(now, Rank::new(0));
-    // Once more changes nothing.
+    // A second call has no effect.
     network.endpoints[1].peer_failed(now, Rank::new(0));
     network.submit(0, 1, Request::Write { to, bytes: &[2; 8] }, 1);
     assert_eq!(network.wait(0, 1), Err(Failure::PeerLost(Rank::new(1))), "it gets no answer");
@@ -127,7 +127,7 @@ fn what_all_others_wait_for_is_sent_again_first() {
         network.submit(0, 1, Request::Put { from: local, to: at(network.layout, 1, 2, 0), bytes: 200_000 }, token);
         network.wait(0, token).unwrap();
     }
-    // The first is lost, once more, and once more with some of the others.
+    // The first datagram is lost, then lost again, and then lost together with some of the others.
     network.weather.lost = 1_000_000;
     let to = at(network.layout, 1, 1, 0);
     network.submit(0, 1, Request::Write { to, bytes: &[1; 900] }, 100);
@@ -171,7 +171,7 @@ fn what_comes_too_early_is_a_sign_of_life_for_its_sender() {
 fn when_a_rank_is_given_up_the_others_are_looked_after_as_before() {
     let mut network = Network::new(4, 11, Weather::FAIR);
     network.kill(1);
-    // Of what rank 0 sends to rank 2, the first is lost.
+    // The first datagram from rank 0 to rank 2 is lost.
     let mut is_first = true;
     network.fate = Box::new(move |departure| {
         let is_lost = departure.to == 2 && std::mem::take(&mut is_first);
@@ -182,7 +182,7 @@ fn when_a_rank_is_given_up_the_others_are_looked_after_as_before() {
         let write = write(&network, to);
         network.submit(0, to as usize, write, u64::from(to));
     }
-    // Rank 3 waits for its turn, behind rank 1 and before it.
+    // Rank 3 is queued for sending, behind rank 1.
     for (to, token) in [(1, 11), (3, 3)] {
         let write = write(&network, to);
         assert!(network.hold(0, to as usize, write, token));

@@ -1,4 +1,4 @@
-//! What comes after a fence takes effect after what came before, without waiting for it.
+//! Tests of fences: operations after a fence take effect after those before it, without waiting for their completion.
 
 use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::{Request, Signal};
@@ -6,7 +6,7 @@ use pelago_protocol::{Request, Signal};
 use crate::memory::at;
 use crate::network::{Network, Random, Weather};
 
-/// Data of any size, a fence, and a flag: whoever sees the flag sees the data.
+/// Writes data of any size, a fence, and a flag: when the flag is visible, the data is visible.
 fn flags(seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let weather = Weather::foul(&mut random);
@@ -71,7 +71,7 @@ fn put_signalled(network: &mut Network, data: &[u8], word: u64, token: u64) {
     network.pump(0);
 }
 
-/// Puts that signal, of any size, one behind the other: whoever sees the word of one sees its bytes.
+/// Performs puts with signal of any size in sequence: when the word of one is visible, its bytes are visible.
 fn signals(seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let weather = Weather::foul(&mut random);
@@ -110,7 +110,7 @@ fn no_signal_is_seen_before_the_bytes_of_its_put() {
     assert!(early > 100, "some datagrams came too early: {early}");
 }
 
-/// Datagrams of a put of so many bytes, with or without a signal, between ranks that know how long they may be.
+/// Returns the number of datagrams of a put of `bytes` bytes, with or without a signal, between ranks that know the maximum datagram size.
 fn datagrams(bytes: usize, signals: bool) -> u64 {
     let mut network = Network::new(2, 1, Weather::FAIR);
     put_signalled(&mut network, &[9; 8], 1, 1);
@@ -136,7 +136,7 @@ fn a_signal_takes_a_datagram_only_where_it_has_no_room() {
     let mut apart = 0;
     for bytes in (0..4_000).step_by(37).chain(1_250..1_350) {
         let [alone, signalled] = [false, true].map(|signals| datagrams(bytes, signals));
-        // Room for the word in each, and for the number of the datagram that the last one comes behind.
+        // Room for the word in each, and for the number of the datagram that the last one follows.
         let room = 16 * alone as usize + 8;
         assert!(signalled == alone || signalled == datagrams(bytes + room, false), "{bytes} bytes: {alone} and {signalled}");
         apart += u64::from(signalled > alone);
@@ -144,7 +144,7 @@ fn a_signal_takes_a_datagram_only_where_it_has_no_room() {
     assert!((1..30).contains(&apart), "{apart}");
 }
 
-/// Words that are counted up, each by a fence after the one before, some of them held: no word is ahead of one before it.
+/// Increments words in order, with a fence between them, some of them held: no word is ahead of one before it.
 fn stairs(seed: u64) {
     const WORDS: usize = 20;
     let mut random = Random::new(seed);
@@ -190,7 +190,7 @@ fn what_is_held_leaves_in_one_datagram_in_spite_of_fences() {
     let word = at(network.layout, 1, 1, 0);
     let atomic = |operator, operand| Request::Atomic { at: word, width: Width::Eight, operator, operand };
     let asked = [(AtomicOperator::Swap, 5), (AtomicOperator::Add, 2), (AtomicOperator::CompareSwap { expected: 7 }, 9)];
-    // The second time behind a datagram that is on its way.
+    // The second time behind a datagram in flight.
     for first in [0, 3] {
         for (token, (operator, operand)) in (first..).zip(asked) {
             network.fence(0, 1);
@@ -216,7 +216,7 @@ fn what_is_read_before_a_fence_is_not_what_is_written_after() {
         network.fence(0, 1);
         network.submit(0, 1, Request::Put { from, to: place, bytes }, 1);
         network.wait(0, 1).unwrap();
-        // What was read may come after the put has been acknowledged.
+        // The data that was read may arrive after the acknowledgement of the put.
         network.wait(0, 0).unwrap();
         assert!(network.memories[0].locals[0].iter().all(|&byte| byte == 0), "seed {seed}");
         assert!(network.memories[1].segments[1].as_ref().unwrap()[..bytes as usize].iter().all(|&byte| byte == 1), "seed {seed}");
@@ -225,7 +225,7 @@ fn what_is_read_before_a_fence_is_not_what_is_written_after() {
 
 #[test]
 fn what_is_asked_for_in_the_same_datagram_is_read_before_what_is_written_behind_it() {
-    // Up to 960 bytes are read when the request comes; more of them later, and what is behind the fence waits for that.
+    // Up to 960 bytes are read when the request arrives; more are read later, and operations after the fence wait for that.
     for bytes in [1, 64, 65, 959, 960, 961, 2_000] {
         let mut network = Network::new(2, 1, Weather::FAIR);
         let place = at(network.layout, 1, 2, 0);
@@ -297,7 +297,7 @@ fn fences_behind_each_other_take_no_room() {
     let mut network = Network::new(2, 1, Weather::FAIR);
     let (to, from) = (at(network.layout, 1, 1, 0), network.local(0, vec![2; 4_000]));
     for token in 0..4 {
-        // Idle, with nothing sent yet, and with something on its way.
+        // While idle, with unsent operations, and with operations in flight.
         (0..1_000).for_each(|_| network.fence(0, 1));
         assert!(network.hold(0, 1, Request::Put { from, to, bytes: 4_000 }, token));
         if token == 2 {
@@ -309,7 +309,7 @@ fn fences_behind_each_other_take_no_room() {
     assert!(network.ended.len() == 4 && network.ended.values().all(Result::is_ok));
 }
 
-/// A fence stands within a datagram that is nearly full, so that a long read behind it does not go along and waits for the fence.
+/// A datagram with a fence in it is nearly full, so that a long read after the fence has no room there and waits for the fence.
 #[test]
 fn a_long_read_that_has_no_room_behind_a_fence_is_asked_for_after_it() {
     let mut network = Network::new(2, 1, Weather::FAIR);

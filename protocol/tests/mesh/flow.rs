@@ -1,4 +1,4 @@
-//! How much is on its way, how fast it leaves, and in datagrams of which size.
+//! Tests of flow control: bytes in flight, pacing, and sizes of datagrams.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,12 +11,12 @@ use crate::network::{Departure, FAILURE_LIMIT, KEY, Network, RECEIVE_WINDOW_BYTE
 
 const DATAGRAM_BYTES: usize = 1400;
 
-/// Every datagram takes as long, and longer than to send a window.
+/// Every datagram takes the same time, which is longer than the sending of a window.
 fn far(milliseconds: u64) -> Weather {
     Weather { lost: 0, repeated: 0, delay: (milliseconds * 1_000_000, milliseconds * 1_000_000) }
 }
 
-/// A rank puts so many bytes at the memory of rank 0 or, if it is rank 0, of rank 1.
+/// Submits a put of `bytes` bytes to the memory of rank 0 or, from rank 0, to that of rank 1.
 fn put(network: &mut Network, from: usize, bytes: usize, token: u64) {
     let local = network.local(from, vec![from as u8; bytes]);
     let to = usize::from(from == 0);
@@ -24,7 +24,7 @@ fn put(network: &mut Network, from: usize, bytes: usize, token: u64) {
     network.submit(from, to, Request::Put { from: local, to: address, bytes: bytes as u64 }, token);
 }
 
-/// The most bytes that were on their way to a rank while operations of other ranks ended.
+/// Runs until operations of other ranks have ended; returns the maximum number of bytes in flight to a rank.
 fn peak(network: &mut Network, to: usize, operations: &[(usize, u64)]) -> usize {
     let mut peak = 0;
     while !operations.iter().all(|operation| network.ended.contains_key(operation)) {
@@ -40,7 +40,7 @@ fn senders_share_what_the_receiver_has_room_for() {
     let mut network = Network::new(SENDERS as u32 + 1, 1, far(2));
     let bytes = 200_000;
     let all = |token: u64| (1..=SENDERS).map(|rank| (rank, token)).collect::<Vec<_>>();
-    // They find each other's number at first.
+    // In the first round the receiver learns the number of senders.
     (1..=SENDERS).for_each(|rank| put(&mut network, rank, bytes, 0));
     peak(&mut network, 0, &all(0));
     for token in 1..=5 {
@@ -51,7 +51,7 @@ fn senders_share_what_the_receiver_has_room_for() {
     }
     let repeated: u64 = (0..=SENDERS).map(|rank| network.count(rank, Event::DatagramRepeated)).sum();
     assert_eq!(repeated, 0, "nothing was taken for lost");
-    // When the others have nothing to send any more, one has all the room.
+    // When the others have nothing more to send, one sender has the whole window.
     network.quiet();
     for token in 10..20 {
         put(&mut network, 1, bytes, token);
@@ -64,7 +64,7 @@ fn senders_share_what_the_receiver_has_room_for() {
 
 #[test]
 fn one_sender_fills_the_room_of_the_receiver_and_no_more() {
-    // In datagrams so long that their number is not what limits.
+    // Datagrams are so long that their number is not the limit.
     let datagram_bytes = 8_972;
     let mut network = Network::with(2, 1, far(5), datagram_bytes, false);
     (0..60).for_each(|token| put(&mut network, 0, 200_000, token));
@@ -78,7 +78,7 @@ fn a_window_grows_while_nothing_is_lost() {
     let mut network = Network::new(2, 1, far(5));
     (0..50).for_each(|token| put(&mut network, 0, 200_000, token));
     network.wait(0, 49).unwrap();
-    // Ten megabytes: 160 round trips of the first window, 16 and a few of what the receiver has room for.
+    // Ten megabytes: 160 round trips with the initial window, 16 and a few with the receive window.
     let round_trips = network.now.since(Instant::ZERO).as_picoseconds() / Duration::from_milliseconds(10).as_picoseconds();
     assert!((10..40).contains(&round_trips), "{round_trips}");
 }
@@ -92,14 +92,14 @@ fn a_window_shrinks_when_something_is_lost() {
         peak(&mut network, 1, &[(0, 49)])
     });
     let peaks: Vec<usize> = peaks.collect();
-    // How large it grows before the first loss is a matter of chance.
+    // The size to which the window grows before the first loss is random.
     assert!(peaks.iter().all(|&peak| peak < RECEIVE_WINDOW_BYTES as usize / 4), "{peaks:?} where one of ten is lost");
     assert!(peaks.iter().any(|&peak| peak > 50_000), "{peaks:?} where one of ten is lost");
 }
 
 #[test]
 fn a_long_stream_keeps_its_bandwidth_where_one_of_a_hundred_is_lost() {
-    // Twelve megabytes, of which the receiver has room for one at once; each way takes a tenth of a millisecond.
+    // Twelve megabytes with a receive window of one; each direction takes a tenth of a millisecond.
     let taken = |lost: u64, seed: u64| {
         let mut network = Network::new(2, seed, Weather { lost, repeated: 0, delay: (100_000, 100_000) });
         (0..60).for_each(|token| put(&mut network, 0, 200_000, token));
@@ -132,7 +132,7 @@ fn a_window_leaves_little_by_little() {
     let sent: Vec<&Departure> = departures.iter().filter(|departure| departure.from == 0).collect();
     let at_once = sent.chunk_by(|one, next| one.at == next.at).map(|burst| burst.len() * DATAGRAM_BYTES).max().unwrap();
     assert!(at_once < RECEIVE_WINDOW_BYTES as usize / 4 * 3, "a part of what has room at most: {at_once}");
-    // What its pace holds up leaves when its time has come, whether anything is heard meanwhile or not.
+    // Datagrams that pacing delays are sent when they are due, whether anything is received meanwhile or not.
     let first_answer = departures.iter().position(|departure| departure.from == 1).unwrap();
     let moments = departures[..first_answer].chunk_by(|one, next| one.at == next.at).count();
     assert!(moments > 5, "{moments}");
@@ -150,7 +150,7 @@ fn no_more_datagrams_are_under_way_than_their_receiver_tells_apart() {
         move |departure| (departure.from == 1 || !std::mem::take(&mut is_first) || carries.get()).then_some(Duration::ZERO)
     });
     let to = at(network.layout, 1, 1, 0);
-    // One datagram each, as soon as its pace allows; all within a round trip.
+    // One datagram each, as soon as pacing allows; all within a round trip.
     for token in 100..1900 {
         network.now = network.now + Duration::from_microseconds(1);
         let _ = network.try_submit(0, 1, Request::Write { to, bytes: &[1; 8] }, token);
@@ -198,11 +198,11 @@ fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
     });
     let to = at(network.layout, 1, 1, 0);
     network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, 10);
-    // Four probes, and tries in vain.
+    // Four probes, and unanswered tries.
     while network.count(0, Event::DatagramRepeated) < 8 {
         assert!(network.step());
     }
-    // What is queued now, of which several would have room in one of the size that both ends can take.
+    // Writes that are queued now; several would fit a datagram of the size that both ends support.
     network.recorded = Some(Vec::new());
     for token in 11..40 {
         network.submit(0, 1, Request::Write { to, bytes: &[1; 300] }, token);
@@ -224,7 +224,7 @@ fn what_is_made_after_tries_in_vain_has_the_size_that_every_network_carries() {
 
 #[test]
 fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
-    // Of the longest datagrams, the first window holds few.
+    // The initial window holds few of the longest datagrams.
     for datagram_bytes in [1_200, 1_400, 8_972, 20_000, 65_507] {
         let mut network = Network::with(2, 1, Weather::FAIR, datagram_bytes, false);
         for (token, from) in [1, 0, 1].into_iter().enumerate() {
@@ -239,7 +239,7 @@ fn nobody_waits_for_an_acknowledgement_that_is_kept_back() {
     }
 }
 
-/// An end that knows nobody, in a job of so many ranks.
+/// Returns an end without known peers, in a job of `ranks` ranks.
 fn stranger(ranks: u32) -> (Conversations<RankMemory>, RankMemory, AddressLayout) {
     let layout = AddressLayout::new(ranks, 1 << 20).unwrap();
     let (me, receive_window_bytes) = (Rank::new(0), RECEIVE_WINDOW_BYTES);
@@ -248,7 +248,7 @@ fn stranger(ranks: u32) -> (Conversations<RankMemory>, RankMemory, AddressLayout
     (Conversations::new(config), RankMemory::new(layout, me), layout)
 }
 
-/// Writes a word at a rank; returns what leaves for it at once.
+/// Submits a write of a word to a rank; returns the datagram that is sent for it at once.
 fn write(end: &mut (Conversations<RankMemory>, RankMemory, AddressLayout), now: Instant, to: u32) -> Option<Transmit> {
     let (endpoint, memory, layout) = end;
     let peer = endpoint.connect(Rank::new(to), DATAGRAM_BYTES);
@@ -258,7 +258,7 @@ fn write(end: &mut (Conversations<RankMemory>, RankMemory, AddressLayout), now: 
 
 #[test]
 fn first_datagrams_are_spread_where_all_together_might_flood_one() {
-    // A datagram of each takes a kilobyte of a megabyte; four microseconds for each, twenty milliseconds at most.
+    // A datagram of each rank takes a kilobyte of a megabyte; the spread is four microseconds per rank, at most twenty milliseconds.
     for (ranks, spread) in [(1_024, 0), (1_025, 4_100), (2_000, 8_000), (20_000, 20_000)] {
         let start = Instant::ZERO + Duration::from_milliseconds(7);
         let held_up = (1..1_000).map(|to| {
@@ -282,7 +282,7 @@ fn first_datagrams_are_spread_where_all_together_might_flood_one() {
 
 #[test]
 fn the_more_peers_there_are_the_rarer_they_are_looked_at() {
-    // Half a microsecond for each of them.
+    // Half a microsecond per peer.
     for (peers, pause) in [(20, 10), (1_000, 500)] {
         let mut end = stranger(1_001);
         for to in 1..=peers {
@@ -312,7 +312,7 @@ fn a_rank_that_nothing_is_known_of_is_sent_its_part_of_a_room_at_first() {
         endpoint.submit(Instant::ZERO, peer, put, 0).unwrap();
         let mut buffer = vec![0; 1 << 16];
         let sent = std::iter::from_fn(|| endpoint.poll_transmit(Instant::ZERO, &memory, &mut buffer, false));
-        // Each datagram takes 512 bytes of the room besides its own.
+        // Each datagram is charged 512 bytes in addition to its own.
         let charged: usize = sent.map(|transmit| transmit.bytes + 512).sum();
         assert!((charge..charge + 1_712).contains(&charged), "{charged} of {charge} in a job of {ranks}");
     }

@@ -1,4 +1,4 @@
-//! A stranger on the network who sends, replays or alters datagrams changes nothing.
+//! Tests that an attacker on the network who sends, replays or alters datagrams changes nothing.
 
 use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::{Rejected, Request};
@@ -9,7 +9,7 @@ use crate::network::{Departure, Network, Random, Weather};
 /// Bytes of a datagram that are never encrypted.
 const HEADER_BYTES: usize = 16;
 
-/// A job that has added, put and fetched, and all datagrams that it took.
+/// Returns a job after some operations, with a recording of all its datagrams.
 fn recorded(encrypt: bool) -> Network {
     let mut network = Network::with(3, 11, Weather::FAIR, 1400, encrypt);
     network.recorded = Some(Vec::new());
@@ -58,7 +58,7 @@ fn replayed_datagrams_change_nothing() {
     }
 }
 
-/// Whether a datagram has no number: it can be repeated without harm.
+/// Whether a datagram has no sequence number: it can be repeated without harm.
 pub(crate) fn is_acknowledgement(datagram: &[u8]) -> bool {
     datagram[3] & 1 == 0
 }
@@ -125,7 +125,7 @@ fn encrypted_datagrams_show_nothing() {
 
 #[test]
 fn two_processes_of_a_rank_never_seal_two_datagrams_alike() {
-    // What is encrypted twice with one nonce shows how the two texts differ; equal texts would be equal.
+    // Two encryptions with the same nonce reveal the difference of the two texts; equal texts would be equal.
     let bodies = |start_again: bool| {
         let mut network = Network::with(2, 1, Weather::FAIR, 1400, true);
         if start_again {
@@ -145,7 +145,7 @@ fn two_processes_of_a_rank_never_seal_two_datagrams_alike() {
 fn a_rank_that_the_job_has_not_is_refused_and_not_remembered() {
     let mut network = Network::new(3, 1, Weather::FAIR);
     network.recorded = Some(Vec::new());
-    // It has the key, and takes the job for a larger one.
+    // The sender has the key, but belongs to a larger job.
     network.submit(2, 0, Request::Write { to: at(network.layout, 0, 1, 0), bytes: b"from three" }, 0);
     let datagram = network.recorded.take().unwrap().remove(0).datagram;
     let mut smaller = Network::new(2, 1, Weather::FAIR);

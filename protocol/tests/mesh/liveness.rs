@@ -1,4 +1,4 @@
-//! Silence alone makes no rank lost where somebody knows who is alive.
+//! Tests that silence alone does not make a rank count as failed if another source knows that it is alive.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_protocol::{Failure, Liveness, Request, UNREACHABLE_AFTER_LIMITS};
@@ -8,7 +8,7 @@ use crate::network::{FAILURE_LIMIT, Network, Weather};
 
 const SILENT: Rank = Rank::new(1);
 
-/// Rank 0 writes to rank 1, which does not answer; those who are asked answer this.
+/// Rank 0 writes to rank 1, which does not answer; liveness queries are answered with this.
 fn unanswered(liveness: fn(Rank) -> Liveness) -> Network {
     let mut network = Network::new(3, 21, Weather::FAIR);
     network.liveness = liveness;
@@ -42,7 +42,7 @@ fn a_rank_that_is_alive_and_silent_for_very_long_is_unreachable_and_not_lost() {
     let took = network.now.since(Instant::ZERO);
     assert!(took >= limits(UNREACHABLE_AFTER_LIMITS) && took < limits(UNREACHABLE_AFTER_LIMITS + 1), "{took:?}");
     assert_eq!((network.lost.len(), network.unreachable.as_slice()), (0, &[(0, SILENT)][..]));
-    // Later operations end at once, and for the same reason; a copy there, asked of another, too.
+    // Later operations end at once for the same reason, and so does a copy to that rank that another rank performs.
     network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: b"late" }, 1);
     assert_eq!(network.ended[&(0, 1)], Err(Failure::Unreachable(SILENT)));
     let (from, to) = (at(network.layout, 0, 1, 0), at(network.layout, 1, 1, 0));

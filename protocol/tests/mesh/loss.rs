@@ -1,4 +1,4 @@
-//! How a loss is found, what is sent again for it, and how a peer that says nothing is asked.
+//! Tests of loss detection, retransmission, and probing of silent peers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::hostile::is_acknowledgement;
 use crate::memory::{Local, at};
 use crate::network::{CARRIED, Network, Weather};
 
-/// A round trip of 10 ms: the shortest wait for an answer is longer by a millisecond at least.
+/// A round trip of 10 ms: the shortest wait for an answer is at least a millisecond longer.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (5_000_000, 5_000_000) };
 
 fn write(network: &Network, to: u32) -> Request<'static, Local> {
@@ -23,7 +23,7 @@ fn put(network: &mut Network, bytes: u64) -> Request<'static, Local> {
     Request::Put { from, to: at(network.layout, 1, 2, 0), bytes }
 }
 
-/// Two ranks that know each other and how long an answer takes.
+/// Two ranks that know each other and the round trip.
 fn acquainted(weather: Weather) -> Network {
     let mut network = Network::new(2, 1, weather);
     for (token, (from, to)) in (0..).zip([(0, 1), (1, 0), (0, 1)]) {
@@ -53,7 +53,7 @@ fn one_lost_datagram_of_a_stream_is_sent_again_alone_while_the_others_go_on() {
     network.quiet();
     let sent = network.count(0, Event::DatagramSent) - before;
     assert!(until_then < sent / 2, "it was not the last datagram that showed the loss: {until_then} of {sent}");
-    // The receiver tells what has come out of order.
+    // The receiver acknowledges datagrams that arrive out of order.
     assert_eq!(network.count(0, Event::DatagramRepeated), 1);
     assert_eq!(network.count(1, Event::DatagramDuplicate), 0);
 }
@@ -141,7 +141,7 @@ fn who_hears_nothing_sends_little() {
     let before = network.count(0, Event::DatagramSent);
     network.run_until(asks + Duration::from_milliseconds(1000));
     let sent = network.count(0, Event::DatagramSent) - before;
-    // Twenty waits of 50 ms, with one datagram to ask and two full ones at most.
+    // Twenty waits of 50 ms, with one probe and at most two full datagrams each.
     assert!((5..=80).contains(&sent), "{sent}");
     carries.set(true);
     assert_eq!(network.wait(0, 20), Ok(0));
@@ -171,7 +171,7 @@ fn after_two_tries_in_vain_all_that_was_sent_is_sent_again() {
     assert!(network.ended.contains_key(&(0, 11)) && network.ended.contains_key(&(0, 12)), "not one after the other");
 }
 
-/// Rank 0 waits for what rank 1 can only answer when the way from rank 1 to rank 2 carries more than acknowledgements again.
+/// Rank 0 waits for an answer of rank 1, which needs a route from rank 1 to rank 2; that route carries only acknowledgements until the flag is set.
 fn copy_that_is_held_up() -> (Network, Rc<Cell<bool>>) {
     let mut network = Network::new(3, 1, Weather::FAIR);
     let carries = Rc::new(Cell::new(false));
@@ -190,7 +190,7 @@ fn copy_that_is_held_up() -> (Network, Rc<Cell<bool>>) {
 #[test]
 fn a_peer_that_owes_an_answer_for_long_is_asked_whether_it_is_there() {
     let (mut network, carries) = copy_that_is_held_up();
-    // Rank 2 lets hear of itself: so rank 1 goes on trying for longer than the failure limit.
+    // Rank 2 sends signs of life, so rank 1 continues to try for longer than the failure limit.
     for second in 1..=20 {
         network.run_until(pelago_base::Instant::ZERO + Duration::from_milliseconds(1000 * second));
         let write = write(&network, 1);
@@ -227,7 +227,7 @@ fn an_acknowledgement_that_is_lost_is_sent_again_when_it_is_asked_for() {
     assert_eq!(network.wait(0, 10), Ok(0));
     network.quiet();
     assert_eq!((network.count(0, Event::DatagramRepeated), network.count(1, Event::DatagramDuplicate)), (3, 3));
-    // One that the peer keeps back is not waited for by sending again.
+    // An acknowledgement that the peer delays causes no retransmission.
     let before = network.count(1, Event::DatagramSent);
     let add = Request::Atomic { at: word, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
     network.submit(0, 1, add, 11);

@@ -1,4 +1,4 @@
-//! Endpoints that talk to each other over a network that loses, repeats, delays and reorders, in virtual time. Every run is made from a
+//! Tests of endpoints that communicate over a network that loses, repeats, delays and reorders, in virtual time. Every run follows from a
 //! seed, which every failure names.
 
 mod blocks;

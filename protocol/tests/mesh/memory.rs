@@ -15,7 +15,7 @@ pub(crate) struct RankMemory {
     me: Rank,
     pub(crate) segments: [Option<Vec<u8>>; 2],
     pub(crate) locals: Vec<Vec<u8>>,
-    /// How many bytes peers have written.
+    /// Number of bytes that peers have written.
     pub(crate) written: u64,
 }
 
@@ -25,7 +25,7 @@ impl RankMemory {
         Self { layout, me, segments: [segment(), segment()], locals: Vec::new(), written: 0 }
     }
 
-    /// The word at an offset of the first segment.
+    /// Returns the word at an offset of the first segment.
     pub(crate) fn word(&self, offset: usize) -> u64 {
         u64::from_le_bytes(self.segments[0].as_ref().unwrap()[offset..offset + 8].try_into().unwrap())
     }

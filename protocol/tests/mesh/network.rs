@@ -1,4 +1,4 @@
-//! The network between the endpoints, and the clock.
+//! The simulated network between the endpoints, and the clock.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,21 +8,21 @@ use pelago_protocol::{Completion, Config, Conversations, Event, Failure, Full, K
 
 use crate::memory::{Local, RankMemory};
 
-/// What the network does to datagrams.
+/// Behaviour of the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weather {
-    /// Of a million datagrams, so many are lost.
+    /// Number of lost datagrams per million.
     pub(crate) lost: u64,
-    /// So many arrive a second time, later.
+    /// Number of datagrams per million that arrive a second time, later.
     pub(crate) repeated: u64,
-    /// From the shortest way to the longest, in nanoseconds; differences reorder.
+    /// Shortest and longest delay in nanoseconds; differences reorder datagrams.
     pub(crate) delay: (u64, u64),
 }
 
 impl Weather {
     pub(crate) const FAIR: Self = Self { lost: 0, repeated: 0, delay: (2_000, 2_000) };
 
-    /// Up to four of ten lost, up to three of ten repeated, ways that differ by up to a hundred.
+    /// Up to four of ten lost, up to three of ten repeated, delays that differ by a factor of up to a hundred.
     pub(crate) fn foul(random: &mut Random) -> Self {
         let shortest = 1_000 + random.below(20_000);
         let longest = shortest * (1 + random.below(100));
@@ -30,7 +30,7 @@ impl Weather {
     }
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
@@ -51,7 +51,7 @@ impl Random {
     }
 }
 
-/// When a datagram arrives, in which order it was sent, at whom, and its bytes.
+/// Time of arrival of a datagram, its number in the order of sending, its destination, and its bytes.
 type Arrival = (Instant, u64, usize, Vec<u8>);
 
 pub(crate) type Outcome = Result<u64, Failure>;
@@ -64,13 +64,13 @@ pub(crate) struct Departure {
     pub(crate) datagram: Vec<u8>,
 }
 
-/// How much later than others a datagram arrives; `None` if it never does.
+/// Additional delay of a datagram; `None` if it never arrives.
 pub(crate) type Fate = Option<Duration>;
 
-/// A datagram that arrives as all do.
+/// Fate of a datagram without additional delay.
 pub(crate) const CARRIED: Fate = Some(Duration::ZERO);
 
-/// The job: endpoints, what is between them, and what has ended.
+/// The job: endpoints, datagrams between them, and results.
 pub(crate) struct Network {
     pub(crate) layout: AddressLayout,
     pub(crate) endpoints: Vec<Conversations<RankMemory>>,
@@ -78,19 +78,19 @@ pub(crate) struct Network {
     pub(crate) weather: Weather,
     pub(crate) random: Random,
     pub(crate) now: Instant,
-    /// What has ended, by rank and token.
+    /// Results of ended operations, by rank and token.
     pub(crate) ended: BTreeMap<(usize, u64), Outcome>,
     pub(crate) lost: Vec<(usize, Rank)>,
     pub(crate) unreachable: Vec<(usize, Rank)>,
-    /// Who has asked whether whom is alive, and when; and what is answered.
+    /// Liveness queries (asking rank, peer, time), and the answer to them.
     pub(crate) asked: Vec<(usize, Rank, Instant)>,
     pub(crate) liveness: fn(Rank) -> Liveness,
     pub(crate) dead: Vec<bool>,
-    /// Everything that was ever sent, if wanted.
+    /// Recording of all sent datagrams, if enabled.
     pub(crate) recorded: Option<Vec<Departure>>,
-    /// What becomes of single datagrams, besides the weather.
+    /// Fate of single datagrams, in addition to the weather.
     pub(crate) fate: Box<dyn FnMut(&Departure) -> Fate>,
-    /// The longest datagram that each rank can send or take.
+    /// Maximum datagram size that each rank can send or receive.
     pub(crate) datagram_bytes: Vec<usize>,
     on_the_way: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
@@ -103,10 +103,10 @@ pub(crate) struct Network {
 pub(crate) const KEY: Key = Key([0x5A; 16]);
 pub(crate) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 
-/// More than any test takes.
+/// Maximum number of steps: more than any test takes.
 const STEPS_MAX: u64 = 5_000_000;
 
-/// Bytes that may be on their way to a rank.
+/// Receive window of each rank.
 pub(crate) const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
 impl Network {
@@ -141,7 +141,7 @@ impl Network {
         }
     }
 
-    /// The peer `to` as `from` knows it.
+    /// Returns the index of peer `to` at `from`.
     pub(crate) fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
         self.endpoints[from].connect(Rank::new(to as u32), self.datagram_bytes[from])
     }
@@ -153,7 +153,7 @@ impl Network {
         Ok(())
     }
 
-    /// Submits if there is room, and sends nothing yet.
+    /// Submits if there is room, without sending anything.
     pub(crate) fn hold(&mut self, from: usize, to: usize, request: Request<'_, Local>, token: u64) -> bool {
         let peer = self.peer(from, to);
         self.endpoints[from].submit(self.now, peer, request, token).is_ok()
@@ -171,13 +171,13 @@ impl Network {
         self.endpoints[from].fence(peer);
     }
 
-    /// Makes local memory of a rank.
+    /// Creates local memory of a rank.
     pub(crate) fn local(&mut self, rank: usize, bytes: Vec<u8>) -> Local {
         self.memories[rank].locals.push(bytes);
         Local(self.memories[rank].locals.len() as u64 - 1)
     }
 
-    /// Goes on until an operation ends.
+    /// Runs until an operation ends.
     pub(crate) fn wait(&mut self, rank: usize, token: u64) -> Outcome {
         while !self.ended.contains_key(&(rank, token)) {
             assert!(self.step(), "{}: operation {token} of rank {rank} never ends", self.about());
@@ -185,27 +185,27 @@ impl Network {
         self.ended[&(rank, token)]
     }
 
-    /// Goes on until a moment, or until nothing happens any more.
+    /// Runs until a moment, or until there are no more events.
     pub(crate) fn run_until(&mut self, moment: Instant) {
         while self.now < moment && self.step() {}
     }
 
-    /// How often something happened to a rank.
+    /// Returns the count of an event at a rank.
     pub(crate) fn count(&self, rank: usize, event: Counted) -> u64 {
         self.endpoints[rank].counters().of(event)
     }
 
-    /// Bytes that are on their way to a rank.
+    /// Returns the number of bytes in flight to a rank.
     pub(crate) fn bytes_on_the_way(&self, to: usize) -> usize {
         self.on_the_way.iter().filter(|Reverse(arrival)| arrival.2 == to).map(|Reverse(arrival)| arrival.3.len()).sum()
     }
 
-    /// Goes on until nothing happens any more; what is kept for idle peers is dropped by then.
+    /// Runs until there are no more events; the state of idle peers has been dropped by then.
     pub(crate) fn quiet(&mut self) {
         while self.step() {}
     }
 
-    /// The next thing that happens; `false` if nothing ever will.
+    /// Handles the next event; returns `false` if there are no more.
     pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         assert!(self.steps < STEPS_MAX, "{}: no end", self.about());
@@ -229,12 +229,12 @@ impl Network {
         }
     }
 
-    /// Takes along a datagram that was fetched from an endpoint by hand.
+    /// Sends a datagram that a test took from an endpoint.
     pub(crate) fn carry_now(&mut self, to: usize, datagram: &[u8]) {
         self.carry(to, datagram.to_vec(), Duration::ZERO);
     }
 
-    /// Gives ranks what is on its way, and fetches nothing of them.
+    /// Delivers all datagrams in flight, without sending any new ones.
     pub(crate) fn arrive(&mut self) {
         while let Some(Reverse((at, _, to, mut datagram))) = self.on_the_way.pop() {
             self.now = self.now.max(at);
@@ -242,7 +242,7 @@ impl Network {
         }
     }
 
-    /// Gives a datagram to a rank.
+    /// Delivers a datagram to a rank.
     pub(crate) fn deliver(&mut self, to: usize, datagram: &mut [u8]) -> Result<(), Rejected> {
         if self.dead[to] {
             return Ok(());
@@ -252,18 +252,18 @@ impl Network {
         outcome
     }
 
-    /// Takes a rank's process away.
+    /// Ends a rank's process.
     pub(crate) fn kill(&mut self, rank: usize) {
         self.dead[rank] = true;
     }
 
-    /// Another process speaks for a rank, without any memory of what was.
+    /// Replaces a rank's process by a new one without any state.
     pub(crate) fn restart(&mut self, rank: usize) {
         self.dead[rank] = false;
         self.endpoints[rank] = Conversations::new(config(self.layout, rank as u32, 2, self.encrypt));
     }
 
-    /// Sends and tells what a rank has to send and to tell.
+    /// Sends a rank's datagrams and collects its completions and events.
     pub(crate) fn pump(&mut self, rank: usize) {
         if self.dead[rank] {
             return;
@@ -276,7 +276,7 @@ impl Network {
         self.tell(rank);
     }
 
-    /// Tells what has ended and who was met.
+    /// Collects a rank's completions and events.
     fn tell(&mut self, rank: usize) {
         while let Some(Completion { token, result, .. }) = self.endpoints[rank].poll_completion() {
             let before = self.ended.insert((rank, token), result);

@@ -1,4 +1,4 @@
-//! How long a rank waits before it asks again: as long as answers take, and as late as it runs itself.
+//! Tests of how long a rank waits before a retransmission, which depends on the round trip and on the rank's own scheduling delay.
 
 use pelago_base::{Duration, Event};
 use pelago_protocol::{Liveness, Request};
@@ -6,7 +6,7 @@ use pelago_protocol::{Liveness, Request};
 use crate::memory::at;
 use crate::network::{FAILURE_LIMIT, Network, Weather};
 
-/// A way that takes much longer than anybody waits who knows nothing of it.
+/// A round trip much longer than the wait of a rank that does not know it.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (150_000_000, 150_000_000) };
 
 fn repeated(network: &Network) -> u64 {
@@ -57,7 +57,7 @@ fn a_rank_that_runs_late_does_not_take_its_peers_for_silent() {
     network.quiet();
     network.kill(1);
     write(&mut network, 1, 1);
-    // Nobody looks for so long, as where the core is another's.
+    // The rank does not run for this time, as if another process used its core.
     let away = Duration::from_milliseconds(500);
     network.now = network.now + away;
     let look = |network: &mut Network| {
@@ -80,7 +80,7 @@ fn however_late_a_rank_has_run_it_asks_again_after_the_failure_limit() {
     network.wait(0, 0).unwrap();
     [1, 2].into_iter().for_each(|rank| network.kill(rank));
     write(&mut network, 1, 1);
-    // Four limits late, and then somebody is asked whom nothing is known of.
+    // The rank runs four limits late, and then sends to a peer whose round trip is unknown.
     network.now = network.now + Duration::from_seconds(20.0);
     network.step();
     network.recorded = Some(Vec::new());
@@ -93,7 +93,7 @@ fn however_late_a_rank_has_run_it_asks_again_after_the_failure_limit() {
         assert!(network.step());
     }
     let waited = asked(&network)[1].since(asked(&network)[0]);
-    // Twice as long as it may have been late, which is half of the limit, and a quarter by chance.
+    // Twice the maximum recorded lateness, which is half of the limit, and up to a quarter of jitter.
     let most = Duration::from_picoseconds(FAILURE_LIMIT.as_picoseconds() / 4 * 5);
     assert!((FAILURE_LIMIT..=most).contains(&waited), "{waited:?}");
 }

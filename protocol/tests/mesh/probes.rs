@@ -1,4 +1,4 @@
-//! How soon the loss of a datagram that nothing follows is made good, and how few datagrams are repeated where answers are only late.
+//! Tests of how soon the loss of a last datagram is repaired, and how few datagrams are repeated if answers are only late.
 
 use pelago_base::{AtomicOperator, Duration, Event, Width};
 use pelago_protocol::Request;
@@ -17,7 +17,7 @@ fn fetch_add(network: &Network) -> Request<'static, Local> {
     Request::Atomic { at: at(network.layout, 1, 1, 8), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 }
 }
 
-/// Two ranks that know how long an answer takes: each way two microseconds.
+/// Two ranks that know the round trip: two microseconds in each direction.
 fn acquainted(weather: Weather) -> Network {
     let mut network = Network::new(2, 1, Weather::FAIR);
     for token in 0..20 {
@@ -30,7 +30,7 @@ fn acquainted(weather: Weather) -> Network {
     network
 }
 
-/// How long operations take one after another, and how many of them took longer than a silence.
+/// Returns the total time of sequential operations, and the number of those that took longer than a silence.
 fn takes(network: &mut Network, operations: u64) -> (Duration, u64) {
     let (begin, mut silent) = (network.now, 0);
     for token in 100..100 + operations {
@@ -66,7 +66,7 @@ fn a_lost_request_and_a_lost_answer_are_repeated_long_before_the_peer_counts_as_
 #[test]
 fn a_lost_answer_is_repeated_however_long_the_way_seems_to_its_sender() {
     let mut network = acquainted(Weather::FAIR);
-    // What the sender of the answer has sent itself was answered late, as the other end was away.
+    // Rank 1's own operations were answered late, as rank 0 did not run.
     network.fate = Box::new(|departure| Some(Duration::from_milliseconds(u64::from(departure.from == 0))));
     for token in 0..20 {
         let to = at(network.layout, 0, 1, 0);
@@ -84,7 +84,7 @@ fn a_lost_answer_is_repeated_however_long_the_way_seems_to_its_sender() {
 
 #[test]
 fn a_loop_of_operations_keeps_its_rate_as_far_as_losses_allow() {
-    // Per operation, in microseconds, of four without loss: the probe after a loss comes after 25 of them, every third one after twice as many.
+    // Time per operation in microseconds, which is four without loss: a probe is sent 25 after a loss, every third one after twice as many.
     for (lost, microseconds) in [(1_000, 5), (10_000, 6), (100_000, 14), (300_000, 160)] {
         let mut network = acquainted(Weather { lost, ..Weather::FAIR });
         let (taken, silent) = takes(&mut network, 4_000);
@@ -97,7 +97,7 @@ fn a_loop_of_operations_keeps_its_rate_as_far_as_losses_allow() {
 
 #[test]
 fn where_answers_are_late_and_nothing_is_lost_less_than_one_in_a_hundred_is_repeated() {
-    // Ranks that share a core run by turns of some milliseconds: all that arrives within a turn of others is late.
+    // Ranks that share a core run in turns of some milliseconds: datagrams that arrive during another rank's turn are late.
     for turn in [1, 3, 6, 12] {
         let mut network = acquainted(Weather::FAIR);
         let turn = Duration::from_milliseconds(turn);
@@ -138,7 +138,7 @@ fn a_peer_that_reads_a_datagram_and_its_repetition_together_echoes_the_first() {
     let mut network = acquainted(Weather::FAIR);
     let (late, late_operations) = (Duration::from_milliseconds(1), 60);
     for operation in 0..late_operations {
-        // Enough others for the round trip to be as short as before, and for every third of the late ones to earn a repetition.
+        // Enough other operations to restore the short round trip, and to earn a repetition for every third late one.
         for token in 0..40 {
             let request = write(&network);
             network.submit(0, 1, request, 1_000 + 100 * operation + token);

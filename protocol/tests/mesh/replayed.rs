@@ -1,4 +1,4 @@
-//! What a stranger captured and sends again says nothing of the peer: it keeps nobody active, gets no answer and takes no room from others.
+//! Tests that replayed datagrams are no signs of life: they keep no peer active, get no answer and take no share of the receive window.
 
 use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_protocol::{Rejected, Request};
@@ -6,7 +6,7 @@ use pelago_protocol::{Rejected, Request};
 use crate::memory::at;
 use crate::network::{FAILURE_LIMIT, Network, Weather};
 
-/// A job of three ranks that have all written to and fetched from rank 1, and all datagrams that came to it, apart from those without a number.
+/// Returns a job of three ranks after puts to and gets from rank 1, and all datagrams that rank 1 has received.
 fn captured() -> (Network, Vec<Vec<u8>>) {
     let mut network = Network::new(3, 31, Weather::FAIR);
     network.recorded = Some(Vec::new());
@@ -35,7 +35,7 @@ fn sent(network: &Network) -> u64 {
     network.endpoints[1].counters().of(Event::DatagramSent)
 }
 
-/// Whether a datagram has no number: it only acknowledges.
+/// Whether a datagram has no sequence number: it only acknowledges.
 fn is_acknowledgement(datagram: &[u8]) -> bool {
     datagram[3] & 1 == 0
 }
@@ -64,7 +64,7 @@ fn an_active_peer_becomes_idle_although_all_is_repeated_for_ever() {
     let (before, begun) = (sent(&network), network.now);
     assert_eq!(network.endpoints[1].peers(), (2, 1));
     let mut repeated = captured.iter().cycle();
-    // So often that whoever counted it would never find the peer idle.
+    // Replays so often that the peer would never become idle if they counted as traffic.
     while network.endpoints[1].peers().1 > 0 {
         assert_eq!(network.deliver(1, &mut repeated.next().unwrap().clone()), Err(Rejected::Duplicate));
         network.now = network.now + Duration::from_milliseconds(50);
@@ -76,11 +76,12 @@ fn an_active_peer_becomes_idle_although_all_is_repeated_for_ever() {
     assert_eq!(sent(&network), before, "and gets no answer");
 }
 
-/// Datagrams, and bytes in them, that rank 0 sends to rank 1 before it waits, after `repeated` has come again, or rank 2 has `really` sent.
+/// Returns the datagrams and bytes that rank 0 sends to rank 1 before it waits, after replays of `repeated`, or, with `really`, after
+/// genuine datagrams of rank 2.
 fn burst(repeated: &[Vec<u8>], network: &mut Network, really: bool) -> (u64, u64) {
     let to = at(network.layout, 1, 2, 0);
     let local = network.local(0, vec![9; 240_000]);
-    // The window grows, and rank 1 says what room it has.
+    // The congestion window grows, and rank 1 announces its receive window.
     for token in (2000..2200).step_by(5) {
         for datagram in repeated {
             assert_eq!(network.deliver(1, &mut datagram.clone()), Err(Rejected::Duplicate));

@@ -1,4 +1,4 @@
-//! What a sender does about peers that say nothing: how much it sends when one is heard again, and how often it looks after many.
+//! Tests of a sender with silent peers: how much it sends when one is heard again, and how often it checks many.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ const DATAGRAM_BYTES: usize = 1400;
 /// Every datagram takes five milliseconds.
 const FAR: Weather = Weather { lost: 0, repeated: 0, delay: (5_000_000, 5_000_000) };
 
-/// Two ranks that have heard of each other, between which nothing is carried any more unless the second says so.
+/// Two ranks that know each other, and the flag that says whether datagrams between them are carried.
 fn cut_off(weather: Weather) -> (Network, Rc<Cell<bool>>) {
     let mut network = Network::new(2, 1, weather);
     for (from, to) in [(0, 1), (1, 0)] {
@@ -38,13 +38,13 @@ fn the_second_try_takes_all_that_was_sent_for_lost() {
     for token in 1..3 {
         network.submit(0, 1, Request::Write { to, bytes: &[1; 8] }, token);
     }
-    // Four probes, and the first try.
+    // Four probes, and the first timeout.
     while network.count(0, Event::DatagramRepeated) < 5 {
         assert!(network.step());
     }
     carries.set(true);
     network.wait(0, 1).unwrap();
-    // Some round trips, and less than the shortest wait for an answer. The second was overtaken by two tries of the first only.
+    // Some round trips, and less than the shortest wait for an answer. Only two tries of the first datagram have overtaken the second.
     network.run_until(network.now + Duration::from_microseconds(100));
     assert!(network.ended.contains_key(&(0, 2)), "it does not wait for a third");
 }
@@ -55,7 +55,7 @@ fn a_peer_that_is_heard_again_is_sent_two_datagrams_at_first() {
     let bytes = 200_000;
     let (local, to) = (network.local(0, vec![1; bytes]), at(network.layout, 1, 2, 0));
     let put = Request::Put { from: local, to, bytes: bytes as u64 };
-    // Until its window has grown.
+    // Repeats until the window has grown.
     for token in 1..20 {
         network.submit(0, 1, put, token);
         network.wait(0, token).unwrap();
@@ -67,7 +67,7 @@ fn a_peer_that_is_heard_again_is_sent_two_datagrams_at_first() {
     }
     let asked = network.now;
     carries.set(true);
-    // Until it has been answered, and for half a round trip from then on.
+    // Runs until the first answer, and for half a round trip from then on.
     let heard = network.count(0, Event::DatagramReceived);
     while network.count(0, Event::DatagramReceived) == heard {
         assert!(network.step());
@@ -85,7 +85,7 @@ fn a_peer_that_is_heard_again_is_sent_two_datagrams_at_first() {
 fn to_look_after_many_peers_takes_a_part_of_the_time_only() {
     const PEERS: u32 = 400;
     let mut network = Network::new(PEERS + 1, 1, Weather::FAIR);
-    // Nobody answers, so that each has a deadline of its own again and again.
+    // No peer answers, so that each has its own deadlines repeatedly.
     network.fate = Box::new(|_| None);
     for peer in 1..=PEERS {
         let write = Request::Write { to: at(network.layout, peer, 1, 0), bytes: &[1; 8] };
@@ -95,7 +95,7 @@ fn to_look_after_many_peers_takes_a_part_of_the_time_only() {
     let (mut looked, mut looks) = (Instant::ZERO, 0);
     while network.now < end {
         let due = network.endpoints[0].poll_timeout().expect("somebody is to be asked again");
-        // Half a microsecond for each of them.
+        // Half a microsecond per peer.
         assert!(looks == 0 || due.since(looked) >= Duration::from_microseconds(u64::from(PEERS) / 2), "{due:?} after {looked:?}");
         assert!(network.step());
         (looked, looks) = (due, looks + 1);

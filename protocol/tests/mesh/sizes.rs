@@ -1,4 +1,4 @@
-//! What peers cost, and how many datagrams operations take.
+//! Tests of the number and size of datagrams that operations take.
 
 use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::Request;
@@ -20,7 +20,7 @@ fn small_writes_share_datagrams() {
     network.pump(0);
     network.wait(0, 4000).unwrap();
     let datagrams = network.endpoints[0].counters().of(Event::DatagramSent) - before;
-    // A full one leaves before the next is submitted, though none of them has been acknowledged.
+    // The datagrams are nearly full: between 5,900 and 6,144 bytes of frames each.
     assert!((4000 * 19 / 6_144..=4000 * 19 / 5_900 + 1).contains(&datagrams), "{datagrams}");
 }
 
@@ -32,7 +32,7 @@ fn what_is_asked_and_answered_shares_datagrams_that_are_no_longer_than_the_way_t
     let there = at(layout, 1, 1, 0);
     let into = network.local(0, vec![0; 300]);
     let compare_swap = AtomicOperator::CompareSwap { expected: 1 };
-    // What is asked, and what that and its answer take of datagrams; those with writes are acknowledged one by one.
+    // Each request, with the bytes that the request and its answer take in datagrams; datagrams with writes are acknowledged one by one.
     let kinds = [
         (Request::Write { to: there, bytes: &[1; 300] }, 311, 311),
         (Request::Get { from: there, to: into, bytes: 300 }, 21, 307),
@@ -54,7 +54,7 @@ fn what_is_asked_and_answered_shares_datagrams_that_are_no_longer_than_the_way_t
         assert!(longest <= Some(1_400), "{longest:?}");
         for (rank, bytes) in [(0, asked), (1, answered)] {
             let sent = network.count(rank, Event::DatagramSent) - before[rank];
-            // Where room for another is kept, and for all words of an acknowledgement; and some that only acknowledge.
+            // Room is kept for one more frame and for all words of an acknowledgement; some datagrams only acknowledge.
             let each = (1_400 - 202) / bytes.max(30);
             assert!(sent <= COUNT / each + 4, "{sent} of rank {rank}, {bytes} bytes each");
         }
@@ -91,7 +91,7 @@ fn a_get_is_two_datagrams() {
 
 #[test]
 fn many_senders_at_once_share_the_room() {
-    // Every sender begins at the same moment; the receiver grants each a part of what its socket holds.
+    // All senders start at the same moment; the receiver grants each a share of its socket's capacity.
     const SENDERS: usize = 40;
     let mut network = Network::new(SENDERS as u32 + 1, 1, Weather { lost: 0, repeated: 0, delay: (20_000, 20_000) });
     let bytes = 100_000;
@@ -110,7 +110,7 @@ fn many_senders_at_once_share_the_room() {
 #[test]
 fn no_datagram_is_longer_than_the_way_takes() {
     for datagram_bytes in [1_200, 1_400, 8_972, 65_507] {
-        // Both lose much, so that both acknowledge much besides what they send again.
+        // Both directions lose much, so that retransmissions carry long acknowledgements.
         let weather = Weather { lost: 200_000, repeated: 0, delay: (20_000, 60_000) };
         let mut network = Network::with(2, 1, weather, datagram_bytes, false);
         network.recorded = Some(Vec::new());

@@ -1,4 +1,4 @@
-//! Bytes of any number arrive whole, from any rank to any; what may not be reached is refused.
+//! Tests that transfers of any size arrive completely, between any ranks, and that accesses outside registered memory are refused.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ fn operations_agree_with_an_oracle() {
     }
 }
 
-/// Random operations on parts of memory of their own, so that order does not matter.
+/// Random operations on separate parts of memory, so that order does not matter.
 fn oracle(seed: u64) {
     let mut random = Random::new(seed);
     let weather = Weather::foul(&mut random);
@@ -150,7 +150,7 @@ fn memory_that_is_no_longer_registered_ends_what_reads_it() {
     assert!(!network.endpoints[1].is_reading(from, 200_000));
 }
 
-/// What fetches, or lets rank 1 send to rank 2, bytes of rank 1.
+/// Returns a get of bytes of rank 1, and a copy of them from rank 1 to rank 2.
 fn reading(network: &mut Network, from: GlobalAddress, bytes: u64) -> [Request<'static, Local>; 2] {
     let into = network.local(0, vec![0; bytes as usize]);
     [Request::Get { from, to: into, bytes }, Request::Copy { from, to: at(network.layout, 2, 2, 0), bytes }]
@@ -163,7 +163,7 @@ fn bytes_that_have_to_be_sent_again_and_are_registered_no_longer_are_refused() {
         let layout = network.layout;
         let from = at(layout, 1, 1, 0);
         let request = reading(&mut network, from, bytes)[which];
-        // Of the bytes themselves, nothing arrives before they are gone.
+        // No data arrives before the memory is deregistered.
         let carries = Rc::new(Cell::new(false));
         network.fate = Box::new({
             let carries = carries.clone();
@@ -179,7 +179,7 @@ fn bytes_that_have_to_be_sent_again_and_are_registered_no_longer_are_refused() {
         network.quiet();
         assert!(!network.endpoints[1].is_reading(from, bytes));
         assert!((0..3).all(|rank| network.count(rank, Event::DatagramMalformed) == 0), "{request:?}");
-        // What comes later is not held up.
+        // Later operations are not delayed.
         network.submit(1, 2, Request::Write { to: at(layout, 2, 1, 0), bytes: b"later" }, 1);
         assert_eq!(network.wait(1, 1), Ok(0));
     }
@@ -191,7 +191,7 @@ fn bytes_that_were_not_sent_yet_and_are_registered_no_longer_are_refused() {
         let mut network = Network::new(3, 3, Weather::FAIR);
         let (from, elsewhere) = (at(network.layout, 1, 1, 0), at(network.layout, 1, 2, 0));
         let request = reading(&mut network, from, 200_000)[which];
-        // Others, which are read from elsewhere, go on.
+        // Other operations, which read other memory, continue.
         let others = reading(&mut network, elsewhere, 5_000);
         network.submit(0, 1, request, 0);
         network.step();
@@ -204,7 +204,7 @@ fn bytes_that_were_not_sent_yet_and_are_registered_no_longer_are_refused() {
 
 #[test]
 fn whatever_fits_a_window_ends_after_one_round_trip() {
-    // The last datagram of a put asks for an acknowledgement at once, however full it is.
+    // The last datagram of a put requests an immediate acknowledgement, however full it is.
     for bytes in (1..4_000).step_by(13) {
         let mut network = Network::new(2, 1, Weather::FAIR);
         let from = network.local(0, vec![1; bytes]);
@@ -213,7 +213,7 @@ fn whatever_fits_a_window_ends_after_one_round_trip() {
         network.wait(0, 0).unwrap();
         assert_eq!(network.now.as_picoseconds(), 2 * 2_000_000, "there and back, {bytes} bytes");
         network.quiet();
-        // The last but one asks, too, if what is left could be all of a datagram.
+        // The last but one also requests one, if the rest could fill exactly one datagram.
         assert!(network.count(1, Event::DatagramSent) <= 2, "those before are acknowledged with the last, {bytes} bytes");
     }
 }

@@ -1,4 +1,4 @@
-//! A rank whose host's memory was made by a launcher or by the ranks themselves, or a program that was started alone.
+//! A rank whose host memory was created by a launcher or by the ranks themselves, or a program that was started alone.
 #![allow(unsafe_code)]
 
 use std::net::{Ipv4Addr, UdpSocket};
@@ -15,23 +15,23 @@ use crate::rank::quit_report;
 use crate::system::job_key;
 use crate::{AdoptedJob, CoreBinding, ForeignStore, LaunchSettings, OsClock, OsWait};
 
-/// The key under which every rank that receives datagrams can be looked up without having published it: its address as text, such as
+/// The key of the datagram address of a rank, which can be looked up although no rank has published it: an address as text, such as
 /// `127.0.0.1:7000` or `[fe80::1%2]:7000`.
 const DATAGRAMS: &str = "udp";
 
-/// The same of ranks that datagrams introduce to each other, and that then use a fabric.
+/// The same for ranks that exchange addresses by datagrams and then use a fabric.
 const FABRIC: &str = "ofi";
 
-/// A rank among those of its host.
+/// The bootstrap of a rank.
 pub struct LocalBootstrap {
     host: Arc<HostMemory>,
     rank: Rank,
     wait: Arc<OsWait>,
     /// The socket for datagrams, until it is taken.
     socket: Option<OwnedFd>,
-    /// Where the launcher is called when all ranks of this host have come to a meeting.
+    /// The pipe by which the launcher is notified when all ranks of this host have entered a barrier of the bootstrap.
     call: Option<OwnedFd>,
-    /// Watches over the others, if no launcher of ours does.
+    /// Monitors the other ranks, if our launcher does not.
     monitor: Option<RankMonitor>,
 }
 
@@ -47,17 +47,17 @@ pub enum StartError {
         "descriptor {0}, which the launcher left for this rank, is not open: something between the launcher and this program closed it"
     )]
     Descriptor(RawFd),
-    /// A program alone that wants to use the network cannot.
+    /// A program that was started alone requests the network, which cannot be used.
     #[error("cannot receive datagrams on this machine: {0}; PELAGO_TRANSPORT=auto needs no network")]
     Network(#[from] std::io::Error),
-    /// The launcher's numbers do not fit its memory.
+    /// The launcher's numbers do not match its memory.
     #[error("rank {rank} of {size} does not belong to the memory of this job, which has {ranks} ranks")]
     Rank {
-        /// The rank that the environment names.
+        /// The rank of the environment.
         rank: Rank,
-        /// The size that the environment names.
+        /// The size of the environment.
         size: u32,
-        /// The ranks that the memory was made for.
+        /// Number of ranks for which the memory was created.
         ranks: u32,
     },
     /// The processes of another launcher could not become a job.
@@ -66,7 +66,7 @@ pub enum StartError {
 }
 
 impl LocalBootstrap {
-    /// Becomes the rank that `settings` names, or the only rank of a job of its own.
+    /// Becomes the rank that `settings` specifies, or the only rank of its own job.
     ///
     /// # Errors
     /// The memory of the job cannot be used.
@@ -81,14 +81,14 @@ impl LocalBootstrap {
         Ok(Self { host, rank, wait, socket, call, monitor })
     }
 
-    /// The socket by which this rank receives datagrams, bound to its address; the first time that it is asked for, if ranks reach each
-    /// other over UDP.
+    /// Returns the socket by which this rank receives datagrams, bound to its address, if ranks reach each other over UDP. Only the first
+    /// call returns it.
     pub fn take_socket(&mut self) -> Option<OwnedFd> {
         self.socket.take()
     }
 
-    /// Keeps the calling thread, and those that it starts from now on, to this rank's cores. To be called when all is made that others
-    /// wait for while the rank computes: progress threads stay free to run where nobody else does.
+    /// Binds the calling thread, and threads that it starts later, to this rank's cores. To be called after the threads exist for which others
+    /// wait while the rank computes: progress threads stay free to run on idle cores.
     pub fn bind(&self, binding: CoreBinding) {
         binding.keep(self.rank.number() - self.host.first().number(), self.host.count());
     }
@@ -98,7 +98,7 @@ impl LocalBootstrap {
         &self.host
     }
 
-    /// How this rank waits.
+    /// The wait implementation of this rank.
     pub fn wait(&self) -> &Arc<OsWait> {
         &self.wait
     }
@@ -170,7 +170,7 @@ impl LocalBootstrap {
     }
 }
 
-/// A rank that takes part.
+/// A rank that has joined.
 type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<RankMonitor>);
 
 fn joined((host, rank, descriptors): Start) -> Joined {
@@ -178,7 +178,7 @@ fn joined((host, rank, descriptors): Start) -> Joined {
     (Arc::new(host), rank, descriptors, None)
 }
 
-/// A rank whose job the ranks set up by themselves.
+/// Returns a rank of a job that the ranks set up among themselves.
 fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Result<Joined, StartError> {
     let socket = match job.launcher {
         ForeignStore::Pmi { descriptor, .. } => Some(inherit(descriptor)?),
@@ -188,7 +188,7 @@ fn adopted(job: &AdoptedJob, settings: &LaunchSettings, clock: OsClock) -> Resul
     Ok((adopted.host, adopted.rank, [adopted.socket, None], Some(adopted.monitor)))
 }
 
-/// What a rank starts from: its host's memory, its number, its socket and its pipe to the launcher.
+/// The resources of a rank at start: its host's memory, its number, its socket and its pipe to the launcher.
 type Start = (HostMemory, Rank, [Option<OwnedFd>; 2]);
 
 fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> Result<Start, StartError> {
@@ -199,7 +199,7 @@ fn launched(&LaunchedJob { rank, size, memory, socket, call }: &LaunchedJob) -> 
     Ok((host, rank, [socket.map(inherit).transpose()?, call.map(inherit).transpose()?]))
 }
 
-/// A job of one rank, which talks to itself over the network if the user wants to see that.
+/// Creates a job of one rank, which uses the network to itself if the user requests this.
 fn alone(settings: &LaunchSettings) -> Result<Start, StartError> {
     let plan = HostPlan::local(1, settings.heap_bytes);
     if !settings.transport.has_network() {
@@ -213,11 +213,11 @@ fn alone(settings: &LaunchSettings) -> Result<Start, StartError> {
 
 /// Takes over a descriptor that the launcher left open.
 fn inherit(descriptor: RawFd) -> Result<OwnedFd, StartError> {
-    // SAFETY: only looked at; closed or foreign descriptors are an error of the call.
+    // SAFETY: only inspected; closed or foreign descriptors are an error of the call.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(descriptor) };
-    // Programs that this rank starts are not ranks.
+    // Programs that this rank starts are not ranks, and must not inherit the descriptor.
     rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC).map_err(|_| StartError::Descriptor(descriptor))?;
-    // SAFETY: open, and by the agreement with the launcher nobody else in this process uses it.
+    // SAFETY: open, and by the agreement with the launcher no other code of this process uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -232,7 +232,7 @@ mod tests {
     use rustix::io::{Errno, FdFlags};
     use rustix::pipe::{PipeFlags, pipe_with};
 
-    /// Turns a hang into a failure; nothing depends on its length.
+    /// Turns a hang into a failure; its length does not matter.
     const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
     fn settings(job: Option<LaunchedJob>) -> LaunchSettings {
@@ -251,7 +251,7 @@ mod tests {
         assert!(matches!(local.publish("long", &[0; 5000]), Err(BootstrapError::TooLong(_))));
     }
 
-    /// From a nap it would return without looking, whatever has come, and serve nobody.
+    /// A nap would return without polling, whatever has arrived, and serve no other rank.
     #[test]
     fn a_rank_that_waits_for_a_meeting_serves_others_and_does_not_nap() {
         let (_host, memory) = HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap();
@@ -287,7 +287,7 @@ mod tests {
         assert_ne!(networked.host().key(), [0; 16]);
     }
 
-    /// Rank `rank` of a job whose ranks 2 and 3 are of this host, started as by a launcher.
+    /// Returns rank `rank` of a job whose ranks 2 and 3 are on this host, started as by a launcher.
     fn launched(host: BorrowedFd<'_>, rank: u32, descriptors: [Option<RawFd>; 2]) -> LocalBootstrap {
         let memory = host.try_clone_to_owned().unwrap().into_raw_fd();
         let [socket, call] = descriptors;
@@ -330,7 +330,7 @@ mod tests {
             [2, 3].map(|rank| launched(memory.as_fd(), rank, [None, Some(call.try_clone().unwrap().into_raw_fd())]));
         let calls = || rustix::io::read(&answer, &mut [0; 2]);
         for meeting in 1..=3 {
-            // Nothing is asserted while threads wait, who would wait for ever.
+            // No assertion while threads wait, because they would wait for ever after a failure.
             let (early, called, waiting, ended) = std::thread::scope(|threads| {
                 let first = threads.spawn(|| one.barrier(&mut || false));
                 while host.arrivals() < meeting * 2 - 1 {

@@ -1,15 +1,15 @@
-//! Becoming a rank of a job, and starting jobs.
+//! Ranks of a job on real machines, and the launcher that starts them.
 //!
 //! | folder | content |
 //! |---|---|
 //! | `rank` | a process as a rank: its environment ([`LaunchSettings`]), its cores ([`CoreBinding`]) |
 //! | `bootstrap` | a rank among those of its host, or alone: the `Bootstrap` of a real machine ([`LocalBootstrap`]) |
-//! | `adoption` | processes of another launcher that become ranks by themselves: [`AdoptedJob`] |
+//! | `adoption` | processes of another launcher that set up a job among themselves: [`AdoptedJob`] |
 //! | `launcher`, a feature | starting the ranks of a job and ending them; a rank does not need it |
 //! | `system` | the clock of the machine ([`OsClock`]); sleeping on a doorbell ([`OsWait`]) |
 //!
-//! Absent on purpose: operations, transports other than the host's memory (sockets are bound and handed on, never used), and what a job
-//! computes.
+//! Absent on purpose: operations, transports other than the host's memory (sockets are bound and passed on, never used), and the computations
+//! of a job.
 
 mod adoption;
 mod bootstrap;

@@ -1,4 +1,4 @@
-//! Bounds that hold under our launcher and others, with their reasons.
+//! Limits that apply under our launcher and under others, with their reasons.
 
 use pelago_base::Duration;
 

@@ -1,14 +1,14 @@
-//! Memory that transports read or write while an operation is under way.
+//! Memory that transports read or write during an operation.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
 
 use pelago_memory::Cells;
 
-/// Bytes that belong to an operation.
+/// The bytes of one operation.
 ///
-/// Invariant **R1**: while they are lent the allocation is neither freed nor moved nor looked at. A buffer that is dropped while
-/// lent is leaked: whoever has its cells may still use them.
+/// Invariant **R1**: while the buffer is lent, its allocation is neither freed nor moved nor accessed through the buffer. A buffer that is dropped
+/// while lent is leaked, because a transport may still use the memory.
 pub(crate) struct Buffer {
     words: Vec<u64>,
     bytes: usize,
@@ -16,22 +16,22 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// `bytes` zero bytes.
+    /// Returns a buffer of `bytes` zero bytes.
     pub(crate) fn zeroed(bytes: usize) -> Self {
         Self { words: vec![0; bytes.div_ceil(8)], bytes, lent: false }
     }
 
-    /// So many bytes that nobody looks at, and that take no memory: only their number counts. They are not lent.
+    /// Returns a buffer that has a size, but no memory, for transfers whose contents are not moved. It cannot be lent.
     pub(crate) fn hollow(bytes: usize) -> Self {
         Self { words: Vec::new(), bytes, lent: false }
     }
 
-    /// Whether there are no bytes, only a number of them.
+    /// Whether the buffer has a size, but no memory.
     pub(crate) fn is_hollow(&self) -> bool {
         self.words.len() * 8 < self.bytes
     }
 
-    /// A copy of `bytes`.
+    /// Returns a copy of `bytes`.
     pub(crate) fn copy_of(bytes: &[u8]) -> Self {
         let (whole, rest) = bytes.as_chunks();
         let mut last = [0; 8];
@@ -40,26 +40,26 @@ impl Buffer {
         Self { words: words.collect(), bytes: bytes.len(), lent: false }
     }
 
-    /// How many bytes.
+    /// Size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many bytes there is memory for.
+    /// Capacity in bytes.
     fn room(&self) -> usize {
         size_of_val(&*self.words)
     }
 
-    /// The bytes, for this process's own use.
+    /// Returns the bytes for use by this process.
     ///
     /// # Panics
-    /// They are lent.
+    /// The buffer is lent.
     pub(crate) fn cells(&mut self) -> Cells<'_> {
         assert!(!self.lent, "R1");
         Cells::from_mut(&mut self.words).part(0, self.bytes as u64).expect("the words hold the bytes")
     }
 
-    /// The bytes, for a transport, until `reclaim`.
+    /// Lends the bytes to a transport, until `reclaim`.
     pub(crate) fn lend(&mut self) -> Cells<'static> {
         assert!(!self.is_hollow(), "there is nothing to lend");
         self.lent = true;
@@ -67,17 +67,17 @@ impl Buffer {
         unsafe { Cells::new(NonNull::new(self.words.as_mut_ptr()).expect("vectors have an address").cast(), self.bytes) }
     }
 
-    /// Takes the bytes back: the transport has completed everything that it was given them for.
+    /// Ends the loan: the transport has completed all operations on the bytes.
     pub(crate) fn reclaim(&mut self) {
         self.lent = false;
     }
 }
 
-/// Buffers that have done their work and wait for more of it: fetching again and again neither allocates nor clears memory.
+/// A cache of free buffers: repeated gets neither allocate nor clear memory.
 #[derive(Default)]
 pub(crate) struct Spare {
     buffers: Vec<Buffer>,
-    /// Bytes of all of them.
+    /// Total size of all cached buffers in bytes.
     bytes: usize,
 }
 
@@ -89,7 +89,7 @@ impl Spare {
     /// Maximum total size in bytes of all cached buffers.
     pub(crate) const BYTES_KEPT_MAX: usize = 1 << 20;
 
-    /// `bytes` bytes with any contents.
+    /// Returns a buffer of `bytes` bytes with arbitrary contents.
     #[inline]
     pub(crate) fn take(&mut self, bytes: usize) -> Buffer {
         let Some(mut buffer) = self.buffers.pop() else { return Buffer::zeroed(bytes) };
@@ -101,7 +101,7 @@ impl Spare {
         buffer
     }
 
-    /// Keeps a buffer that is not lent, unless it is too large or there are enough.
+    /// Caches a buffer that is not lent, unless the buffer is too large or the cache is full.
     #[inline]
     pub(crate) fn give(&mut self, buffer: Buffer) {
         assert!(!buffer.lent, "R1");

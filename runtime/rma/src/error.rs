@@ -1,4 +1,4 @@
-//! What can go wrong, and how much is lost by it.
+//! The errors of operations, and their scope.
 
 use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
 use pelago_memory::PointerError;
@@ -9,133 +9,133 @@ use crate::limits::FAILURE_GROUPS_MAX;
 /// The result of an operation.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an operation has no result.
+/// The reason why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operation failed.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// How an operation ended is no longer known: so many that are newer have failed since. It may have failed itself.
+    /// The result of the operation is no longer stored, because too many newer operations have failed since. The operation may have failed.
     #[error(
         "the result of this operation is no longer known, because too many newer operations have failed since (results of {groups} groups are \
          kept); if it failed without a report, quiet reports it: ask a handle soon after its operation has ended",
         groups = FAILURE_GROUPS_MAX
     )]
     Forgotten,
-    /// The job is at fault, so that what was waited for may never come.
+    /// The job has a fault, so that the awaited event may never occur.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// The time given to a wait ran out.
+    /// The time limit of a wait expired.
     #[error("{what} did not end within {limit:?}")]
     TimedOut {
-        /// What was waited for.
+        /// The awaited event.
         what: &'static str,
-        /// How long.
+        /// The time limit.
         limit: Duration,
     },
-    /// An operation was to be ordered after a handle of another context.
+    /// An operation was ordered after a handle of another context.
     #[error("the handle belongs to another context; operations are ordered only after those of their own context")]
     ForeignHandle,
-    /// There is no such address.
+    /// The address does not exist.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// An address does not lead to a value of a type.
+    /// An address does not refer to a value of the type.
     #[error(transparent)]
     Pointer(#[from] PointerError),
-    /// A strided transfer is impossible.
+    /// The shape of a strided transfer is invalid.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// A strided transfer reaches past the local memory.
+    /// A strided transfer extends beyond the local memory.
     #[error("the shape reaches over {needed} elements, but the slice has {length}")]
     ShapePastSlice {
-        /// How many elements the shape reaches over.
+        /// Number of elements that the shape spans.
         needed: u64,
-        /// How many the slice has.
+        /// Number of elements of the slice.
         length: usize,
     },
-    /// No memory is left in a heap.
+    /// A heap has too little free memory.
     #[error("no {bytes} bytes are left in a heap of {heap_bytes} bytes; start the job with a larger one (--heap, PELAGO_HEAP)")]
     NoMemory {
-        /// How many bytes were asked for.
+        /// Number of requested bytes.
         bytes: u64,
-        /// How many the heap has.
+        /// Size of the heap in bytes.
         heap_bytes: u64,
     },
-    /// Too many things of a bounded kind are alive.
+    /// A bounded resource is exhausted.
     #[error("too many {what}: the limit is {limit}")]
     TooMany {
-        /// Of what.
+        /// The resource.
         what: &'static str,
-        /// How many may be.
+        /// Maximum number of instances.
         limit: usize,
     },
-    /// Something has more bytes than it may have.
+    /// An object exceeds its maximum size.
     #[error("a {what} of {bytes} bytes is too long: at most {limit}")]
     TooLong {
-        /// What.
+        /// The object.
         what: &'static str,
-        /// Its bytes.
+        /// Its size in bytes.
         bytes: usize,
-        /// The most that it may have.
+        /// Maximum size in bytes.
         limit: usize,
     },
-    /// What was asked for is impossible.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(&'static str),
-    /// What was asked for cannot be had on this system or platform.
+    /// The system or platform does not support the request.
     #[error("{0}")]
     Unsupported(&'static str),
     /// Ranks called one collective operation with different arguments.
     #[error("ranks disagree in {0}: a collective operation takes the same arguments on every rank")]
     Disagreement(&'static str),
-    /// Ranks do not form a team, or this rank is no member.
+    /// The ranks do not form a team, or this rank is not a member.
     #[error(transparent)]
     Team(#[from] TeamError),
     /// This rank called a collective operation of a team that it is not a member of.
     #[error("rank {0} is not a member of the team")]
     NotMember(Rank),
-    /// A rail does not lead to a rank.
+    /// A rail has no route to a rank.
     #[error("rail {} does not lead to rank {rank}", .rail.number())]
     NoRail {
-        /// Which.
+        /// The rail.
         rail: Rail,
-        /// Where to.
+        /// The target rank.
         rank: Rank,
     },
-    /// A peer cannot be reached.
+    /// A peer is unreachable.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// Memory cannot be registered.
+    /// Memory registration failed.
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// The job could not be set up.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
-    /// A simulation moves sizes only, and the program may need the bytes.
+    /// The simulation transfers sizes only, and the program may need the bytes.
     #[error(
         "this simulation (--data sizes) does not move the bytes of long transfers, and the program has not asked for this \
          (World::moves_data): it might compute with data that never arrives"
     )]
     SizesOnly,
-    /// A transport refused an operation that it must accept: a mistake in the transport.
+    /// A transport refused an operation that it must accept: a defect of the transport.
     #[error("the transport refused an operation: {0}")]
     Refused(PostError),
 }
 
-/// How much is lost by an error.
+/// The scope of an error: the operations that it affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// This operation; others are not affected.
+    /// The operation alone.
     Operation,
-    /// All operations that need one peer.
+    /// All operations that involve one peer.
     Peer,
     /// The job.
     Job,
 }
 
 impl Error {
-    /// How much is lost.
+    /// Returns the scope of the error.
     pub fn scope(&self) -> Scope {
         match self {
             Self::Failed(Failure::PeerLost(_) | Failure::Unreachable(_)) | Self::Connect(_) => Scope::Peer,

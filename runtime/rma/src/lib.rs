@@ -1,25 +1,25 @@
-//! One-sided operations: what a rank does to the memory of others.
+//! One-sided operations of a rank on the memory of other ranks.
 //!
 //! | part | for |
 //! |---|---|
 //! | [`World`] | the job, seen from one rank: collective allocation, barrier, broadcast, allreduce |
 //! | [`Context`] | one thread's operations: put, get, copy, atomics, fence, quiet, waiting; [`ContextFactory`] makes more for other threads |
-//! | [`Background`], [`Advance`] | operations of other layers that go on while a rank waits |
+//! | [`Background`], [`Advance`] | operations of higher layers that progress while a rank waits |
 //! | [`Rails`] | the networks by which a rank reaches others |
-//! | [`Handle`], [`Fetch`] | an operation in flight; one that brings a word |
+//! | [`Handle`], [`Fetch`] | an operation in flight; an operation in flight that returns a word |
 //! | [`PendingGet`], [`Signal`] | a get that is waited for later; a put that signals its arrival |
 //! | [`Accumulation`], [`Number`] | sums, minima and maxima of numbers of any kind |
-//! | [`Ordered`], [`Chain`] | operations that wait for others |
+//! | [`Ordered`], [`Chain`] | operations that start after other operations have completed |
 //! | [`GlobalPtr`] | a typed global address |
-//! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, that the program already owned, that a device has |
+//! | [`Symmetric`], [`Individual`], [`Registered`], [`RegisteredDevice`] | memory that all ranks allocate, that one rank allocates, of the program, of a device |
 //! | [`DeviceCompletions`] | words of a device by which its streams wait for operations |
 //! | [`active`] | functions that run at other ranks: active messages |
-//! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; how its members meet |
+//! | [`Group`], [`BarrierAlgorithm`] | collectives of a team; the barrier algorithm of its members |
 //!
-//! An operation whose target is mapped is done when the call returns: some instructions, no lock, no allocation, no dynamic dispatch,
-//! no system call. Any other goes to the `engine` (in `progress`), which resolves its dependencies and posts it to a transport.
+//! An operation on mapped memory completes before the call returns: a few instructions, no lock, no allocation, no dynamic dispatch,
+//! no system call. Any other operation goes to the `engine` (in `progress`), which resolves its dependencies and posts it to a transport.
 //!
-//! Absent on purpose: which networks exist, where time comes from, and (outside `context/wait.rs`) anything that blocks.
+//! Absent on purpose: knowledge of concrete networks, the source of time, and (outside `context/wait.rs`) blocking calls.
 
 #[macro_use]
 mod control_span;

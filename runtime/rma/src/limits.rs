@@ -1,4 +1,4 @@
-//! Bounds of operations in flight and of what is known of them, with their reasons.
+//! Limits of operations in flight, of remembered failures, of registrations, of collectives and of active messages, with their reasons.
 
 use pelago_base::limits::SEGMENT_BYTES_MAX;
 
@@ -15,7 +15,7 @@ pub const REGIONS_RETIRED_MAX: usize = 1 << 16;
 /// Maximum number of operations of one context that are queued or in flight. Above this limit, issuing an operation waits for progress.
 pub const OPERATIONS_IN_FLIGHT_MAX: usize = 1024;
 
-/// Maximum number of words by which streams of a device wait for operations, of one object: as many as operations may be in flight.
+/// Maximum number of words of one object by which streams of a device wait for operations: the maximum number of operations in flight.
 pub const DEVICE_COMPLETIONS_MAX: usize = OPERATIONS_IN_FLIGHT_MAX;
 
 /// Maximum size of the table of operations in flight. The table grows with demand; the index of an operation is its number modulo the size.
@@ -61,6 +61,6 @@ const _: () = {
     assert!(OPERATION_PLACES_FIRST.is_power_of_two() && OPERATION_PLACES_FIRST <= OPERATION_PLACES);
 };
 
-/// Maximum number of libraries, teams of one library, or sets of active messages with something to do in the background. A waiting rank calls each at every poll of the
-/// transport.
+/// Maximum number of libraries, teams of one library, or sets of active messages with background work. A waiting rank calls each at every poll
+/// of the transport.
 pub const BACKGROUND_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! What all contexts of a rank have in common.
+//! The state that all contexts of a rank share.
 
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,19 +11,19 @@ use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network
 use crate::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use crate::{Error, Result};
 
-/// What all contexts of a rank have in common. What waits and transfers read comes first, together.
+/// The state that all contexts of a rank share. The fields that waits and transfers read come first, adjacent to each other.
 #[repr(C)]
 pub(crate) struct Shared {
     virtual_time: Option<Arc<dyn VirtualTime>>,
     pub(crate) wait: Arc<dyn Wait>,
-    /// As `wait` says.
+    /// The policy of `wait`.
     pub(crate) policy: WaitPolicy,
-    /// The longest transfer whose bytes are moved, and whether the program knows that there is such a bound.
+    /// Maximum size of a transfer whose bytes are moved, and whether the program has asked about this limit.
     data_bytes_max: u64,
     asked_for_data: AtomicBool,
-    /// Whether this rank goes on when others are lost.
+    /// Whether this rank continues after the failure of other ranks.
     tolerates_peer_failures: AtomicBool,
-    /// Whether atomics of others need a core of this rank, on some rail.
+    /// Whether, on some rail, remote atomics of other ranks need a core of this rank.
     pub(crate) serves_atomics: bool,
     pub(crate) rank: Rank,
     pub(crate) size: u32,
@@ -31,15 +31,15 @@ pub(crate) struct Shared {
     pub(crate) reach: Reach,
     pub(crate) topology: Topology,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
-    /// Made when it is first used.
+    /// Allocated on first use.
     individual: Mutex<Option<Box<Heap>>>,
-    /// The addresses of registered memory, from the first segment for it on. Made when it is first used.
+    /// The addresses of registered memory, starting with the first segment for registrations. Allocated on first use.
     registered: Mutex<Option<Box<Space>>>,
-    /// The first failure that a context left behind when it was dropped.
+    /// The first unreported failure of a context that was dropped.
     left_behind: Mutex<Option<Box<Error>>>,
 }
 
-/// Of the network as a whole, and of each of its rails.
+/// Returns the capabilities of the network as a whole, then those of each of its rails.
 pub(crate) fn capabilities(network: &dyn Network) -> impl Iterator<Item = &Capabilities> {
     iter::once(network.capabilities()).chain(network.rails())
 }
@@ -73,12 +73,12 @@ impl Shared {
         }
     }
 
-    /// A context is dropped that knows of a failure which nobody was told of.
+    /// Stores the unreported failure of a context that is dropped. Only the first failure is kept.
     pub(crate) fn leave_behind(&self, error: Error) {
         self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| Box::new(error));
     }
 
-    /// Reports the first failure that was left behind.
+    /// Reports the first failure that a dropped context left unreported.
     pub(crate) fn tell_left_behind(&self) -> Result<()> {
         self.left_behind.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), |error| Err(*error))
     }
@@ -88,18 +88,18 @@ impl Shared {
         self.reach.ranks().len() == self.size as usize
     }
 
-    /// Goes on when ranks are lost, from now on.
+    /// Makes this rank continue after failures of other ranks, from now on.
     pub(crate) fn tolerate_peer_failures(&self) {
         self.wait.tolerate_peer_failures();
         self.tolerates_peer_failures.store(true, Ordering::Relaxed);
     }
 
-    /// Lets computing take the time that it takes where time is virtual.
+    /// Returns the virtual clock, which accounts for the time of computation; `None` if time is not virtual.
     pub(crate) fn virtual_time(&self) -> Option<&dyn VirtualTime> {
         self.virtual_time.as_deref()
     }
 
-    /// Tells virtual time that the library works until the value is dropped, and no longer the program. On ways that leave this rank only.
+    /// Tells the virtual clock that library code, not the program, executes until the value is dropped. Used only on paths that leave this rank.
     pub(crate) fn inside(&self) -> Inside<'_> {
         let virtual_time = self.virtual_time.as_deref();
         if let Some(time) = virtual_time {
@@ -114,7 +114,7 @@ impl Shared {
         Waiting(&*self.wait)
     }
 
-    /// Tells the platform how many operations, with how many bytes, a context has issued since it last did: for reports.
+    /// Reports to the platform the number of operations, and of their bytes, that a context has issued since the last call: for reports.
     #[cold]
     pub(crate) fn tally(&self, [operations, bytes]: [u64; 2]) {
         if operations > 0
@@ -129,16 +129,16 @@ impl Shared {
         self.tolerates_peer_failures.load(Ordering::Relaxed)
     }
 
-    /// Whether the bytes of all transfers are moved; the program knows from now on.
+    /// Whether the bytes of all transfers are moved; records that the program has asked.
     pub(crate) fn moves_data(&self) -> bool {
         self.asked_for_data.store(true, Ordering::Relaxed);
         self.data_bytes_max == u64::MAX
     }
 
-    /// Whether only the size of a transfer of the program, to or from this address, travels. What is mapped is moved.
+    /// Whether a transfer of the program to or from this address transfers its size only. Transfers of mapped memory move the bytes.
     ///
     /// # Errors
-    /// It would, and the program does not know.
+    /// The transfer would transfer its size only, and the program has not asked ([`moves_data`](Self::moves_data)).
     #[inline]
     pub(crate) fn goes_by_size(&self, end: GlobalAddress, bytes: u64) -> Result<bool> {
         if bytes <= self.data_bytes_max || self.reach.holds(self.reach.addresses().rank(end)) {
@@ -147,7 +147,7 @@ impl Shared {
         if self.asked_for_data.load(Ordering::Relaxed) { Ok(true) } else { Err(Error::SizesOnly) }
     }
 
-    /// What `peer` published as its address for a transport.
+    /// Returns the address that `peer` has published for a transport.
     pub(crate) fn address_of(&self, peer: Rank, transport: &str) -> Result<Address> {
         Ok(Address(self.bootstrap().lookup(peer, transport)?))
     }
@@ -156,13 +156,13 @@ impl Shared {
         self.bootstrap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the heap of what this rank alone allocates.
+    /// Calls `f` with the heap of this rank's individual allocations.
     pub(crate) fn with_individual<R>(&self, f: impl FnOnce(&mut Heap) -> R) -> R {
         let mut heap = self.individual.lock().unwrap_or_else(PoisonError::into_inner);
         f(heap.get_or_insert_with(|| Box::new(Heap::new(self.reach.addresses().segment_bytes()))))
     }
 
-    /// Addresses of this rank for `bytes` bytes that are registered; `None` if no segment is as long or none is left.
+    /// Allocates addresses of this rank for `bytes` bytes to be registered; `None` if no segment is long enough or has enough free addresses.
     pub(crate) fn allocate_addresses(&self, bytes: u64) -> Option<GlobalAddress> {
         let layout = self.reach.addresses();
         let place = self.with_registered(|space| space.allocate(bytes))?;
@@ -170,7 +170,7 @@ impl Shared {
         layout.encode(self.rank, SegmentId::new(segment)?, place % layout.segment_bytes()).ok()
     }
 
-    /// Gives back what `allocate_addresses` returned for so many bytes.
+    /// Frees addresses that `allocate_addresses` returned for the same number of bytes.
     pub(crate) fn free_addresses(&self, start: GlobalAddress, bytes: u64) {
         let layout = self.reach.addresses();
         let number = layout.segment(start).map_or(0, SegmentId::number);
@@ -188,7 +188,7 @@ impl Shared {
     }
 }
 
-/// The library works; see [`Shared::inside`].
+/// A period of library code; see [`Shared::inside`].
 pub(crate) struct Inside<'s>(Option<&'s dyn VirtualTime>);
 
 impl Drop for Inside<'_> {
@@ -199,7 +199,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// A thread waits; see [`Shared::waiting`].
+/// A period of waiting; see [`Shared::waiting`].
 pub(crate) struct Waiting<'s>(&'s dyn Wait);
 
 impl Drop for Waiting<'_> {

@@ -1,9 +1,9 @@
-//! How fast the simulator is under random traffic: `cargo run --release -p pelago-netsim --example speed`.
+//! Measures the speed of the simulator under random traffic: `cargo run --release -p pelago-netsim --example speed`.
 
 use pelago_netsim::Netsim;
 use pelago_test_support::traffic::{Traffic, machine};
 
-/// Seconds that this process has computed, so that others on the machine disturb less.
+/// Returns the CPU seconds of this process, which other processes of the machine disturb less than elapsed time.
 fn busy() -> f64 {
     let schedstat = std::fs::read_to_string("/proc/self/schedstat").expect("Linux tells how long a process has run");
     schedstat.split(' ').next().and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).expect("it is a number") / 1e9

@@ -1,22 +1,22 @@
 //! A packet-level simulator of interconnects: what the NICs, links and routers of a machine do with one-sided operations, and
 //! when.
 //!
-//! A [`Machine`] is read from its description; a [`Netsim`] is a machine of so many nodes in virtual time. Its user posts
-//! [`NetworkOperation`]s and gets [`Notice`]s. Only sizes travel: the user moves the bytes at the notices that they are read and that
-//! they have arrived.
+//! A [`Machine`] is read from its description; a [`Netsim`] is a machine of a given number of nodes in virtual time. Its user posts
+//! [`NetworkOperation`]s and gets [`Notice`]s. The simulator handles sizes only: the user copies the bytes when the notices report that
+//! they are read and that they have arrived.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Netsim`] | posting operations, and moving on to what happens next |
-//! | [`Machine`] | descriptions in TOML, and those that come with the simulator |
-//! | `netsim` | its NICs: DMA, packets, atomic units, receive slots; repetition; copies within a node |
+//! | [`Netsim`] | posting operations, and advancing to the next notice |
+//! | [`Machine`] | descriptions in TOML, and the bundled ones |
+//! | `netsim` | its NICs: DMA, packets, atomic units, receive slots; retransmission; intra-node copies |
 //! | `nics` | NICs, nodes and transfers as records |
 //! | `network` | virtual cut-through with credits, packet by packet |
 //! | `topology` | how routers are connected, routes, and why they do not deadlock |
-//! | `events` | events in order; records that are used again; the time of bytes; random numbers from a seed |
-//! | [`Statistics`] | what was counted |
+//! | `events` | the ordered event queue; pools of records; transmission times; seeded random numbers |
+//! | [`Statistics`] | counters |
 //!
-//! Absent on purpose: ranks, the library, threads, clocks, files, floating-point numbers after a machine was made, unsafe code but in [`prefetch`].
+//! Absent on purpose: ranks, the library, threads, clocks, files, floating-point numbers once a machine is built, unsafe code outside [`prefetch`].
 
 mod events;
 mod machine;

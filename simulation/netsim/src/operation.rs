@@ -25,7 +25,7 @@ pub enum NetworkOperation {
     Atomic {
         /// The initiator.
         by: u32,
-        /// The node that has the word.
+        /// The node that holds the word.
         at: u32,
     },
     /// Bytes of one node are written to another, at the request of a third.
@@ -50,7 +50,7 @@ pub enum NetworkOperation {
     },
 }
 
-/// What the user of a simulation has to know. It happens at [`Netsim::now`](crate::Netsim::now).
+/// An event that the simulator reports to its user. It happens at [`Netsim::now`](crate::Netsim::now).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// The time of a [`Netsim::wake_at`](crate::Netsim::wake_at) has come.
@@ -58,7 +58,7 @@ pub enum Notice {
         /// The token of that call.
         token: u64,
     },
-    /// The last source byte is read now: at the sender of a put or datagram, at the owner otherwise. Atomics have no such notice.
+    /// The last source byte has been read: at the sender of a put or datagram, at the owner otherwise. Atomics have no such notice.
     Read {
         /// The token of the operation.
         token: u64,
@@ -73,7 +73,7 @@ pub enum Notice {
         /// The token of the operation.
         token: u64,
     },
-    /// A datagram without acknowledgement was lost. On a real machine its sender would not know; the user may forget it.
+    /// A datagram without acknowledgement was lost. On a real machine the sender would not know; the user may free its record of the operation.
     Lost {
         /// The token of the operation.
         token: u64,
@@ -82,7 +82,7 @@ pub enum Notice {
     Failed {
         /// The token of the operation.
         token: u64,
-        /// Why.
+        /// The reason.
         reason: FailureReason,
     },
 }
@@ -90,11 +90,11 @@ pub enum Notice {
 /// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
-    /// It names a node that the machine does not have.
+    /// The operation names a node that the machine does not have.
     NoSuchNode,
-    /// It needs more packets than can be numbered.
+    /// The operation needs more packets than can be numbered.
     TooLong,
-    /// Its packets were lost in each of the NIC's tries.
+    /// Packets were lost in each of the NIC's tries.
     RetriesExhausted,
     /// The receiver had no slot in each of the NIC's tries.
     ReceiverNotReady,

@@ -1,4 +1,4 @@
-//! What a simulation has counted.
+//! Counters of a simulation.
 
 use pelago_base::Duration;
 
@@ -7,41 +7,41 @@ use pelago_base::Duration;
 pub struct Statistics {
     /// Events that have happened.
     pub events: u64,
-    /// Packets that were put on the network, control packets and repetitions included.
+    /// Packets that entered the network, including control packets and retransmissions.
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
-    /// Bytes of operations whose effect has happened.
+    /// Bytes of operations that have taken effect.
     pub bytes: u64,
     /// Packets and datagrams that were lost.
     pub drops: u64,
-    /// How often a NIC tried again.
+    /// Number of repetitions by NICs.
     pub retries: u64,
-    /// How often a buffer has had its sender pause.
+    /// Number of times that a buffer has paused its sender.
     pub pauses: u64,
     /// Packets that a router has marked.
     pub marks: u64,
-    /// The atomic unit that has worked longest, if one has worked; of equals, the first.
+    /// The atomic unit with the longest busy time, the first among equals; `None` if there were no atomics.
     pub busiest_atomics: Option<AtomicStatistics>,
-    /// Every link, each direction for itself.
+    /// Counters of every link, each direction separately.
     pub links: Vec<LinkStatistics>,
 }
 
-/// What has been counted at the atomic unit of one NIC.
+/// Counters of the atomic unit of one NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicStatistics {
     /// The node of the NIC.
     pub node: u32,
-    /// Atomics that were worked on.
+    /// Number of atomics performed.
     pub count: u64,
-    /// How long it was working.
+    /// The total time for which it was busy.
     pub busy: Duration,
 }
 
-/// What has been counted at one direction of a link.
+/// Counters of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkStatistics {
-    /// Which rail it belongs to.
+    /// The rail that it belongs to.
     pub rail: u8,
     /// Where it begins.
     pub from: LinkEnd,
@@ -49,9 +49,9 @@ pub struct LinkStatistics {
     pub to: LinkEnd,
     /// Bytes that were sent over it, headers included.
     pub bytes: u64,
-    /// How long it was sending.
+    /// The total time for which it was sending.
     pub busy: Duration,
-    /// How many packets waited for it at most.
+    /// The largest number of packets that waited for it at once.
     pub queue_max: u32,
 }
 
@@ -62,7 +62,7 @@ pub enum LinkEnd {
     Nic {
         /// The node.
         node: u32,
-        /// Which of its NICs.
+        /// The number of the NIC within the node.
         nic: u32,
     },
     /// A router, by its number on its rail.

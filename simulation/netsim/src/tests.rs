@@ -1,4 +1,4 @@
-//! Whatever was done, in the end everything is free again.
+//! Tests that all packets, buffers and records are free again after any sequence of operations.
 
 use pelago_base::Instant;
 use proptest::prelude::*;
@@ -24,10 +24,10 @@ const TOPOLOGIES: [&str; 14] = [
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2], routes = "adaptive""#,
 ];
 
-/// Virtual channels that each needs.
+/// Number of virtual channels that each topology needs.
 const VCS: [u8; 14] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1];
 
-/// What of current networks a rail has: keys of the NIC, of the router, and of the rail.
+/// Features of current networks: keys of the NIC, of the router, and of the rail.
 const EXTRAS: [[&str; 3]; 6] = [
     ["", "", ""],
     [r#"spread = "packet","#, "", ""],
@@ -43,7 +43,7 @@ const KINDS: [&str; 4] = ["infiniband-rc", "infiniband-ud", "tofu", "ethernet"];
 
 fn machine(topology: &str, kind: &str, vcs: u8, loss: f64, [host, write]: [f64; 2], count: u32, extra: usize) -> Machine {
     let [nic, router, rail] = EXTRAS[extra];
-    // What comes after a pause was asked for has to fit, too.
+    // The buffer must also hold the packets that arrive after it has asked for a pause.
     let (router, buffer) = match router.contains("pfc") {
         true if kind == "ethernet" => ("", 552),
         true => (router, 900),
@@ -88,7 +88,7 @@ fn operation(nodes: u32) -> impl Strategy<Value = (u32, NetworkOperation)> {
     })
 }
 
-/// Posts everything at once and waits for the end.
+/// Posts all operations at once and runs until no event is left.
 fn run(machine: &Machine, nodes: u32, operations: &[(u32, NetworkOperation)], answered: bool) {
     let mut netsim = Netsim::new(machine, nodes, 5).unwrap();
     for (token, &(entity, operation)) in operations.iter().enumerate() {
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// Everybody sends to everybody: no network locks up, though its buffers hold one or two packets.
+/// With all-to-all traffic, no network deadlocks, although its buffers hold only one or two packets.
 #[test]
 fn networks_drain() {
     for (number, topology) in TOPOLOGIES.iter().cycle().take(TOPOLOGIES.len() * EXTRAS.len()).enumerate() {
@@ -149,7 +149,7 @@ fn networks_drain() {
     }
 }
 
-/// Where packets can be lost, each is taken in its turn, and once.
+/// On a lossy rail, each packet is accepted in sequence and exactly once.
 #[test]
 fn packets_are_taken_in_order_and_once() {
     let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, [2.1, 2.0], 1, 0);
@@ -160,7 +160,7 @@ fn packets_are_taken_in_order_and_once() {
     assert_eq!(taken, [false, true, false, false, true, false, true]);
 }
 
-/// Operations that an entity posts at once begin as if each had an event of its own in the queue, and all of them have one.
+/// Operations that an entity posts at once start as if each had its own event in the queue, although all of them share one.
 #[test]
 fn operations_posted_at_once_take_one_event_in_the_queue() {
     const EACH: u32 = 50;
@@ -172,7 +172,7 @@ fn operations_posted_at_once_take_one_event_in_the_queue() {
                 let to = (entity + 1 + number % 3) % 4;
                 netsim.post(entity, NetworkOperation::Put { from: entity, to, bytes: 3_000 }, u64::from(entity * EACH + number));
                 if is_interrupted {
-                    // Takes a number between those of two operations.
+                    // Uses a key between those of two operations.
                     netsim.wake_at(Instant::ZERO, entity, 0);
                 }
             }

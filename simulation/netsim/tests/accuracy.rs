@@ -1,12 +1,12 @@
-//! Latency and throughput against a flit-level simulator, and against queueing theory.
+//! Latency and throughput, compared with a flit-level simulator and with queueing theory.
 //!
 //! The flit-level figures were made with BookSim 2 (commit 28f4329): input-queued routers that hold the switch for a packet
 //! (`hold_switch_for_packet = 1`, `wait_for_tail_credit = 0`), one cycle each for allocating a virtual channel, for allocating
 //! the switch and for passing it, `credit_delay = 2`, no speed-up; links of two cycles in the torus and of one in the tree and the mesh; 32
-//! flits of buffer per virtual channel unless a case says otherwise, packets of eight flits. There a packet to its own node crosses the router of
-//! that node; here it stays within the node, so that its latency, which is that of a packet alone, is added. Latency is from generation to the arrival of the last flit, in
-//! cycles; load and throughput are in flits per node and cycle. All cases are simulated with the same parameters, which are those
-//! of the routers.
+//! flits of buffer per virtual channel unless a case states another size, packets of eight flits. In BookSim a packet to its own node crosses the
+//! router of that node; here it stays within the node, so that its latency, which is that of a packet in an idle network, is added. Latency is from
+//! generation to the arrival of the last flit, in cycles; load and throughput are in flits per node and cycle. All cases are simulated with the same
+//! parameters, which are those of the routers.
 
 use pelago_test_support::traffic::{Measured, Rng, machine, measure};
 
@@ -26,7 +26,7 @@ const TREE_SATURATION: f64 = 0.477;
 
 type Pattern = fn(u32, &mut Rng) -> u32;
 
-/// A name, a topology, cycles of a link, virtual channels, flits of buffer, who sends to whom, and loads and latencies.
+/// A name, a topology, cycles of a link, virtual channels, flits of buffer, the traffic pattern, and loads with their latencies.
 type Case = (&'static str, &'static str, u32, u8, u32, Pattern, &'static [(f64, f64)]);
 
 /// Further cases.
@@ -43,7 +43,7 @@ const MORE: &[Case] = &[
     ("mesh", MESH, 1, 2, 32, uniform, &[(0.1, 36.60), (0.2, 41.65)]),
 ];
 
-/// Cycles of a packet from a node to itself over its router: two links of one, three stages, the packet.
+/// Cycles of a packet from a node to itself over its router: two links of one cycle each, three stages, and the packet.
 const ALONE: f64 = 2.0 + 3.0 + FLITS as f64;
 
 /// The part of packets that go to their own node.
@@ -62,7 +62,7 @@ fn reversal(node: u32, _: &mut Rng) -> u32 {
     node.reverse_bits() >> 26
 }
 
-/// In each dimension just less than half of the ring further.
+/// Tornado traffic: the target is just less than half of the ring away in each dimension.
 fn tornado(node: u32, _: &mut Rng) -> u32 {
     (node / 8 + 3) % 8 * 8 + (node % 8 + 3) % 8
 }
@@ -122,7 +122,7 @@ fn latencies_are_those_of_flits() {
 
 #[test]
 fn saturation_is_that_of_flits() {
-    // Just beyond saturation, where it is measured: what more is offered does not get through.
+    // Saturation is measured at loads just beyond it, where additional load does not get through.
     let loads = [0.52, 0.54];
     let most = |measure: &dyn Fn(f64) -> Measured| loads.iter().map(|&load| measure(load).throughput).fold(0.0, f64::max);
     for (case, golden, here) in [
@@ -135,7 +135,7 @@ fn saturation_is_that_of_flits() {
     }
 }
 
-/// Packets of many sources meet at one link: they wait as M/D/1 says, `ρS / 2(1 − ρ)`.
+/// Packets of many sources meet at one link: their waiting time is that of M/D/1, `ρS / 2(1 − ρ)`.
 #[test]
 fn packets_wait_at_a_link_as_queueing_theory_says() {
     let (sources, flits) = (128, 64);
@@ -153,7 +153,7 @@ fn packets_wait_at_a_link_as_queueing_theory_says() {
     }
 }
 
-/// Nodes that all send to one fill the buffers on the way, and hinder those that send elsewhere.
+/// Nodes that all send to one node fill the buffers on the way, and delay nodes that send elsewhere.
 #[test]
 fn a_hot_spot_saturates_the_tree() {
     let hot = |node: u32| node % 4 == 1;
@@ -165,7 +165,7 @@ fn a_hot_spot_saturates_the_tree() {
     };
     let (before, little, much) = (innocent(0.0), innocent(0.1), innocent(1.0));
     println!("innocent throughput: {before:.3} without, {little:.3} with a mild, {much:.3} with a hot spot");
-    // Sixteen nodes of load 0.3: a tenth of that the last link can carry, all of it it cannot.
+    // Sixteen nodes of load 0.3: the last link can carry a tenth of that, but not all of it.
     assert!(little > 0.97 * before, "{little} of {before}");
     assert!(much < 0.7 * before, "{much} of {before}");
 }

@@ -1,4 +1,4 @@
-//! Operations that nothing hinders take the time that the model says, to the picosecond.
+//! Operations in an idle network take the time of the model, to the picosecond.
 
 use pelago_base::Instant;
 use pelago_netsim::{FailureReason, Machine, Netsim, NetworkOperation, Notice};
@@ -7,7 +7,7 @@ fn rx200() -> Netsim {
     Netsim::new(&Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(), 16, 1).unwrap()
 }
 
-/// Everything that happens from now on, with its times in picoseconds.
+/// Returns all notices from now on, with their times in picoseconds.
 fn run(netsim: &mut Netsim) -> Vec<(u64, Notice)> {
     std::iter::from_fn(|| netsim.next().map(|notice| (netsim.now().as_picoseconds(), notice))).collect()
 }
@@ -16,7 +16,7 @@ const OVERHEAD: u64 = 1_000_000;
 const READ: u64 = 2_857;
 /// 38 bytes at 4 GB/s, two cables, the router.
 const DATA: u64 = 9_500 + 1_200 + 140_000;
-/// 30 bytes likewise.
+/// The same for 30 bytes.
 const CONTROL: u64 = 7_500 + 1_200 + 140_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Adaptive routes, congestion control, pauses, and links that fail: each shows what its source says of it.
+//! Adaptive routes, congestion control, pauses, and link failures: each behaves as its source describes.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ fn to_the_next_group(node: u32, random: &mut Rng) -> u32 {
 }
 
 /// Kim, Dally, Scott, Abts: *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.3 and figure 8: on the adversarial
-/// pattern minimal routes come to 1/(a·p), Valiant's to half; on uniform traffic Valiant's come to half, minimal ones to nearly all; UGAL is
-/// like the better on both, with local queues at a higher latency than with those of all links between groups.
+/// pattern minimal routes reach a throughput of 1/(a·p), Valiant's half; on uniform traffic Valiant's reach half, minimal ones nearly all; UGAL is
+/// like the better one on both, with a higher latency by local queues than by those of all links between groups.
 #[test]
 fn adaptive_routes_are_like_the_better_of_both() {
     let worst = |routes, load| dragonfly(routes, load, to_the_next_group);
@@ -36,7 +36,7 @@ fn adaptive_routes_are_like_the_better_of_both() {
     let [minimal, valiant, local, global] =
         ["minimal", "valiant", "ugal-l", "ugal-g"].map(|routes| worst(routes, 0.5).throughput);
     println!("adversarial, offered 0.5: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, ugal-g {global:.3}");
-    // A virtual channel rests for a cycle after the eight of a packet.
+    // A virtual channel is idle for one cycle after the eight cycles of a packet.
     assert!((minimal / (0.125 * 8.0 / 9.0) - 1.0).abs() < 0.03, "an eighth of a link for each of eight nodes: {minimal}");
     assert!(valiant > 0.35 && valiant < 0.5 && local > 0.8 * valiant && global > 0.9 * valiant);
     let [minimal, valiant, local, global] =
@@ -51,7 +51,7 @@ fn adaptive_routes_are_like_the_better_of_both() {
     assert!(local < 1.05 * minimal && valiant > 1.3 * minimal);
 }
 
-/// Where the routes of a permutation meet by chance, the shortest queue avoids it, and so does a route for each packet.
+/// Routes by the shortest queue, or a separate route for each packet, avoid random collisions of the routes of a permutation.
 #[test]
 fn routes_by_queues_or_packets_spread_a_permutation_over_a_tree() {
     let throughput = |routes: &str, spread: &str| {
@@ -68,7 +68,7 @@ topology = {{ type = "fat-tree", down = [8, 8], up = [8], routes = "{routes}" }}
         );
         let mut netsim = Netsim::new(&Machine::parse(&text).unwrap(), 64, 1).unwrap();
         for from in 0..64 {
-            // Another router, and a permutation within.
+            // The target is at another router; the targets form a permutation.
             let to = (from / 8 + 1 + from % 8 % 7) % 8 * 8 + from % 8;
             netsim.post(from, NetworkOperation::Put { from, to, bytes: 1 << 18 }, from.into());
         }
@@ -113,7 +113,7 @@ const MARKS: &str = "ecn = { min_bytes = 5000, max_bytes = 200000, probability =
 const DCQCN: &str = "congestion = { control = \"dcqcn\" }";
 const SWIFT: &str = "congestion = { control = \"swift\", target_ns = 6000, range_ns = 10000 }";
 
-/// Flows from one node to another, from some time on, as many puts of 10,000 bytes as fit; the bytes of each in each window of so many microseconds.
+/// Runs flows between nodes, each from its start time on with as many puts of 10,000 bytes as possible; returns the bytes of each flow in each time window.
 fn flows(netsim: &mut Netsim, flows: &[(u32, u32, u64)], window_us: u64, windows: usize) -> Vec<Vec<f64>> {
     const BYTES: u64 = 10_000;
     let mut bytes = vec![vec![0.0; windows]; flows.len()];
@@ -141,15 +141,15 @@ fn flows(netsim: &mut Netsim, flows: &[(u32, u32, u64)], window_us: u64, windows
     bytes
 }
 
-/// GB/s of each flow in a part of the windows.
+/// Returns the rate of each flow in GB/s over a range of windows.
 fn rates(bytes: &[Vec<f64>], window_us: u64, windows: std::ops::Range<usize>) -> Vec<f64> {
     let length = windows.len() as f64 * window_us as f64 * 1e3;
     bytes.iter().map(|flow| flow[windows.clone()].iter().sum::<f64>() / length).collect()
 }
 
 /// Eight nodes send to node 9, and the ninth to node 10, whose links are otherwise idle. With pauses alone, the full buffer before node 9 stops the
-/// link between the routers, and so the ninth: the victim of Zhu et al., SIGCOMM 2015, section 2.2 and figure 4. With DCQCN it has what it
-/// asks for (figure 9 there), and so it has with Swift; queues are short.
+/// link between the routers, and so the ninth flow: the victim of Zhu et al., SIGCOMM 2015, section 2.2 and figure 4. With DCQCN the victim gets the
+/// rate that it requests (figure 9 there), and likewise with Swift; queues are short.
 #[test]
 fn congestion_control_frees_the_victim_of_an_incast() {
     let all: Vec<(u32, u32, u64)> = (0..8).map(|from| (from, 9, 0)).chain([(8, 10, 0)]).collect();
@@ -176,7 +176,7 @@ fn congestion_control_frees_the_victim_of_an_incast() {
     }
 }
 
-/// Two flows share a link evenly, also if one has begun long before: each law in isolation.
+/// Two flows share a link evenly, even if one has begun long before: each control law in isolation.
 #[test]
 fn laws_come_to_even_shares() {
     for (name, flow_control, congestion, windows) in [("DCQCN", MARKS, DCQCN, 200), ("Swift", "", SWIFT, 40)] {
@@ -196,7 +196,7 @@ fn laws_come_to_even_shares() {
     }
 }
 
-/// A window of one packet, and receivers without a slot or links that lose: what is thrown away is no longer in flight.
+/// With a window of one packet, and receivers without a slot or lossy links, discarded packets no longer count as in flight.
 #[test]
 fn a_window_opens_again_for_what_is_thrown_away() {
     let swift = "congestion = { control = \"swift\", window_packets = 1 }";
@@ -218,7 +218,7 @@ fn a_window_opens_again_for_what_is_thrown_away() {
     }
 }
 
-/// A buffer that fills up pauses the link before it, whose buffers fill up, and so on to the senders; nothing is lost, although senders count no credits.
+/// A full buffer pauses the link before it, whose buffers then fill up, and so on to the senders; no packet is lost, although senders count no credits.
 #[test]
 fn pauses_propagate_to_the_senders() {
     let mut netsim = two_leaves(PAUSES, "");
@@ -255,7 +255,7 @@ type = "star"
     )
 }
 
-/// Sixteen nodes, each with each; the first link up of the first router fails after 50 us, and the routers of sources know after 20 us more.
+/// All-to-all traffic of sixteen nodes; the first up link of the first router fails after 50 us, and the routers of sources know after 20 us more.
 fn all_to_all(topology: &str, nodes: u32, failure: &str) -> (u64, usize, Netsim) {
     let text = format!(
         r#"
@@ -294,9 +294,9 @@ topology = {{ {topology} }}
     (end, failed, netsim)
 }
 
-/// What is sent over a failed link is lost and sent again, by another way once the first routers know; if they never do, or there is no other
-/// way, operations fail. Domke, Hoefler, Matsuoka: *Fail-in-Place Network Design*, SC 2014, sections 3 and 5: rerouting keeps all pairs connected, at
-/// the loss of the bandwidth of the link.
+/// Packets that are sent over a failed link are lost and sent again, by another route once the first routers know of the failure; if they never do, or
+/// there is no other route, operations fail. Domke, Hoefler, Matsuoka: *Fail-in-Place Network Design*, SC 2014, sections 3 and 5: rerouting keeps all
+/// pairs connected, at the loss of the bandwidth of the link.
 #[test]
 fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
     let failure = |detection: &str| format!("failure = [{{ link = [0, 4], at_ns = 50000, {detection} }}]");

@@ -1,10 +1,10 @@
-//! What each kind of rail does when there is no room, and what NICs do about lost packets.
+//! The behaviour of each kind of rail when buffers or slots are full, and of NICs when packets are lost.
 
 use std::collections::BTreeMap;
 
 use pelago_netsim::{FailureReason, Machine, Netsim, NetworkOperation, Notice};
 
-/// Sixteen nodes on a switch; `extra` goes before the topology.
+/// Sixteen nodes on a switch; `extra` is inserted before the topology.
 fn machine(kind: &str, nic: &str, loss: f64, extra: &str) -> Machine {
     Machine::parse(&format!(
         r#"
@@ -37,7 +37,7 @@ type = "star"
     .unwrap()
 }
 
-/// What became of each operation: effects, and how it ended.
+/// The outcome of an operation: its effects, and how it ended.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Fate {
     reads: u32,
@@ -95,9 +95,9 @@ fn datagrams_without_a_slot_wait_in_the_network_of_tofu() {
     effects.sort_unstable();
     assert_eq!(effects.len(), 60);
     assert!(fates.values().all(|fate| fate.done.len() == 1));
-    // Consumed every five microseconds: so they come in, once the slots are full.
+    // Once the slots are full, datagrams arrive at the rate of their consumption, one per five microseconds.
     assert!(effects[59] - effects[10] >= 48 * 5_000_000, "{}", effects[59] - effects[10]);
-    // What the buffers of the NIC and the switch do not hold stays where it came from.
+    // Packets that the buffers of the NIC and the switch cannot hold stay at their senders.
     let waiting = netsim.statistics().links.iter().map(|link| link.queue_max).max().unwrap();
     assert!(waiting >= 14, "{waiting} waited for the last link");
 }
@@ -142,7 +142,7 @@ fn ethernet_drops_at_full_buffers() {
     let arrived: u64 = fates.values().map(|fate| fate.effects.len() as u64).sum();
     assert!(netsim.statistics().drops > 20);
     assert_eq!(arrived + netsim.statistics().drops, 60);
-    // The buffer of the full link holds four packets beside the one that is sent.
+    // The buffer of the full link holds four packets besides the one that is being sent.
     let longest = netsim.statistics().links.iter().map(|link| link.queue_max).max();
     assert_eq!(longest, Some(4));
 }
@@ -240,7 +240,7 @@ fn the_busiest_atomic_unit_is_the_one_that_most_atomics_were_sent_to() {
     assert_eq!((busiest.node, busiest.count, busiest.busy.as_picoseconds()), (15, 5, 5 * 50_000));
 }
 
-/// What comes before the first packet depends on the size, and is done for one transfer after another; what has none passes by.
+/// The preparation before the first packet depends on the size, and is done for one transfer after another; transfers without preparation overtake.
 #[test]
 fn stages_take_time_before_the_first_packet() {
     let stages = "stages = [[100, 0, inf], [1000, 200, inf], [2000, 50, 1]]";
@@ -253,12 +253,12 @@ fn stages_take_time_before_the_first_packet() {
     };
     let later = |bytes: u64| time_of(stages, &[bytes])[0] - time_of("", &[bytes])[0];
     assert_eq!([100, 101, 1000, 1001, 2000, 4000].map(later), [0, 200_000, 200_000, 1_051_000, 2_050_000, 4_050_000]);
-    // The second is staged behind the first; the third needs nothing, and so leaves first.
+    // The second is staged after the first; the third needs no staging and leaves first.
     let [first, second, third] = time_of(stages, &[1500, 1500, 8])[..] else { panic!() };
     assert!(third < first && second - first == 1_550_000, "{first} {second} {third}");
 }
 
-/// A rail of groups joins the nodes of a group; the machine chooses the first that leads, and whoever posts may name one.
+/// A rail with groups connects only the nodes of a group; the machine chooses the first rail that connects the nodes, and the poster may name one.
 #[test]
 fn rails_are_chosen_or_named() {
     let text = |group: &str, first: &str| {

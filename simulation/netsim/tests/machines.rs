@@ -1,4 +1,4 @@
-//! The descriptions that come with the simulator do what their comments say, and wrong ones are explained.
+//! Tests that the bundled descriptions behave as their comments state, and that errors in descriptions are explained.
 
 use pelago_base::Instant;
 use pelago_netsim::{Machine, Netsim, NetworkOperation, Notice};
@@ -7,7 +7,7 @@ fn bundled(name: &str) -> Machine {
     Machine::parse(Machine::bundled(name).unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// When all effects have happened.
+/// Returns the time at which all effects have happened.
 fn finish(netsim: &mut Netsim) -> Instant {
     let mut last = Instant::ZERO;
     while let Some(notice) = netsim.next() {
@@ -18,14 +18,14 @@ fn finish(netsim: &mut Netsim) -> Instant {
     last
 }
 
-/// An 8-byte put from node 0 to its neighbour, in microseconds.
+/// Returns the latency of an 8-byte put from node 0 to its neighbour, in microseconds.
 fn latency_us(name: &str) -> f64 {
     let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
     netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 8 }, 0);
     finish(&mut netsim).as_picoseconds() as f64 / 1e6
 }
 
-/// What one node sends to `nics` neighbours at once, in gigabytes per second.
+/// Returns the rate at which node 0 sends to several neighbours at once, in gigabytes per second.
 fn injection_gb_per_s(name: &str, neighbours: &[u32]) -> f64 {
     let mut netsim = Netsim::new(&bundled(name), 12 * 27, 1).unwrap();
     let bytes = 8 << 20;
@@ -42,7 +42,7 @@ fn all_can_be_read_and_run() {
     for name in Machine::names() {
         let machine = bundled(name);
         assert_eq!(machine.name(), name);
-        // The memory that ranks share is that of one node.
+        // Ranks can share the memory of one node only.
         let nodes = if name == "laptop" { &[1][..] } else { &[1, 2, 16, 300] };
         for &nodes in nodes {
             let mut netsim = Netsim::new(&machine, nodes, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -68,7 +68,7 @@ fn every_value_says_where_it_comes_from() {
     }
 }
 
-/// Paper B's two networks, as they were fitted: microseconds by a rail, to a node, of so many bytes.
+/// The two networks of paper B, as they were fitted: microseconds by rail, target node and number of bytes.
 #[test]
 fn tca_and_infiniband_cost_what_they_were_fitted_to() {
     let machine = bundled("ha-pacs-tca");
@@ -104,7 +104,7 @@ fn tofu_has_the_published_latency_and_rate() {
         println!("{here:.4}, published {published}");
         assert!((here / published - 1.0).abs() < 0.002, "{here}, published {published}")
     };
-    // Node 0 has neighbours along a, along b both ways, along c, and along x both ways.
+    // Node 0 has neighbours along a, along b in both directions, along c, and along x in both directions.
     let neighbours = [1, 2, 4, 6, 12, 24];
     close(latency_us("torus-tofud"), 0.49);
     close(injection_gb_per_s("torus-tofud", &neighbours), 38.1);

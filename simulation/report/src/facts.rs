@@ -1,51 +1,51 @@
-//! What is known of a job by those who ran it.
+//! Data on a completed job that the recorder does not have.
 
 use pelago_base::{Duration, Instant};
 
-/// What others than the recorder know of a job that is over.
+/// Data on a completed job that the recorder does not have.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What was run, with its arguments.
+    /// The program, with its arguments.
     pub program: String,
     /// The name of the machine.
     pub machine: String,
-    /// Where the figures of the machine come from, in a line.
+    /// The source of the machine's figures, in one line.
     pub machine_source: String,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many consecutive ranks share a node.
+    /// Number of consecutive ranks that share a node.
     pub per_node: u32,
-    /// What chance depended on.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What computing cost in virtual time: `declared`, `measured, times F` or `zero`.
+    /// How computing advanced virtual time: `declared`, `measured, times F` or `zero`.
     pub computing: String,
     /// The virtual time at the end.
     pub end: Instant,
-    /// Events that have happened.
+    /// Number of events that have happened.
     pub events: u64,
-    /// Packets that were put on the network.
+    /// Packets that entered the network.
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
-    /// Every link, each direction for itself.
+    /// The use of every link, each direction separately.
     pub links: Vec<LinkUse>,
-    /// What was wrong with the job, if anything.
+    /// The fault of the job, if there was one.
     pub fault: Option<String>,
 }
 
-/// What passed over one direction of a link.
+/// The use of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkUse {
-    /// The name of where it begins.
+    /// The name of the end where it begins.
     pub from: String,
-    /// The name of where it ends.
+    /// The name of the end where it leads.
     pub to: String,
     /// Bytes that were sent over it.
     pub bytes: u64,
-    /// How long it was sending.
+    /// The total time for which it was sending.
     pub busy: Duration,
-    /// How many packets waited for it at most.
+    /// The largest number of packets that waited for it at once.
     pub longest_queue: u32,
 }

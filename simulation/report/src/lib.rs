@@ -1,17 +1,17 @@
-//! What happened in a job, simulated or recorded: as a trace for Perfetto, as a report in JSON, and as one page for a browser.
+//! Reports on simulated or recorded jobs: as a trace for Perfetto, in JSON, and as one page for a browser.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Recorder`] | is called for each event: ranks that stop and go on, operations in transit |
-//! | [`Facts`], [`LinkUse`] | what the simulator knows of the job when it is over: the machine, the end, the links |
-//! | [`Report`], `sections` | all of it, in order: totals, ranks, activity, latencies, links, time line |
-//! | [`Distribution`] | how often which latency occurred, in bounded memory |
+//! | [`Recorder`] | is called for each event: ranks that stop and continue, operations in transit |
+//! | [`Facts`], [`LinkUse`] | data of the simulator on the completed job: the machine, the end, the links |
+//! | [`Report`], `sections` | the whole report: totals, ranks, activity, latencies, links, time line |
+//! | [`Distribution`] | the distribution of latencies, in bounded memory |
 //! | [`Report::to_json`], [`Report::trace`], [`Report::to_html`], `forms` | the three forms |
 //! | [`limits`] | every bound, with its unit and its reason |
 //!
-//! The same calls give the same bytes, in all three forms. What exceeds a bound is counted, and all three forms say so.
+//! The same calls give the same bytes, in all three forms. Records that exceed a bound are counted, and all three forms show the count.
 //!
-//! Absent on purpose: coroutines, networks, clocks and files; who calls the recorder and where the bytes go.
+//! Absent on purpose: coroutines, networks, clocks and files; the caller of the recorder, and the destination of the bytes.
 
 #![forbid(unsafe_code)]
 

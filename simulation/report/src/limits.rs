@@ -2,15 +2,16 @@
 
 use pelago_base::{Rank, Sample};
 
-/// How much of the time line is kept. Totals, latencies and the times of ranks cover everything, whatever is kept.
+/// Limits of the time line. Totals, latencies and the times of ranks always cover the whole job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Spans kept, and messages kept, each: 24 and 64 bytes of memory. The first to end and the first to be posted are kept.
+    /// Maximum number of spans, and of messages: 24 and 64 bytes of memory each. The spans that end first and the messages that are posted first are
+    /// kept.
     pub records_max: usize,
-    /// Ranks of which any are kept, unless the sample names ranks: those with the lowest numbers. A message needs both its ends among them.
+    /// Number of ranks that are kept, those with the lowest numbers, unless the sample names ranks. A message is kept if both its ends are among them.
     pub ranks_max: u32,
-    /// Which ranks are kept, and of which time: spans as far as they are in it, and messages that are posted in it. A message needs one of its ends
-    /// among ranks that the sample names.
+    /// The ranks and the time that are kept: the parts of spans within that time, and messages that are posted in it. If the sample names ranks, a
+    /// message is kept if one of its ends is among them.
     pub sample: Sample,
 }
 
@@ -26,7 +27,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// A million of each, of [`RANK_ROWS_MAX`] ranks, of the whole time: as much as viewers of traces open with ease.
+    /// A million spans and messages each, of [`RANK_ROWS_MAX`] ranks, of the whole time: a size that trace viewers open without difficulty.
     fn default() -> Self {
         Self { records_max: 1_000_000, ranks_max: RANK_ROWS_MAX as u32, sample: Sample::ALL }
     }
@@ -36,16 +37,16 @@ impl Default for Limits {
 /// number each.
 pub const RANK_ROWS_MAX: usize = 4096;
 
-/// Maximum number of rows of the grid of what all ranks did when: as many as a screen shows apart.
+/// Maximum number of rows of the activity grid: as many as a screen can distinguish.
 pub const ACTIVITY_ROWS_MAX: usize = 128;
 
-/// Maximum number of columns of that grid, which takes 512 KiB while it is recorded.
+/// Maximum number of columns of the activity grid, which takes 512 KiB while it is recorded.
 pub const ACTIVITY_COLUMNS_MAX: usize = 256;
 
 /// Maximum number of links that a report lists individually.
 pub const LINK_ROWS_MAX: usize = 50;
 
-/// Maximum number of cells of the strip of all links: the width of a wide screen in pixels.
+/// Maximum number of cells in the strip of all links: the width of a wide screen in pixels.
 pub const STRIP_CELLS_MAX: usize = 2048;
 
 /// Maximum number of spans, and of messages, on a page. A page of some megabytes opens without delay.

@@ -1,4 +1,4 @@
-//! Records each event of a job, and counts.
+//! The recorder: records each event of a job, and counts.
 
 use pelago_base::{Instant, Rank};
 
@@ -10,15 +10,15 @@ use crate::sections::latencies::{OperationKind, Tally};
 use crate::sections::ranks::RankRow;
 use crate::sections::timeline::{MessageSpan, RankActivity, RankSpan, Timeline};
 
-/// Records what happens in a job, in the order of time.
+/// Records the events of a job, in order of time.
 ///
-/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, 512 KiB, and what
-/// [`Limits`] lets the time line keep. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
+/// A rank is known from the first call that names it. Memory: 72 bytes for each rank, 24 for each message number, 512 KiB, and the
+/// time line up to [`Limits`]. No call but [`finish`](Self::finish) costs more than some tens of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     limits: Limits,
     ranks: Vec<RankState>,
-    /// Operations that have been posted and have not completed, by their number.
+    /// Operations that have been posted and have not completed, by number.
     under_way: Vec<Option<UnderWay>>,
     under_way_now: u64,
     under_way_max: u64,
@@ -31,17 +31,17 @@ pub struct Recorder {
 /// Why a rank stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// It waits for something to happen.
+    /// It waits for an event.
     Waiting,
     /// It computes.
     Computing,
-    /// It is done.
+    /// It has ended.
     Ended,
 }
 
 #[derive(Clone, Debug, Default)]
 struct RankState {
-    /// What it does since when; `None` before its first event and after its end.
+    /// Its current activity, and when it began; `None` before its first event and after its end.
     doing: Option<(RankActivity, Instant)>,
     computing_ps: u64,
     waiting_ps: u64,
@@ -57,12 +57,12 @@ struct UnderWay {
     effective: bool,
     from: Rank,
     posted: Instant,
-    /// Its place in the time line, if it has one.
+    /// Its index in the time line, if it is kept there.
     kept: Option<u32>,
 }
 
 impl Recorder {
-    /// A recorder without events.
+    /// Makes a recorder without events.
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { records_max: limits.records_max.min(u32::MAX as usize), ..limits };
         Self {
@@ -77,12 +77,12 @@ impl Recorder {
         }
     }
 
-    /// A rank continues. Time that passes before it stops is time of computing.
+    /// Records that a rank continues. Time that passes before it stops is time of computing.
     pub fn resumed(&mut self, rank: Rank, now: Instant) {
         self.change(rank, now, Some(RankActivity::Computing));
     }
 
-    /// A rank stops: until it continues it waits or computes, or it has ended.
+    /// Records that a rank stops: until it continues it waits or computes, or it has ended.
     pub fn stopped(&mut self, rank: Rank, now: Instant, why: StopReason) {
         let next = match why {
             StopReason::Waiting => Some(RankActivity::Waiting),
@@ -93,12 +93,12 @@ impl Recorder {
         self.rank(rank).ended = next.is_none().then_some(now);
     }
 
-    /// A rank posts an operation. `message` is its number until it completes, `to` the rank at its other end: the one whose
+    /// Records that a rank posts an operation. `message` is its number until it completes, `to` the rank at its other end: the one whose
     /// memory a put or an atomic changes, a get reads, and a copy reads or changes.
     ///
     /// # Panics
-    /// An operation of this number is under way.
-    // The six facts of a message; a struct for them would have this one use.
+    /// An operation of this number is in flight.
+    // The six properties of a message; a struct for them would have only this use.
     #[allow(clippy::too_many_arguments)]
     pub fn posted(&mut self, message: u32, kind: OperationKind, from: Rank, to: Rank, bytes: u64, now: Instant) {
         let state = self.rank(from);
@@ -124,10 +124,10 @@ impl Recorder {
         assert!(before.is_none(), "message {message} is posted while it is under way");
     }
 
-    /// An operation takes effect. Of several effects of one operation the first counts.
+    /// Records that an operation takes effect. Of several effects of one operation the first counts.
     ///
     /// # Panics
-    /// No operation of this number is under way.
+    /// No operation of this number is in flight.
     pub fn effective(&mut self, message: u32, now: Instant) {
         let under_way = self.under_way.get_mut(message as usize).and_then(Option::as_mut);
         let under_way = under_way.unwrap_or_else(|| panic!("message {message} takes effect and is not under way"));
@@ -140,10 +140,10 @@ impl Recorder {
         }
     }
 
-    /// An operation is over, and its number free.
+    /// Records the completion of an operation, whose number may then be reused.
     ///
     /// # Panics
-    /// No operation of this number is under way.
+    /// No operation of this number is in flight.
     pub fn completed(&mut self, message: u32, failed: bool, now: Instant) {
         let under_way = self.under_way.get_mut(message as usize).and_then(Option::take);
         let UnderWay { kind, from, posted, kept, .. } =
@@ -162,7 +162,7 @@ impl Recorder {
         }
     }
 
-    /// The job is over: what ranks do lasts to its end. Cost: sorts spans, ranks and links.
+    /// Makes the report of a completed job: the current activity of each rank lasts to the end. Cost: sorts spans, ranks and links.
     pub fn finish(mut self, facts: Facts) -> Report {
         if let Some(last) = facts.ranks.checked_sub(1) {
             self.rank(Rank::new(last));
@@ -177,7 +177,7 @@ impl Recorder {
         Report::new(facts, rows, activity, (latencies, self.under_way_max), self.timeline)
     }
 
-    /// What the rank did until now is over.
+    /// Ends the current activity of a rank, and begins the next.
     fn change(&mut self, rank: Rank, now: Instant, next: Option<RankActivity>) {
         let state = self.rank(rank);
         if let Some((done, since)) = std::mem::replace(&mut state.doing, next.map(|next| (next, now)))
@@ -209,7 +209,7 @@ impl RankState {
     }
 }
 
-/// The place at `index`; those before it are there too.
+/// Returns the element at `index`; extends the vector with default values if necessary.
 fn place_of<T: Default>(places: &mut Vec<T>, index: usize) -> &mut T {
     if places.len() <= index {
         places.resize_with(index + 1, T::default);

@@ -1,4 +1,4 @@
-//! The report: all that is known of a job that is over.
+//! The report: all recorded data on a completed job.
 
 use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
@@ -13,95 +13,95 @@ use crate::sections::timeline::Timeline;
 /// The layout of reports in JSON that this version writes and reads.
 pub const FORMAT: u32 = 1;
 
-/// All that is known of a job that is over. Its JSON has these names; those of quantities end in their unit.
+/// All recorded data on a completed job. Its JSON uses these field names; those of quantities end in their unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The layout of this report: [`FORMAT`].
     pub format: u32,
-    /// What was run, and where.
+    /// The program, the machine and the settings.
     pub job: JobFacts,
-    /// How much happened.
+    /// Totals of the job.
     pub totals: Totals,
-    /// What each rank did with its time.
+    /// How each rank spent its time.
     pub ranks: Ranks,
-    /// What all ranks did when.
+    /// The activity of all ranks over time.
     #[serde(default)]
     pub activity: Activity,
-    /// How long operations took: an entry for each kind that occurred.
+    /// The latencies of operations: an entry for each kind that occurred.
     pub latencies: Vec<OperationReport>,
-    /// How much of the time links were sending.
+    /// The utilization of links.
     pub links: Links,
-    /// What happened when.
+    /// The activities of ranks and the messages between them, in order of time.
     pub timeline: Timeline,
 }
 
-/// What was run, and where.
+/// The program, the machine and the settings of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFacts {
     /// The program, with its arguments.
     pub program: String,
     /// The name of the machine.
     pub machine: String,
-    /// Where the figures of the machine come from.
+    /// The source of the machine's figures.
     pub machine_source: String,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many consecutive ranks share a node.
+    /// Number of consecutive ranks that share a node.
     pub per_node: u32,
-    /// What chance depended on.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What computing cost in virtual time: `declared`, `measured, times F` (then another run differs), or `zero`.
+    /// How computing advanced virtual time: `declared`, `measured, times F` (then another run differs), or `zero`.
     #[serde(default)]
     pub computing: String,
     /// The virtual time at the end.
     pub end_ps: u64,
-    /// What was wrong with the job, if anything.
+    /// The fault of the job, if there was one.
     pub fault: Option<String>,
 }
 
-/// How much happened.
+/// Totals of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Events of the simulation.
     pub events: u64,
-    /// Packets that were put on the network.
+    /// Packets that entered the network.
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
-    /// Operations that were posted.
+    /// Number of operations posted.
     pub operations: u64,
-    /// How many of them failed.
+    /// Number of operations that failed.
     pub operations_failed: u64,
-    /// How many of them had not completed at the end.
+    /// Number of operations that had not completed at the end.
     pub operations_unfinished: u64,
-    /// Operations that were under way at the same time, at most.
+    /// The largest number of operations in flight at the same time.
     pub operations_under_way_max: u64,
-    /// Bytes that they were to move.
+    /// Bytes of all operations posted.
     pub operations_bytes: u64,
 }
 
-/// A text is no report.
+/// A text is not a report.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It is no JSON, or lacks something.
+    /// The text is not JSON, or lacks a field.
     #[error("this file is not a report: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is a report of another layout.
+    /// The report has another layout.
     #[error("this report has format {found}, and only format {FORMAT} can be read: write it again with this version")]
     Format {
-        /// Which.
+        /// The layout of the report.
         found: u32,
     },
 }
 
 impl Report {
-    /// Reads what [`to_json`](Self::to_json) has written.
+    /// Reads the output of [`to_json`](Self::to_json).
     ///
     /// # Errors
-    /// The text is no report, or one of another format.
+    /// The text is not a report, or has another format.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
         #[derive(Deserialize)]
         struct Head {
@@ -114,7 +114,7 @@ impl Report {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The report as one JSON object on one line.
+    /// Returns the report as one JSON object on one line.
     ///
     /// Cost: some 40 bytes for each span and 60 for each message that is kept.
     pub fn to_json(&self) -> String {

@@ -1,4 +1,4 @@
-//! The page in a browser shows what the report says.
+//! Tests that the page in a browser shows the data of the report.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use pelago_report::{Distribution, Limits, Report};
 
-/// What browsers without a window are called.
+/// The names of browsers that can run headless.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 fn browser() -> Option<&'static str> {
@@ -21,7 +21,7 @@ fn browser() -> Option<&'static str> {
     found
 }
 
-/// The document that a browser makes of the page.
+/// Returns the document that a browser makes of the page.
 fn shown(browser: &str, report: &Report, name: &str) -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -39,14 +39,14 @@ fn shown(browser: &str, report: &Report, name: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The markup before the embedded report: what is shown.
+/// Returns the markup before the embedded report, which is the visible part.
 fn visible(document: &str) -> &str {
     let (visible, rest) = document.split_once("<script type=\"application/json\"").expect("the report is embedded");
     assert!(rest.contains("const report = JSON.parse"), "the script follows");
     visible
 }
 
-/// The elements whose opening tags contain `mark`: each from there up to the end of the document.
+/// Returns the elements whose opening tags contain `mark`, each as the text from its tag to the end of the document.
 fn elements<'a>(document: &'a str, mark: &'a str) -> impl Iterator<Item = Element<'a>> {
     document.match_indices(mark).map(move |(at, _)| {
         let start = document[..=at].rfind('<').expect("marks are in tags");
@@ -74,14 +74,14 @@ impl Element<'_> {
         self.attribute(name).parse().unwrap_or_else(|_| panic!("{name}={}", self.attribute(name)))
     }
 
-    /// Its text up to `end`, without markup.
+    /// Returns its text up to `end`, without markup.
     fn text(&self, end: &str) -> String {
         let inner = self.0.split(end).next().unwrap();
         let texts = inner.split('<').filter_map(|piece| Some(piece.split_once('>')?.1));
         unescaped(&texts.collect::<Vec<_>>().join("|"))
     }
 
-    /// The texts of the cells of a row.
+    /// Returns the texts of the cells of a row.
     fn cells(&self) -> Vec<String> {
         let row = self.0.split("</tr>").next().unwrap();
         row.split("<td").skip(1).map(|cell| Element(cell).text("</td>").replace('|', "")).collect()
@@ -92,7 +92,7 @@ fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// A time as the page writes it.
+/// Formats a time as the page does.
 fn time(ps: u64) -> String {
     let units = [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3)];
     let unit = units.into_iter().find(|(_, size)| ps as f64 >= *size);

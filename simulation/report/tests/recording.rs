@@ -1,4 +1,4 @@
-//! What goes into a recorder comes out of its report, in each of its forms.
+//! Tests that the events given to a recorder appear in its report, in each form.
 
 mod support;
 
@@ -21,7 +21,7 @@ fn facts(ranks: u32, end: u64) -> Facts {
     Facts { program: "p".into(), ranks, nodes: ranks.div_ceil(2), per_node: 2, end: at(end), ..Facts::default() }
 }
 
-/// Two ranks: one computes for 100 ps and puts 8 bytes, which the other waits for.
+/// Two ranks: one computes for 100 ps and puts 8 bytes, for which the other waits.
 fn small() -> Report {
     let (zero, one) = (Rank::new(0), Rank::new(1));
     let mut recorder = Recorder::new(Limits::default());
@@ -75,7 +75,7 @@ fn a_job_of_which_nothing_was_heard_has_its_ranks() {
     assert_eq!(report.timeline.ranks, 3);
 }
 
-/// What may happen next; which rank and which message is decided by what is possible then.
+/// A wish for the next event; the rank and the message depend on what is possible then.
 #[derive(Clone, Debug)]
 enum Wish {
     Resume(u32),
@@ -100,7 +100,7 @@ fn wish() -> impl Strategy<Value = (u64, Wish)> {
     (prop_oneof![Just(0), 1..50u64, 1..5_000_000u64], wish)
 }
 
-/// Does what is wished where that is possible; the lowest free number is the next message's.
+/// Turns wishes into events, as far as they are possible; a message gets the lowest free number.
 fn happenings(wishes: Vec<(u64, Wish)>) -> Vec<(u64, Happening)> {
     let (mut now, mut under_way, mut happened) = (0, BTreeSet::<u32>::new(), Vec::new());
     for (later, wish) in wishes {
@@ -131,7 +131,7 @@ fn record(happenings: &[(u64, Happening)], limits: Limits, end: u64) -> Report {
     recorder.finish(facts(RANKS, end))
 }
 
-/// What a rank did at each moment, found by looking through everything again for each rank.
+/// Returns the computing and waiting times of a rank, computed anew from all events.
 fn times(happenings: &[(u64, Happening)], rank: u32, end: u64) -> (u64, u64) {
     let rank = Rank::new(rank);
     let changes: Vec<(u64, StopReason)> = happenings
@@ -148,7 +148,7 @@ fn times(happenings: &[(u64, Happening)], rank: u32, end: u64) -> (u64, u64) {
     (sum(StopReason::Computing), sum(StopReason::Waiting))
 }
 
-/// Every message with what became of it, in the order of posting.
+/// Returns every message with its outcome, in the order of posting.
 fn messages(happenings: &[(u64, Happening)]) -> Vec<MessageSpan> {
     let posts = happenings.iter().enumerate().filter_map(|(index, (now, happening))| match *happening {
         Happening::Post(number, kind, from, to, bytes) => {
@@ -175,7 +175,7 @@ fn messages(happenings: &[(u64, Happening)]) -> Vec<MessageSpan> {
     posts.collect()
 }
 
-/// How many lengths there are, their mean and the largest.
+/// Returns the number of lengths, their mean and their maximum.
 fn summary(lengths: impl Iterator<Item = u64>) -> (u64, u64, u64) {
     let lengths: Vec<u64> = lengths.collect();
     let mean = lengths.iter().sum::<u64>().checked_div(lengths.len() as u64);
@@ -427,7 +427,7 @@ fn a_sample_has_what_the_whole_has_of_its_ranks_and_its_time() {
     assert_eq!(report.totals, whole.totals, "the rest of the report is of the whole job");
     let left_out = whole.timeline.spans.len() + whole.timeline.messages.len() - spans.len() - messages.len();
     assert_eq!(report.timeline.spans_left_out + report.timeline.messages_left_out, left_out as u64);
-    // Only rows of which there is something, each in its node.
+    // Only rows with records, each in its node.
     let shown: Value = serde_json::from_str(&trace(&report)).unwrap();
     assert_eq!(shown["otherData"]["sample"], "4990,4992-4995@5500000ps-8000000ps");
     let ends = messages.iter().flat_map(|message| [message.from, message.to]);
@@ -437,7 +437,7 @@ fn a_sample_has_what_the_whole_has_of_its_ranks_and_its_time() {
     let nodes: BTreeSet<u32> = rows.iter().map(|rank| rank / 2).collect();
     assert_eq!((named("thread_name"), named("process_name")), (rows.len(), nodes.len() + 1), "and the row of the job");
     assert_eq!(Report::from_json(&report.to_json()).unwrap(), report);
-    // A part of the time alone has the first ranks, as the whole time has.
+    // A sample of the time alone contains the first ranks, as the whole time does.
     let early = sampled("all@0s-1us").timeline;
     assert!(early.spans.iter().all(|span| span.rank < 4096 && span.to_ps <= 1_000_000) && early.spans.len() == 4096);
 }

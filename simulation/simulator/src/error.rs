@@ -9,20 +9,20 @@ pub enum SimulationError {
     /// The machine does not fit.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// There is no room for the stacks.
+    /// There is no memory for the stacks.
     #[error("no room for {count} stacks of {bytes} bytes: {source}")]
     Stacks {
-        /// How many.
+        /// The number of stacks.
         count: u32,
-        /// How large each.
+        /// The size of each.
         bytes: usize,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// There is no room for the memory of the ranks.
+    /// There is not enough memory for the ranks.
     #[error("no room for the memory of the ranks: {0}")]
     Memory(String),
-    /// The library's own protocol was to carry only sizes.
+    /// Only sizes were requested together with the library's own protocol.
     #[error("--data sizes excludes --protocol and --faults: the protocol of the library carries bytes")]
     SizesByProtocol,
     /// The description of the machine has a cost for the first use of a page.

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | [`simulate`] | runs the body of every rank, and the network between them, to the end |
 //! | [`simulate_processes`] | the same for ranks that are written as processes: each may end anywhere, and a hook runs before it continues |
-//! | `settings`, `request`, `error` | what to simulate; the same as a variable of the environment; why a simulation cannot begin |
-//! | `summary` | the figures of a simulation that is over, as one line of JSON |
-//! | `run` | ranks and events in turns, until all ranks have ended |
+//! | `settings`, `request`, `error` | the settings of a simulation; the same as an environment variable; why a simulation cannot begin |
+//! | `summary` | the results of a completed simulation, as one line of JSON |
+//! | `run` | the main loop: ranks and events alternate until all ranks have ended |
 //! | `platform` | the platform as a rank sees it: `Transport`, `Clock`, `Wait`, `VirtualTime`, `Bootstrap` |
-//! | `job` | the state of the job, which one event after another changes |
-//! | `operations` | operations and messages under way, as data |
-//! | `costs` | times besides those of the network: computing, progress threads, memory within a node |
+//! | `job` | the state of the job, and the handling of each event |
+//! | `operations` | operations and messages in flight, as data |
+//! | `costs` | times besides those of the network: computing, progress threads, intra-node memory |
 //! | `protocol` | the library's own protocol over the simulated network, and the faults that are injected there |
 //! | `memory` | the heaps and stacks of all ranks, of which only used pages exist |
 //! | `shared_stack` | one stack for all ranks of a large job |
@@ -18,10 +18,10 @@
 //!
 //! Imports between these parts point one way; a test of the workspace checks that (`tests/tests/tidy.rs`).
 //!
-//! Exactly one rank runs at any time, and virtual time stands still meanwhile: it advances from one event to the next, in an order that the
-//! events alone determine. The same program, machine and seed give the same events.
+//! Exactly one rank runs at any time, and virtual time does not advance meanwhile: it advances from one event to the next, in an order that
+//! the events alone determine. The same program, machine and seed give the same events.
 //!
-//! Absent on purpose: the times of network operations (the network below has them), and what a program computes.
+//! Absent on purpose: the times of network operations (`pelago-netsim` has them), and the computation of a program.
 
 mod costs;
 mod error;

@@ -1,11 +1,11 @@
-//! The memory of all ranks: one mapping, of which only pages that were used exist.
+//! The memory of all ranks: one mapping, of which only used pages exist.
 //!
 //! ```text
 //! | doorbell | stack of rank 0 | its symmetric heap | stack of rank 1 | its symmetric heap | … | individual heap of rank 0 | of 1 | …
 //! ```
 //!
-//! A stack grows down from the beginning of its rank's heap. Both share a page, so that a rank that needs little of either uses one page;
-//! unless the machine's description has a cost for the first use of a page.
+//! A stack grows down from the beginning of its rank's heap. Both share a page, so that a rank that needs little of either uses one page.
+//! They do not share a page if the machine's description has a cost for the first use of a page.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::shared_stack::{PAGE_BYTES, SharedStack};
 /// Bytes of the one control block: a doorbell that the simulator does not use.
 const CONTROL_BYTES: usize = 64;
 
-/// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: what its barriers take, of up to 1,048,576 ranks.
+/// Bytes at the start of a symmetric heap that lie in the topmost page of the stack: the memory of barriers of up to 1,048,576 ranks.
 const SHARED_BYTES: usize = PAGE_BYTES * 3 / 16;
 
 /// Bytes of `/proc/self/pagemap` for each page; its two highest bits say whether the page exists.
@@ -35,20 +35,20 @@ pub(crate) struct RankMemory {
     addresses: AddressLayout,
     /// Bytes of each stack; a multiple of a page.
     stack_bytes: usize,
-    /// How many bytes of each heap lie in the last page of the stack.
+    /// Number of bytes of each heap that lie in the last page of the stack.
     shared_bytes: usize,
-    /// Which heaps each rank has registered: bit 0 the symmetric one, bit 1 the individual one.
+    /// The heaps that each rank has registered: bit 0 for the symmetric one, bit 1 for the individual one.
     heaps: Vec<u8>,
     /// Other registered memory of all ranks.
     registered: Regions,
     /// The stack on which all ranks run, if they share one.
     shared_stack: Option<Arc<SharedStack>>,
-    /// `/proc/self/pagemap` once it was needed; `None` if the kernel does not provide it.
+    /// `/proc/self/pagemap`, opened on first use; `None` if the kernel does not provide it.
     pagemap: OnceCell<Option<File>>,
 }
 
 impl RankMemory {
-    /// Memory for so many ranks. Stacks and heaps share pages if `close`; `stack_bytes` may be 0.
+    /// Allocates the memory of `ranks` ranks. Stacks and heaps share pages if `close`; `stack_bytes` may be 0.
     pub(crate) fn new(ranks: u32, heap_bytes: u64, stack_bytes: usize, close: bool) -> Result<Self, SimulationError> {
         let no_room = |error: &dyn std::fmt::Display| SimulationError::Memory(error.to_string());
         let addresses = AddressLayout::new(ranks, heap_bytes).map_err(|error| no_room(&error))?;
@@ -62,14 +62,15 @@ impl RankMemory {
         Ok(Self { mapping, addresses, stack_bytes, shared_bytes, heaps, registered, shared_stack, pagemap })
     }
 
-    /// One stack for all ranks, as large as their own, which are the images of what they have on it while they do not run.
+    /// Makes one stack for all ranks, of the size of the separate ones, which then hold the frames of ranks that do not run.
     pub(crate) fn share_stack(&mut self) -> Result<Arc<SharedStack>, SimulationError> {
         let (first, second) = (self.stack(0), self.stack(1));
         let stack = SharedStack::new(self.mapping.clone(), first.end, second.start - first.start, first.len())?;
         Ok(self.shared_stack.insert(Arc::new(stack)).clone())
     }
 
-    /// Where the memory of `rank` is now that it knows at these cells: elsewhere if that is on its stack and another rank runs there.
+    /// Returns the current location of the memory at the cells `cells` of `rank`: its image if the cells are on the shared stack and another
+    /// rank runs there.
     pub(crate) fn present<'m>(&'m self, rank: Rank, cells: Cells<'m>) -> Cells<'m> {
         self.shared_stack.as_ref().and_then(|stack| stack.image_of(rank.number(), cells)).unwrap_or(cells)
     }
@@ -82,13 +83,13 @@ impl RankMemory {
         &self.mapping
     }
 
-    /// Where the stack of a rank lies in the mapping: it begins at a page, and ends where the heap begins.
+    /// Returns the range of a rank's stack in the mapping: it begins at a page, and ends where the heap begins.
     pub(crate) fn stack(&self, rank: u32) -> Range<usize> {
         let start = PAGE_BYTES + rank as usize * (self.stack_bytes + self.segment_bytes());
         start..start + self.stack_bytes - self.shared_bytes
     }
 
-    /// What `rank` reaches by loads and stores: its own memory.
+    /// Returns the memory that `rank` reaches by loads and stores: its own.
     pub(crate) fn reach_of(&self, rank: Rank) -> Reach {
         let (addresses, control_bytes) = (self.addresses, CONTROL_BYTES);
         let [heaps, individual] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].map(|segment| self.heap(rank, segment));
@@ -96,7 +97,7 @@ impl RankMemory {
         Reach::apart(self.mapping.clone(), layout, individual)
     }
 
-    /// Where a heap of a rank begins.
+    /// Returns the start of a heap of a rank.
     fn heap(&self, rank: Rank, segment: SegmentId) -> usize {
         let rank = rank.number();
         if segment == SegmentId::SYMMETRIC {
@@ -105,7 +106,7 @@ impl RankMemory {
         PAGE_BYTES + self.heaps.len() * (self.stack_bytes + self.segment_bytes()) + rank as usize * self.segment_bytes()
     }
 
-    /// A mapping holds them all, so that their sizes fit.
+    /// The size of a segment. It fits `usize`, as one mapping holds all segments.
     fn segment_bytes(&self) -> usize {
         self.addresses.segment_bytes() as usize
     }
@@ -130,7 +131,7 @@ impl RankMemory {
         }
     }
 
-    /// How many pages of a heap, of those that hold `bytes` bytes from `address` on, do not exist yet; 0 if the kernel does not say.
+    /// Returns how many of the pages that hold `bytes` bytes of a heap from `address` on do not exist yet; 0 if the kernel does not tell.
     pub(crate) fn unused_pages(&self, address: GlobalAddress, bytes: u64) -> u64 {
         let Some(cells) = self.heap_cells(address, bytes).filter(|_| bytes > 0) else { return 0 };
         let page = rustix::param::page_size();
@@ -146,7 +147,7 @@ impl RankMemory {
         words.chunks_exact(PAGEMAP_WORD_BYTES).filter(unused).count() as u64
     }
 
-    /// `bytes` bytes of registered memory from `address` on.
+    /// Returns `bytes` bytes of registered memory from `address` on.
     pub(crate) fn find(&self, address: GlobalAddress, bytes: u64) -> Result<Region<'_>, Failure> {
         let layout = self.addresses;
         let find = || {
@@ -163,7 +164,7 @@ impl RankMemory {
         find().ok_or(Failure::OutOfBounds(address))
     }
 
-    /// `bytes` bytes of a heap from `address` on.
+    /// Returns `bytes` bytes of a heap from `address` on.
     fn heap_cells(&self, address: GlobalAddress, bytes: u64) -> Option<Cells<'_>> {
         let layout = self.addresses;
         let (rank, segment, offset) = (layout.rank(address), layout.segment(address)?, layout.offset(address));
@@ -171,7 +172,7 @@ impl RankMemory {
         if fits { self.mapping.cells().part(self.heap(rank, segment) as u64 + offset, bytes) } else { None }
     }
 
-    /// The bit of the heap that an address is of; `None` if it is of another segment.
+    /// Returns the bit of the heap that contains an address; `None` for an address of another segment.
     fn heap_bit(&self, address: GlobalAddress) -> Option<u8> {
         match self.addresses.segment(address)? {
             SegmentId::SYMMETRIC => Some(1),

@@ -1,4 +1,4 @@
-//! How `pelago sim` requests that a program simulate its ranks: one variable of the environment.
+//! The environment variable by which `pelago sim` requests that a program simulate its ranks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,49 +14,49 @@ use crate::settings::{Data, ReportSettings, Settings};
 /// The name of the variable.
 pub const VARIABLE: &str = "PELAGO_SIM";
 
-/// What to simulate, as text. Paths are absolute or relative to where the program runs.
+/// The settings of a simulation, as text. Paths are absolute or relative to the working directory of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulationRequest {
     /// The machine, in TOML.
     pub machine: String,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// How many consecutive ranks share a node.
+    /// Number of consecutive ranks that share a node.
     pub per_node: u32,
-    /// What chance depends on.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Bytes of each heap of a rank; `None` is what so many ranks leave.
+    /// Bytes of each heap of a rank; `None` for a default that depends on the number of ranks.
     pub heap_bytes: Option<u64>,
-    /// Bytes of the stack of a rank; `None` is what so many ranks leave.
+    /// Bytes of the stack of a rank; `None` for a default that depends on the number of ranks.
     pub stack_bytes: Option<u64>,
-    /// How the library's own protocol is to carry what ranks send, as text; `None`: it is not to.
+    /// The settings of the library's own protocol, as text; `None` if it does not carry the operations.
     pub protocol: Option<String>,
     /// What operations move.
     pub data: Data,
-    /// What computing costs in virtual time.
+    /// How computing advances virtual time.
     pub computing: Computing,
-    /// After how many seconds of real time the job is ended, if it has not ended before.
+    /// The limit in seconds of real time after which the job is ended.
     pub time_limit_seconds: Option<f64>,
     /// The line on standard error at the end.
     pub summary: Summary,
-    /// Whether the process shows on standard error, while it runs, how far the simulation is.
+    /// Whether the process shows the progress of the simulation on standard error.
     pub progress: bool,
-    /// What to call the program in a report.
+    /// The name of the program in a report.
     pub program: String,
-    /// Where to write a report: a page if it ends in `.html`, else JSON.
+    /// The file for a report: a page if its name ends in `.html`, else JSON.
     pub report: Option<PathBuf>,
-    /// Where to write a trace, in the format of Chrome and Perfetto.
+    /// The file for a trace, in the format of Chrome and Perfetto.
     pub trace: Option<PathBuf>,
-    /// Which part of the job the time line of the report and the trace have.
+    /// The part of the job that the time line of the report and the trace show.
     #[serde(default)]
     pub sample: Option<String>,
 }
 
-/// The line on standard error that says at the end what was simulated.
+/// The form of the line on standard error at the end of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Summary {
-    /// None.
+    /// No line.
     None,
     /// A sentence.
     #[default]
@@ -69,21 +69,21 @@ pub enum Summary {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It is no request.
+    /// It is not a request.
     #[error("the environment variable {VARIABLE} does not describe a simulation of pelago sim: {0}")]
     Malformed(String),
-    /// Its machine is none.
+    /// Its machine is invalid.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// Its sample is none.
+    /// Its sample is invalid.
     #[error("sample: {0}")]
     Sample(#[from] SampleError),
-    /// Its faults are none.
+    /// Its protocol settings are invalid.
     #[error(transparent)]
     Protocol(ProtocolError),
 }
 
-/// Virtual memory for the heaps of all ranks: close together, so that their page tables stay small.
+/// Virtual memory for the heaps of all ranks, small enough to keep their page tables small.
 const HEAPS_BYTES: u64 = 64 << 30;
 
 /// Minimum heap size in bytes: the scratch memory of a job of maximum size.
@@ -91,16 +91,16 @@ const HEAP_BYTES_MIN: u64 = 512 << 10;
 /// Maximum default heap size in bytes.
 const HEAP_BYTES_MAX: u64 = 1 << 30;
 
-/// Maximum number of ranks with large stacks of their own. More ranks run on one stack, which is small, as are their page tables then.
+/// Maximum number of ranks with large separate stacks. More ranks share one small stack, which also keeps their page tables small.
 const LARGE_STACKS_MAX: u32 = 16_384;
 const LARGE_STACK_BYTES: usize = 256 << 10;
 const SMALL_STACK_BYTES: usize = 64 << 10;
 
 impl SimulationRequest {
-    /// What the environment of this process asks for; `None` if it asks for no simulation.
+    /// Reads the request from the environment of this process; `None` if it requests no simulation.
     ///
     /// # Errors
-    /// The variable holds something else.
+    /// The variable does not hold a request.
     pub fn from_environment() -> Result<Option<Self>, RequestError> {
         let Some(text) = std::env::var_os(VARIABLE) else { return Ok(None) };
         let malformed = |why: &dyn std::fmt::Display| RequestError::Malformed(why.to_string());
@@ -108,22 +108,22 @@ impl SimulationRequest {
         serde_json::from_str(text).map(Some).map_err(|error| malformed(&error))
     }
 
-    /// The value of the variable.
+    /// Returns the value of the variable.
     pub fn to_variable(&self) -> String {
         serde_json::to_string(self).expect("numbers and text have a JSON form")
     }
 
-    /// What to simulate.
+    /// Returns the settings of the simulation.
     ///
     /// # Errors
-    /// The machine is none.
+    /// The machine, the protocol or the sample is invalid.
     pub fn settings(&self) -> Result<Settings, RequestError> {
         let heap_bytes = (HEAPS_BYTES / 2 / u64::from(self.ranks.max(1))).clamp(HEAP_BYTES_MIN, HEAP_BYTES_MAX);
         let stack_bytes = if self.ranks > LARGE_STACKS_MAX { SMALL_STACK_BYTES } else { LARGE_STACK_BYTES };
         let machine = Machine::parse(&self.machine)?;
         let protocol = self.protocol.as_deref().map(str::parse).transpose().map_err(RequestError::Protocol)?;
         let sample = self.sample.as_deref().map(str::parse).transpose()?;
-        // Its datagrams are those of the protocol.
+        // A machine that describes datagrams describes those of the protocol.
         let protocol = protocol.or_else(|| machine.datagrams().map(|_| Protocol::default()));
         Ok(Settings {
             machine,

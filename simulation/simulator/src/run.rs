@@ -1,4 +1,4 @@
-//! Running a simulation: ranks and events in turns, until all ranks have ended.
+//! Running a simulation: ranks and events alternate until all ranks have ended.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -25,7 +25,7 @@ use crate::settings::{Data, Settings};
 /// The results of a simulation.
 #[derive(Debug)]
 pub struct SimulationOutcome<R> {
-    /// What the bodies returned, by rank; `None` for those that never ended.
+    /// The results of the bodies, by rank; `None` for bodies that never ended.
     pub results: Vec<Option<R>>,
     /// The first rank whose body failed.
     pub failed: Option<Rank>,
@@ -39,22 +39,22 @@ pub struct SimulationOutcome<R> {
     pub report: Option<Report>,
     /// The fault of the job, if there was one.
     pub fault: Option<Fault>,
-    /// Ranks that waited when no event was left, with what each waited for.
+    /// Ranks that waited when no event was left, with the reason of each.
     pub stuck: Vec<(Rank, WaitReason)>,
-    /// Ranks that died, or that others took for failed, before the job had another fault, unless the job went on without them; by number.
+    /// Ranks that died, or that others considered failed, before the job had another fault, unless the job continued without them; by number.
     pub lost: Vec<Rank>,
 }
 
-/// Runs `body` as every rank until all have ended. Each gets its own platform, which takes no room of its stack.
+/// Runs `body` as every rank until all have ended. Each rank gets its own platform, which takes no space on its stack.
 ///
-/// A rank whose body fails counts as failed, and ranks that wait without an event to come are a deadlock: all ranks get either as the fault of
-/// the job. Cost: a switch of stacks each time that a rank continues, and the events of the network.
+/// A rank whose body fails counts as failed. If ranks wait and no event is left, the job is in a deadlock. All ranks get either of them as the
+/// fault of the job. Cost: a switch of stacks each time that a rank continues, and the events of the network.
 ///
 /// # Errors
 /// The simulation cannot begin.
 ///
 /// # Panics
-/// A body panics; the other ranks are dropped where they stand.
+/// A body panics; the stacks of the other ranks are unwound.
 pub fn simulate<R, E>(
     settings: &Settings,
     body: impl Fn(Box<Parts>) -> Result<R, E>,
@@ -84,18 +84,18 @@ pub fn simulate<R, E>(
 
 /// Ranks that are written as processes, as the caller of [`simulate_processes`] implements them.
 pub trait Processes {
-    /// `rank` is about to continue: switches what the process keeps for each rank, such as global variables.
+    /// Switches the state that the process keeps per rank, such as global variables, before `rank` continues.
     fn enter(&self, rank: Rank);
 
-    /// All of a rank, from its beginning to its end; it may also end by [`end_process`].
+    /// Executes a rank from its beginning to its end; a rank may also end by [`end_process`].
     fn main(&self, parts: Box<Parts>);
 
-    /// Whether the job is over, also for ranks that have not ended: those never go on.
+    /// Whether the job is over, including ranks that have not ended, which then never continue.
     fn is_over(&self) -> bool;
 
-    /// Addresses of the program's own code, in which a rank that runs for long without a call may be suspended: code that holds no lock of
-    /// the process and that may be interrupted between any two instructions. Ranks that poll memory there let virtual time pass. Without
-    /// such code, as by default, a rank that polls memory without a call never ends.
+    /// Returns the addresses of the program's own code, in which a rank that runs for long without a call may be suspended: code that holds
+    /// no lock of the process and that may be interrupted between any two instructions. Ranks that poll memory there let virtual time pass.
+    /// Without such code, as by default, a rank that polls memory without a call never ends.
     fn code(&self) -> Vec<Range<usize>> {
         Vec::new()
     }
@@ -134,7 +134,7 @@ pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Res
     Ok(outcome(settings, &shared, Vec::new(), None, stuck))
 }
 
-/// Ends the running rank of [`simulate_processes`] where it stands. Values on its stack are not dropped, so that nothing else may have
+/// Ends the running rank of [`simulate_processes`] immediately. Values on its stack are not dropped, so that nothing else may have
 /// borrowed them.
 ///
 /// # Panics
@@ -152,12 +152,12 @@ struct Interruptions<'s> {
 }
 
 impl Interruptions<'_> {
-    /// Whether a rank runs, outside of the simulator: whether that is a thread beside its first.
+    /// Returns whether the running thread is not its rank's first; `None` unless a rank runs outside of the simulator.
     fn running(&self) -> Option<bool> {
         matches!(self.status.at_work(), AtWork::Rank(_)).then(|| fiber::thread() != 0)
     }
 
-    /// A rank has computed for some time; `state` is a hash of its state.
+    /// Handles a tick of a rank that computes; `state` is a hash of its state.
     fn tick(&self, state: u64) {
         let AtWork::Rank(rank) = self.status.at_work() else { return };
         let sample = Sample { rank, thread: fiber::thread(), calls: self.status.calls(), state, now: self.status.now() };
@@ -171,7 +171,7 @@ impl Interruptions<'_> {
         self.status.count_stop();
         let stretch = self.detector.borrow_mut().suspend();
         if self.shared.stop_polling(stop) {
-            // Nobody else holds anything on the stack of a rank that was interrupted in the program.
+            // No other code refers to the stack of a rank that was interrupted in the program.
             drop(stretch);
             fiber::abandon();
         }
@@ -179,7 +179,7 @@ impl Interruptions<'_> {
     }
 }
 
-/// A job none of whose ranks has begun.
+/// A job whose ranks have not begun.
 struct Prepared {
     shared: Arc<SharedJob>,
     entry: StatusEntry,
@@ -191,7 +191,7 @@ fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, Simulati
     job.recorder =
         settings.report.as_ref().map(|report| Recorder::new(Limits { sample: report.sample.clone(), ..Limits::default() }));
     let entry = StatusEntry::new(&settings.watch);
-    // The library's own protocol keeps pointers to what is put and got.
+    // The library's own protocol keeps pointers to the buffers of puts and gets.
     let stacks = if shares_stack && job.stations.is_none() {
         Stacks::one(&mut job.memory, entry.status())?
     } else {
@@ -202,23 +202,23 @@ fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, Simulati
     Ok(Prepared { shared, entry, stacks })
 }
 
-/// Begins a thread of the running rank of [`simulate_processes`], with a stack of so many bytes and a number other than 0 that no other thread
-/// of the rank has. It runs when the rank waits, and ends with its rank at the latest. Threads of a rank check every microsecond of virtual
-/// time whether they can continue.
+/// Begins a thread of the running rank of [`simulate_processes`], with a stack of `stack_bytes` bytes and a number other than 0 that no other
+/// thread of the rank has. The thread runs when the rank waits, and ends with its rank at the latest. Threads of a rank check every
+/// microsecond of virtual time whether they can continue.
 ///
 /// # Errors
-/// There is no room for its stack.
+/// There is no memory for its stack.
 pub fn begin_thread(number: usize, stack_bytes: usize, body: impl FnOnce() + 'static) -> std::io::Result<()> {
     fiber::begin_thread(number, ThreadStack::new(stack_bytes)?, body);
     Ok(())
 }
 
-/// The thread that runs, of the running rank: 0 is its first.
+/// Returns the number of the running thread within the running rank; 0 is the rank's first thread.
 pub fn thread() -> usize {
     fiber::thread()
 }
 
-/// Ends the running thread where it stands, as [`end_process`] a rank.
+/// Ends the running thread immediately, as [`end_process`] ends a rank.
 ///
 /// # Panics
 /// No rank is running, or its first thread.
@@ -227,13 +227,13 @@ pub fn end_thread() -> ! {
     fiber::abandon_thread()
 }
 
-/// Whether the stack of the calling rank of [`simulate`] is being unwound, as the rank never continues. Code that catches the panic of that
-/// unwinding has to resume it.
+/// Whether the stack of the calling rank of [`simulate`] is being unwound because the rank never continues. Code that catches the panic of
+/// this unwinding must resume it.
 pub fn is_unwinding() -> bool {
     fiber::is_unwinding()
 }
 
-/// The results of a simulation that is over.
+/// Returns the results of a completed simulation.
 fn outcome<R>(
     settings: &Settings,
     shared: &SharedJob,
@@ -251,13 +251,13 @@ fn outcome<R>(
     SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost }
 }
 
-/// The platform of a rank. Not inlined, so that its frame does not stay on the stack of the rank.
+/// Makes the platform of a rank. Not inlined, so that its frame does not stay on the stack of the rank.
 #[inline(never)]
 fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Box<Parts> {
     Box::new(platform::parts(shared, rank))
 }
 
-/// The platforms of all ranks of a job without coroutines: progress by a transport advances the network.
+/// Makes the platforms of all ranks of a job without coroutines: progress by a transport advances the network.
 ///
 /// # Errors
 /// The simulation cannot begin.
@@ -297,7 +297,7 @@ fn facts(settings: &Settings, statistics: &Statistics, end: Instant, fault: Opti
     }
 }
 
-/// What is simulated, with stacks of so many bytes.
+/// Makes the job with stacks of `stack_bytes` bytes.
 fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob, SimulationError> {
     let Settings { ranks, per_node, .. } = *settings;
     if ranks == 0 || per_node == 0 {
@@ -323,19 +323,19 @@ fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob
 /// Runs ranks and network.
 struct SimulationLoop<'d> {
     shared: &'d SharedJob,
-    /// By which another thread may end the job.
+    /// Through which another thread may end the job.
     watch: &'d SimulationControl,
-    /// What another thread sees of the simulation.
+    /// The state of the simulation for other threads.
     status: &'static SimulationStatus,
     /// Whether a job that another thread ends is over at once; otherwise its ranks get a fault.
     stops_at_once: bool,
     /// Called before a rank continues.
     enter: &'d mut dyn FnMut(Rank),
-    /// Whether no rank continues any more.
+    /// Whether no rank will continue.
     is_over: &'d dyn Fn() -> bool,
 }
 
-/// Fails the job in a panic, before ranks are dropped where they stand: what they wait for then never comes.
+/// Fails the job in a panic, before the ranks' stacks are unwound: no event that they wait for would happen then.
 struct FailsInPanic<'s>(&'s SharedJob);
 
 impl Drop for FailsInPanic<'_> {
@@ -352,7 +352,7 @@ impl SimulationLoop<'_> {
         let shared = self.shared;
         let mut stuck = Vec::new();
         let _fails = FailsInPanic(shared);
-        // Held from one event to the next, and released for ranks.
+        // Locked from one event to the next, and released while a rank runs.
         let mut job = shared.scheduled();
         loop {
             if self.is_stopped(&mut job) {
@@ -385,7 +385,7 @@ impl SimulationLoop<'_> {
             }
             if !job.step() {
                 if job.fault.is_some() {
-                    // All ranks have got the fault and wait again: no event will ever come.
+                    // All ranks have received the fault and wait again: no further event will happen.
                     return stuck;
                 }
                 stuck = job.waiting().collect();
@@ -394,7 +394,7 @@ impl SimulationLoop<'_> {
         }
     }
 
-    /// Ends the job if another thread has requested that; returns whether it is over without its ranks.
+    /// Ends the job if another thread has requested that; returns whether it is over although ranks have not ended.
     fn is_stopped(&self, job: &mut SimulatedJob) -> bool {
         let is_stopped = self.watch.is_asked();
         if is_stopped && job.fault.is_none() {

@@ -1,18 +1,18 @@
-//! The figures of a simulation that is over, as one line of JSON: what a sweep keeps of each run.
+//! The results of a completed simulation as one line of JSON, which a sweep stores for each run.
 
 use pelago_base::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::run::SimulationOutcome;
 
-/// The figures of a simulation that is over. The same simulation gives the same figures, except where computing is measured.
+/// The results of a completed simulation. The same simulation gives the same results, unless computing time is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SimulationSummary {
     /// The virtual time at the end, in picoseconds.
     pub end_ps: u64,
     /// Events of the simulation.
     pub events: u64,
-    /// Packets that were put on the network, control packets and repetitions included.
+    /// Packets that entered the network, including control packets and retransmissions.
     pub packets: u64,
     /// Packets that crossed a link, counted at each link.
     pub packet_hops: u64,
@@ -20,25 +20,25 @@ pub struct SimulationSummary {
     pub bytes: u64,
     /// Packets and datagrams that were lost.
     pub drops: u64,
-    /// How often a network interface tried again.
+    /// Number of repetitions by network interfaces.
     pub retries: u64,
-    /// How often a buffer has had its sender pause.
+    /// Number of times that a buffer has paused its sender.
     pub pauses: u64,
     /// Packets that a router has marked.
     pub marks: u64,
-    /// The part of the time that the busiest link was sending: from 0 to 1.
+    /// The part of the time for which the busiest link was sending, from 0 to 1.
     pub link_use_max: f64,
-    /// Packets that waited for a link at most.
+    /// The largest number of packets that waited for a link.
     pub queue_max: u32,
-    /// What was wrong with the job, if anything.
+    /// The fault of the job, if there was one.
     pub fault: Option<String>,
 }
 
-/// What each line of JSON begins with.
+/// The beginning of each line of JSON.
 const BEGIN: &str = "{\"simulation\":";
 
 impl SimulationSummary {
-    /// The figures of an outcome. Cost: time for each link.
+    /// Summarizes an outcome. Takes time proportional to the number of links.
     pub fn new<R>(outcome: &SimulationOutcome<R>) -> Self {
         let (statistics, end_ps) = (&outcome.statistics, outcome.end.as_picoseconds());
         let busiest = statistics.links.iter().map(|link| link.busy).max().unwrap_or_default();
@@ -59,12 +59,12 @@ impl SimulationSummary {
         }
     }
 
-    /// One line.
+    /// Returns the summary as one line of JSON.
     pub fn to_json(&self) -> String {
         format!("{BEGIN}{}}}", serde_json::to_string(self).expect("numbers and text have a JSON form"))
     }
 
-    /// The last summary among lines that a program has written; `None` if there is none.
+    /// Returns the last summary in the output of a program; `None` if there is none.
     pub fn find(output: &str) -> Option<Self> {
         let of = |line: &str| serde_json::from_str(line.strip_prefix(BEGIN)?.strip_suffix('}')?).ok();
         output.lines().rev().find_map(of)

@@ -12,10 +12,10 @@ use pelago_simulator::{FaultInjection, Protocol, Settings, ends};
 const HEAP_BYTES: u64 = 128 * 1024;
 const PART_BYTES: usize = 72_008;
 
-/// Ranks of which none runs.
+/// The platforms of ranks that do not run.
 struct Ranks {
     parts: Vec<Parts>,
-    /// What does not lie in the memory of the simulation.
+    /// Registered memory outside the memory of the simulation.
     registered: BTreeMap<(Rank, SegmentId), Cells<'static>>,
 }
 
@@ -75,7 +75,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
             let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
             let start = parts.reach.addresses().encode(rank, segment, 0).unwrap();
             parts.transport.memory().register(start, cells.into()).unwrap();
-            // NICs know where the heaps are.
+            // Simulated NICs already know the heaps.
             if segment == SegmentId::REGISTERED_FIRST || settings.protocol.is_some() {
                 registered.insert((rank, segment), cells);
             }
@@ -92,26 +92,26 @@ fn two_ranks_per_node(ranks: u32) -> Ranks {
     job("rx200-qdr", ranks, 2, None)
 }
 
-/// Two networks, of which the first joins pairs of nodes only.
+/// Two networks, the first of which connects only pairs of nodes.
 fn two_rails(ranks: u32) -> Ranks {
     let one = Machine::bundled("rx200-qdr").unwrap();
     let (head, rail) = one.split_once("[[rail]]").unwrap();
     job_on(&format!("choice = \"first\"\n{head}[[rail]]\ngroup = 2{rail}\n[[rail]]{rail}"), ranks, 1, None)
 }
 
-/// All in the memory of one node.
+/// All ranks in the memory of one node.
 fn shared_memory(ranks: u32) -> Ranks {
     job("laptop", ranks, ranks, None)
 }
 
-/// The library's own protocol, over a network on which much goes wrong.
+/// The library's own protocol, over a network with many faults.
 fn by_protocol(ranks: u32) -> Ranks {
     let delay_max = Duration::from_microseconds(50);
     let faults = FaultInjection { loss: 50, duplication: 30, delay: 100, delay_max, ..FaultInjection::default() };
     job("rx200-qdr", ranks, 1, Some(Protocol { faults, ..Protocol::default() }))
 }
 
-/// The same, where each message keeps cores busy, and a message may be several datagrams.
+/// The same, but each message keeps cores busy, and a message may consist of several datagrams.
 fn by_datagrams_that_cost_time(ranks: u32) -> Ranks {
     let rail = Machine::bundled("rx200-qdr").unwrap().split_once("[[rail]]").unwrap().1;
     let node = "name = \"costly\"\n[node.datagrams]\ndatagram_bytes = 1472\nwindow_bytes = 1000000\npost_ns = 100.0\nlatency_ns = 500.0\n\
@@ -127,8 +127,8 @@ pelago_kit::conformance!(shared, shared_memory);
 pelago_kit::conformance!(protocol, by_protocol);
 pelago_kit::conformance!(datagrams, by_datagrams_that_cost_time);
 
-/// A get waits for a fence when its core performs it, and lets the put before the fence take effect, which releases the get. The get
-/// counts once among the operations that the next fence waits for: not again when it arrives.
+/// A get that its core performs waits for a fence. It makes the put before the fence take effect, which releases the get. The get counts
+/// only once among the operations that the next fence waits for, and not again when it arrives.
 #[test]
 fn a_get_that_hastens_what_it_waits_for_takes_effect_once() {
     let mut ranks = shared_memory(2);
@@ -160,8 +160,8 @@ fn a_get_that_hastens_what_it_waits_for_takes_effect_once() {
     assert_eq!([first.to_vec(), second.to_vec()], [[1; 8], [2; 8]], "each get sees the write before its fence");
 }
 
-/// A long write is under way on links that lose much. The short one behind its fence arrives first and waits at its target, and the network gives it up
-/// there, as no answer comes through. When the long write takes effect, the fence releases nothing that has ended.
+/// A long write is in flight on links with high loss. A short write behind a fence arrives first and waits at its target, where the network ends it as
+/// failed, since no acknowledgement gets through. When the long write takes effect, the fence must not release the operation that has ended.
 #[test]
 fn what_a_fence_holds_back_and_the_network_gives_up_ends_once() {
     const ROUNDS: u64 = 300;

@@ -1,4 +1,4 @@
-//! Jobs on machines that say what datagrams cost the cores, and how many cores there are.
+//! Jobs on machines whose descriptions state the costs of datagrams on the cores, and the number of cores.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
@@ -6,7 +6,7 @@ use pelago_rma::{Result, World};
 use pelago_simulator::{Protocol, Settings};
 use pelago_test_support::simulated::{self, run};
 
-/// Costs of a message, in nanoseconds: to post, to send, on its way, to take in; and until a progress thread looks.
+/// Times of a message in nanoseconds: post, send, latency, receive, and the wake-up of a progress thread.
 const POST: u64 = 100;
 const SEND: u64 = 2_000;
 const WAY: u64 = 500;
@@ -25,14 +25,14 @@ fn settings(ranks: u32, node: &str) -> Settings {
     }
 }
 
-/// What each rank returns.
+/// Returns the result of each rank.
 fn results<T>(settings: &Settings, body: impl Fn(&World) -> Result<T>) -> Vec<T> {
     let outcome = run(settings, body);
     assert_eq!((outcome.fault, outcome.failed), (None, None));
     outcome.results.into_iter().map(|result| result.unwrap().unwrap()).collect()
 }
 
-/// The time of a word to and fro, after a few that came before.
+/// Returns the round-trip time of a word, after several warm-up round trips.
 fn round_trip(world: &World) -> Result<Duration> {
     let ball = world.alloc::<u64>(1)?;
     let (here, there) = (ball.local(), ball.at(Rank::new(1 - world.rank().number()), 0));
@@ -64,7 +64,7 @@ fn puts_that_find_a_message_under_way_share_the_next_one() {
         world.barrier()?;
         let is_sender = world.rank().number() == 0;
         if is_sender {
-            // What the barrier has sent is acknowledged by then: the other waits for the next one.
+            // The datagrams of the barrier are acknowledged by then; the other rank waits in the next barrier.
             world.compute(Duration::from_microseconds(50));
             world.progress();
         }

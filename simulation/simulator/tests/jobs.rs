@@ -70,7 +70,7 @@ fn the_same_job_has_the_same_events() {
     assert!(first.0.len() == 480 && first == job());
 }
 
-/// To look may take time, as here the condition does: a word that comes after the look at it, and before the rank stops, is seen.
+/// Checking a condition may take time, as it does here. A word that arrives after it was checked and before the rank stops is not missed.
 #[test]
 fn what_comes_while_a_rank_looks_is_not_missed() {
     for micros in (10..400).step_by(20) {
@@ -174,7 +174,7 @@ fn many_ranks_have_a_stack_each() {
     assert!(outcome.results.into_iter().map(|result| result.unwrap().unwrap()).eq(0..20_000));
 }
 
-/// As many calls inside each other, with some of the stack each.
+/// Makes `calls` nested calls, each of which uses some of the stack.
 #[inline(never)]
 fn deep(calls: u64) -> u64 {
     let room = std::hint::black_box([calls; 16]);
@@ -216,7 +216,7 @@ fn a_rank_that_shares_memory_does_its_operations_itself() {
     let outcome = run(&shared_memory(2), |world| {
         let words = world.alloc::<u64>(8192)?;
         let other = Rank::new(1 - world.rank().number());
-        // The page of the word, and that of the barrier's.
+        // Touches the page of the word, and that of the barrier's words.
         words.local().store(0, 0);
         world.barrier()?;
         world.barrier()?;
@@ -228,7 +228,7 @@ fn a_rank_that_shares_memory_does_its_operations_itself() {
         };
         world.put(words.at(other, 0), &[7 + u64::from(world.rank())])?.wait()?;
         end(&mut times);
-        // It comes after what was put.
+        // The atomic takes effect after the put.
         let found = world.fetch_add(words.at(other, 0), 1)?.wait()?;
         end(&mut times);
         let got = world.get(words.at(other, 0))?;
@@ -298,7 +298,7 @@ fn computing_costs_what_it_is_asked_to_cost() {
     assert_eq!((said[0].0, said[1].0), (declared, Duration::ZERO));
     assert_eq!((none[0].0, none[1].0), (Duration::ZERO, Duration::ZERO));
     assert!(none[1].1 < Duration::from_microseconds(10));
-    // However slow or busy the machine is, the CPU time was used; and nobody takes half a second for it.
+    // However slow or busy this machine is, the rank that spins has used this CPU time, and the other rank has not.
     let measured = time(Computing::Measured { scale: 100.0 });
     let least = Duration::from_microseconds(100 * 2_000);
     assert!(measured[0].0 > least && measured[1].0 < least, "{measured:?}");

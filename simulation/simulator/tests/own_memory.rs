@@ -1,9 +1,9 @@
-//! Atomics of a rank on its own memory that the transport performs: the local column of table 3 of paper E (Nose et al., 2015).
+//! Atomics of a rank on its own memory, performed by the transport: the local column of table 3 of paper E (Nose et al., 2015).
 
 use pelago_netsim::Machine;
 use pelago_test_support::simulated;
 
-/// What an atomic takes on registered memory of the rank itself, in microseconds, with these values of `node.software`.
+/// Returns the time in microseconds of an atomic on registered memory of the rank itself, with these values of `node.software`.
 fn own_atomic_us(values: &[(&str, &str)]) -> f64 {
     let mut text = Machine::bundled("tofu2").unwrap().to_owned();
     for (key, value) in values {
@@ -23,7 +23,7 @@ fn own_atomic_us(values: &[(&str, &str)]) -> f64 {
     outcome.results[0].as_ref().unwrap().clone().unwrap()
 }
 
-/// Conditions 1 to 8 and Fujitsu's MPI. One value is fitted to them, the call of condition 1; the others follow from the remote column.
+/// Conditions 1 to 8 and Fujitsu's MPI. Only the call of condition 1 is fitted to them; the other values follow from the remote column.
 #[test]
 fn atomics_on_own_memory_take_what_the_paper_has_measured() {
     let (by_thread, bypass, direct) = (("submission", "progress-thread"), ("submission", "bypass"), ("submission", "direct"));
@@ -43,6 +43,6 @@ fn atomics_on_own_memory_take_what_the_paper_has_measured() {
         assert!((took_us - here_us).abs() < 1e-3, "condition {condition}: {took_us} us instead of {here_us}");
         assert!((took_us / paper_us - 1.0).abs() < 0.11, "condition {condition}: {took_us} us, {paper_us} us in the paper");
     }
-    // Without any time of the library, as on every other machine, the engine of the node does it.
+    // If the library takes no time, as on all other machines, the copy engine of the node performs it.
     assert!((own_atomic_us(&[]) - 0.1).abs() < 1e-3);
 }

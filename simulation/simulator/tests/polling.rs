@@ -1,18 +1,18 @@
-//! A rank that asks for something again and again, and never waits for long, does not stop time.
+//! A rank that polls repeatedly and never waits does not stop virtual time.
 
 use pelago_base::{Duration, Rank};
 use pelago_test_support::simulated;
 
-/// When what is asked for comes.
+/// When the value that is polled for is set.
 const LATER: Duration = Duration::from_microseconds(100);
 
-/// How long it takes at most until that is found.
+/// Longest time until the poll finds the value.
 const SOON: Duration = Duration::from_microseconds(10);
 
-/// More often than it takes to let `LATER` pass.
+/// Maximum number of polls, more than needed to let `LATER` pass.
 const POLLS_MAX: u32 = 1_000_000;
 
-/// Rank 0 asks for what rank 1 sets later; returns how long that took, and how often rank 0 asked.
+/// Rank 0 polls for a value that rank 1 sets later; returns the time that this took, and the number of polls.
 fn poll(per_node: u32) -> (Duration, u32) {
     let settings = simulated::settings("rx200-qdr", 2, per_node);
     let outcome = simulated::run(&settings, |world| {
@@ -43,7 +43,7 @@ fn asking_a_neighbour_takes_time_at_last() {
     assert!(asked > 1000, "{asked}: a program that waits for a thousand operations at once does not see it");
 }
 
-/// What takes time by itself takes no more.
+/// Polls that take time by themselves take no additional time.
 #[test]
 fn asking_over_a_network_takes_what_it_takes() {
     let (took, asked) = poll(1);
@@ -51,8 +51,8 @@ fn asking_over_a_network_takes_what_it_takes() {
     assert!(asked < 100, "{asked}: a microsecond and more for each");
 }
 
-/// A receiver that has always something to compute never waits. If its polls took time, it would be slower than one that has nothing to do
-/// now and then.
+/// A receiver that always has work to compute never waits. If its polls took time, it would be slower than a receiver that is idle at
+/// times.
 #[test]
 fn polls_between_computing_take_no_time() {
     const STEPS: u32 = 1000;

@@ -1,4 +1,4 @@
-//! Several rails at once, in virtual time: what a long transfer by all of them takes, which bytes go by which, and what comes behind it.
+//! Striping over several rails in virtual time: the duration of a long transfer, the division of its bytes, and the order of later operations.
 
 use pelago_base::{Duration, Rank};
 use pelago_rma::{Rail, World};
@@ -7,7 +7,7 @@ use pelago_test_support::simulated::{self, run};
 
 const BYTES: usize = 1 << 20;
 
-/// Two ranks and a network for each of those given, of so many gigabytes per second and so many nanoseconds for a message.
+/// Two ranks and a network for each element of `rails`, with its rate in gigabytes per second and its overhead per message in nanoseconds.
 fn settings(rails: &[(f64, f64)]) -> Settings {
     let rail = |&(rate, overhead): &(f64, f64)| {
         format!("read_gb_per_s = {rate:?}\nwrite_gb_per_s = inf\ngb_per_s = inf\noverhead_ns = {overhead:?}")
@@ -16,7 +16,7 @@ fn settings(rails: &[(f64, f64)]) -> Settings {
     simulated::settings_by(2, &rails.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// How long a put, and a copy from the other rank, of so many bytes take by each rail and by all.
+/// Returns how long a put, and a copy from the other rank, of `bytes` bytes take by each rail and by all.
 fn times(rails: &[(f64, f64)], bytes: usize) -> Vec<[Duration; 2]> {
     let outcome = run(&settings(rails), |world| {
         let [here, there] = [0; 2].map(|_| world.alloc::<u8>(BYTES).unwrap());
@@ -27,7 +27,7 @@ fn times(rails: &[(f64, f64)], bytes: usize) -> Vec<[Duration; 2]> {
                 let (own, other) = (here.at(Rank::new(0), 0), there.at(Rank::new(1), 0));
                 let mut timed = [Duration::ZERO; 2];
                 for (time, [from, to]) in timed.iter_mut().zip([[own, other], [other, own]]) {
-                    // The first one makes connections.
+                    // The first one establishes connections.
                     world.on(rail).copy(from, to, bytes)?.wait()?;
                     let start = world.now();
                     world.on(rail).copy(from, to, bytes)?.wait()?;
@@ -56,7 +56,7 @@ fn two_equal_rails_carry_twice_as_much() {
             assert!((least..2.0).contains(&gain), "{bytes} bytes, way {way}: {gain} times");
         }
     }
-    // What is short goes whole, so not slower.
+    // A short transfer is not divided, and therefore not slower.
     let times = times(&[(2.8, 1000.0); 2], 2048);
     assert_eq!(times[0], times[2]);
 }
@@ -74,7 +74,7 @@ fn unequal_rails_end_together() {
     assert!((1.55..1.601).contains(&gain), "three: {gain}, at best 8 / 5");
 }
 
-/// Which bytes go by which rail: one of them takes so long that they can be told apart by when they come.
+/// The division of bytes among rails: one rail is so slow that the arrival time of a byte shows its rail.
 #[test]
 fn parts_are_as_the_rates() {
     for (rates, first) in [([1.0, 1.0], BYTES / 2), ([3.0, 1.0], BYTES / 4 * 3), ([1.0, 7.0], BYTES / 8)] {
@@ -85,7 +85,7 @@ fn parts_are_as_the_rates() {
                 world.on(world.rails().all().unwrap()).put(memory.at(Rank::new(1), 0), &vec![1; BYTES])?;
                 world.barrier()?;
             } else {
-                // All of the first part has come, none of the second.
+                // All of the first part has arrived, none of the second.
                 world.compute(Duration::from_microseconds(3000));
                 seen[0] = memory.local().to_vec().iter().filter(|&&byte| byte == 1).count();
                 world.barrier()?;
@@ -97,8 +97,8 @@ fn parts_are_as_the_rates() {
     }
 }
 
-/// What is behind a parted put by a handle, by a fence or by its own parts comes behind all parts, though one rail is slow to begin; and a parted put
-/// comes behind all of what it is behind.
+/// An operation that is ordered after a striped put, by a handle, by a fence or as a striped put itself, takes effect after all its parts, even if one
+/// rail is slow to begin; and a striped put takes effect after all operations that it is ordered after.
 #[test]
 fn order_holds_over_rails_of_different_speed() {
     const WORDS: usize = 2000;
@@ -116,7 +116,7 @@ fn order_holds_over_rails_of_different_speed() {
                     world.put(flag, &[round])?;
                 }
                 2 => {
-                    // By one rail, then by all, onto the same words.
+                    // Puts by one rail, then by all, to the same words.
                     let before = world.put(data, &[0; WORDS])?;
                     let put = world.after(&before).on(all).put(data, &[round; WORDS])?;
                     world.after(&put).on(all).put(flag, &[round])?;

@@ -1,11 +1,11 @@
-//! Memory that is given back and allocated again is zero, whatever was still on its way to it.
+//! Memory that is freed and allocated again is zero, even if operations to it were still in flight.
 
 use pelago_rma::{Result, World};
 use pelago_test_support::simulated;
 
 const WORDS: usize = 8;
 
-/// Puts to all ranks, waits for nothing, gives the memory back, and has it again.
+/// Puts to all ranks, does not wait, frees the memory, and allocates it again.
 fn allocate_again(world: &World) -> Result<()> {
     for round in 1..=20 {
         let words = world.alloc::<u64>(WORDS)?;

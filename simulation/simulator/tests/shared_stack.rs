@@ -1,5 +1,5 @@
-//! Ranks that run on one stack, by turns: the same events as on stacks of their own, and what is put from and got to a stack is found where it
-//! is.
+//! Ranks that take turns on one stack: the events are the same as with separate stacks, and puts from a stack and gets to it access the right
+//! bytes.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use pelago_rma::{Handle, Result, World};
 use pelago_simulator::{ReportSettings, Settings, simulate};
 use pelago_test_support::simulated::{self, run};
 
-/// What a job returns, and its report, with stacks of their own and with one stack.
+/// Runs a job with separate stacks and with one stack, and compares its results and reports; returns the results.
 fn both<R: Debug + PartialEq>(settings: Settings, body: impl Fn(&World) -> Result<R>) -> Vec<R> {
     let [own, shared] = [false, true].map(|shared_stack| {
         let settings = Settings { shared_stack, report: Some(ReportSettings::of("stacks")), ..settings.clone() };
@@ -60,7 +60,7 @@ fn a_job_runs_alike_on_one_stack_and_on_many() {
     }
 }
 
-/// Ranks that compute while their operations are under way, so that others run in between.
+/// Ranks compute while their operations are in flight, so that others run in between.
 #[test]
 fn operations_go_on_while_others_run() {
     let got = both(simulated::settings("rx200-qdr", 4, 1), |world| {
@@ -107,7 +107,7 @@ fn ranks_that_never_end_are_dropped_on_the_one_stack() {
     assert_eq!(dropped.get(), 10);
 }
 
-/// Of ranks that are dropped where they stand, two wait for operations then; and the same thread runs another simulation.
+/// When the stacks of ranks are unwound, two of the ranks wait for operations meanwhile; the same thread can then run another simulation.
 #[test]
 fn a_panic_leaves_nothing_behind() {
     struct WaitsInDrop<'w>(Option<Handle<'w>>);

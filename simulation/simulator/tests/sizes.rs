@@ -1,4 +1,4 @@
-//! Jobs of which only sizes are simulated: as long as with real bytes, event for event, and without them.
+//! Jobs of which only sizes are simulated: the same events and times as with real bytes, but no bytes are moved.
 
 use pelago_base::{Duration, Rank, Shape};
 use pelago_rma::{Error, Result, World};
@@ -10,10 +10,10 @@ fn settings(machine: &str, ranks: u32, per_node: u32, data: Data) -> Settings {
     Settings { heap_bytes: 64 << 20, data, report: Some(ReportSettings::of("sizes")), ..settings }
 }
 
-/// Bytes that are moved by size alone, and some that are not.
+/// Transfer lengths, both those simulated by size alone and those that move bytes.
 const LENGTHS: [usize; 7] = [1, 64, 65, 4096, 4097, 20_000, 100_000];
 
-/// Every kind of transfer, of every length; returns how many bytes of each length's transfers were found at their target, by kind.
+/// Performs every kind of transfer of every length; returns the number of bytes that arrived at the target, by length and kind.
 fn transfers(world: &World) -> Result<Vec<[usize; 7]>> {
     const ROOM: usize = 100_000;
     let right = world.rank().next(world.size());
@@ -29,7 +29,7 @@ fn transfers(world: &World) -> Result<Vec<[usize; 7]>> {
         }
         world.barrier()?;
         let packed = Shape::contiguous(length as u64);
-        // Every second byte, in blocks so large that there are few of them.
+        // Five large blocks, with gaps of the same size.
         let part = length.div_ceil(5) as u64;
         let spread = Shape { block: part, counts: [5, 1, 1], strides: [2 * part, 0, 0] };
         let blocks = Shape { block: part, counts: [5, 1, 1], strides: [part, 0, 0] };
@@ -57,7 +57,7 @@ fn transfers(world: &World) -> Result<Vec<[usize; 7]>> {
         let [puts, after, copies, strided, own] = here;
         found.push([puts, after, copies, strided, own, count(&got), count(&into)]);
     }
-    // Collective operations move what they are given, whatever its length.
+    // Collective operations move their bytes, regardless of the length.
     let (mut sums, mut told) = ([u64::from(world.rank()); 3000], [u64::from(world.rank()); 100]);
     world.allreduce(&mut sums, |one, other| one + other)?;
     world.broadcast(Rank::new(world.size() - 1), &mut told)?;
@@ -87,7 +87,7 @@ fn sizes_take_as_long_as_bytes_and_leave_memory_alone() {
             let (real, sizes) = (real.unwrap().unwrap(), sizes.unwrap().unwrap());
             for ((length, real), sizes) in LENGTHS.into_iter().zip(real).zip(sizes) {
                 assert!(real.iter().all(|&bytes| bytes >= length), "{length}: {real:?}");
-                // Of the strided transfers of 64 bytes those of the copies are longer: five blocks of 13.
+                // Among the strided transfers of 64 bytes, those by copies are longer: five blocks of 13.
                 let expected = if length < 64 { real } else { [0; 7] };
                 let moved = if length == 64 { [64, 64, 64, 0, 64, 64, 64] } else { expected };
                 assert_eq!(sizes, moved, "{length}");
@@ -98,7 +98,7 @@ fn sizes_take_as_long_as_bytes_and_leave_memory_alone() {
 
 #[test]
 fn as_much_is_under_way_as_with_bytes() {
-    // More than a context keeps at once, so that some wait for others.
+    // More operations than a context may have in flight, so that some wait for others.
     let program = |world: &World| {
         world.moves_data();
         let room = world.alloc::<u8>(24 << 20)?;
@@ -151,7 +151,7 @@ fn a_program_that_has_not_asked_is_refused() {
             world.get_into(room.at(right, 0), &mut [0; 65]),
             world.copy(room.at(right, 0), room.at(right, 100), 65).map(drop),
         ];
-        // What a rank does to its own memory is no business of the network.
+        // A put of a rank to its own memory does not use the network.
         world.put(room.at(world.rank(), 200), &[1; 100])?.wait()?;
         assert_eq!(room.local().to_vec()[200..300], [1; 100]);
         world.barrier()?;

@@ -1,4 +1,4 @@
-//! Two-sided messages of simulated ranks: what becomes of them is as the machine's kind has it.
+//! Two-sided messages of simulated ranks: their outcome depends on the kind of the machine's rail.
 
 use pelago_base::{Duration, Rank};
 use pelago_netsim::Machine;
@@ -7,7 +7,7 @@ use pelago_rma::{Error, Result, World};
 use pelago_simulator::Settings;
 use pelago_test_support::simulated;
 
-/// Messages of each sender.
+/// Number of messages of each sender.
 const MESSAGES: u32 = 6;
 
 /// A star of machines of this kind, with four receive slots each.
@@ -18,8 +18,8 @@ fn settings(kind: &str, extra: &str) -> Settings {
     Settings { heap_bytes: 1 << 20, ..simulated::settings_on(machine, 4, 1) }
 }
 
-/// Three ranks send to rank 0, which computes first, and then takes what comes until nothing does. Returns how many it took, and how many sends
-/// failed.
+/// Three ranks send to rank 0, which first computes and then receives until no message arrives. Returns the number of messages received, and of sends
+/// that failed.
 fn incast(settings: &Settings, computing: Duration) -> (u32, u32) {
     let outcome = simulated::run(settings, |world| one_rank(world, computing));
     assert_eq!((outcome.fault, outcome.failed), (None, None));

@@ -76,14 +76,15 @@ impl Captured {
     }
 }
 
-/// Whether the two ends of an operation on blocks have as many bytes, local memory holds its own, and the others are not too many.
+/// Checks that the two ends of an operation on blocks have the same number of bytes, local memory contains the local end, and the blocks of the
+/// other end are not too many.
 ///
 /// # Errors
-/// [`PostError::Blocks`]: they are not so.
+/// [`PostError::Blocks`]: a condition is violated.
 pub(crate) fn check_blocks(local: Cells<'_>, shape: &Shape, blocks: Blocks<'_>, blocks_max: usize) -> Result<(), PostError> {
     let (bytes, extent) = (shape.bytes(), shape.extent());
     let holds = extent.is_ok_and(|extent| extent <= local.bytes() as u64) && bytes == blocks.bytes();
-    // An envelope past all memory is found out where the memory is looked for.
+    // The lookup of the memory detects an envelope beyond all memory.
     let reached = blocks.envelope().map_or(u64::MAX, |envelope| envelope.end - envelope.start);
     let takes = match blocks {
         Blocks::Shape(_) => bytes.is_ok_and(|bytes| bytes <= reached),
@@ -92,7 +93,7 @@ pub(crate) fn check_blocks(local: Cells<'_>, shape: &Shape, blocks: Blocks<'_>, 
     if holds && takes { Ok(()) } else { Err(PostError::Blocks) }
 }
 
-/// The ranks whose memory an operation needs: first the one to whose endpoint it is posted, then the one to which a `Copy` moves.
+/// The ranks whose memory an operation needs: first the rank to whose endpoint it is posted, then the target of a `Copy`.
 pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2] {
     let (at, other) = match *operation {
         Operation::Write { to, .. }
@@ -109,7 +110,7 @@ pub(crate) fn ends(layout: AddressLayout, operation: &Operation<'_>) -> [Rank; 2
     [layout.rank(at), layout.rank(other)]
 }
 
-/// The rank whose memory an operation writes to; `None` if it writes to its poster's alone.
+/// The rank whose memory an operation writes to; `None` if it writes only to its poster's memory.
 pub(crate) fn written(layout: AddressLayout, operation: &Operation<'_>) -> Option<Rank> {
     match operation {
         Operation::Get { .. } | Operation::GetBlocks { .. } | Operation::Sized(Transfer::Get { .. }) => None,
@@ -117,7 +118,7 @@ pub(crate) fn written(layout: AddressLayout, operation: &Operation<'_>) -> Optio
     }
 }
 
-/// How many bytes an operation moves.
+/// Number of bytes that an operation moves.
 pub(crate) fn length(operation: &Operation<'_>) -> u64 {
     match *operation {
         Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. } => bytes.len() as u64,
@@ -132,7 +133,7 @@ pub(crate) fn length(operation: &Operation<'_>) -> u64 {
     }
 }
 
-/// What is posted to a transport or its network, by either of two calls.
+/// An operation or a two-sided message, as posted to a transport.
 #[derive(Clone, Copy)]
 pub(crate) enum Work<'a> {
     Operation(Operation<'a>, Flags),

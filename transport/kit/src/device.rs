@@ -1,4 +1,4 @@
-//! Memory of a device that does not exist: what drivers promise, in the simplest form, and failures on demand.
+//! Memory of a device that does not exist: the simplest implementation of the contract of device drivers, with failures on demand.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use pelago_memory::{Cells, DeviceError, DeviceMemory, MemoryKind};
 
 /// Memory that no load or store of a program reaches, only [`DeviceMemory`].
 ///
-/// Devices of one number copy to each other directly; between those of different numbers there is no way but through the host.
+/// Devices of one number copy to each other directly; copies between devices of different numbers pass through the host.
 pub struct MockDevice {
     ordinal: u32,
     /// Words, so that atomics find them aligned.
@@ -20,25 +20,25 @@ pub struct MockDevice {
 }
 
 impl MockDevice {
-    /// `bytes` zeroed bytes of the device of a number.
+    /// Allocates `bytes` zeroed bytes on the device with the number `ordinal`.
     pub fn new(ordinal: u32, bytes: usize) -> Arc<Self> {
         let words = Mutex::new(vec![0; bytes.div_ceil(size_of::<u64>())]);
         Arc::new(Self { ordinal, words, bytes, fails: AtomicBool::new(false), direct_copies: AtomicU64::new(0) })
     }
 
-    /// From now on every access fails; or none does.
+    /// Makes every access fail from now on, or none.
     pub fn fail(&self, fails: bool) {
         self.fails.store(fails, Ordering::SeqCst);
     }
 
-    /// What the memory holds.
+    /// The contents of the memory.
     pub fn contents(&self) -> Vec<u8> {
         let mut contents = vec![0; self.bytes];
         self.with(0, self.bytes as u64, |cells| cells.read(&mut contents));
         contents
     }
 
-    /// How many copies have come from other device memory without a way through the host.
+    /// Number of copies from other device memory that did not pass through the host.
     pub fn direct_copies(&self) -> u64 {
         self.direct_copies.load(Ordering::SeqCst)
     }
@@ -89,7 +89,7 @@ impl DeviceMemory for MockDevice {
         if let Err(error) = self.check().and_then(|()| from.check()) {
             return Some(Err(error));
         }
-        // One lock at a time: two copies may cross.
+        // One lock at a time: two copies in opposite directions would deadlock.
         let mut moved = vec![0; bytes as usize];
         from.with(from_offset, bytes, |cells| cells.read(&mut moved));
         self.with(offset, bytes, |cells| cells.write(&moved));

@@ -1,12 +1,12 @@
-//! What every transport needs beside itself: the simplest one, wrappers around any, and the tests of the contract.
+//! Tools for transports: the simplest transport, wrappers around any transport, and the tests of the contract.
 //!
 //! | part | for |
 //! |---|---|
 //! | [`Loopback`] | the whole contract in its simplest form: ranks inside one process. Read it first |
-//! | [`Trace`], [`Count`], [`Record`], [`Fault`] | layers: a transport around a transport, which writes down, counts, records or disturbs |
+//! | [`Trace`], [`Count`], [`Record`], [`Fault`] | layers: a transport around a transport that traces, counts, records or disturbs operations |
 //! | [`Split`] | a layer around two transports: one to the ranks of this node, one to all |
 //! | [`MockDevice`] | memory of a device that does not exist, which fails on demand |
-//! | [`datagrams`] | what transports by datagrams share (feature `datagrams`) |
+//! | [`datagrams`] | common parts of transports by datagrams (feature `datagrams`) |
 //! | [`mod@conformance`], [`conformance!`] | every clause of [`Transport`](pelago_platform::Transport)'s contract as a test for any transport |
 //!
 //! Absent on purpose: sockets, threads, clocks, random sources, `unsafe`; the other transports.

@@ -1,22 +1,22 @@
 //! The contract in its simplest form: several ranks inside one process.
 //!
-//! A transport keeps what was posted and performs it, in order, when its owner calls `progress`. All ranks share one table of
-//! registered memory behind one lock. How each clause of [`Transport`] comes out of that:
+//! A transport queues posted operations and performs them, in order, when its owner calls `progress`. All ranks share one table of
+//! registered memory behind one lock. This fulfils each clause of [`Transport`]:
 //!
 //! | clause | because |
 //! |---|---|
-//! | T1 bounded | the queue of a rank has a limit, past which `post` answers `Full` |
+//! | T1 bounded | the queue of a rank has a limit, beyond which `post` returns `Full` |
 //! | T2 captured | the queue holds a copy of the bytes of a `Write` |
 //! | T3 once | `progress` takes an operation out of the queue, performs it and completes it |
-//! | T4 visible | it is performed before its completion is handed out |
+//! | T4 visible | an operation is performed before its completion is returned |
 //! | T5 unordered | operations are performed in the order of posting: a fence has nothing to do |
-//! | T6 finite | an operation that needs a lost rank is completed without being performed |
-//! | T7 timeless | `now` is not looked at |
-//! | T8 checked | memory is found only by the table, and only inside its length |
+//! | T6 finite | an operation that needs a failed rank is completed without being performed |
+//! | T7 timeless | `now` is not used |
+//! | T8 checked | memory is found only through the table, and only inside its length |
 //! | T9 rails | there is one rail |
-//! | T10 waking | `progress` calls what the network was made with, for the owner of memory that it has written to |
+//! | T10 waking | `progress` calls the network's `wake` function for the owner of memory that it has written to |
 //! | T11 atomic | atomics are those of the poster's core |
-//! | T12 sizes | only what is longer than the network was made for is refused |
+//! | T12 sizes | only transfers longer than `message_bytes_max` of the network are refused |
 //! | T13 blocks | the memory from the lowest block to the highest is found before any is touched |
 
 use std::collections::{BTreeSet, VecDeque};
@@ -51,7 +51,7 @@ pub struct Loopback {
 /// Wakes a rank that sleeps.
 type Wake = Arc<dyn Fn(Rank) + Send + Sync>;
 
-/// What waits for progress.
+/// An operation that waits for progress.
 struct Posted {
     token: Token,
     operation: Captured,
@@ -59,7 +59,7 @@ struct Posted {
 }
 
 impl Loopback {
-    /// What it does by itself, unless it is told to do less.
+    /// Its capabilities, unless [`network_like`](Self::network_like) restricts them.
     pub const CAPABILITIES: Capabilities = Capabilities {
         keeps_time: true,
         name: "loopback",
@@ -79,19 +79,19 @@ impl Loopback {
         data_bytes_max: u64::MAX,
     };
 
-    /// A network of `ranks` ranks, of which none ever sleeps; the ends in order of rank.
+    /// Creates a network of `ranks` ranks that never sleep; returns the ends in order of rank.
     ///
     /// # Panics
-    /// Addresses of `layout` do not reach so many ranks.
+    /// Addresses of `layout` do not reach `ranks` ranks.
     pub fn network(layout: AddressLayout, ranks: u32) -> Vec<Self> {
         Self::network_like(Self::CAPABILITIES, layout, ranks, |_| ())
     }
 
-    /// A network that behaves as `capabilities` say: it captures and takes no longer operations, and where no write wakes its target only
-    /// those do that are posted with [`Flags::notify`]. `wake` is called for each rank that is to wake.
+    /// Creates a network that behaves as `capabilities` say: their maximum lengths apply, and without `wakes_target` only operations with
+    /// [`Flags::notify`] wake their target. `wake` is called for each rank that is to wake.
     ///
     /// # Panics
-    /// Addresses of `layout` do not reach so many ranks.
+    /// Addresses of `layout` do not reach `ranks` ranks.
     pub fn network_like(
         capabilities: Capabilities,
         layout: AddressLayout,
@@ -101,7 +101,7 @@ impl Loopback {
         Self::ends(capabilities, layout, ranks, Arc::new(wake))
     }
 
-    /// Another network of the same ranks, with memory of its own, that behaves and wakes as this one.
+    /// Creates another network of the same ranks, with its own memory, the same capabilities and the same `wake`.
     pub fn another_network(&self) -> Vec<Self> {
         Self::ends(self.capabilities, self.layout, self.ranks, self.wake.clone())
     }
@@ -123,7 +123,7 @@ impl Loopback {
         (0..ranks).map(end).collect()
     }
 
-    /// `rank` fails as if its process had died: from now on nobody reaches it and it reaches nobody.
+    /// Makes `rank` fail as if its process had died: from now on it reaches no rank and no rank reaches it.
     pub fn peer_failed(&self, rank: Rank) {
         lock(&self.network).lost.insert(rank);
     }
@@ -191,7 +191,7 @@ impl Transport for Loopback {
             }
         }
         if moved {
-            // Another thread of this rank may wait for what has completed.
+            // Another thread of this rank may wait for one of these completions.
             (self.wake)(self.rank);
         }
         moved
@@ -240,7 +240,7 @@ impl Registry for Loopback {
     }
 
     fn deregister(&mut self, start: GlobalAddress) -> bool {
-        // Nobody is inside: peers touch memory only under the lock.
+        // No access is in progress: peers access memory only under the lock.
         lock(&self.network).regions.remove(start);
         true
     }
@@ -254,7 +254,7 @@ fn lock(network: &Mutex<Network>) -> MutexGuard<'_, Network> {
     network.lock().expect("no rank panics while it holds the network")
 }
 
-/// What all ranks share.
+/// State shared by all ranks.
 struct Network {
     layout: AddressLayout,
     /// The memory of all ranks.
@@ -263,7 +263,7 @@ struct Network {
 }
 
 impl Network {
-    /// How an operation of `poster` ends.
+    /// Performs an operation of `poster`, unless it needs a failed rank; returns its result.
     fn complete(&self, poster: Rank, operation: Operation<'_>) -> Result<u64, Failure> {
         let [at, other] = ends(self.layout, &operation);
         match [at, other, poster].into_iter().find(|rank| self.lost.contains(rank)) {
@@ -323,7 +323,7 @@ impl Network {
         moved.map(|()| 0).map_err(|_| Failure::Device(device))
     }
 
-    /// The memory from the lowest of some blocks to the highest, and its place among the bytes from `start` on.
+    /// Returns the memory from the lowest of some blocks to the highest, and its offset from `start`.
     fn find_blocks(&self, start: GlobalAddress, blocks: Blocks<'_>) -> Result<(u64, Region<'static>), Failure> {
         let envelope = blocks.envelope().map_err(|_| Failure::OutOfBounds(start))?;
         let lowest = GlobalAddress::from_bits(start.bits().wrapping_add(envelope.start));

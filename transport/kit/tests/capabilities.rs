@@ -1,4 +1,4 @@
-//! What only some networks have, two-sided messages and sizes without bytes, is there through every layer, and each layer does its work on it.
+//! Features of only some networks (two-sided messages, and sizes without bytes) are available through every layer, and each layer applies to them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,20 +12,20 @@ use pelago_platform::{
 
 const RANKS: u32 = 3;
 
-/// The longest transfer whose bytes are moved.
+/// Maximum size of a transfer whose bytes are moved.
 const DATA_BYTES_MAX: u64 = 64;
 
-/// What the ends of a network have in common.
+/// State shared by the ends of a network.
 #[derive(Default)]
 struct Shared {
-    /// Of each rank.
+    /// The inbox of each rank.
     inboxes: [VecDeque<(Rank, Box<[u8]>)>; RANKS as usize],
-    /// In the order in which the network saw them.
+    /// Transfers, in the order in which they reached the network.
     sizes: Vec<Transfer>,
     flushes: u32,
 }
 
-/// An end of a network that has all that a network may have. What is sent arrives at once and completes at the next progress.
+/// An end of a network with all optional features. Messages and transfers arrive at once and complete at the next progress.
 struct Postal {
     inner: Box<dyn Transport>,
     capabilities: Capabilities,
@@ -150,7 +150,7 @@ fn put(bytes: u64) -> Transfer {
     Transfer::Put { to: at(1), bytes }
 }
 
-/// Behind no fence.
+/// Posts a transfer without a fence.
 fn post_size(end: &mut impl Transport, now: Instant, to: Endpoint, transfer: Transfer, token: Token) -> Result<(), PostError> {
     end.post(now, to, Operation::Sized(transfer), Flags::NONE, token)
 }
@@ -164,7 +164,7 @@ fn take(end: &mut impl Transport) -> Option<(Rank, Vec<u8>)> {
     taken.map(|(from, bytes)| (from, bytes.into()))
 }
 
-/// Goes from deadline to deadline, until there is none.
+/// Advances from deadline to deadline, until there is none.
 fn completions(end: &mut impl Transport, now: &mut Instant) -> Vec<Completion> {
     let mut completed = Vec::new();
     for _ in 0..10_000 {
@@ -195,7 +195,7 @@ fn all_is_there(end: &mut impl Transport, peer: &mut Postal) {
     assert_eq!(peer.shared().flushes, 1);
 }
 
-/// Two networks as one; the first two ranks are of one node.
+/// Two networks as one; the first two ranks are on one node.
 fn split(inter: Postal) -> Split<Postal, Postal, fn(Rank) -> bool> {
     let intra = Postal::ends().remove(0);
     Split::new(intra, inter, layout(), |rank| rank.number() < 2, |rank| Address(rank.number().to_le_bytes().into()))
@@ -295,7 +295,7 @@ fn messages_are_refused_and_overtaken_whatever_fences_say() {
     let mut now = Instant::ZERO;
     let (mut sent, mut fenced) = (Vec::new(), 0);
     for token in 0..40 {
-        // Whether it is accepted or not.
+        // The fence counts even if the transfer is refused.
         if token == 20 && end.post(now, Endpoint(1), Operation::Sized(put(1)), Flags::FENCE, Token(99)).is_ok() {
             fenced += 1;
         }
@@ -318,7 +318,7 @@ fn sizes_are_overtaken_but_not_past_a_fence() {
     let mut now = Instant::ZERO;
     for bytes in 0..40 {
         if bytes == 20 {
-            // A message does not stop fences.
+            // A message does not block fences.
             send(&mut end, now, 1, b"between", 100).unwrap();
         }
         let flags = Flags { fence: bytes == 20, ..Flags::NONE };
@@ -331,7 +331,7 @@ fn sizes_are_overtaken_but_not_past_a_fence() {
     assert_ne!(order, (0..40).map(put).collect::<Vec<_>>(), "in another order");
 }
 
-/// Half of what is posted is held back. Behind a fence that waits for that, all is held back that it orders.
+/// Half of the posts are delayed. Behind a fence that waits for them, everything that it orders is delayed too.
 #[test]
 fn fences_and_messages_do_not_wait_for_each_other() {
     let faults = Faults { seed: 3, delay_per_mille: 500, ..Faults::default() };

@@ -29,7 +29,7 @@ fn plain(ranks: u32) -> Ends<Loopback> {
     Ends::layered(ranks, |_, end| end, Loopback::peer_failed)
 }
 
-/// As a fabric: no write wakes its target by itself, and messages are not as long as segments.
+/// Like a fabric: no write wakes its target by itself, and messages are shorter than segments.
 const FABRIC: Capabilities = Capabilities { message_bytes_max: 100_000, wakes_target: false, ..Loopback::CAPABILITIES };
 
 fn silent(ranks: u32) -> Ends<Loopback> {
@@ -65,7 +65,7 @@ fn stacked(ranks: u32) -> Ends<Fault<Trace<Count<Fault<Loopback>>, Silent>>> {
     Ends::layered(ranks, wrap, |fault, rank| fault.inner().inner().inner().inner().peer_failed(rank))
 }
 
-/// Two networks as one, with disturbed ends. Seen from a rank, those for which `is_in_node` holds are of its node.
+/// Two networks as one, with ends in a `Fault` layer. The ranks for which `is_in_node` holds are on the node of a rank.
 fn split(
     ranks: u32,
     is_in_node: fn(Rank, Rank) -> bool,

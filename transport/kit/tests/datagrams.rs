@@ -1,4 +1,4 @@
-//! What a transport by datagrams promises to those who post and to those who register, between two ranks that a test connects in virtual
+//! Guarantees of a transport by datagrams for posted operations and registered memory, between two ranks that a test connects in virtual
 //! time.
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, Event as Counted, GlobalAddress, Instant, Rank, SegmentId, Width};
@@ -65,7 +65,7 @@ impl Side {
         self.conversations.handle_datagram(now, datagram, &mut self.memory)
     }
 
-    /// Does what is due by now; returns whether anything was.
+    /// Handles the timeouts that are due by now; returns whether there were any.
     fn handle_timeout(&mut self, now: Instant) -> bool {
         let is_due = self.next_deadline().is_some_and(|due| now >= due);
         self.conversations.handle_timeout(now);
@@ -98,7 +98,7 @@ struct Two {
     now: Instant,
     sides: [Side; 2],
     heaps: [Cells<'static>; 2],
-    /// The other rank, as each knows it.
+    /// The index of the other rank, for each.
     to: [PeerIndex; 2],
 }
 
@@ -133,7 +133,7 @@ impl Two {
         Self { now: Instant::ZERO, sides, heaps, to }
     }
 
-    /// Everything that one has to send comes to the other; returns how many datagrams.
+    /// Delivers all datagrams of one rank to the other; returns their number.
     fn pass(&mut self, from: usize) -> usize {
         let mut buffer = [0; DATAGRAM_BYTES];
         let mut count = 0;
@@ -144,7 +144,7 @@ impl Two {
         count
     }
 
-    /// Goes on until nothing moves, and some milliseconds further.
+    /// Continues until nothing moves, and some milliseconds longer.
     fn settle(&mut self) {
         for _ in 0..10 {
             while self.pass(0) + self.pass(1) > 0 {}
@@ -162,7 +162,7 @@ impl Two {
         completed
     }
 
-    /// Posts at the other rank, waits, and returns what completes.
+    /// Posts an operation to the other rank, waits, and returns its result.
     fn result(&mut self, from: usize, operation: Operation<'_>) -> Result<u64, Failure> {
         self.sides[from].post(self.now, self.to[from], operation, Token(77)).unwrap();
         self.settle();
@@ -177,7 +177,7 @@ impl Two {
 fn completions_that_nobody_fetches_are_bounded() {
     let mut two = Two::new();
     let now = two.now;
-    // Everything to a lost rank ends at once.
+    // Every operation to a failed rank ends at once.
     two.sides[0].conversations.peer_failed(now, Rank::new(1));
     for _ in 0..2 {
         for token in 0..COMPLETIONS_MAX as u64 {
@@ -201,7 +201,7 @@ fn what_is_refused_for_lack_of_room_has_no_effect() {
     local.write(&[5; 4096]);
     let mut posted = 0;
     for round in 0..3 {
-        // More than may wait for one rank, by each way of posting.
+        // More operations than may wait for one rank, by each way of posting.
         let full = |result: Result<(), PostError>| if result == Err(PostError::Full) { 0 } else { result.map(|()| 1).unwrap() };
         for token in 0..2000 {
             let (now, to) = (two.now, two.to[0]);
@@ -235,7 +235,7 @@ fn a_write_that_is_too_long_is_refused() {
 fn only_what_is_registered_here_is_reached() {
     let mut two = Two::new();
     let end = HEAP_BYTES as u64;
-    // The memory of another rank, the byte behind the segment, and a segment that there is none of.
+    // The memory of another rank, the byte behind the segment, and a segment that does not exist.
     let absent = layout().encode(Rank::new(1), SegmentId::new(2).unwrap(), 0).unwrap();
     for wrong in [at(0, 64), at(1, end - 7), absent] {
         let refused = Err(Failure::OutOfBounds(wrong));
@@ -264,7 +264,7 @@ fn memory_is_registered_once_and_closed_before_it_goes() {
     let (now, peer) = (two.now, two.to[0]);
     two.sides[0].post(now, peer, Operation::Get { from: at(1, 0), to }, Token(1)).unwrap();
     two.pass(0);
-    // What is being read goes on; nothing new begins.
+    // Reads in progress continue; no new access begins.
     assert!(!two.sides[1].deregister(at(1, 0)));
     assert!(!two.sides[1].deregister(at(1, 0)));
     let late = [Operation::Write { to: at(1, 0), bytes: &[1; 8] }, Operation::Get { from: at(1, 0), to: cells(8) }, add(1)];
@@ -344,7 +344,7 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
     third.take_in(two.now, &mut buffer[..bytes]).unwrap();
     assert_eq!(third.find(), Some(Event::Met(PeerIndex(0), Rank::new(0))));
     assert_eq!(third.find(), None);
-    // Nobody carries the answers.
+    // The answers are not delivered.
     let mut lost = Vec::new();
     while lost.is_empty() {
         let due = two.sides[0].next_deadline().expect("it waits for an answer");
@@ -363,14 +363,14 @@ fn whoever_carries_datagrams_is_told_of_ranks_that_speak_and_of_those_that_do_no
     assert_eq!(two.completed(0)[0].result, Err(Failure::PeerLost(Rank::new(1))));
 }
 
-/// A rank that waits longer than the others before it finds anybody silent.
+/// A rank with a longer failure limit than the others.
 fn side(me: u32) -> Side {
     let failure_limit = Duration::from_seconds(10.0);
     let (layout, key, receive_window_bytes) = (layout(), Key([1; 16]), 1 << 22);
     Side::new(Config { me: Rank::new(me), incarnation: me, layout, key, encrypt: false, failure_limit, receive_window_bytes })
 }
 
-/// Everything that `from` has to send comes to `to`; returns how many datagrams.
+/// Delivers all datagrams of `from` to `to`; returns their number.
 fn pass(now: Instant, from: &mut Side, to: &mut Side) -> usize {
     let mut buffer = [0; DATAGRAM_BYTES];
     let mut count = 0;
@@ -381,7 +381,7 @@ fn pass(now: Instant, from: &mut Side, to: &mut Side) -> usize {
     count
 }
 
-/// What names another rank is not looked for in this rank's memory, whoever brings it.
+/// An address of another rank is not searched in this rank's memory, whichever rank sends the operation.
 #[test]
 fn an_operation_on_another_rank_finds_nothing() {
     let [mut me, mut peer] = [0, 1].map(side);
@@ -433,7 +433,7 @@ fn a_region_is_taken_back_when_it_is_read_no_more_and_others_at_once() {
     assert!(peer.deregister(beside) && peer.deregister(beside), "the one beside it is not");
     me.post(now, to, Operation::Get { from: read, to: memory(8) }, Token(2)).unwrap();
     let mut completed = Vec::new();
-    // Until what was read has arrived, and its sender knows.
+    // Until the data read have arrived, and their sender knows it.
     while completed.len() < 2 || !peer.deregister(read) {
         assert!(now < Instant::ZERO + Duration::from_seconds(5.0), "it ends");
         now = now + Duration::from_milliseconds(1);
@@ -463,7 +463,7 @@ fn a_datagram_around_bytes_of_an_injection_is_whole_with_them() {
         let heap = cells(HEAP_BYTES);
         peer.register(at(1, 0), heap.into()).unwrap();
         let mut now = Instant::ZERO;
-        // The first is sent before the peer has told how large datagrams may be.
+        // The first is sent before the peer has announced how large datagrams may be.
         for (round, bytes) in [(1, 8), (2, 50_000), (3, 10_000), (4, 900)] {
             now = now + Duration::from_milliseconds(10);
             let given: Vec<u8> = (0..bytes).map(|number| (number % 251) as u8 ^ round).collect();
@@ -484,7 +484,7 @@ fn a_datagram_around_bytes_of_an_injection_is_whole_with_them() {
                 assert_eq!(peer.take_in(now, &mut whole), Ok(()), "{bytes} bytes of {round}");
             }
             me.conversations.capture(&injection);
-            // All but what does not pay; nothing that is encrypted.
+            // All bytes but short pieces, for which it is not worthwhile; none with encryption.
             let is_left_out = !encrypt && bytes >= 10_000;
             assert_eq!(left_out > bytes / 2, is_left_out, "{left_out} of {bytes}");
             assert!(is_left_out || left_out == 0);
@@ -508,7 +508,7 @@ fn only_what_may_be_sent_again_is_captured() {
     let text: Vec<u8> = (0..600_000_u32).map(|number| (number % 251) as u8).collect();
     let there = heap.part(0, text.len() as u64).unwrap();
     let mut now = Instant::ZERO;
-    // How much is lost of what is sent at first, counted in datagrams from the end; all of it in the last round.
+    // Number of lost datagrams of the first transmission, counted from the end; all of them in the last round.
     for lost in [0, 1, 3, usize::MAX] {
         there.write(&vec![0; text.len()]);
         let mut given = text.clone();
@@ -523,7 +523,7 @@ fn only_what_may_be_sent_again_is_captured() {
         }
         pass(now, &mut peer, &mut me);
         me.conversations.capture(&injection);
-        // What comes before a loss may not be acknowledged yet.
+        // Datagrams before a loss may not be acknowledged yet.
         let slack = if lost == 0 { 0 } else { 10 * DATAGRAM_BYTES };
         let arrived: usize = sent[..arriving].iter().map(|datagram| datagram.len() - 100).sum();
         assert!(me.conversations.captured_bytes() <= (text.len() + slack).saturating_sub(arrived), "{lost} lost");

@@ -1,4 +1,4 @@
-//! The faults happen: a layer that disturbed nothing would pass the conformance tests too.
+//! The faults occur: a layer without faults would pass the conformance tests too.
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 use pelago_kit::{Fault, Faults, Loopback};
@@ -26,7 +26,7 @@ fn delayed_operations_are_overtaken_but_not_past_a_fence() {
         }
         job.post(1, token).unwrap();
     }
-    // Every operation adds 1, so what it found is its place in the order of effects.
+    // Every operation adds 1, so its result is its place in the order of effects.
     let mut completed = job.progress_until_idle();
     completed.sort_by_key(|completion| completion.result.unwrap());
     let order = completed.iter().map(|completion| completion.token.0).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ fn fences_in_a_row_are_one() {
         job.is_fenced = true;
         refused += usize::from(job.post(1, 1) == Err(PostError::Full));
     }
-    // Until there is no room for the 64 that it holds: 32 operations and the fences between them, however often each was asked for.
+    // Until the 64 entries that the layer holds are used: 32 operations and the fences between them, however often each fence was posted.
     assert_eq!(1000 - refused, 31);
 }
 
@@ -86,7 +86,7 @@ struct Job {
     fault: Fault<Loopback>,
     layout: AddressLayout,
     now: Instant,
-    /// Whether a fence comes before what is posted next.
+    /// Whether the next operation is posted with a fence.
     is_fenced: bool,
 }
 
@@ -112,7 +112,7 @@ impl Job {
         self.fault.post(self.now, Endpoint(to), add, flags, Token(token))
     }
 
-    /// Goes from deadline to deadline, as a rank does that has nothing else to wait for.
+    /// Advances from deadline to deadline, as a rank that waits for nothing else.
     fn progress_until_idle(&mut self) -> Vec<Completion> {
         let mut completed = Vec::new();
         for _ in 0..10_000 {

@@ -63,7 +63,7 @@ fn differing(ranks: u32) -> Ends<Introduced<Loopback>> {
 
 pelago_kit::conformance!(differing, differing);
 
-/// Ranks of one fabric, each with a heap, that find each other by another transport, or know each other.
+/// Ranks of one fabric, each with a heap, that find each other through another transport, or know each other.
 pub(crate) struct Job<T> {
     pub(crate) ends: Vec<T>,
     memory: Vec<Cells<'static>>,
@@ -105,7 +105,7 @@ impl<T: Transport> Job<T> {
         self.ends[from].post(self.now, to, operation, Flags::NONE, Token(token)).unwrap();
     }
 
-    /// All ranks look, the first of them for what it has posted.
+    /// Lets all ranks poll; the completions of the first are collected.
     pub(crate) fn look(&mut self, times: u32, step: Duration) {
         for _ in 0..times {
             self.now = self.now + step;
@@ -137,7 +137,7 @@ pub(crate) fn known(provider: String) -> Job<Ofi> {
     })
 }
 
-/// Ranks that are introduced.
+/// Ranks that another transport introduces.
 fn introduced(provider: String) -> Job<Introduced<Loopback>> {
     let control = Mutex::new(Loopback::network(Ends::<Ofi>::layout(3), 3));
     Job::new(provider, |rank, layout, provider, lost| {
@@ -155,7 +155,7 @@ fn seeds() -> impl Iterator<Item = (u64, Profile)> {
     (0..seeds).zip([Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX].into_iter().cycle())
 }
 
-/// Of ten messages one fails, and half of those have arrived: nothing is performed twice, nothing waits, and nobody is lost.
+/// One of ten messages fails, and half of the failed ones have arrived: no operation is performed twice, none waits forever, and no rank is lost.
 #[test]
 fn messages_arrive_once_though_some_fail() {
     let mut failed = 0;
@@ -193,7 +193,7 @@ fn messages_arrive_once_though_some_fail() {
     assert!(failed > 0);
 }
 
-/// Whoever cannot answer says so, as the rank that waits for the answer never would.
+/// A rank that cannot answer reports the failure, as the rank that waits for the answer would never detect it.
 #[test]
 fn a_rank_whose_answers_cannot_be_delivered_reports_it() {
     for profile in [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX] {
@@ -211,7 +211,7 @@ fn a_rank_whose_answers_cannot_be_delivered_reports_it() {
     }
 }
 
-/// Whoever calls a key back waits for it: a rank that cannot give it back reports that, whether it finds out before or after it is asked.
+/// An owner that revokes a key waits for its return: a rank that cannot return it reports the failure, whether it detects that before or after the request.
 #[test]
 fn a_key_that_cannot_be_given_back_is_reported() {
     for (profile, asks) in
@@ -225,7 +225,7 @@ fn a_key_that_cannot_be_given_back_is_reported() {
         assert_eq!(job.results()[&0], Ok(0), "the key is lent");
         job.world(|world| (world.errors, world.failing, world.drops) = (1000, Failing::MessagesOf(0), true));
         if asks {
-            // The question is lost, and with it the owner, silently if nothing waits for it any more.
+            // The request is lost, and the owner counts as failed, without a report if no operation waits for it any more.
             let nothing = pelago_memory::Cells::from_mut(Vec::<u64>::new().leak());
             let unknown = Operation::Get { from: job.layout.encode(owner, SegmentId::REGISTERED_FIRST, 0).unwrap(), to: nothing };
             job.post(0, to, unknown, 1);
@@ -241,7 +241,7 @@ fn a_key_that_cannot_be_given_back_is_reported() {
     }
 }
 
-/// A key that cannot be called back is free at once: the provider refuses who uses it.
+/// A key that cannot be revoked by a message is free at once: the provider refuses accesses with it.
 #[test]
 fn a_key_that_cannot_be_called_back_is_free() {
     for profile in [Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX] {
@@ -256,7 +256,7 @@ fn a_key_that_cannot_be_called_back_is_free() {
     }
 }
 
-/// What is forgotten for want of room is given back, and asked for again.
+/// A key that is dropped from a full table is returned, and requested again.
 #[test]
 fn a_region_is_free_although_the_table_of_a_peer_was_full() {
     const BYTES: usize = 64;
@@ -271,7 +271,7 @@ fn a_region_is_free_although_the_table_of_a_peer_was_full() {
             let memory = Cells::from_mut(vec![0_u64; BYTES / 8].leak());
             job.ends[1].register(at(piece), memory.into()).unwrap();
         }
-        // All but two are known: the table is full. The first of all is the one that is forgotten.
+        // All but two are known: the table is full. The first of all is the one that is dropped.
         for piece in 2..pieces {
             job.post(0, to, Operation::Write { to: at(piece), bytes: &[1] }, piece);
             while job.completed.len() as u64 <= piece - 2 {
@@ -281,7 +281,7 @@ fn a_region_is_free_although_the_table_of_a_peer_was_full() {
         for (piece, token) in [(0, 1000), (1, 1001), (0, 1002)] {
             job.post(0, to, Operation::Write { to: at(piece), bytes: &[7; 8] }, token);
         }
-        // The owner wants it back as soon as it can.
+        // The owner deregisters it as soon as possible.
         let mut is_back = false;
         for token in 2000..2100 {
             job.look(1, STEP);
@@ -295,7 +295,8 @@ fn a_region_is_free_although_the_table_of_a_peer_was_full() {
     }
 }
 
-/// A rank that cannot be greeted is reached by the transport that introduces ranks, and so is one that stops to answer before anything is in doubt.
+/// A rank that cannot be greeted is reached by the transport that introduces ranks, and so is one that stops answering while the state of all operations is
+/// known.
 #[test]
 fn what_the_fabric_does_not_deliver_goes_around() {
     for (drops, holds) in [(true, false), (false, true)] {
@@ -308,7 +309,7 @@ fn what_the_fabric_does_not_deliver_goes_around() {
         job.ends[0].post(job.now, to, add, fence, Token(1)).unwrap();
         job.look(200, Duration::from_milliseconds(50));
         assert_eq!(job.results(), BTreeMap::from([(0, Ok(0)), (1, Ok(7))]), "drops {drops}");
-        // What comes late changes nothing.
+        // Messages that arrive late change nothing.
         job.world(|world| (world.errors, world.holds) = (0, false));
         job.look(50, STEP);
         job.post(0, to, Operation::Get { from: job.at(1, 8), to: job.memory[0].part(8, 8).unwrap() }, 2);
@@ -318,7 +319,7 @@ fn what_the_fabric_does_not_deliver_goes_around() {
     }
 }
 
-/// A read that the fabric fails to do is done by the other transport; of a write it is not known whether it has happened.
+/// The other transport repeats a read that fails on the fabric; for a write it is unknown whether it has taken effect.
 #[test]
 fn reads_are_repeated_by_another_way_and_writes_are_not() {
     let mut job = introduced(World::provider(Profile::VERBS, 1, 0));
@@ -332,7 +333,7 @@ fn reads_are_repeated_by_another_way_and_writes_are_not() {
     job.look(100, STEP);
     assert_eq!((job.results()[&3], job.word(0, 2)), (Ok(0), 9));
     assert!(job.lost.lock().unwrap().is_empty(), "nothing is in doubt");
-    // The other way is as it was, and what was lent is given back.
+    // The reverse direction is unchanged, and granted keys are returned.
     let back = job.connect(1, 0);
     let add = Operation::Atomic { at: job.at(0, 64), width: Width::Eight, operator: ADD, operand: 5 };
     job.post(1, back, add, 9);
@@ -351,13 +352,13 @@ fn reads_are_repeated_by_another_way_and_writes_are_not() {
     let lost = Rank::new(2);
     assert_eq!(job.results()[&4], Err(pelago_base::Failure::PeerLost(lost)));
     assert_eq!(*job.lost.lock().unwrap(), [lost]);
-    // The other is reached as before.
+    // The other rank is reached as before.
     job.post(0, to, Operation::Atomic { at: job.at(1, 0), width: Width::Eight, operator: ADD, operand: 1 }, 5);
     job.look(100, STEP);
     assert_eq!(job.results()[&5], Ok(9));
 }
 
-/// Whose question is not delivered is served by the other transport, and cannot answer.
+/// A rank whose request is not delivered uses the other transport for its operations, and cannot answer requests.
 #[test]
 fn a_rank_that_cannot_answer_goes_around_and_reports_who_asks_it() {
     let mut job = introduced(World::provider(Profile::OPX, 1, 0));

@@ -1,6 +1,6 @@
-//! Memory of devices over providers that reach it by themselves, and over those that do not: a driver and cards of ours.
+//! Device memory over providers that access it directly, and over those that do not, with a mock driver and mock cards.
 //!
-//! What a card writes to memory of a device arrives when the card reads there again, and not before.
+//! A card's write to device memory arrives when the card reads there again, and not before.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,14 +25,14 @@ const RANKS: u32 = 3;
 /// Bytes of a segment: more than a request carries.
 const BYTES: u64 = 10_000;
 
-/// Looks of all ranks after which an operation counts as one that never ends.
+/// Number of polls of all ranks after which an operation counts as one that never ends.
 const PATIENCE: u32 = 20_000;
 
-/// A driver of its own, and its first device.
+/// A separate mock driver, and its first device.
 fn driver(name: &str, settings: impl FnOnce(&MockDriver)) -> (MockDriver, Device) {
     let folder = std::env::temp_dir().join(format!("pelago-ofi-devices-{}", std::process::id()));
     let mock = MockDriver::new(Path::new(&folder), name);
-    // What is open stays so without its name.
+    // An open library stays open without its name.
     let _gone = std::fs::remove_file(mock.name());
     mock.set("manual", 1);
     settings(&mock);
@@ -40,7 +40,7 @@ fn driver(name: &str, settings: impl FnOnce(&MockDriver)) -> (MockDriver, Device
     (mock, device)
 }
 
-/// Ranks, each with a segment in host memory and one in memory of a device.
+/// Ranks, each with a segment in host memory and one in device memory.
 struct Job {
     provider: String,
     mock: MockDriver,
@@ -105,7 +105,7 @@ impl Job {
         self.ends.iter_mut().for_each(|end| _ = end.progress(Instant::ZERO, &mut self.completed));
     }
 
-    /// Posts an operation to a peer and lets it complete.
+    /// Posts an operation to a peer and waits for its result.
     fn run(&mut self, poster: usize, peer: usize, operation: Operation<'_>) -> Result<u64, Failure> {
         let token = self.post(poster, peer, operation, Flags::NONE);
         self.end(token)
@@ -142,11 +142,11 @@ fn leaked(bytes: &[u8]) -> Cells<'static> {
     Cells::from_mut(bytes.to_vec().leak())
 }
 
-/// Operations from seeds against a model. Those that the fabric performs by itself execute nothing in a stream of the driver.
+/// Random operations against a model. Operations that the fabric performs directly execute nothing in a stream of the driver.
 fn operations_have_the_results_of_a_model(job: &mut Job, seed: u64, is_registered: bool) {
     let mut random = fastrand::Rng::with_seed(seed);
     let can_notify = !job.provider.starts_with("mock-efa");
-    // Of each rank host and device.
+    // For each rank, host and device.
     let mut models = [(); RANKS as usize].map(|()| [(); 2].map(|()| vec![0; BYTES as usize]));
     for step in 0..40 {
         let poster = random.usize(0..RANKS as usize);
@@ -193,7 +193,7 @@ fn operations_have_the_results_of_a_model(job: &mut Job, seed: u64, is_registere
                 let [source_is_device, target_is_device] = if kind == 4 { [true, random.bool()] } else { [random.bool(), true] };
                 let (from_at, to_at) = (job.at(owner, source_is_device, from), job.at(other, target_is_device, to));
                 assert_eq!(job.run(poster, owner, Operation::Copy { from: from_at, to: to_at, bytes }), Ok(0), "{step}");
-                // A write to host memory tells its owner, by the fabric or, where that cannot, by the owner's own hand.
+                // A write to host memory notifies its owner, through the fabric or, if that cannot notify, because the owner performs it.
                 is_by_owner = source_is_device && !target_is_device && !can_notify;
                 let moved = models[owner][usize::from(source_is_device)][place(from)].to_vec();
                 models[other][usize::from(target_is_device)][place(to)].copy_from_slice(&moved);
@@ -221,7 +221,7 @@ fn cards_reach_memory_of_devices_without_its_owner() {
     }
 }
 
-/// Each refusal costs the registration, is told in a line, and nothing else.
+/// Each refusal prevents the registration and is reported in a line, without other consequences.
 #[test]
 fn what_cannot_be_registered_is_staged_and_says_why() {
     use DeviceSupport::{NotOffered, OldLibrary, Refused, Whole};
@@ -251,7 +251,7 @@ fn what_cannot_be_registered_is_staged_and_says_why() {
     }
 }
 
-/// Where a device does not see writes of cards in their order, its owner writes; cards read.
+/// Where a device does not see writes of cards in their order, its owner writes, and cards only read.
 #[test]
 fn cards_only_read_where_their_writes_are_not_ordered() {
     for (seed, profile) in (0..).zip(PROFILES) {
@@ -268,11 +268,11 @@ fn cards_only_read_where_their_writes_are_not_ordered() {
     }
 }
 
-/// An owner that is woken finds what was written, though the fabric itself would tell it before that has arrived.
+/// An owner that is woken sees the written bytes, although the fabric itself would notify it before they have arrived.
 #[test]
 fn an_owner_is_woken_when_the_bytes_have_arrived() {
     for (seed, profile) in (0..).zip(PROFILES) {
-        // What the owner finds when it is woken.
+        // The value that the owner sees when it is woken.
         let (found, memory) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(None::<Arc<CudaMemory>>)));
         let name = format!("woken-{}", profile.name);
         let mut job = Job::with(
@@ -307,7 +307,7 @@ fn an_owner_is_woken_when_the_bytes_have_arrived() {
     }
 }
 
-/// A device's memory that notes how many registrations there are when it is freed.
+/// Device memory that records the number of registrations when it is freed.
 struct Watched {
     inner: Arc<CudaMemory>,
     provider: String,
@@ -363,7 +363,7 @@ fn a_segment_is_taken_back_when_no_card_reaches_it_and_freed_after_that() {
         assert_eq!(job.shown(1), "registered with the network (2 segments)");
         let put = Operation::Put { from: leaked(&numbers(100, seed)), to: start };
         assert_eq!(job.run(0, 1, put), Ok(0));
-        // One is under way while the segment is called back.
+        // One is in flight while its key is revoked.
         let last = Operation::Put { from: leaked(&numbers(100, 9)), to: start };
         let token = job.post(0, 1, last, Flags::NONE);
         assert!(!job.ends[1].deregister(start), "a peer has its key");
@@ -383,7 +383,7 @@ fn a_segment_is_taken_back_when_no_card_reaches_it_and_freed_after_that() {
     }
 }
 
-/// A provider that does not let go of a registration may write to the memory at any time.
+/// A provider that does not close a registration may write to the memory at any time.
 #[test]
 fn memory_that_a_provider_keeps_is_not_freed() {
     let mut job = Job::new("kept", World::provider(Profile::VERBS, 1, 0));
@@ -419,7 +419,7 @@ fn no_more_segments_are_registered_than_may_be() {
         memory.read(0, &mut found).unwrap();
         assert_eq!(u64::from_le_bytes(found), word);
     }
-    // There is room again.
+    // There is space for another registration.
     let is_free = (0..PATIENCE).any(|_| {
         job.look();
         job.ends[1].deregister(starts[0])
@@ -430,7 +430,7 @@ fn no_more_segments_are_registered_than_may_be() {
     assert_eq!((registered, staged), (64, 2));
 }
 
-/// The read behind a write takes the same card.
+/// The read behind a write uses the same card.
 #[test]
 fn each_card_reads_behind_what_it_has_written() {
     let provider = World::provider(Profile::VERBS, 1, 0);

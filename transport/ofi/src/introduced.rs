@@ -1,4 +1,4 @@
-//! Ranks of several hosts: a transport that reaches all of them by itself, such as datagrams, introduces them to each other.
+//! The transport between ranks of several hosts: another transport that reaches all of them, such as datagrams, introduces them to each other.
 //!
 //! ```text
 //!   rank                                     peer
@@ -23,19 +23,19 @@ use crate::limits::{PROBE_MILLISECONDS, QUESTION_PAUSE_MILLISECONDS, QUESTIONS_M
 use crate::message::ADDRESS_BYTES_MAX;
 use crate::transport::{Ofi, Setup};
 
-/// Where ranks of several hosts find each other.
+/// The means by which ranks of several hosts find each other.
 pub struct Introduction<C> {
-    /// A transport to every rank, by which nothing else is reached.
+    /// A transport to every rank that is used for nothing else.
     pub control: C,
-    /// Where a rank is reached by it.
+    /// Returns the address of a rank on this transport.
     pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
 }
 
-/// [`Ofi`] between ranks of which none knows the endpoints of the others: they read them from each other's memory by a control transport, at the
-/// first contact. Its failures are those of peers. Whoever is waited for is looked after by the control transport, which tells whoever made it of
-/// those that are gone.
+/// [`Ofi`] between ranks that do not know each other's endpoints: they read them from each other's memory through a control transport, at the
+/// first contact. A failure of the control transport counts as a failure of the peer. The control transport probes peers for which operations wait,
+/// and reports failed ones to its creator.
 ///
-/// What is posted goes by the fabric, or by the control transport where the fabric does not lead, as between hosts whose fabrics differ. Memory is registered
+/// Operations use the fabric, or the control transport where the fabric does not reach the peer, as between hosts with different fabrics. Memory is registered
 /// with both. The address is that of the control transport.
 pub struct Introduced<C> {
     ofi: Ofi,
@@ -45,36 +45,36 @@ pub struct Introduced<C> {
     address: Address,
     capabilities: Capabilities,
     rails: Vec<Capabilities>,
-    /// Memory for answers; that of the questions under way is not here.
+    /// Free memory for records; that of outstanding queries is not here.
     free: Vec<Cells<'static>>,
     asked: BTreeMap<u64, Question>,
     last: u64,
     wanted: VecDeque<Rank>,
-    /// Whether a peer was connected to since it was asked last.
+    /// Whether this rank has connected to a peer since the last queries.
     has_met: bool,
-    /// Peers that were waited for when it was last looked.
+    /// Peers for which operations waited at the last probe.
     awaited: Vec<Rank>,
     next_probe: Instant,
     retry: Option<Instant>,
     answers: Vec<Completion>,
 }
 
-/// What a rank reads from the memory of another.
+/// An outstanding read of another rank's record.
 struct Question {
     rank: Rank,
     into: Cells<'static>,
-    /// Whether it is to be known where the rank is, and not only whether.
+    /// Whether the address of the rank is needed, and not only a sign of life.
     seeks: bool,
 }
 
-/// Bytes that a rank lets others read: how long its address is, and the address.
+/// Size in bytes of the record that other ranks read: the length of the address, and the address.
 const RECORD_BYTES: usize = (8 + ADDRESS_BYTES_MAX).next_multiple_of(8);
 
 impl<C: Transport> Introduced<C> {
-    /// The transport of a rank. The library may look for a second which devices there are.
+    /// Creates the transport of a rank. The library may search for devices for a second.
     ///
     /// # Errors
-    /// As [`Ofi::new`]; or the control transport cannot be used so.
+    /// As [`Ofi::new`]; or the control transport cannot register the record.
     pub fn new(setup: Setup, introduction: Introduction<C>) -> Result<Self, FabricError> {
         let Introduction { mut control, find } = introduction;
         let (me, layout) = (setup.me, setup.layout);
@@ -90,7 +90,7 @@ impl<C: Transport> Introduced<C> {
         registered.map_err(|why| FabricError::System(format!("ranks cannot find each other: {why}")))?;
         let address = control.network().address();
         let longest = control.network().capabilities().message_bytes_max.min(ofi.capabilities().message_bytes_max);
-        // What goes around is posted with the time.
+        // Posts to the control transport need the current time.
         let limited = |rail: &Capabilities| Capabilities { message_bytes_max: longest, keeps_time: false, ..*rail };
         let (capabilities, rails) = (limited(ofi.capabilities()), ofi.rails().iter().map(limited).collect());
         Ok(Self {
@@ -113,7 +113,7 @@ impl<C: Transport> Introduced<C> {
         })
     }
 
-    /// The transport by the fabric.
+    /// The transport over the fabric.
     pub fn ofi(&self) -> &Ofi {
         &self.ofi
     }
@@ -123,14 +123,14 @@ impl<C: Transport> Introduced<C> {
         &self.control
     }
 
-    /// Shows how the fabric reaches memory of devices.
+    /// Records in all capabilities how the fabric accesses device memory.
     fn show_devices(&mut self) {
         for shown in self.rails.iter_mut().chain([&mut self.capabilities]) {
             shown.device_memory = self.ofi.capabilities().device_memory;
         }
     }
 
-    /// Asks for the addresses that are needed.
+    /// Queries the addresses that are needed.
     fn ask(&mut self, now: Instant) {
         let wanted = self.ofi.shared.lock().take_wanted();
         self.wanted.extend(wanted);
@@ -163,7 +163,7 @@ impl<C: Transport> Introduced<C> {
         Ok(())
     }
 
-    /// Posts what the fabric does not reach to the control transport.
+    /// Posts operations to peers that the fabric does not reach to the control transport.
     fn go_around(&mut self, now: Instant) {
         let mut engine = self.ofi.shared.lock();
         while let Some((key, rank, operation, flags)) = engine.next_detour() {
@@ -194,8 +194,7 @@ impl<C: Transport> Introduced<C> {
         }
     }
 
-    /// Asks those that have been waited for since the last time for a sign of life: one that does not answer is lost, which the control transport finds
-    /// out.
+    /// Probes peers for which operations have waited since the last probe: the control transport detects the failure of one that does not answer.
     fn probe(&mut self, now: Instant) {
         if now < self.next_probe {
             return;
@@ -215,7 +214,7 @@ impl<C: Transport> Introduced<C> {
     }
 }
 
-/// Memory for the record of a rank. It lives as long as the process: a peer may read it, and an answer come, to the end.
+/// Allocates memory for the record of a rank. It lives as long as the process: until then a peer may read it, or an answer may arrive.
 fn memory() -> Cells<'static> {
     Cells::from_mut(vec![0_u64; RECORD_BYTES / 8].leak())
 }
@@ -228,13 +227,13 @@ fn read(record: Cells<'static>) -> Option<Address> {
     address.get(..length).map(|address| Address(address.into()))
 }
 
-/// Where the record of a rank is by the control transport: at the end of the addresses of registered memory, which are given out from their beginning.
+/// The address of a rank's record on the control transport: at the end of the addresses of registered memory, which are allocated from their beginning.
 fn record(layout: AddressLayout, rank: Rank) -> Option<GlobalAddress> {
     let bytes = (RECORD_BYTES as u64).next_multiple_of(64);
     layout.encode(rank, SegmentId::new(layout.segment_max())?, layout.segment_bytes().checked_sub(bytes)?).ok()
 }
 
-/// Tokens of operations that go around the fabric; others are those of questions.
+/// Bit that marks tokens of operations through the control transport; other tokens are those of queries.
 const AROUND: u64 = 1 << 63;
 
 impl<C: Transport> Transport for Introduced<C> {
@@ -324,7 +323,7 @@ impl<C: Transport> Network for Introduced<C> {
         if rail.is_some_and(|rail| !self.is_reachable(rail, peer)) {
             return Err(ConnectError::Unreachable(peer));
         }
-        // Refused there if it is none of this transport.
+        // The control transport refuses an address that is not its own.
         self.control.network().connect(None, peer, address)?;
         self.has_met = true;
         self.ofi.shared.lock().connect_sought(peer, rail.unwrap_or(Rail::FIRST))
@@ -340,7 +339,7 @@ impl<C: Transport> Registry for Introduced<C> {
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.control.memory().register(start, memory.clone())?;
         let registered = self.ofi.register(start, memory).inspect_err(|_| {
-            // Nobody has been told of the memory, so nobody is inside.
+            // No peer knows of the memory yet, so no access is in progress.
             self.control.memory().deregister(start);
         });
         self.show_devices();

@@ -1,17 +1,17 @@
-//! Ranks by libfabric, opened at run time: InfiniBand, Slingshot, EFA, Omni-Path or sockets, by one interface.
+//! The transport over libfabric, opened at run time: InfiniBand, Slingshot, EFA, Omni-Path or sockets, by one interface.
 //!
 //! | part | for |
 //! |---|---|
 //! | [`Ofi`] | the transport |
-//! | [`Introduced`] | the same between hosts: ranks find each other by another transport, which also finds out who is gone |
+//! | [`Introduced`] | the same between hosts: ranks find each other through another transport, which also detects failed peers |
 //! | `fabric` | libfabric: its functions, found at run time, and an endpoint |
-//! | `message` | what ranks send each other besides accesses to memory |
-//! | `engine` | a rank's conversations over its endpoint, moved by the thread that holds them |
-//! | `progress_thread` | the thread that holds them while the rank computes or sleeps |
+//! | `message` | messages between ranks besides accesses to memory |
+//! | `engine` | a rank's conversations over its endpoint, driven by the thread that holds their lock |
+//! | `progress_thread` | the thread that drives them while the rank computes or sleeps |
 //!
 //! Tested over `tcp;ofi_rxm`. The providers of network cards are used as libfabric documents them, and are untested on hardware.
 //!
-//! Absent on purpose: handles, waiting, the launcher, and silence: who is alive is known by the launcher, and by the provider.
+//! Absent on purpose: handles, waiting, the launcher, and failure detection by silence: the launcher and the provider know which ranks are alive.
 
 #[cfg(test)]
 mod around_tests;

@@ -40,15 +40,15 @@ pub const REGIONS_KNOWN_MAX: usize = 256;
 /// Maximum number of rails: as many network cards as most nodes have. Each has slots, and a queue that every poll reads.
 pub const RAILS_MAX: usize = 4;
 
-/// Maximum length in bytes of the endpoint names of all rails, with 6 bytes for each: longer than four of any provider. A published address takes some bytes
-/// more. Rails whose names do not fit are left out.
+/// Maximum length in bytes of the endpoint names of all rails, with 6 bytes for each: longer than four names of any provider. A published address is
+/// some bytes longer. Rails whose names do not fit are left out.
 pub const NAME_BYTES_MAX: usize = 256;
 
-/// Maximum number of segments in memory of devices that a rank registers with the fabric: each holds a descriptor and pages of the device's window on the bus.
-/// Further ones are staged by their owner.
+/// Maximum number of segments in device memory that a rank registers with the fabric: each holds a descriptor and pages of the device's bus window (BAR).
+/// Transfers of further ones are staged by their owner.
 pub const DEVICE_SEGMENTS_MAX: usize = 64;
 
-/// Maximum number of different reasons for staging that a process keeps the text of.
+/// Maximum number of different reasons for staging whose text a process keeps.
 pub const REASONS_MAX: usize = 64;
 
 /// Maximum number of `fi_info` entries that the selection examines: more than the devices and providers of any machine.
@@ -71,8 +71,8 @@ pub const POLL_PAUSE_MICROSECONDS: u32 = 50;
 /// compute waits for this time.
 pub const EXCUSE_MICROSECONDS_MIN: u32 = 100;
 
-/// Maximum value of that time, for a rank that has polled for long. With 1 µs per sleep and wake-up, the progress thread takes a thousandth
-/// of a core.
+/// Maximum time in µs during which the progress thread does not poll, for a rank that has polled for long. With 1 µs per sleep and wake-up, the
+/// progress thread takes a thousandth of a core.
 pub const EXCUSE_MICROSECONDS_MAX: u32 = 1000;
 
 const _: () = {

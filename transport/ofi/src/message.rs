@@ -1,4 +1,4 @@
-//! What ranks send each other besides accesses to memory: requests to the owner of memory, and answers.
+//! Messages between ranks besides accesses to memory: requests to the owner of memory, and answers.
 
 use std::mem::offset_of;
 
@@ -12,11 +12,11 @@ use crate::limits::{NAME_BYTES_MAX, RAILS_MAX, SLOT_BYTES};
 /// Maximum payload of a message in bytes.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = SLOT_BYTES - size_of::<Header>();
 
-/// What every message begins with. Which fields count depends on its kind.
+/// The header of every message. The meaning of the fields depends on the kind.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Header {
-    /// The number that the receiver has published: strangers do not know it.
+    /// The nonce that the receiver has published: processes outside the job do not know it.
     pub(crate) nonce: U64,
     /// The rank that sends.
     pub(crate) from: U32,
@@ -24,70 +24,70 @@ pub(crate) struct Header {
     pub(crate) operator: u8,
     pub(crate) width: u8,
     pub(crate) code: u8,
-    /// The number that a request has among those of its sender, and its answer too.
+    /// The number of a request among those of its sender; the same in its answer.
     pub(crate) id: U32,
-    /// The number that the message has among those from its sender to its receiver.
+    /// The sequence number of the message among those from its sender to its receiver.
     pub(crate) number: U32,
-    /// Where the whole operation begins, how many bytes it has, and at which of them a piece begins.
+    /// Start address of the whole operation, its number of bytes, and the offset of a piece in it.
     pub(crate) at: U64,
     pub(crate) whole: U64,
     pub(crate) skip: U64,
-    /// The bytes of a piece; an operand; the word that was found; what a failure names; a key; how often a region was lent.
+    /// Number of bytes of a piece; an operand; the previous value of a word; the subject of a failure; a key; the number of grants of a region.
     pub(crate) value: U64,
-    /// What a word is compared with; where a copy goes to; the remote address of a region; the sender's own number.
+    /// Comparison value of an atomic; target of a copy; remote address of a region; the sender's own nonce.
     pub(crate) other: U64,
 }
 
-/// Kinds of messages: greetings; requests; answers; the end of what was lent.
+/// Kinds of messages: greetings; requests; answers; the revocation of keys; tests of rails; notifications.
 pub(crate) mod kind {
-    /// The sender's names follow, and its number is `other`.
+    /// Greeting: the sender's endpoint names follow, and its nonce is `other`.
     pub(crate) const HELLO: u8 = 1;
-    /// It was understood.
+    /// Answer to a greeting.
     pub(crate) const WELCOME: u8 = 2;
-    /// Which region holds `at`?
+    /// Request for the region that contains `at`.
     pub(crate) const LOOKUP: u8 = 3;
     /// Bytes to write follow.
     pub(crate) const PUT: u8 = 4;
-    /// `value` bytes are asked for.
+    /// Request for `value` bytes.
     pub(crate) const GET: u8 = 5;
     pub(crate) const ATOMIC: u8 = 6;
-    /// `whole` bytes go from `at` to `other`.
+    /// Request to copy `whole` bytes from `at` to `other`.
     pub(crate) const COPY: u8 = 7;
     /// A request was performed.
     pub(crate) const DONE: u8 = 8;
     pub(crate) const FAILED: u8 = 9;
-    /// The bytes that were asked for follow.
+    /// The requested bytes follow.
     pub(crate) const DATA: u8 = 10;
-    /// The region begins at `at` and has `whole` bytes. It is reached by the first `code` rails: by the first by the key `value` at the address `other`; keys
-    /// and addresses for the others follow. What accesses of it have to mind is `operator`, by the bits of [`region`](super::region).
+    /// The region begins at `at` and has `whole` bytes. It is accessible by the first `code` rails: by the first with the key `value` at the address `other`;
+    /// keys and addresses for the others follow. `operator` holds the properties of the region, as bits of [`region`](super::region).
     pub(crate) const REGION: u8 = 11;
-    /// Nothing of a copy was begun: the fabric does not lead to its target.
+    /// A copy was not started: the fabric does not reach its target.
     pub(crate) const ELSEWHERE: u8 = 12;
-    /// The region that begins at `at` is to be forgotten.
+    /// The receiver must give up its key of the region that begins at `at`.
     pub(crate) const REVOKE: u8 = 13;
-    /// It is, and nothing is under way to it: what was lent `value` times is given back.
+    /// The sender has given up its key and has no access in flight; this ends `value` grants of the key.
     pub(crate) const REVOKED: u8 = 14;
-    /// Sent by the rail `code`: does it lead to the receiver? It has no number of its own, and may come more than once.
+    /// Sent by the rail `code` to test whether it reaches the receiver. It has no sequence number, and may arrive more than once.
     pub(crate) const RAIL: u8 = 15;
-    /// The rail `code` does.
+    /// The rail `code` reaches the sender of this answer.
     pub(crate) const RAIL_LEADS: u8 = 16;
-    /// The receiver's memory was written to, by accesses of the fabric that tell it nothing.
+    /// Notification of a write to the receiver's memory by accesses of the fabric that do not notify.
     pub(crate) const WRITTEN: u8 = 17;
 }
 
-/// What accesses of a region have to mind, as bits.
+/// Properties of a region that accesses must take into account, as bits.
 pub(crate) mod region {
-    /// It is memory of a device: a write has arrived when a read behind it has ended.
+    /// The region is in device memory: a write has arrived when a read behind it has completed.
     pub(crate) const DEVICE: u8 = 1;
-    /// It is read by accesses; its owner writes to it.
+    /// Accesses only read the region; writes are requests to its owner.
     pub(crate) const READ_ONLY: u8 = 2;
 }
 
 impl Header {
-    /// Where its number lies.
+    /// Offset of the sequence number.
     pub(crate) const NUMBER_AT: u64 = offset_of!(Self, number) as u64;
 
-    /// As a result of the request that it answers.
+    /// The result of the request that this message answers.
     pub(crate) fn result(&self) -> Option<Result<u64, Failure>> {
         match self.kind {
             kind::DONE | kind::DATA => Some(Ok(self.value.get())),
@@ -111,7 +111,7 @@ impl Header {
         Self { kind: kind::ATOMIC, operator, width, at, value, other, ..Self::default() }
     }
 
-    /// What a request for an atomic asks for.
+    /// The width and the operator of a request for an atomic.
     pub(crate) fn atomic_asked(&self) -> Option<(Width, AtomicOperator)> {
         let width = match self.width {
             4 => Width::Four,
@@ -129,13 +129,13 @@ impl Header {
 /// One end of a rail: its fabric, and its name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct End {
-    /// What an endpoint has in common with those that it reaches.
+    /// A number that endpoints have in common with those that they reach.
     pub(crate) fabric: u32,
     pub(crate) name: Vec<u8>,
 }
 
 impl End {
-    /// Ends as they are sent, without those that do not fit.
+    /// Encodes ends for a message, without those that do not fit.
     pub(crate) fn join(ends: &[Self]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for End { fabric, name } in ends {
@@ -148,7 +148,7 @@ impl End {
         bytes
     }
 
-    /// `None` if these are not the bytes of ends, of one or more.
+    /// Decodes one or more ends; `None` if the bytes are not valid.
     pub(crate) fn split(mut bytes: &[u8]) -> Option<Vec<Self>> {
         let mut ends = Vec::new();
         while ends.is_empty() || !bytes.is_empty() {
@@ -162,7 +162,7 @@ impl End {
     }
 }
 
-/// The address of a rank as it is published: its number, and its end of each rail.
+/// The published address of a rank: its nonce, and its end of each rail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Published {
     pub(crate) nonce: u64,
@@ -171,7 +171,7 @@ pub(crate) struct Published {
 
 const MARK: [u8; 4] = *b"ofi3";
 
-/// What precedes the ends in an address.
+/// Number of bytes that precede the ends in an address.
 const HEAD_BYTES: usize = MARK.len() + 8;
 
 /// Maximum length of an address in bytes.

@@ -1,4 +1,4 @@
-//! The contract of a transport over providers that behave as those of network cards, which the machines of these tests do not have.
+//! The contract of a transport over mock providers that behave like those of network cards.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use pelago_platform::{Address, Completion, Endpoint, Flags, Network, Operation, 
 use crate::fabric::mock::{Profile, World};
 use crate::{FabricError, Ofi, Setup};
 
-/// Where ranks publish their addresses.
+/// The published addresses of ranks.
 pub(crate) type Published = Arc<Mutex<BTreeMap<Rank, Address>>>;
 
 /// The transport of a rank over a provider.
@@ -57,7 +57,7 @@ fn ends_by_rails(ranks: u32, profile: Profile, domains: usize, severed: Option<u
     ends_by(ranks, provider)
 }
 
-/// A provider has so many domains, by one of which nothing comes to its target.
+/// Sets the number of a provider's domains, and a domain by which nothing arrives at its target.
 fn with_domains(provider: &str, domains: usize, severed: Option<usize>) {
     let world = World::find(provider).unwrap();
     let mut world = world.lock().unwrap();
@@ -91,7 +91,7 @@ pelago_kit::conformance!(cxi_rails, |ranks| ends_by_rails(ranks, Profile::CXI, 3
 pelago_kit::conformance!(efa_rails, |ranks| ends_by_rails(ranks, Profile::EFA, 4, None));
 pelago_kit::conformance!(severed, |ranks| ends_by_rails(ranks, Profile::CXI, 2, Some(1)));
 
-/// Two ranks over a provider of so many domains, the second of which has memory; and the endpoints of the first to it, by each rail.
+/// Two ranks over a provider of several domains, the second of which has memory; and the first rank's endpoints for it, by each rail.
 struct Railed {
     provider: String,
     ends: [Ofi; 2],
@@ -124,7 +124,7 @@ impl Railed {
         self.ends[1].progress(Instant::ZERO, &mut Vec::new());
     }
 
-    /// Writes a word by a rail, and lets it complete; the number of accesses by each domain since the last time.
+    /// Writes a word by a rail, and waits for its completion; returns the number of accesses by each domain since the last call.
     fn write(&mut self, rail: usize, word: u64) -> Vec<u64> {
         let to = Ends::<Ofi>::layout(2).encode(Self::OWNER, SegmentId::SYMMETRIC, 8 * rail as u64).unwrap();
         let operation = Operation::Write { to, bytes: &word.to_ne_bytes() };
@@ -163,7 +163,7 @@ fn a_domain_that_does_not_lead_to_the_peer_is_not_used() {
 fn a_peer_with_fewer_domains_is_reached_by_those_that_it_has() {
     let mut railed = Railed::new(Profile::OPX, 2, None);
     let (layout, published) = (Ends::<Ofi>::layout(2), Published::default());
-    // The other way round: who has one domain only answers who has two.
+    // The reverse: a rank with only one domain answers one with two.
     let one = format!("{}:mock0", railed.provider);
     railed.ends[1] = end(Railed::OWNER, layout, &one, &published, |_| ());
     assert_eq!(railed.ends[1].rails().len(), 1);
@@ -204,12 +204,12 @@ fn seeds() -> u64 {
     std::env::var("PELAGO_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
 }
 
-/// Of operations that the provider lets fail now and then each completes once; those that are told to have succeeded have happened once, and no other
+/// With random failures of the provider, each operation completes once; one that reports success has taken effect once, and no other
 /// more than once. 10,000 seeds (`PELAGO_SEEDS=10000`) passed in 32 s, unoptimized.
 #[test]
 fn operations_complete_once_though_some_fail() {
     const OPERATIONS: u64 = 24;
-    /// Looks after which the launcher would have told of a loss.
+    /// Number of polls after which the launcher would have reported a failure.
     const PATIENCE: u32 = 300;
     for (seed, profile) in (0..seeds()).zip([Profile::VERBS, Profile::CXI, Profile::EFA, Profile::OPX].into_iter().cycle()) {
         let layout = Ends::<Ofi>::layout(2);

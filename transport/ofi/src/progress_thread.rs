@@ -1,4 +1,4 @@
-//! The thread that serves peers while the rank computes or sleeps. A rank that looks by itself is left alone.
+//! The thread that serves peers while the rank computes or sleeps. It does not disturb a rank that polls by itself.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,30 +10,31 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use crate::engine::Engine;
 use crate::limits::{EXCUSE_MICROSECONDS_MAX, EXCUSE_MICROSECONDS_MIN, POLL_PAUSE_MICROSECONDS, RAILS_MAX};
 
-/// Looks without an event after which the thread sleeps. A read by a peer, which the provider answers by itself, is none; it wakes the thread.
+/// Number of polls without an event after which the thread sleeps. A read by a peer, which the provider answers by itself, is no event, but wakes the thread.
 const LOOKS: u32 = 8;
 
-/// The same while the rank itself sleeps and leaves its core to the thread: some 30 µs, longer than a peer takes from an answer to its next request.
-/// To be woken takes longer than to answer.
+/// The same number while the rank itself sleeps and leaves its core to the thread: some 30 µs, longer than a peer takes from an answer to its next request.
+/// A wake-up takes longer than an answer.
 const LOOKS_FOR_SLEEPER: u32 = 64;
 
-/// Maximum value of this number, about 140 µs. It doubles with each sleep that ends within [`SHORT_SLEEP_MICROSECONDS`], as between the
-/// gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it with this thread.
+/// Maximum number of polls without an event for a sleeping rank, about 140 µs. The number doubles with each sleep that ends within
+/// [`SHORT_SLEEP_MICROSECONDS`], as between the gets of a series, none of which is an event. A larger value would keep the core from a peer that shares it
+/// with this thread.
 const LOOKS_FOR_SLEEPER_MAX: u32 = 256;
 
-/// Looks without an event after which the thread of a sleeping rank looks at the descriptors instead, where a core serves accesses: they tell
-/// also of a read by a peer, so that a series of gets keeps the thread awake.
+/// Number of polls without an event after which the thread of a sleeping rank polls the descriptors instead, where a core serves accesses: they also signal
+/// a read by a peer, so that a series of gets keeps the thread awake.
 const LOOKS_BEFORE_WATCHING: u32 = 1;
 
-/// A sleep that was not worth it: about ten times what falling asleep and waking take.
+/// Time in µs up to which a sleep is too short to be worthwhile: about ten times what falling asleep and waking take.
 const SHORT_SLEEP_MICROSECONDS: u32 = 100;
 
-/// What the rank and its progress thread share.
+/// State shared by the rank and its progress thread.
 pub(crate) struct Shared {
     engine: Mutex<Engine>,
     wake: Box<dyn Fn() + Send + Sync>,
     lost: Box<dyn Fn(Rank) + Send + Sync>,
-    /// How often the rank has looked.
+    /// Number of polls of the rank.
     looks: AtomicU64,
     /// Whether the rank sleeps.
     sleeping: AtomicBool,
@@ -53,12 +54,12 @@ impl Shared {
         Self { engine: Mutex::new(engine), wake, lost, looks, sleeping, stop, is_oversubscribed }
     }
 
-    /// A panic of another thread leaves nothing behind that is dangerous to use.
+    /// Locks the engine, also after a panic of another thread: its state remains safe to use.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`lock`](Self::lock), unless another thread is inside.
+    /// As [`lock`](Self::lock), unless another thread holds the lock.
     fn try_lock(&self) -> Option<MutexGuard<'_, Engine>> {
         match self.engine.try_lock() {
             Ok(engine) => Some(engine),
@@ -67,7 +68,7 @@ impl Shared {
         }
     }
 
-    /// The rank looks.
+    /// Records a poll of the rank.
     pub(crate) fn attend(&self) {
         self.looks.store(self.looks.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         if self.sleeping.load(Ordering::Relaxed) {
@@ -75,7 +76,7 @@ impl Shared {
         }
     }
 
-    /// Tells whoever wants to know, without the lock.
+    /// Reports failed peers and wakes the rank if there is news. Called without the lock.
     pub(crate) fn tell(&self, news: bool, losses: Vec<Rank>) {
         losses.into_iter().for_each(|rank| (self.lost)(rank));
         if news {
@@ -101,7 +102,7 @@ impl ProgressThread {
         Ok(Self { shared, call, thread: Some(thread) })
     }
 
-    /// The rank is about to sleep.
+    /// Announces that the rank is about to sleep.
     pub(crate) fn before_sleep(&self) {
         self.shared.sleeping.store(true, Ordering::SeqCst);
         self.call();
@@ -123,12 +124,12 @@ impl Drop for ProgressThread {
     }
 }
 
-/// How often the thread looks for a rank that sleeps before it sleeps itself.
+/// Adapts the number of polls of the thread of a sleeping rank before it sleeps itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Patience {
-    /// How often it was doubled.
+    /// Number of times that the number of polls was doubled.
     doublings: u32,
-    /// Whether the last sleep was a long one, or the next is to be.
+    /// Whether the last sleep reached its limit, so that the next has none.
     is_calm: bool,
 }
 
@@ -137,12 +138,12 @@ impl Patience {
         LOOKS_FOR_SLEEPER << self.doublings
     }
 
-    /// After how long the next sleep is known to be a long one, in µs.
+    /// Time in µs after which the next sleep counts as a long one; `None`: without a limit.
     fn limit(self) -> Option<u32> {
         (!self.is_calm).then_some(SHORT_SLEEP_MICROSECONDS)
     }
 
-    /// A sleep of that limit has ended, because of the provider or not.
+    /// Records the end of a sleep with that limit; `is_woken`: the provider has ended it.
     const fn slept(&mut self, is_woken: bool) {
         let was_short = is_woken && !self.is_calm;
         self.is_calm = !is_woken;
@@ -154,13 +155,13 @@ impl Patience {
     }
 }
 
-/// The thread's own side.
+/// The loop that runs on the progress thread.
 struct Attendance {
     shared: Arc<Shared>,
     call: Arc<OwnedFd>,
-    /// One for each rail; `None` if one of them has none.
+    /// One descriptor for each rail; `None` if a rail has none.
     completions: Option<Vec<OwnedFd>>,
-    /// Whether they tell of each access of a peer.
+    /// Whether the descriptors signal each access of a peer.
     watches: bool,
 }
 
@@ -176,7 +177,7 @@ impl Attendance {
                 continue;
             }
             excuse = EXCUSE_MICROSECONDS_MIN;
-            // Another thread of the rank is inside, and would have to wake this one when it leaves.
+            // Another thread of the rank holds the lock; waiting for the lock would make it wake this one when it leaves.
             let Some(mut engine) = self.shared.try_lock() else {
                 self.sleep(&[], Some(EXCUSE_MICROSECONDS_MIN));
                 continue;
@@ -224,7 +225,7 @@ impl Attendance {
         }
     }
 
-    /// Sleeps until the rank calls, an operation ends, a peer sends or reads, or the time in µs, less than a second, has passed. Returns whether the
+    /// Sleeps until the rank calls, an operation ends, a peer sends or reads, or `limit` µs, less than a second, have passed. Returns whether the
     /// provider has something to do.
     fn sleep(&self, completions: &[OwnedFd], limit: Option<u32>) -> bool {
         let mut sources: [_; 1 + RAILS_MAX] = std::array::from_fn(|_| PollFd::new(&*self.call, PollFlags::IN));
@@ -241,13 +242,13 @@ impl Attendance {
         is_woken
     }
 
-    /// Whether the rank sleeps on, and nobody wants the thread to end.
+    /// Whether the rank still sleeps and the thread need not end.
     fn is_left_alone(&self) -> bool {
         self.shared.sleeping.load(Ordering::Relaxed) && !self.shared.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Looks so often whether one of the descriptors is readable, as long as `goes_on`.
+/// Polls up to `looks` times whether one of the descriptors is readable, while `goes_on` holds.
 fn is_ready_soon(descriptors: &[OwnedFd], looks: u32, goes_on: impl Fn() -> bool) -> bool {
     let Some(first) = descriptors.first() else { return false };
     let mut sources: [_; RAILS_MAX] =

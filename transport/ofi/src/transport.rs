@@ -1,4 +1,4 @@
-//! Ranks that reach each other by a fabric, as a transport.
+//! The transport between ranks that reach each other by a fabric.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,35 +15,35 @@ use crate::engine::Engine;
 use crate::fabric::{FabricChoice, FabricError, FabricName, Port};
 use crate::progress_thread::{ProgressThread, Shared};
 
-/// What the transport of a rank is made from.
+/// Parameters of the transport of a rank.
 pub struct Setup {
     /// The rank.
     pub me: Rank,
-    /// How the job divides its addresses.
+    /// Division of the job's global addresses into rank, segment and offset.
     pub layout: AddressLayout,
-    /// Which fabrics are used.
+    /// The fabrics to use.
     pub fabric: FabricChoice,
-    /// The interface with this address is taken if a provider has several; `None` takes the first.
+    /// Address of the interface to use if a provider has several; `None` selects the first.
     pub interface: Option<IpAddr>,
-    /// What a rank has published as its address, if anything: copies go to ranks that this one has not connected to.
+    /// Returns the published address of a rank, if any: copies may go to ranks that this one has not connected to.
     pub find: Box<dyn Fn(Rank) -> Option<Address> + Send>,
-    /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
+    /// Called when the rank, if it sleeps, should poll: an operation completed, or a peer wrote to its memory.
     pub wake: Box<dyn Fn() + Send + Sync>,
-    /// Called with each rank that the provider could not reach though this rank needed it.
+    /// Called with each rank that the provider could not reach although this rank needed it.
     pub lost: Box<dyn Fn(Rank) + Send + Sync>,
     /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
     pub progress_thread: bool,
-    /// Whether this rank may have memory of devices: providers are then asked for a fabric that reaches it by itself.
+    /// Whether this rank may have device memory: providers are then asked for a fabric that accesses it directly.
     pub devices: bool,
-    /// Whether this host has more ranks than cores: then the progress thread of a rank that sleeps soon leaves the core to others.
+    /// Whether this host has more ranks than cores: then the progress thread of a sleeping rank soon leaves the core to others.
     pub is_oversubscribed: bool,
 }
 
-/// What the transport is called, and the name under which ranks publish their addresses.
+/// Name of the transport, under which ranks also publish their addresses.
 pub const NAME: &str = "ofi";
 
-/// What operations cost over sockets, which are all that was measured. Cores of the target perform atomics, because those of a fabric do not exclude
-/// those of cores; a write wakes its target if it says so; no post needs the time.
+/// Costs of operations over sockets, the only provider that was measured. Cores of the target perform atomics, because atomics of a fabric and
+/// of cores do not exclude each other; a write wakes its target only if it notifies; no post needs the current time.
 const CAPABILITIES: Capabilities = Capabilities {
     latency: Duration::from_microseconds(20),
     bytes_per_second: 2e9,
@@ -52,17 +52,17 @@ const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::of(NAME)
 };
 
-/// From here on the progress thread looks after an operation from its beginning, also while the rank looks: to wake it takes a hundredth of the time of the
-/// transfer. To shorter ones it comes when the rank has not looked for [`EXCUSE_MICROSECONDS_MAX`](crate::limits::EXCUSE_MICROSECONDS_MAX).
+/// Size in bytes from which on the progress thread drives an operation from its beginning, even while the rank polls: waking the thread takes a hundredth of
+/// the transfer time. It drives shorter ones when the rank has not polled for [`EXCUSE_MICROSECONDS_MAX`](crate::limits::EXCUSE_MICROSECONDS_MAX).
 const LONG_BYTES: u64 = 4 << 20;
 
-/// Ranks that reach each other by a fabric.
+/// The transport between ranks that reach each other by a fabric.
 ///
-/// Each domain of it is a rail, by which puts and gets go; all messages go by the first. Puts and gets of memory of processes, and of devices where it is registered
-/// ([`DeviceAccess::Registered`]), are accesses of the fabric. All else is asked of the owner, who does it inside
-/// [`progress`](Transport::progress), or by its progress thread.
+/// Each domain of the fabric is a rail for puts and gets; all messages use the first rail. Puts and gets of host memory, and of device memory that is
+/// registered with the fabric ([`DeviceAccess::Registered`]), are accesses of the fabric. All other operations are requests to the owner, which performs
+/// them inside [`progress`](Transport::progress), or by its progress thread.
 pub struct Ofi {
-    /// First: it ends before what it shares.
+    /// The first field, so that the thread ends before the state that it shares is dropped.
     progress_thread: Option<ProgressThread>,
     pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
@@ -72,15 +72,15 @@ pub struct Ofi {
 }
 
 impl Ofi {
-    /// The transport of a rank. The library may look for a second which devices there are.
+    /// Creates the transport of a rank. The library may search for devices for a second.
     ///
     /// # Errors
-    /// The library is not there, or no fabric does what is needed, or the system refuses.
+    /// The library is missing, no fabric has the required capabilities, or the system refuses a resource.
     pub fn new(setup: Setup) -> Result<Self, FabricError> {
         Self::open(setup, false)
     }
 
-    /// As `new`; with `seeks`, somebody finds out the addresses that `find` does not know.
+    /// As `new`; with `seeks`, the caller obtains the addresses that `find` does not know.
     pub(crate) fn open(setup: Setup, seeks: bool) -> Result<Self, FabricError> {
         let Setup { me, layout, fabric, interface, find, wake, lost, progress_thread, devices, is_oversubscribed } = setup;
         let system = |error: &dyn std::error::Error| FabricError::System(error.to_string());
@@ -108,20 +108,20 @@ impl Ofi {
         Ok(Self { progress_thread, shared, capabilities, rails, address, fabric })
     }
 
-    /// Shows how the fabric reaches memory of devices.
+    /// Records in all capabilities how the fabric accesses device memory.
     fn show_devices(&mut self, access: DeviceAccess) {
         for shown in self.rails.iter_mut().chain([&mut self.capabilities]) {
             shown.device_memory = access;
         }
     }
 
-    /// The fabrics that were chosen, one for each rail.
+    /// The selected fabrics, one for each rail.
     pub fn fabric(&self) -> &FabricName {
         &self.fabric
     }
 }
 
-/// A name for the rest of the process. Each is kept once: those of a machine's fabrics are few.
+/// Makes a name live for the rest of the process. Each name is stored once: the fabrics of a machine have few.
 fn known(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +160,7 @@ impl Transport for Ofi {
         let posted = engine.post(to, operation, flags, token);
         let is_left_over = engine.has_unsent() && !had_unsent;
         drop(engine);
-        // A long one leaves piece by piece, also if the rank computes from now on.
+        // The progress thread sends a long transfer piece by piece, even if the rank computes from now on.
         if let Some(thread) = self.progress_thread.as_ref().filter(|_| is_left_over || is_long) {
             thread.call();
         }
@@ -176,7 +176,7 @@ impl Transport for Ofi {
         let (news, losses) = (engine.take_news(), engine.take_losses());
         let any = engine.fetch_completed(completed);
         drop(engine);
-        // Another thread of this rank may sleep until then.
+        // Another thread of this rank may sleep until these completions or writes.
         self.shared.tell(news, losses);
         moved || any
     }
@@ -209,7 +209,7 @@ impl Network for Ofi {
         self.address.clone()
     }
 
-    /// Every rail leads to every peer: what a domain does not reach goes by the first.
+    /// Every rail counts as reachable for every peer: accesses that a domain cannot perform use the first rail.
     fn is_reachable(&mut self, rail: Rail, _peer: Rank) -> bool {
         rail.number() < self.rails.len()
     }

@@ -1,7 +1,7 @@
 //! The contract of a transport, over providers of libfabric that need no hardware.
 //!
-//! The provider `shm` of 1.17 is tried by jobs only (`tests/tests/launch/fabric.rs`): its endpoints of one process get in each other's way, and it crashes
-//! when it sends to one that was closed.
+//! The provider `shm` of 1.17 is tested only by jobs (`tests/tests/launch/fabric.rs`): its endpoints in one process interfere with each other, and it crashes
+//! when it sends to a closed one.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use pelago_kit::conformance::Ends;
 use pelago_ofi::{FabricError, FabricName, Introduced, Introduction, Ofi, Setup};
 use pelago_platform::{Address, Transport};
 
-/// As [`ends`], of ranks that find each other by another transport.
+/// As [`ends`], for ranks that find each other through another transport.
 fn introduced(ranks: u32) -> Ends<Introduced<Loopback>> {
     let (layout, wakes) = (Ends::<Ofi>::layout(ranks), Ends::<Ofi>::wakes(ranks));
     let control = Loopback::network(layout, ranks);
@@ -72,7 +72,7 @@ fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
         addresses.lock().unwrap().insert(me, end.network().address());
         ends.push(end);
     }
-    // The endpoint is closed, as that of a process that died, and the launcher tells the others.
+    // The endpoint is closed, as that of a process that died, and the others are informed, as by the launcher.
     let failed = |ends: &mut BTreeMap<Rank, Ofi>, rank| {
         drop(ends.remove(&rank));
         ends.values_mut().for_each(|end| end.network().peer_failed(Instant::ZERO, rank));
@@ -80,7 +80,7 @@ fn ends(ranks: u32, provider: &str) -> Option<Ends<Ofi>> {
     Some(Ends::new(ends, failed).counting(wakes))
 }
 
-/// Whether a test can be run over this provider, told in a line if not.
+/// Whether a test can run over this provider; prints the reason if not.
 fn can_run(provider: &str, test: &str) -> bool {
     let reason = match test {
         "the_same_script_completes_alike" => "when a provider delivers, and in which order, is not in the hands of a test (T7)",
@@ -104,7 +104,7 @@ over!(udp, "udp;ofi_rxd");
 
 pelago_kit::conformance!(introduced, introduced, |test| can_run("tcp;ofi_rxm", test));
 
-/// Sockets move no memory, and say so where a rank may have memory of devices.
+/// Sockets do not access memory directly, and report this where a rank may have device memory.
 #[test]
 fn a_fabric_says_how_it_reaches_memory_of_devices() {
     let shown = |devices| FabricName::selected(&"tcp;ofi_rxm".parse().unwrap(), devices).map(|name| name.to_string());

@@ -1,6 +1,6 @@
-//! What a rank of a large job needs for each peer that it talks to, with the provider's own memory.
+//! The memory that a rank of a large job needs for each peer with which it communicates, including the provider's own memory.
 //!
-//! The peers live in a process of their own, so that their memory is not counted.
+//! The peers are in a separate process, so that their memory is not counted.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -16,11 +16,11 @@ const RANKS: u32 = 1 << 20;
 const HEAP_BYTES: u64 = 4096;
 const PEERS: u32 = 64;
 
-/// Tells a process of this test that it holds the peers.
+/// Environment variable that makes a process of this test hold the peers.
 const PEERS_VARIABLE: &str = "PELAGO_TEST_PEERS";
 
-/// What 64 peers may take beyond 2, with all that libfabric 1.17 keeps for each connection: 1.25 MiB were measured, of which libfabric alone takes 1.13 MiB
-/// (`tools/peers/connections.c`).
+/// Maximum number of bytes that 64 peers may take beyond 2, with all that libfabric 1.17 keeps for each connection: 1.25 MiB were measured, of which libfabric
+/// alone takes 1.13 MiB (`tools/peers/connections.c`).
 const BYTES_MAX: u64 = 3 << 19;
 
 fn layout() -> AddressLayout {
@@ -54,7 +54,7 @@ fn rank(me: u32) -> Option<Ofi> {
     Some(ofi)
 }
 
-/// Bytes of this process that are in memory and not shared with another.
+/// Number of bytes of this process that are in memory and not shared with another.
 fn private_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
     let kilobytes = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
@@ -82,7 +82,7 @@ fn talk(ofi: &mut Ofi, peers: &[(Rank, Address)], token: &mut u64) {
     }
 }
 
-/// Holds the peers until standard input is closed; does nothing where nobody has asked for that.
+/// Holds the peers until standard input is closed; does nothing unless the variable is set.
 #[test]
 fn peers_of_the_other_test() {
     if std::env::var_os(PEERS_VARIABLE).is_none() {
@@ -131,7 +131,7 @@ fn sixty_four_peers_take_little_more_than_two() {
     talk(&mut ofi, &peers, &mut token);
     let all = private_bytes();
     drop(process.stdin.take());
-    // It has nobody to tell its result to.
+    // Its exit status is not needed.
     let _ended = process.wait();
     let more = all.saturating_sub(two);
     eprintln!("2 peers: {two} bytes; {PEERS} peers: {more} bytes more");

@@ -1,4 +1,4 @@
-//! Ranks of one host: one mapping for all of them.
+//! The transport between ranks of one host, which share one mapping.
 //!
 //! | part | for |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! - **H1** The mapping of a [`HostMemory`] lives as long as the host; every reference into it borrows the host.
 //! - **H2** [`JobControl`], [`RankControl`], the table of hosts and those of registered regions are made of atomics only, so that any bytes are a valid value and
 //!   references to them may be shared with other processes.
-//! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: whoever registers promises the first,
+//! - **H3** Registered memory is valid in its owner while its gate is open or a pass is held: the caller of `register` guarantees the first,
 //!   and `deregister` waits for the second.
 //!
 //! Absent on purpose: handles, ordering, waiting, launching.

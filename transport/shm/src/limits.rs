@@ -12,7 +12,8 @@ pub const FAILED_RANKS_MAX: usize = 256;
 /// program registers.
 pub const HOST_REGIONS_MIN: u32 = 1 << 17;
 
-/// Maximum number of entries of that table: 1 GiB of address space. An unused entry takes no physical memory; a used one takes 64 bytes.
+/// Maximum number of entries of a rank's table of registered regions: 1 GiB of address space. An unused entry takes no physical memory; a used one
+/// takes 64 bytes.
 pub const HOST_REGIONS_MAX: u32 = 1 << 24;
 
 /// Maximum number of requests of one rank to progress threads of other ranks in flight: one reply slot of 64 bytes each.
@@ -24,17 +25,17 @@ pub const INBOX_SLOTS: usize = 128;
 /// Size in bytes of a staging buffer for copies that only the owner's progress thread can execute.
 pub const STAGING_BYTES: usize = 32 * 1024;
 
-/// Registrations of memory of devices of other processes that a process has open at once, in the order in which they were opened: beyond, the oldest is
-/// closed, and opened again if it is needed.
+/// Maximum number of registrations of device memory of other processes that a process has open. Beyond it, the process closes the one that it opened
+/// first, and opens it again if it is needed.
 pub(crate) const IMPORTS_MAX: usize = 256;
 
 /// Maximum number of threads of a rank whose waits a report shows: more threads than known programs block in the library.
 pub const WAIT_SITES_MAX: usize = 8;
 
-/// Waits that a rank remembers after their end, for reports: enough to recognise the part of the program.
+/// Number of ended waits that a rank remembers for reports: enough to recognise the part of the program.
 pub const WAITS_REMEMBERED: usize = 4;
 
-/// Bytes of the words by which a wait is named.
+/// Size in bytes of the name of a wait.
 pub const WAIT_NAME_BYTES: usize = 32;
 
 /// Maximum number of attempts to read a report entry that changes concurrently. A write takes some nanoseconds.

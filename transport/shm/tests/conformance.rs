@@ -1,6 +1,6 @@
-//! The transport between ranks of one host keeps the contract, whichever way registered memory is copied.
+//! Conformance of the transport between ranks of one host, with either method of copying registered memory.
 //!
-//! All ranks live in this process; to each other their registered memory is another process's all the same.
+//! All ranks are in this process; each treats the registered memory of the others as that of another process.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -20,7 +20,7 @@ struct Ranks {
     host: Arc<HostMemory>,
     transports: Vec<Shm>,
     registered: Vec<Cells<'static>>,
-    /// How often each was seen to have been rung.
+    /// Number of rings of each rank that were seen.
     rings: Vec<Cell<u64>>,
 }
 
@@ -78,7 +78,7 @@ impl Fixture for Ranks {
 
     fn wakes(&self, rank: Rank) -> Option<u64> {
         let (bell, rings) = (self.host.reach().bell(rank)?, &self.rings[rank.index()]);
-        // A ring takes the sleeper away that was announced.
+        // A ring removes the announced sleeper.
         if !bell.has_sleeper() {
             rings.set(rings.get() + 1);
             bell.sleep(None, &mut || true);

@@ -1,4 +1,4 @@
-//! What an owner is asked to do with memory that it deregisters before it looks fails, and changes nothing.
+//! A request for memory that its owner deregisters before it serves the request fails, and changes nothing.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use pelago_shm::{CopyBy, HostMemory, HostPlan, Shm};
 const OWNER: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
 
-/// Looks after which an answer would have come.
+/// Maximum number of polls: a reply would have arrived by then.
 const LOOKS_MAX: u32 = 1000;
 
 #[test]

@@ -1,7 +1,8 @@
-//! Memory of a GPU of another process of this host: copies by a handle, without the owner; atomics, and all that the driver refuses, by the owner.
+//! Memory of a GPU of another process of this host: copies by a handle, without the owner; atomics, and everything that the driver refuses, by the
+//! owner.
 //!
-//! The test starts itself twice with a mock driver: as the peer, which posts operations, and as the owner, which does what it is told on its standard input
-//! and nothing else: it never looks at its transport unless it is told to serve.
+//! The test starts itself twice with a mock driver: as the peer, which posts operations, and as the owner, which executes commands from its standard
+//! input and nothing else: it polls its transport only on the command to serve.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -51,7 +52,7 @@ fn a_process_that_does_not_use_the_driver_asks_the_owner() {
     peer("without", "");
 }
 
-/// Not a test by itself: what the processes of the others do.
+/// Not a test by itself: the entry point of the processes that the other tests start.
 #[test]
 fn roles() {
     match std::env::var(ROLE).as_deref() {
@@ -63,7 +64,7 @@ fn roles() {
     }
 }
 
-/// A rank that registers memory of its GPU, and does what it is told.
+/// A rank that registers memory of its GPU, and executes commands.
 fn owner() {
     let file = OpenOptions::new().read(true).write(true).open(std::env::var(MEMORY).unwrap()).unwrap();
     let host = Arc::new(HostMemory::attach(&file).unwrap());
@@ -150,7 +151,7 @@ impl Pair {
         self.host.reach().addresses().encode(OWNER, SegmentId::REGISTERED_FIRST, offset).unwrap()
     }
 
-    /// Posts an operation; `None` if it is not over at once.
+    /// Posts an operation; `None` if it does not complete immediately.
     fn post(&mut self, operation: Operation<'_>) -> Option<Result<u64, Failure>> {
         self.transport.post(Instant::ZERO, Endpoint(1), operation, Flags::NONE, Token(1)).unwrap();
         self.look()
@@ -162,7 +163,7 @@ impl Pair {
         completed.first().map(|completion| completion.result)
     }
 
-    /// Posts an operation that needs the owner, which serves so many requests.
+    /// Posts an operation that needs the owner, which serves `requests` requests.
     fn served(&mut self, operation: Operation<'_>, requests: usize) -> Result<u64, Failure> {
         assert_eq!(self.post(operation), None, "it needs the owner");
         for _ in 0..requests {
@@ -222,12 +223,12 @@ fn by_handles() {
     assert_eq!(pair.order("sum"), sum(&numbers(9)).to_string());
     assert_eq!(mock.count("opened"), 1, "once for all operations");
 
-    // Atomics are the owner's.
+    // The owner performs atomics.
     let add = Operation::Atomic { at: start, width: Width::Eight, operator: AtomicOperator::Add, operand: 5 };
     let word = u64::from_le_bytes(numbers(9)[..8].try_into().unwrap());
     assert_eq!(pair.served(add, 1), Ok(word));
 
-    // The same addresses lead to other memory: what was open is not taken for it.
+    // The same addresses belong to other memory now: the open memory is not used for them.
     assert_eq!(pair.order("unregister"), "done");
     let back = cells(vec![0; 8]);
     assert_eq!(pair.post(Operation::Get { from: start, to: back }), Some(Err(Failure::OutOfBounds(start))));
@@ -236,7 +237,7 @@ fn by_handles() {
     assert_eq!(back.to_vec(), [4; 8]);
     assert_eq!(mock.count("opened"), 2);
 
-    // So many stay open, and the oldest is closed; it is opened again when it is needed.
+    // 256 registrations stay open; beyond, the oldest is closed, and opened again when it is needed.
     for round in 0..256 {
         assert_eq!((pair.order("unregister"), pair.order(&format!("register {}", round % 100))), ("done".into(), "done".into()));
         assert_eq!(pair.post(Operation::Get { from: start, to: back }), Some(Ok(0)));
@@ -251,7 +252,7 @@ fn by_owner(uses_driver: bool) {
     let device = uses_driver.then(|| Device::get(0).unwrap());
     let mut pair = Pair::new();
     assert_eq!(pair.order("register 3"), "done");
-    // Pieces of 32 KiB, each asked of the owner.
+    // Pieces of 32 KiB, one request to the owner each.
     let pieces = BYTES.div_ceil(32 * 1024);
     assert_eq!(pair.served(Operation::Put { from: cells(numbers(1)), to: pair.at(0) }, pieces), Ok(0));
     assert_eq!(pair.order("sum"), sum(&numbers(1)).to_string());

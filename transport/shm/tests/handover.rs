@@ -1,4 +1,4 @@
-//! What is asked of a rank while its thread stops waiting is seen to, by that thread or by its progress thread.
+//! Requests to a rank whose thread stops waiting are served, by that thread or by the progress thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -13,16 +13,16 @@ const OWNER: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
 const ROUNDS: u64 = 20_000;
 
-/// Turns a hang into a failure; nothing depends on its length.
+/// Time limit that turns a hang into a failure; nothing depends on its length.
 const HANG: Duration = Duration::from_secs(10);
 
-/// Asks for one addition.
+/// Posts one atomic addition.
 fn ask(asker: &mut Shm, at: GlobalAddress) {
     let add = Operation::Atomic { at, width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
     asker.post(Instant::ZERO, Endpoint(OWNER.number()), add, Flags::NONE, Token(7)).unwrap();
 }
 
-/// What the addition found, unless nobody answers.
+/// The result of the addition; `None` if there is no reply.
 fn answer(asker: &mut Shm, host: &HostMemory) -> Option<u64> {
     let (since, mut completed) = (Moment::now(), Vec::new());
     while !asker.progress(Instant::ZERO, &mut completed) {
@@ -35,14 +35,14 @@ fn answer(asker: &mut Shm, host: &HostMemory) -> Option<u64> {
     Some(found)
 }
 
-/// When the owner stops waiting, in a round.
+/// The end of the owner's wait in a round.
 #[derive(PartialEq)]
 enum Wait {
-    /// When it was asked, without a look: its progress thread is to answer.
+    /// When the request was made, without a poll: the progress thread must reply.
     UntilAsked,
-    /// When the answer has come: nobody has woken its progress thread.
+    /// When the reply has arrived: the progress thread was not woken.
     UntilAnswered,
-    /// After so many looks, whether the request has come by then or not.
+    /// After this number of polls, whether the request has arrived by then or not.
     For(u64),
 }
 
@@ -56,7 +56,7 @@ impl Wait {
     }
 }
 
-/// Each round the owner waits for a moment and then computes for as long as the request takes that came in between.
+/// In each round the owner waits for a moment and then computes until the request that arrived in between is answered.
 #[test]
 fn a_request_that_comes_while_a_wait_ends_is_answered() {
     let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);

@@ -1,7 +1,7 @@
-//! A rank's conversations, its memory and its socket, moved by the thread that holds them: the rank or its progress thread.
+//! A rank's conversations, its memory and its socket, driven by the thread that holds their lock: the rank or its progress thread.
 //!
-//! A put passes three layers on its way to the socket, which is a part of the second: [`Udp`](crate::Udp), which takes the lock, the
-//! driver, and the [`RankConversations`] of `pelago-protocol`. It has one entry in them; the other is the record of whoever posted it.
+//! A put passes three layers: [`Udp`](crate::Udp), which takes the lock; the driver, which owns the socket; and the [`RankConversations`]
+//! of `pelago-protocol`. The put has one entry in the conversations; the only other record of it is the poster's.
 
 use std::hint::spin_loop;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use pelago_protocol::{Config, Event, Injection, Liveness, PeerIndex, Signal, Tra
 use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_INJECT_SIZE, UDP_SIGNALLED_BYTES_MIN};
 use crate::{Incoming, Outgoing, Socket};
 
-/// To look whether more has arrived of a long write takes about as long as to copy so many bytes of it.
+/// Number of bytes of a long write whose copying takes about as long as one poll for acknowledgements.
 const LOOK_BYTES: u64 = 8 << 10;
 
-/// Who looks so long after something was due has been away.
+/// Delay of a poll after a deadline from which on the rank counts as having been away.
 const AWAY: Duration = Duration::from_milliseconds(1);
 
 /// Maximum number of receive calls, eight datagrams each, that empty a socket buffer of short datagrams.
@@ -33,22 +33,22 @@ const PAUSE_MIN: Duration = Duration::from_microseconds(50);
 /// Maximum pause after repeated lack of buffer space.
 const PAUSE_MAX: Duration = Duration::from_microseconds(3200);
 
-/// Where a rank receives datagrams, if there is such a rank.
+/// Returns the address at which a rank receives datagrams; `None` if there is no such rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>;
 
-/// What those who watch over the job know of its ranks, and what they are told.
+/// Interface to the monitoring of the job: it knows which ranks are alive, and receives reports of ranks that do not answer.
 pub trait Watcher: Send {
-    /// What is known of a rank that has not answered for the failure limit.
+    /// Returns what is known of a rank that has not answered for the failure limit.
     fn liveness(&self, rank: Rank) -> Liveness;
 
     /// Called with each rank that was silent and is not known to be alive.
     fn lost(&self, rank: Rank);
 
-    /// Called with each rank that is known to be alive, but of which nothing has come for many failure limits.
+    /// Called with each rank that is known to be alive, but has not answered for many failure limits.
     fn unreachable(&self, rank: Rank);
 }
 
-/// Nobody watches over the ranks: one that is silent for the failure limit is lost, and nobody is told.
+/// No monitoring: a rank that is silent for the failure limit counts as failed, without a report.
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
@@ -61,14 +61,14 @@ impl Watcher for Unwatched {
     fn unreachable(&self, _rank: Rank) {}
 }
 
-/// What is to be sent.
+/// Selection of datagrams to send.
 #[derive(Clone, Copy)]
 enum Load<'a> {
-    /// Everything; with `patient`, acknowledgements wait for a datagram that takes them along.
+    /// Everything; with `patient`, acknowledgements wait for a datagram that carries them.
     Any { patient: bool },
-    /// To one peer, what gains nothing by waiting for company.
+    /// To one peer, datagrams that gain nothing by waiting for further operations.
     Full(PeerIndex),
-    /// The same, while a write to it is not captured yet.
+    /// The same, to the peer of an injected put that is not captured yet.
     Injected(&'a Injection<'a>),
 }
 
@@ -79,16 +79,16 @@ pub(crate) struct Driver {
     clock: Arc<dyn Clock>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// Where peers receive, by their index; `None` if nobody knows, which is as if everything to them were lost.
+    /// Addresses of peers by their index; `None` if unknown: datagrams to that peer are dropped.
     peers: Vec<Option<SocketAddr>>,
     find: Find,
     watcher: Box<dyn Watcher>,
-    /// To whom what is posted goes that waits for company.
+    /// Peer of the operations that were posted with `more` and are held back, if any.
     waiting: Option<PeerIndex>,
-    /// When what the kernel has had no room for is tried again, and after how long a pause; none while it has room.
+    /// Time of the next attempt after a lack of kernel buffer space, and the pause before it; the pause is zero while there is space.
     retry: Instant,
     pause: Duration,
-    /// How often in a row something has come while what was due was long overdue.
+    /// Number of consecutive polls that received something while a deadline was long overdue.
     looks_behind: u32,
 }
 
@@ -122,29 +122,29 @@ impl Driver {
         datagrams::deregister(&self.conversations, &mut self.memory, start)
     }
 
-    /// How long posting an operation may take; `None` if only the beginning of it is sent at once.
+    /// Returns how long posting an operation may take; `None` if only the beginning of it is sent at once.
     pub(crate) fn time_to_post(operation: &Operation<'_>) -> Option<Duration> {
         let (Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }) = operation else { return None };
         let sent_at_once = (UDP_SIGNALLED_BYTES_MIN..=UDP_INJECT_SIZE).contains(&bytes.len());
         sent_at_once.then(|| Duration::from_nanoseconds(bytes.len() as u64 * NANOSECONDS_PER_BYTE_MAX))
     }
 
-    /// Adds a short write to a datagram that waits for company already; returns whether it did. Nothing leaves for it, and nothing is due sooner.
+    /// Adds a short write to a datagram that is already held back; returns whether it did. Sends nothing, and makes no deadline earlier.
     #[inline]
     pub(crate) fn join(&mut self, to: PeerIndex, operation: &Operation<'_>, flags: Flags, token: Token) -> bool {
         let Operation::Write { to: at, bytes } = *operation else { return false };
-        // What waits for one peer leaves when something is posted to another.
+        // Operations held back for one peer leave when an operation to another peer is posted.
         let waits_elsewhere = self.waiting.is_some_and(|other| other != to);
         let may = !flags.fence && !waits_elsewhere && datagrams::admit(&self.conversations).is_ok();
         may && self.conversations.join(to, at, bytes, token.0)
     }
 
-    /// The present moment, which is no earlier than `at`.
+    /// The current time, but no earlier than `at`.
     pub(crate) fn now(&self, at: Instant) -> Instant {
         self.clock.now().max(at)
     }
 
-    /// Starts an operation. What gains nothing by waiting for company leaves at once.
+    /// Starts an operation. Datagrams that gain nothing by waiting for further operations leave at once.
     pub(crate) fn post(
         &mut self,
         now: Instant,
@@ -186,7 +186,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Sends an injection, and captures what may have to be sent again.
+    /// Sends an injected put, and captures the bytes that may have to be sent again.
     fn post_injection(&mut self, now: Instant, injection: Injection<'_>) {
         let taken_in = self.send_injection(now, &injection);
         self.conversations.capture(&injection);
@@ -196,8 +196,8 @@ impl Driver {
         }
     }
 
-    /// Sends an injection, and looks for as long whether it has arrived as it would take to capture it; returns when anything was taken in
-    /// last.
+    /// Sends an injected put, and then polls for acknowledgements for as long as it would take to capture the unacknowledged bytes. Returns the
+    /// time of the last poll that received something.
     fn send_injection(&mut self, now: Instant, injection: &Injection<'_>) -> Option<Instant> {
         let unread_bytes =
             |conversations: &RankConversations| conversations.unread_from(injection).map_or(0, |from| injection.bytes() - from);
@@ -217,17 +217,17 @@ impl Driver {
         taken_in
     }
 
-    /// What was posted and waits for company leaves.
+    /// Sends the operations that were posted with `more` and are held back.
     pub(crate) fn release(&mut self, now: Instant) {
         if let Some(to) = self.waiting.take() {
             self.flush(now, Load::Full(to));
         }
     }
 
-    /// Takes in what has come and sends what is to be sent; returns whether anything moved. With `patient`, acknowledgements of what
-    /// has come just now wait: who looks again soon may have a datagram to take them along.
+    /// Receives what has arrived and sends what is due; returns whether anything moved. With `patient`, acknowledgements of datagrams
+    /// received just now wait: a caller that polls again soon may have a datagram to carry them.
     pub(crate) fn drive(&mut self, now: Instant, patient: bool) -> bool {
-        // What was posted and has waited for company, and acknowledgements that nothing has come along to take.
+        // Operations that were held back, and acknowledgements that no datagram has carried.
         let mut moved = self.conversations.has_work() && self.flush(now, Load::Any { patient: false });
         moved |= self.take_in(now);
         let late = !self.is_behind(now, moved) && self.conversations.poll_timeout().is_some_and(|due| now >= due);
@@ -245,40 +245,40 @@ impl Driver {
         moved | self.flush(now, Load::Any { patient })
     }
 
-    /// Whether a rank that has been away for long finds so much that what it waits for may be there: the time of answers that lie in the
-    /// socket has not come. For so many looks at most as take in all that a socket keeps.
+    /// Whether timeouts are suspended because the rank was away for long and still receives datagrams: the answers it waits for may lie in
+    /// the socket buffer. The suspension lasts for at most as many polls as empty a socket buffer.
     fn is_behind(&mut self, now: Instant, moved: bool) -> bool {
         let is_late = self.conversations.poll_timeout().is_some_and(|due| now >= due + AWAY);
         self.looks_behind = if moved && is_late && self.looks_behind < LOOKS_BEHIND_MAX { self.looks_behind + 1 } else { 0 };
         self.looks_behind > 0
     }
 
-    /// Takes in what has come; returns whether anything had.
+    /// Receives and processes the datagrams that have arrived; returns whether there were any.
     fn take_in(&mut self, now: Instant) -> bool {
         let messages = self.socket.receive(&mut self.incoming);
         for datagram in self.incoming.messages().flat_map(pelago_protocol::cut) {
-            // What is refused is counted; it changes nothing here.
+            // The conversations count a refused datagram; it changes nothing here.
             let _ = self.conversations.handle_datagram(now, datagram, &mut self.memory);
         }
         messages > 0
     }
 
-    /// Whether the rank may want to look: something has completed, or a peer has written to its memory since this was asked last.
+    /// Whether the rank should poll: completions are pending, or a peer has written to its memory since the last call.
     pub(crate) fn has_news(&mut self) -> bool {
         self.memory.take_touched() || self.conversations.completions() > 0
     }
 
-    /// Whether acknowledgements wait that could leave now.
+    /// Whether acknowledgements are pending that could leave now.
     pub(crate) fn is_owing(&self) -> bool {
         self.outgoing.is_empty() && self.conversations.is_owing()
     }
 
-    /// While there is no room, whatever else is due waits until there may be.
+    /// Returns the next deadline. While the kernel has no buffer space, this is the next attempt to send; all other deadlines wait for it.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         if self.outgoing.is_empty() { self.conversations.poll_timeout() } else { Some(self.retry) }
     }
 
-    /// Sends what is to be sent; returns whether anything left.
+    /// Sends the datagrams that `load` selects; returns whether any left.
     fn flush(&mut self, now: Instant, load: Load<'_>) -> bool {
         let (mut any, mut at) = (false, now);
         loop {
@@ -297,13 +297,14 @@ impl Driver {
             if !more {
                 return any;
             }
-            // What one call sends takes longer than the pace can wait.
+            // Pacing needs the current time: one send call takes longer than the interval between paced datagrams.
             at = self.clock.now().max(now);
         }
     }
 
-    /// The kernel has no room for what is left, even if `any` has left just now. If it has had its time and took nothing, it is
-    /// given twice as much: not much more than it has gone without taking a message. It holds several, so no device runs dry.
+    /// Schedules the next attempt: the kernel has no buffer space for the rest, even if `any` datagrams have just left. If the kernel
+    /// accepted nothing after a full pause, the pause doubles, so that it is not much longer than the time for which the kernel has accepted
+    /// nothing. The kernel holds several messages, so the device does not become idle.
     #[cold]
     fn put_off(&mut self, now: Instant, any: bool) {
         if any {
@@ -315,7 +316,7 @@ impl Driver {
         }
     }
 
-    /// Assembles datagrams; returns whether there is no room for more rather than nothing to send.
+    /// Assembles datagrams; returns `true` if the batch is full, and `false` if nothing is left to send.
     fn fill(&mut self, now: Instant, load: Load<'_>) -> bool {
         while let Some(room) = self.outgoing.room(UDP_DATAGRAM_BYTES_MAX) {
             let transmit = match load {

@@ -3,13 +3,13 @@
 //! | part | for |
 //! |---|---|
 //! | [`Udp`] | the transport |
-//! | `driver` | a rank's conversations and its socket, moved by whoever holds them |
-//! | `progress_thread` | the thread that holds them while the rank computes or sleeps |
-//! | `wait_set` | the event wait set (`epoll`) by which the progress thread sleeps |
-//! | [`Socket`] | a UDP socket that gives the kernel many datagrams at once, and takes many at once |
+//! | `driver` | a rank's conversations and its socket, driven by the thread that holds their lock |
+//! | `progress_thread` | the thread that drives them while the rank computes or sleeps |
+//! | `wait_set` | the event wait set (`epoll`) on which the progress thread sleeps |
+//! | [`Socket`] | a UDP socket that sends and receives many datagrams per system call |
 //! | [`Outgoing`], [`Incoming`] | the memory in which datagrams are assembled and read in place; no call allocates |
 //!
-//! What travels, and how it is made reliable, is `pelago-protocol`; which memory peers may reach, `pelago_kit::datagrams`.
+//! `pelago-protocol` defines the contents of datagrams and makes them reliable; `pelago_kit::datagrams` keeps the memory that peers may reach.
 //! Absent on purpose: handles, waiting, and who the ranks are.
 
 mod driver;

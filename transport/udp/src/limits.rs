@@ -19,8 +19,8 @@ pub const UDP_BATCH_BYTES: usize = 2 * UDP_OUTGOING_BYTES;
 /// Maximum size in bytes of a captured put over UDP: the limit of a context. The first datagrams leave while the rest is captured.
 pub const UDP_INJECT_SIZE: usize = CAPTURED_BYTES_MAX;
 
-/// Minimum size in bytes of a put that leaves together with its signal: a shorter one shares a datagram with the signal, and with others that wait
-/// for company.
+/// Minimum size in bytes of a put that leaves together with its signal: a shorter put shares a datagram with the signal and with other operations
+/// that are held back for batching.
 pub const UDP_SIGNALLED_BYTES_MIN: usize = INJECT_SIZE + 1;
 
 /// Maximum number of segments of a segmented message (UDP GSO): the lowest limit of all Linux kernels with GSO.
@@ -33,7 +33,7 @@ pub const UDP_RUN_BYTES_MAX: usize = 65_000;
 /// either end, independently of its size.
 pub const UDP_DATAGRAM_BYTES_MAX: usize = UDP_RUN_BYTES_MAX / 8 * 8;
 
-/// Maximum number of bytes of a put, and of its signal, in one datagram: what its other contents leave at most.
+/// Maximum number of bytes of a put and its signal in one datagram: the maximum size of a datagram less the overhead of a put.
 pub const UDP_PUT_DATAGRAM_BYTES_MAX: usize = UDP_DATAGRAM_BYTES_MAX - PUT_OVERHEAD_BYTES;
 
 /// Number of messages that one receive call takes: at most 512 KiB, which fits the L2 cache of a core; eight peers share the cost of a

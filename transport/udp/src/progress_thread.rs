@@ -1,9 +1,9 @@
-//! Who drives: the rank while it waits in the library, its progress thread otherwise.
+//! The progress thread, and the division of work with its rank: the rank drives while it waits in the library, the progress thread otherwise.
 //!
-//! The progress thread sleeps in the kernel until a datagram comes. A rank that drives looks for datagrams itself, and would have its progress thread woken by
-//! each of them, on a core that it needs. So it takes the socket out of the progress thread's wait set and sets its alarm, which it puts off as long as
-//! it drives: a progress thread that hears its alarm knows that the rank has gone on to compute, and listens again. A rank that falls asleep has it
-//! listen at once. None of that wakes the progress thread.
+//! The progress thread sleeps in the kernel until a datagram arrives. A rank that drives polls for datagrams itself; each of them would also wake
+//! the progress thread, on a core that the rank needs. So the rank removes the socket from the progress thread's wait set and sets the thread's
+//! alarm, which it puts off as long as it drives. When the alarm rings, the rank has gone on to compute, and the progress thread listens again. A
+//! rank that falls asleep makes it listen at once. None of these steps wakes the progress thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -19,37 +19,38 @@ use crate::wait_set::WaitSet;
 /// quarter of this time.
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
 
-/// Maximum value of this time, for a rank that has polled for long: re-arming the timer takes some microseconds, once in half of this time.
+/// Maximum time after the last poll of a rank after which its progress thread takes over, for a rank that has polled for long: re-arming the timer
+/// takes some microseconds, once in half of this time.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
-/// How often the progress thread of a rank that sleeps looks again after a datagram: a message is often followed by another, and to be woken takes
-/// longer. Between two looks it lets others run.
+/// Number of polls of the progress thread of a sleeping rank after the last datagram: a message is often followed by another, and a wake-up takes
+/// longer. Between two polls the thread yields.
 const LOOKS: u32 = 50;
 
-/// How much later than something is due the progress thread may wake without being told.
+/// Tolerated delay of the progress thread after a deadline: its alarm is set anew only if it would ring later than that.
 const LATE: Duration = Duration::from_milliseconds(2);
 
-/// The rank drives, and the progress thread does not listen.
+/// Value of `until` while the rank drives and the progress thread does not listen.
 const EXCUSED: u64 = 0;
 
-/// Called when the rank may want to look: something completed, or a peer wrote to its memory.
+/// Called when the rank should poll: an operation completed, or a peer wrote to its memory.
 pub(crate) type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// What the rank and its progress thread share.
+/// State shared by the rank and its progress thread.
 ///
-/// - **A1** Whether the progress thread listens changes only with the lock of the driver, and its alarm with it; but that the progress thread may set it to ring
-///   earlier. So a progress thread that sleeps listens, or has an alarm that rings soon.
-/// - **A2** While the progress thread does not listen, no rank is noted to sleep: one that falls asleep has it listen, and one that drives is awake.
+/// - **A1** The lock of the driver protects changes of the alarm and of whether the progress thread listens, except that the progress thread may
+///   set the alarm to ring earlier without the lock. So a sleeping progress thread either listens or has an alarm that rings soon.
+/// - **A2** While the progress thread does not listen, `sleeping` is false: a rank that falls asleep makes it listen, and a rank that drives is awake.
 /// - **A3** The socket is in the wait set only while `until` says that the progress thread listens: otherwise datagrams would wake it again and again
-///   without its reading them.
+///   without being read.
 pub(crate) struct Shared {
     driver: Mutex<Driver>,
     wake: Wake,
-    /// Whether the rank sleeps and will not look before it is woken.
+    /// Whether the rank sleeps and will not poll before it is woken.
     sleeping: AtomicBool,
-    /// Until when the progress thread listens, in picoseconds; [`EXCUSED`] while it does not; the largest number is for ever.
+    /// Time until which the progress thread listens, in picoseconds; [`EXCUSED`] while it does not listen; `u64::MAX`: without end.
     until: AtomicU64,
-    /// When the alarm rings at the earliest while the progress thread does not listen, in picoseconds.
+    /// Earliest time at which the alarm rings while the progress thread does not listen, in picoseconds.
     rings: AtomicU64,
     stop: AtomicBool,
 }
@@ -61,12 +62,12 @@ impl Shared {
         Self { driver: Mutex::new(driver), wake, sleeping, until, rings, stop }
     }
 
-    /// A panic of one thread leaves the driver between two steps, all of which are consistent.
+    /// Locks the driver, also after a panic of another thread: the driver is consistent between any two steps.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Driver> {
         self.driver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the progress thread, whose alarm has rung or not: none while the rank drives.
+    /// Locks the driver for the progress thread, whose alarm has `rung` or not; `None` while the rank drives.
     fn lock_unless_excused(&self, rung: bool, wait_set: &WaitSet) -> Option<MutexGuard<'_, Driver>> {
         let driver = match self.driver.try_lock() {
             Ok(driver) => driver,
@@ -80,13 +81,13 @@ impl Shared {
             }
             Err(TryLockError::WouldBlock) => self.lock(),
         };
-        // Neither does it take over from a rank that has begun to drive while it waited for the lock.
+        // The progress thread does not take over from a rank that has begun to drive while the thread waited for the lock.
         (rung || !self.is_excused()).then_some(driver)
     }
 
-    /// The progress thread listens from now on, until something is due.
+    /// Makes the progress thread listen from now on, until the next deadline.
     fn listen(&self, locked: &Driver, wait_set: &WaitSet, now: Instant) {
-        // Acknowledgements that a thread has held back until it looks again have no other deadline.
+        // Acknowledgements that a thread has held back until its next poll have no other deadline.
         let due = if locked.is_owing() { Some(now) } else { locked.next_deadline() };
         self.set_alarm(due, wait_set, now);
         if !wait_set.listen() {
@@ -103,7 +104,7 @@ impl Shared {
         (self.wake)();
     }
 
-    /// Whether the rank drives, and the progress thread does not listen. It changes with the lock of the driver.
+    /// Whether the rank drives and the progress thread does not listen. Changes only under the lock of the driver.
     fn is_excused(&self) -> bool {
         self.until.load(Ordering::Relaxed) == EXCUSED
     }
@@ -112,7 +113,7 @@ impl Shared {
         Instant::from_picoseconds(self.rings.load(Ordering::Relaxed))
     }
 
-    /// The alarm of a progress thread that does not listen rings after this pause. With the lock of the driver.
+    /// Sets the alarm of a progress thread that does not listen to ring after `pause`. The caller holds the lock of the driver.
     fn put_alarm_off(&self, wait_set: &WaitSet, now: Instant, pause: Duration) {
         wait_set.set_alarm(Some(pause));
         self.rings.store((now + pause).as_picoseconds(), Ordering::Relaxed);
@@ -125,11 +126,11 @@ pub(crate) struct ProgressThread {
     clock: Arc<dyn Clock>,
     wait_set: Arc<WaitSet>,
     thread: Option<JoinHandle<()>>,
-    /// How long a rank that drives may be away before the progress thread takes over.
+    /// Time without a poll after which the progress thread takes over from a rank that drives.
     absence: Duration,
-    /// When the rank looked last without excusing a progress thread that listened.
+    /// Time of the last poll that did not excuse a listening progress thread.
     looked: Instant,
-    /// From when on a rank that drives puts the alarm off, while the progress thread does not listen.
+    /// Time from which on a rank that drives puts the alarm off, while the progress thread does not listen.
     put_off: Instant,
 }
 
@@ -144,7 +145,8 @@ impl ProgressThread {
         Ok(Self { shared, clock, wait_set, thread: Some(thread), absence, looked: never, put_off: never })
     }
 
-    /// The rank looks; returns whether the progress thread is excused. One look is not to drive: it would cost more than it spares.
+    /// Called at each poll of the rank; returns whether the progress thread is excused. A single poll does not excuse it: that would cost more than
+    /// it saves.
     #[inline]
     pub(crate) fn excuse(&mut self, _locked: &mut Driver, now: Instant) -> bool {
         let listens = self.listens();
@@ -167,7 +169,8 @@ impl ProgressThread {
         true
     }
 
-    /// The rank posts, and is not to be disturbed for so long. That is not to drive: however often it posts, the progress thread takes over between.
+    /// Keeps the progress thread away for the time `busy` that a post of the rank takes. Posting does not count as driving: however often the rank
+    /// posts, the progress thread takes over in between.
     pub(crate) fn excuse_for(&mut self, _locked: &mut Driver, now: Instant, busy: Duration) {
         let listens = self.listens();
         if listens || now + busy >= self.shared.rings() {
@@ -191,7 +194,7 @@ impl ProgressThread {
         }
     }
 
-    /// The rank is about to sleep.
+    /// Makes the progress thread listen, because the rank is about to sleep.
     pub(crate) fn attend(&self) {
         let driver = self.shared.lock();
         self.shared.sleeping.store(true, Ordering::Relaxed);
@@ -200,7 +203,7 @@ impl ProgressThread {
         }
     }
 
-    /// How the thread of a rank that drives sleeps for a moment: it is woken by the next datagram, and its progress thread is not.
+    /// Returns a function by which the thread of a rank that drives sleeps briefly: the next datagram wakes that thread, and not its progress thread.
     pub(crate) fn nap(&self) -> impl Fn(Duration) -> bool + Send + Sync + use<> {
         let (shared, clock, wait_set) = (self.shared.clone(), self.clock.clone(), self.wait_set.clone());
         move |limit| {
@@ -217,13 +220,13 @@ impl ProgressThread {
         }
     }
 
-    /// Something may be due before a progress thread that listens knows.
+    /// Sets the alarm of a listening progress thread anew if a deadline has become earlier.
     #[inline]
     pub(crate) fn remind(&mut self, locked: &Driver, now: Instant) {
         let until = self.shared.until.load(Ordering::Relaxed);
         if until == EXCUSED {
             if self.shared.rings() > now + ABSENCE_MAX {
-                // What the rank was busy with has ended.
+                // The post for which the alarm was put off has ended.
                 self.put_alarm_off(self.clock.now(), ABSENCE_MIN, false);
             }
             return;
@@ -244,7 +247,7 @@ impl Drop for ProgressThread {
     }
 }
 
-/// The progress thread's own side.
+/// The loop that runs on the progress thread.
 struct Attendance<'a> {
     shared: &'a Shared,
     clock: &'a dyn Clock,
@@ -266,15 +269,14 @@ impl Attendance<'_> {
         }
     }
 
-    /// Moves what can be moved, and listens from then on; unless the rank is driving. A progress thread that did not listen comes because its alarm
-    /// has rung.
+    /// Makes progress, and listens from then on, unless the rank drives. `rung`: the thread did not listen, and its alarm has rung.
     fn serve(&self, mut rung: bool) {
         let mut looks = 0;
         loop {
             let Some(mut driver) = self.shared.lock_unless_excused(std::mem::take(&mut rung), self.wait_set) else { return };
             let (moved, news) = (driver.drive(self.clock.now(), false), driver.has_news());
             looks = if moved { LOOKS } else { looks.saturating_sub(1) };
-            // A rank that computes needs its core; one that was woken looks by itself.
+            // A rank that computes needs its core; a rank that was woken polls by itself.
             let is_last = looks == 0 || !self.shared.sleeping.load(Ordering::Relaxed);
             if is_last {
                 self.shared.listen(&driver, self.wait_set, self.clock.now());

@@ -1,4 +1,4 @@
-//! Ranks that reach each other over UDP, as a transport.
+//! The transport between ranks that reach each other over UDP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,33 +18,33 @@ use crate::limits::{UDP_INJECT_SIZE, UDP_PUT_DATAGRAM_BYTES_MAX, UDP_SIGNALLED_B
 use crate::progress_thread::{ProgressThread, Shared};
 use crate::socket::keep_from_dumps;
 
-/// What the transport of a rank is made from.
+/// Parameters of the transport of a rank.
 pub struct Setup {
     /// The rank.
     pub me: Rank,
-    /// How the job divides its addresses.
+    /// Division of the job's global addresses into rank, segment and offset.
     pub layout: AddressLayout,
-    /// Where the rank receives datagrams.
+    /// The socket on which the rank receives datagrams.
     pub socket: Socket,
     /// The job's secret.
     pub key: [u8; 16],
-    /// Whether what travels is encrypted; the same on all ranks.
+    /// Whether datagrams are encrypted; the same on all ranks.
     pub encrypt: bool,
-    /// After how long without an answer the watcher is asked whether a peer is alive.
+    /// Time without an answer after which the transport asks the watcher whether a peer is alive.
     pub failure_limit: Duration,
-    /// Where a rank receives datagrams that speaks to this one first.
+    /// Returns the address of a rank that sends to this one before this one has connected to it.
     pub find: Box<dyn Fn(Rank) -> Option<SocketAddr> + Send>,
-    /// Called when the rank, if it sleeps, should look: something completed, or a peer wrote to its memory.
+    /// Called when the rank, if it sleeps, should poll: an operation completed, or a peer wrote to its memory.
     pub wake: Box<dyn Fn() + Send + Sync>,
-    /// Who knows which ranks are alive, and is told of those that cannot be reached.
+    /// Knows which ranks are alive, and receives reports of those that cannot be reached.
     pub watcher: Box<dyn Watcher>,
-    /// The clock that the rank reads as well.
+    /// The clock that the rank uses as well.
     pub clock: Arc<dyn Clock>,
     /// Whether a progress thread serves peers while the rank computes or sleeps. Without it the rank serves them when it makes progress.
     pub progress_thread: bool,
 }
 
-/// What operations cost over UDP. The cores of the target do everything.
+/// Costs of operations over UDP. The cores of the target perform all of them.
 pub const CAPABILITIES: Capabilities = Capabilities {
     inject_size: UDP_INJECT_SIZE,
     blocks_max: LIST_BLOCKS_MAX,
@@ -57,11 +57,11 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::of("udp")
 };
 
-/// Ranks that reach each other over UDP.
+/// The transport between ranks that reach each other over UDP.
 ///
-/// Everything that peers ask for is done by this rank, inside [`progress`](Transport::progress), or by its progress thread.
+/// The rank itself performs the requests of its peers, inside [`progress`](Transport::progress) or by its progress thread.
 pub struct Udp {
-    /// First: it ends before what it shares.
+    /// The first field, so that the thread ends before the state that it shares is dropped.
     pub(crate) progress_thread: Option<ProgressThread>,
     pub(crate) shared: Arc<Shared>,
     capabilities: Capabilities,
@@ -70,20 +70,20 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// The transport of a rank.
+    /// Creates the transport of a rank.
     ///
     /// # Errors
-    /// The system refuses a thread for the progress thread.
+    /// The system refuses to start the progress thread.
     pub fn new(setup: Setup) -> std::io::Result<Self> {
         let Setup { me, layout, socket, key, encrypt, failure_limit, find, wake, watcher, clock, progress_thread } = setup;
         let address = socket.local_address();
-        // Half of what the kernel keeps: the other half is for what it keeps besides the bytes themselves.
+        // Half of the kernel's buffer: the other half is for the kernel's own records of the datagrams.
         let receive_window_bytes = socket.receive_buffer_bytes() as u64 / 2;
         let incarnation = std::process::id();
         let config = Config { me, incarnation, layout, key: Key(key), encrypt, failure_limit, receive_window_bytes };
         let driver = Driver::new(socket, config, clock.clone(), find, watcher);
         let shared = Arc::new(Shared::new(driver, wake));
-        // The key of the job is in there.
+        // The driver holds the key of the job.
         keep_from_dumps(&*shared);
         let progress_thread = progress_thread.then(|| ProgressThread::start(shared.clone(), clock)).transpose()?;
         let protection = if encrypt { Protection::Encrypted } else { Protection::Authenticated };
@@ -91,15 +91,15 @@ impl Udp {
         Ok(Self { progress_thread, shared, capabilities, address, connected: 0 })
     }
 
-    /// What passed over the network, and what of it was refused: a question that may be asked at any time, also when the transport has
-    /// ended.
+    /// Returns a function that reads the counters of the network traffic and of refused datagrams. It may be called at any time, also after the
+    /// transport has ended.
     pub fn counters(&self) -> Box<dyn Fn() -> Counters + Send + Sync> {
         let shared = self.shared.clone();
         Box::new(move || shared.lock().conversations.counters().clone())
     }
 
-    /// A function that sleeps until the next datagram, for the given time at most, and returns whether one has come; `false` at once while the progress thread
-    /// receives datagrams. For ranks with one thread, to whose memory nothing but this transport writes. `None` without a progress thread.
+    /// Returns a function that sleeps until the next datagram, for the given time at most, and returns whether one has arrived; `false` at once while
+    /// the progress thread receives datagrams. For ranks with one thread, to whose memory only this transport writes. `None` without a progress thread.
     pub fn nap(&self) -> Option<impl Fn(Duration) -> bool + Send + Sync + use<>> {
         self.progress_thread.as_ref().map(ProgressThread::nap)
     }
@@ -155,7 +155,7 @@ impl Transport for Udp {
     fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut driver = self.shared.lock();
         let excused = self.progress_thread.as_mut().is_some_and(|progress_thread| progress_thread.excuse(&mut driver, now));
-        // A progress thread that listens would not know that acknowledgements wait.
+        // Acknowledgements wait only if the progress thread is excused: a listening one would not know of them.
         let moved = driver.drive(now, excused);
         if let Some(progress_thread) = self.progress_thread.as_mut().filter(|_| !excused) {
             progress_thread.remind(&driver, now);
@@ -163,7 +163,7 @@ impl Transport for Udp {
         let news = driver.has_news();
         let any = fetch_completed(&mut driver.conversations, completed);
         drop(driver);
-        // Another thread of this rank may sleep until then.
+        // Another thread of this rank may sleep until these completions or writes.
         if news {
             self.shared.wake();
         }

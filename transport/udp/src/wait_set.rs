@@ -1,4 +1,5 @@
-//! What the progress thread of a rank sleeps by: the socket, an alarm, and a call. Others may set them while it sleeps.
+//! The event wait set on which the progress thread of a rank sleeps: the socket, an alarm (timer) and a call (eventfd). Other threads may
+//! set them while it sleeps.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -8,7 +9,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime};
 
-/// What has been granted is not taken away.
+/// Why setting a timer cannot fail: the descriptor stays valid.
 const OWN: &str = "the system keeps what it has granted";
 
 pub(crate) struct WaitSet {
@@ -21,7 +22,7 @@ pub(crate) struct WaitSet {
 }
 
 impl WaitSet {
-    /// A set in which the socket is not yet.
+    /// Creates a set without the socket: [`listen`](Self::listen) adds it.
     pub(crate) fn new(socket: BorrowedFd<'_>) -> std::io::Result<Self> {
         let wait_set = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -37,20 +38,20 @@ impl WaitSet {
         Ok(wait_set)
     }
 
-    /// Datagrams end the sleep from now on; whether the system has memory for that.
+    /// Makes datagrams end the sleep from now on; returns whether the system has memory for that.
     pub(crate) fn listen(&self) -> bool {
         let added = epoll::add(&self.epoll, &self.socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN);
         matches!(added, Ok(()) | Err(Errno::EXIST))
     }
 
-    /// Datagrams do not end the sleep any more, and cost nothing here.
+    /// Makes datagrams no longer end the sleep, so that they cost nothing here.
     pub(crate) fn turn_away(&self) {
         let _unless_it_did_not_listen = epoll::delete(&self.epoll, &self.socket);
     }
 
-    /// The sleep ends when so much time has passed, if nothing ends it before; if `None`, at no time.
+    /// Sets the time after which the sleep ends if nothing ends it before; `None` disarms the alarm.
     pub(crate) fn set_alarm(&self, pause: Option<Duration>) {
-        // A pause of nothing at all would be none.
+        // A pause of zero would disarm the timer.
         let pause = pause
             .map_or(std::time::Duration::ZERO, |pause| std::time::Duration::from(pause).max(std::time::Duration::from_nanos(1)));
         let times = Itimerspec { it_interval: Timespec::default(), it_value: timespec(pause) };
@@ -58,29 +59,29 @@ impl WaitSet {
         set.expect(OWN);
     }
 
-    /// Whether the time of the alarm has come since it was set, or since this was asked last.
+    /// Whether the alarm has expired since it was set, or since the last call.
     pub(crate) fn has_rung(&self) -> bool {
         rustix::io::read(&self.alarm, &mut [0; 8]).is_ok()
     }
 
-    /// Ends the sleep now, and all that follow.
+    /// Ends the current sleep and all later ones.
     pub(crate) fn call(&self) {
         let _ = rustix::io::write(&self.call, &1u64.to_ne_bytes());
     }
 
-    /// Sleeps. Whatever ends the sleep, whoever slept finds out itself.
+    /// Sleeps until any event; the caller finds out which one it was.
     pub(crate) fn sleep(&self) {
         #[cfg(test)]
         self.sleeps.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let _ = epoll::wait(&self.epoll, &mut [MaybeUninit::uninit(); 1], None);
     }
 
-    /// Sleeps until the socket can be read, for so long at most; whether it can.
+    /// Sleeps until the socket is readable, for `limit` at most; returns whether it is.
     pub(crate) fn nap(&self, limit: Duration) -> bool {
         poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timespec(limit.into()))) == Ok(1)
     }
 
-    /// How many sleeps have begun.
+    /// Number of sleeps that have begun.
     #[cfg(test)]
     pub(crate) fn sleeps(&self) -> u64 {
         self.sleeps.load(std::sync::atomic::Ordering::Relaxed)
@@ -97,17 +98,17 @@ mod tests {
     use std::net::{Ipv4Addr, UdpSocket};
     use std::os::fd::AsFd;
 
-    /// Longer than anything here takes, so that a sleep that nothing ends is told by its alarm.
+    /// Longer than any test here takes, so that a sleep that nothing else ends is detected by its alarm.
     const FAR: Duration = Duration::from_milliseconds(20_000);
 
-    /// A socket that a datagram lies in.
+    /// A socket with one datagram to receive.
     fn socket() -> UdpSocket {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         socket.send_to(&[1], socket.local_addr().unwrap()).unwrap();
         socket
     }
 
-    /// Whether the alarm is what ends a sleep, when it rings after so long.
+    /// Whether an alarm set to `pause` is the event that ends a sleep.
     fn sleeps_until_alarm(wait_set: &WaitSet, pause: Duration) -> bool {
         wait_set.set_alarm(Some(pause));
         wait_set.sleep();
@@ -138,7 +139,7 @@ mod tests {
         assert!(!wait_set.has_rung(), "once");
         for put_off in [None, Some(FAR)] {
             wait_set.set_alarm(Some(Duration::ZERO));
-            // It rings, and is put off before anybody hears it.
+            // The alarm expires, and is set again before `has_rung` is called.
             wait_set.sleep();
             wait_set.set_alarm(put_off);
             assert!(!wait_set.has_rung());

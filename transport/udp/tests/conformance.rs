@@ -9,7 +9,7 @@ use pelago_kit::conformance::Ends;
 use pelago_platform::Clock;
 use pelago_udp::{Setup, Socket, Udp, Unwatched};
 
-/// A clock that stands: the moments of the test are what counts.
+/// A clock that stands still: the tests supply the time.
 struct Still;
 
 impl Clock for Still {
@@ -43,7 +43,7 @@ fn ends(ranks: u32, address: SocketAddr, encrypt: bool) -> Ends<Udp> {
         })
         .unwrap()
     };
-    // A rank that makes no progress any more answers nobody.
+    // A rank that makes no progress any more sends no answers.
     Ends::new(sockets.into_iter().enumerate().map(end), |_, _| ()).counting(wakes.clone())
 }
 

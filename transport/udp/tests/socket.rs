@@ -15,7 +15,7 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{FdFlags, fcntl_getfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// Longer than anything here takes, so that what never arrives is told.
+/// Longer than any step of the tests takes, so that a missing datagram is detected.
 const PATIENCE: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
 /// The address of this machine in each family that it has.
@@ -32,7 +32,7 @@ fn bind(host: IpAddr) -> Socket {
     Socket::bind((host, 0).into()).unwrap()
 }
 
-/// An IPv6 socket that IPv4 reaches too, if there is IPv6.
+/// An IPv6 socket that is reachable by IPv4 too, if there is IPv6.
 fn bind_both() -> Option<Socket> {
     let socket = rustix::net::socket(AddressFamily::INET6, SocketType::DGRAM, None).ok()?;
     sockopt::set_ipv6_v6only(&socket, false).unwrap();
@@ -52,7 +52,7 @@ fn send(from: &Socket, to: SocketAddr, datagram: &[u8]) {
     assert_eq!(from.send(&mut outgoing), Sent { sent: 1, dropped: 0, left: 0 });
 }
 
-/// A plain socket, to which the kernel gives datagrams as they were sent.
+/// A plain socket, to which the kernel delivers datagrams as they were sent.
 fn bind_plain(host: IpAddr) -> (UdpSocket, SocketAddr) {
     let socket = UdpSocket::bind((host, 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -60,7 +60,7 @@ fn bind_plain(host: IpAddr) -> (UdpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// Waits for so many datagrams.
+/// Waits for `count` datagrams.
 fn receive_plain(socket: &UdpSocket, count: usize) -> Vec<(SocketAddr, Vec<u8>)> {
     let mut buffer = vec![0; UDP_PAYLOAD_BYTES_MAX];
     let mut receive = || socket.recv_from(&mut buffer).map(|(bytes, from)| (from, buffer[..bytes].to_vec()));
@@ -76,7 +76,7 @@ fn receive_some(socket: &Socket, incoming: &mut Incoming, arrived: &mut Vec<u8>)
     arrived.extend(incoming.messages().flat_map(|message| message.to_vec()));
 }
 
-/// Waits for so many bytes.
+/// Waits for `bytes` bytes.
 fn receive(socket: &Socket, bytes: usize) -> Vec<u8> {
     let (mut arrived, mut incoming) = (Vec::new(), Incoming::new());
     while arrived.len() < bytes {
@@ -85,7 +85,7 @@ fn receive(socket: &Socket, bytes: usize) -> Vec<u8> {
     arrived
 }
 
-/// Bytes of which no two stretches are alike, from one place on.
+/// Bytes of a sequence without repeated parts, from offset `from` on.
 fn contents(from: usize, length: usize) -> Vec<u8> {
     (from..from + length).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }
@@ -181,7 +181,7 @@ fn a_full_receiver_gets_nothing_twice() {
             push(&mut outgoing, address, &datagram);
         }
         sender.send(&mut outgoing);
-        // What follows may be lost too, until there is room again.
+        // Later datagrams may be lost too, until there is space again.
         receiver.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
         let (mut numbers, mut buffer) = (Vec::new(), [0; 400]);
         loop {
@@ -254,7 +254,7 @@ fn a_peer_that_is_gone_does_not_disturb_the_next_datagram() {
     for host in hosts() {
         let (socket, peer) = (bind(host), bind(host));
         let gone = bind(host).local_address();
-        // The kernel tells a socket of refused datagrams while it is connected to who refuses them.
+        // The kernel reports refused datagrams to a socket that is connected to the refusing address.
         rustix::net::connect(socket.descriptor(), &gone).unwrap();
         send(&socket, gone, b"is anybody there?");
         let refused = poll(&mut [PollFd::new(&socket.descriptor(), PollFlags::ERR)], Some(&PATIENCE)).unwrap();
@@ -296,7 +296,7 @@ fn the_largest_payload_is_that_of_the_way() {
         let socket = bind(host);
         let headers = if host.is_ipv4() { 28 } else { 48 };
         assert_eq!(socket.payload_bytes_max(socket.local_address()), (bytes - headers).min(UDP_PAYLOAD_BYTES_MAX));
-        // Broadcasts are not allowed to this socket, so that there is no way.
+        // Broadcasts are not allowed on this socket, so that there is no path.
         assert_eq!(socket.payload_bytes_max((Ipv4Addr::BROADCAST, 9).into()), 1200);
     }
 }
@@ -318,7 +318,7 @@ fn buffers_are_large_and_those_that_are_larger_stay() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Loopback keeps the order, and the total stays below what the least buffer of a Linux holds.
+    /// Loopback keeps the order, and the total stays below the smallest buffer of Linux.
     #[test]
     fn each_destination_receives_its_datagrams_in_order(
         datagrams in proptest::collection::vec((0..3usize, prop_oneof![0..4usize, 0..1500usize, Just(700)]), 1..100),
@@ -334,7 +334,7 @@ proptest! {
             let sent = sender.send(&mut outgoing);
             prop_assert_eq!(sent, Sent { sent: datagrams.len(), dropped: 0, left: 0 });
             for ((receiver, address), expected) in receivers.iter().zip(&mut expected) {
-                // Whatever arrives too often arrives before this.
+                // A duplicate would arrive before this datagram.
                 expected.push((sender.local_address(), b"the last".to_vec()));
                 send(&sender, *address, b"the last");
                 let arrived = receive_plain(receiver, expected.len());

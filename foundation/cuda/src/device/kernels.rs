@@ -1,9 +1,10 @@
 //! The kernels of this crate: strided copies of many boxes in one launch, signals, sums, stencils.
 //!
-//! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, made of `kernels/pelago.cu` by NVRTC without
-//! contraction of products and sums, so that results are bitwise those of the host. `kernels/generate.py` makes it again, and a test compares.
+//! They are PTX text, which the driver translates for its device when they are loaded: `kernels/pelago.ptx`, compiled from `kernels/pelago.cu` by
+//! NVRTC without contraction of products and sums, so that results are bitwise equal to the host's. `kernels/generate.py` regenerates it, and a test
+//! compares.
 //!
-//! - **T1** The arguments of a launch are those of the kernel in `pelago.cu`, in order and layout.
+//! - **T1** The arguments of a launch match those of the kernel in `pelago.cu` in order and layout.
 //! - C1 to C3 of `driver/table.rs`, D1 of `memory.rs`, S1 of `stream.rs`.
 #![allow(unsafe_code)]
 
@@ -11,7 +12,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use pelago_base::Shape;
-/// Blocks to be copied, such as a face of a block of cells.
+/// Blocks to copy, such as a face of a block of cells.
 pub use pelago_memory::BlockCopy as Face;
 pub use pelago_memory::{Combination, NumberKind};
 use pelago_memory::{DeviceMemory, DeviceRange};
@@ -25,10 +26,10 @@ pub use crate::limits::{FACES_MAX, LISTED_FACES_MAX};
 /// The text of the kernels.
 pub const PTX: &str = include_str!("../../kernels/pelago.ptx");
 
-/// Threads of a block.
+/// Number of threads per block.
 pub(super) const THREADS: u32 = 256;
 
-/// Blocks of a launch for one face or array: beyond, each thread takes several words.
+/// Maximum number of blocks of a launch for one face or array; beyond it, each thread takes several words.
 const BLOCKS_MAX: u64 = 1024;
 
 /// The kernels of a device.
@@ -44,14 +45,14 @@ pub struct Kernels {
     pub(super) water: RawFunction,
 }
 
-/// A face as the kernel takes it.
+/// The kernel's argument for a face.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct RawFace {
     from: u64,
     to: u64,
     counts: [u64; 3],
-    /// Of a block.
+    /// Words of a block.
     words: u64,
     from_strides: [u64; 3],
     to_strides: [u64; 3],
@@ -73,12 +74,12 @@ pub(super) const RAW_FACE_BYTES: usize = size_of::<RawFace>();
 /// Faces in memory of a device, copied by one launch.
 pub(super) struct FaceList {
     device: Device,
-    /// Nothing if the faces move nothing.
+    /// The list; `None` if the faces move no bytes.
     list: Option<DeviceRange>,
     count: u32,
-    /// Of the longest face.
+    /// Words of the longest face.
     words: u64,
-    /// S1: all that the faces lead to.
+    /// S1: all memory to which the faces refer.
     _used: Vec<Arc<dyn DeviceMemory>>,
 }
 
@@ -87,13 +88,13 @@ pub(super) struct FaceList {
 pub struct Sweep {
     /// The old pressures.
     pub p: DeviceRange,
-    /// The new ones.
+    /// The new pressures.
     pub next: DeviceRange,
     /// The squares of residuals.
     pub squares: DeviceRange,
     /// Twelve arrays at equal distances: a0 to a3, b0 to b2, c0 to c2, bnd, wrk1.
     pub coefficients: DeviceRange,
-    /// Cells from one of them to the next.
+    /// Cells from one of these arrays to the next.
     pub distance: u64,
     /// The first cell of the box.
     pub first: u64,
@@ -103,7 +104,7 @@ pub struct Sweep {
     pub counts: [u64; 3],
 }
 
-/// A sweep as the kernel takes it.
+/// The kernel's argument for a sweep.
 #[repr(C)]
 struct RawSweep {
     next: u64,
@@ -117,7 +118,7 @@ struct RawSweep {
 }
 
 impl Sweep {
-    /// Whether all that the stencil reads and writes is there.
+    /// Whether all cells that the stencil reads and writes are in the ranges.
     fn fits(&self) -> Option<bool> {
         let ([plane, row], [planes, rows, cells]) = (self.strides, self.counts);
         let around = plane.checked_add(row)?.checked_add(1)?;
@@ -135,17 +136,17 @@ impl Sweep {
     }
 }
 
-/// Whether the blocks are the same at both ends and inside its ranges.
+/// Whether the blocks match at both ends and are inside the ranges.
 fn fits(face: &Face) -> bool {
     let inside = |shape: Shape, range: &DeviceRange| shape.extent().is_ok_and(|extent| extent <= range.bytes());
     face.to_shape.matches(&face.from_shape).is_ok() && inside(face.to_shape, &face.to) && inside(face.from_shape, &face.from)
 }
 
 impl RawFace {
-    /// Blocks at two addresses, in words that are as long as all addresses and distances allow. The shapes match.
+    /// Creates a face of blocks at two addresses, with the longest words that all addresses and distances allow. The shapes match.
     pub(super) fn new([to, from]: [u64; 2], shapes: [Shape; 2]) -> Self {
         let joined = shapes.map(Shape::canonical);
-        // Joined alike at both ends, or not at all.
+        // Adjacent blocks are joined in the same way at both ends, or not at all.
         let [to_shape, from_shape] = if joined[0].matches(&joined[1]).is_ok() { joined } else { shapes };
         let Shape { block, counts, .. } = to_shape;
         let distances = |shape: Shape| (0..3).filter(|&d| counts[d] > 1).fold(0, |all, d| all | shape.strides[d]);
@@ -154,12 +155,12 @@ impl RawFace {
         Self { from, to, counts, words: block / word, from_strides, to_strides, word }
     }
 
-    /// How many words it has.
+    /// Returns the number of words of the face.
     fn all_words(&self) -> u64 {
         self.counts.iter().product::<u64>() * self.words
     }
 
-    /// As a list in memory of a device has it.
+    /// Encodes the face for a list in device memory.
     pub(super) fn encode(&self) -> [u8; RAW_FACE_BYTES] {
         let Self { from, to, counts: [i, j, k], words, from_strides: [fi, fj, fk], to_strides: [ti, tj, tk], word } = *self;
         let numbers = [from, to, i, j, k, words, fi, fj, fk, ti, tj, tk, word];
@@ -176,7 +177,7 @@ impl Kernels {
             let mut combinations = [[RawFunction(std::ptr::null_mut()); 6]; 3];
             for (functions, name) in combinations.iter_mut().zip(["sum", "min", "max"]) {
                 for (function, numbers) in functions.iter_mut().zip(["f32", "f64", "u32", "u64", "i32", "i64"]) {
-                    // Sums of integers wrap, with and without a sign.
+                    // Sums of integers wrap, so that signed and unsigned ones share a kernel.
                     let numbers = if name == "sum" { numbers.replace('i', "u") } else { numbers.into() };
                     *function = find(&format!("pelago_{name}_{numbers}"))?;
                 }
@@ -194,17 +195,17 @@ impl Kernels {
     }
 
     pub(crate) fn unload(self, functions: &Functions) {
-        // SAFETY: C1: no stream of the device is left, which would keep the device.
+        // SAFETY: C1: no stream of the device exists any more, as a stream keeps its device alive.
         let _code = unsafe { (functions.module_unload)(self.module) };
     }
 }
 
 impl Stream {
-    /// Copies blocks, all by one launch: packs, unpacks, or writes into the memory of another process. Words are as long as all addresses and distances allow,
-    /// 16 bytes at most.
+    /// Copies blocks with one launch: packs, unpacks, or writes into the memory of another process. Words are as long as all addresses and distances
+    /// allow, at most 16 bytes.
     ///
     /// # Errors
-    /// There are more than [`FACES_MAX`] faces; the shapes of one differ or reach past its ranges; the device takes no kernels; the driver's.
+    /// There are more than [`FACES_MAX`] faces; the shapes of one differ or reach past its ranges; the device cannot run the kernels; the driver fails.
     pub fn copy_faces(&self, faces: &[Face]) -> Result<()> {
         if faces.len() > FACES_MAX {
             return Err(CudaError::Invalid("a launch copies 26 faces at most"));
@@ -224,7 +225,7 @@ impl Stream {
         unsafe { self.launch(kernel, [blocks(words), raw.count as u32, 1], THREADS, &mut [(&raw mut raw).cast()]) }
     }
 
-    /// Puts a list of faces into memory of the device, to be copied by one launch as often as one likes.
+    /// Stores a list of faces in device memory, for repeated copies with one launch each.
     pub(super) fn list_faces(&self, faces: &[Face]) -> Result<FaceList> {
         if faces.len() > LISTED_FACES_MAX {
             return Err(CudaError::Invalid("a launch copies 4,096 listed faces at most"));
@@ -254,21 +255,21 @@ impl Stream {
         Ok(FaceList { device, list, count: raw.len() as u32, words, _used: used })
     }
 
-    /// Copies listed faces, all by one launch.
+    /// Copies listed faces with one launch.
     pub(super) fn copy_listed(&self, faces: &Arc<FaceList>) -> Result<()> {
         let Some(list) = &faces.list else { return Ok(()) };
         if !self.device().is(&faces.device) {
             return Err(CudaError::Invalid("the list of faces is in memory of another device"));
         }
         let mut address = self.reach(list)?.address();
-        // S1: with it all that its faces lead to.
+        // S1: this also keeps all memory to which its faces refer.
         self.keep(faces.clone())?;
         let kernel = self.device().kernels()?.copy_listed;
         // SAFETY: T1, D1; all blocks are inside their ranges, as was checked, and the stream keeps them (S1).
         unsafe { self.launch(kernel, [blocks(faces.words), faces.count, 1], THREADS, &mut [(&raw mut address).cast()]) }
     }
 
-    /// A face as the kernel takes it, checked; nothing if it moves nothing. `start` finds where a memory begins.
+    /// Returns the kernel's argument for a face, after a check; `None` if it moves no bytes. `start` returns the address of a memory.
     fn raw_face(&self, face: &Face, start: impl Fn(&DeviceRange) -> Result<u64>) -> Result<Option<RawFace>> {
         if !fits(face) {
             return Err(CudaError::Invalid("the ends of a face differ, or reach past its memory"));
@@ -281,10 +282,10 @@ impl Stream {
         Ok(Some(RawFace::new([address(&face.to)?, address(&face.from)?], [face.to_shape, face.from_shape])))
     }
 
-    /// Writes a word by a kernel, behind all that the stream has written: a signal also where streams write no words.
+    /// Writes a word by a kernel, after all earlier writes of the stream: a signal also for devices whose streams cannot write words.
     ///
     /// # Errors
-    /// The word is no aligned word of a GPU; the device takes no kernels; the driver's.
+    /// The word is not an aligned word of a GPU; the device cannot run the kernels; the driver fails.
     pub fn signal(&self, word: &DeviceRange, value: u64) -> Result<()> {
         let mut address = self.word(word)?;
         let (kernel, mut value) = (self.device().kernels()?.signal, value);
@@ -292,10 +293,11 @@ impl Stream {
         unsafe { self.launch(kernel, [1; 3], 1, &mut [(&raw mut address).cast(), (&raw mut value).cast()]) }
     }
 
-    /// One sweep of the stencil of the Himeno benchmark: each cell gets bitwise what the host's sweep gives it.
+    /// Performs one sweep of the stencil of the Himeno benchmark; each cell is bitwise equal to the result of the host's sweep.
     ///
     /// # Errors
-    /// The box and the cells around it are not in the ranges, or has more than 65,535 planes or rows; the device takes no kernels; the driver's.
+    /// The box and the cells around it are not in the ranges, or the box has more than 65,535 planes or rows; the device cannot run the kernels; the
+    /// driver fails.
     pub fn himeno(&self, sweep: &Sweep) -> Result<()> {
         let Sweep { distance, first, strides, counts, .. } = *sweep;
         if counts.contains(&0) {
@@ -319,7 +321,7 @@ impl Stream {
     /// Combines each number of `to` with that of `from`, in place: one step of a reduction. Each sum is rounded once, as on the host.
     ///
     /// # Errors
-    /// The ranges differ in length, hold no whole numbers, or are not aligned to them; the device takes no kernels; the driver's.
+    /// The ranges differ in length, contain partial numbers, or are not aligned to the numbers; the device cannot run the kernels; the driver fails.
     pub fn combine(&self, to: &DeviceRange, from: &DeviceRange, combination: Combination, number: NumberKind) -> Result<()> {
         let address = |range: &DeviceRange| self.reach(range)?.range(range.offset(), range.bytes());
         let (mut target, mut source, bytes) = (address(to)?, address(from)?, number.width().bytes());
@@ -337,10 +339,10 @@ impl Stream {
     }
 }
 
-/// Has a stream combine numbers at two addresses of a device, in its context: as [`Stream::combine`], of which the caller has checked what that checks.
+/// Enqueues the combination of numbers at two addresses of a device, in its context: as [`Stream::combine`], whose checks the caller has made.
 ///
 /// # Safety
-/// Both addresses lead to memory that holds so many numbers until the stream has ended.
+/// Both addresses refer to memory that has `count` numbers until the stream has ended.
 pub(super) unsafe fn enqueue_combination(
     device: &Device,
     stream: RawStream,
@@ -358,11 +360,11 @@ pub(super) unsafe fn enqueue_combination(
     })
 }
 
-/// Has a stream copy faces of a device, in its context, all by one launch: as [`Stream::copy_faces`], of which the caller has checked what that checks. More than
-/// [`FACES_MAX`] are read from the list at `list`, where the stream has them, encoded, before this.
+/// Enqueues the copy of faces of a device, in its context, with one launch: as [`Stream::copy_faces`], whose checks the caller has made. If there
+/// are more than [`FACES_MAX`], the kernel reads them from the encoded list at `list`, which the stream has written before.
 ///
 /// # Safety
-/// The faces lead to memory that holds their blocks until the stream has ended, and so does `list`.
+/// The faces refer to memory that has their blocks until the stream has ended, and `list` to memory that has the list.
 pub(super) unsafe fn enqueue_faces(device: &Device, stream: RawStream, faces: &[RawFace], list: u64) -> Result<()> {
     let words = faces.iter().map(RawFace::all_words).max().unwrap_or(0);
     let (kernels, functions) = (device.kernels()?, &device.driver().functions);
@@ -382,7 +384,7 @@ pub(super) unsafe fn enqueue_faces(device: &Device, stream: RawStream, faces: &[
     })
 }
 
-/// Blocks of a launch for so many words.
+/// Returns the number of blocks of a launch for `words` words.
 fn blocks(words: u64) -> u32 {
     words.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS_MAX) as u32
 }

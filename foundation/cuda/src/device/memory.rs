@@ -1,7 +1,7 @@
-//! Memory of a GPU, as all ranks may reach it.
+//! Memory of a GPU, for access by all ranks.
 //!
-//! - **D1** A range that is given to the driver is inside an allocation that lives as long as its `CudaMemory`: its own, or the program's by the promise of
-//!   [`CudaMemory::adopt`], or another process's, which keeps what it has exported until it ends.
+//! - **D1** A range that is passed to the driver is inside an allocation that lives as long as its `CudaMemory`: its own, or the program's by the
+//!   contract of [`CudaMemory::adopt`], or another process's, which keeps its exported memory until it ends.
 //! - C1 to C3 of `driver/table.rs`.
 #![allow(unsafe_code)]
 
@@ -18,25 +18,26 @@ use super::Device;
 use super::kernels::{FACES_MAX, LISTED_FACES_MAX, RAW_FACE_BYTES, RawFace, enqueue_combination, enqueue_faces};
 use crate::driver::{ATTACH_GLOBAL, CudaError, Driver, IPC_LAZY_PEER_ACCESS, Interface, IpcHandle, RawStream, Result};
 
-/// What handles and kinds of this driver are called.
+/// Name of this driver in handles and memory kinds.
 pub(crate) const CUDA: &str = "cuda";
 const HIP: &str = "hip";
 
-/// Zeros are written in pieces of so many bytes.
+/// Size in bytes of the pieces in which zeros are written.
 const ZEROS_BYTES: u64 = 1 << 20;
 
-/// Some memory of a GPU. It is a [`DeviceMemory`]: `World::register_device` makes it a segment.
+/// A range of GPU memory. It is a [`DeviceMemory`]: `World::register_device` makes it a segment.
 ///
-/// Reads and writes pass through pinned memory in pieces of 256 KiB, three in flight; copies between two of these stay on the device, or go from device to
-/// device. All return when the bytes are there. They are not ordered with the program's streams: wait for those first, or use [`Stream`](crate::Stream).
+/// Reads and writes pass through pinned memory in pieces of 256 KiB, three in flight; copies between two `CudaMemory` stay on the device, or go from
+/// device to device. All return when they are complete. They are not ordered with the program's streams: wait for those first, or use
+/// [`Stream`](crate::Stream).
 pub struct CudaMemory {
     device: Device,
     address: u64,
     bytes: u64,
     origin: Origin,
-    /// Held by atomics, which are atomic to each other.
+    /// Lock that makes atomics mutually atomic.
     word: Mutex<()>,
-    /// Memory beside, in which blocks are packed, and lists of them behind.
+    /// Buffer for packed blocks, followed by their lists.
     packed: Mutex<Option<Arc<CudaMemory>>>,
 }
 
@@ -44,9 +45,9 @@ pub struct CudaMemory {
 enum Origin {
     Allocated,
     Managed,
-    /// The program's.
+    /// Allocated by the program.
     Adopted,
-    /// Of another process; the address where its whole allocation begins here.
+    /// Memory of another process; `start` is the address of its whole allocation in this process.
     Imported {
         start: u64,
     },
@@ -73,14 +74,14 @@ impl CudaMemory {
         })
     }
 
-    /// Memory that the program has from elsewhere, such as cudarc, candle or CuPy: `bytes` bytes from the device's address on, in the primary context.
+    /// Adopts memory from another library, such as cudarc, candle or CuPy: `bytes` bytes from the device's address on, in the primary context.
     ///
     /// # Errors
-    /// The driver knows no such memory, or it ends before.
+    /// The driver does not know the memory, or it ends before `bytes` bytes.
     ///
     /// # Safety
-    /// Until this is dropped the memory stays allocated, and is written by nobody who would mind what others write. If it is registered as a segment, it
-    /// stays allocated until the ranks of this host have ended: they may have opened it.
+    /// Until this is dropped the memory stays allocated, and all its users tolerate concurrent writes by others. If it is registered as a segment, it
+    /// stays allocated until the ranks of this host have ended, as they may have opened it.
     pub unsafe fn adopt(device: &Device, address: u64, bytes: u64) -> Result<Arc<Self>> {
         let (start, length) = device.within(|| whole(device, address))?;
         if bytes == 0 || address - start > length || bytes > length - (address - start) {
@@ -89,10 +90,10 @@ impl CudaMemory {
         Ok(Arc::new(Self::of(device, address, bytes, Origin::Adopted)))
     }
 
-    /// Writes zeros over all of it. Costs what a write of as many bytes costs.
+    /// Fills the memory with zeros. Costs as much as a write of the same size.
     ///
     /// # Errors
-    /// The driver's.
+    /// The driver fails.
     pub fn zero(&self) -> Result<()> {
         let zeros = vec![0; self.bytes.min(ZEROS_BYTES) as usize];
         let lanes = &self.device.state().lanes;
@@ -102,35 +103,35 @@ impl CudaMemory {
         })
     }
 
-    /// The device that holds it.
+    /// Returns the device of the memory.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Where it begins, for kernels and other libraries: no address of the host.
+    /// Returns the device address of the memory, for kernels and other libraries; not a host address.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Whether it is another process's.
+    /// Whether the memory belongs to another process.
     pub fn is_imported(&self) -> bool {
         matches!(self.origin, Origin::Imported { .. })
     }
 
-    /// Opens memory that another process of this host has exported. What [`DeviceHandle`] holds comes from a peer: it is checked by the driver.
+    /// Opens memory that another process of this host has exported. The contents of a [`DeviceHandle`] come from a peer, so the driver checks them.
     pub(crate) fn import(driver: &Arc<Driver>, handle: &DeviceHandle) -> Result<Arc<Self>> {
         let told = Exported::decode(handle.bytes());
         let device = told.device(driver).map_or_else(|| Device::of(driver, told.ordinal.min(driver.devices() - 1)), Ok)?;
         Self::open(&device, &told)
     }
 
-    /// The same for what a device itself does: opened in its context, which reaches memory of another device if the driver offers that.
+    /// As [`import`](Self::import), for access by a device itself: opens the memory in its context, which needs access to memory of another device.
     pub(crate) fn import_for(device: &Device, handle: &DeviceHandle) -> Result<Arc<Self>> {
         if *handle != DeviceHandle::new(name_of(device), handle.bytes()) {
             return Err(CudaError::Invalid("the memory is another driver's"));
         }
         let told = Exported::decode(handle.bytes());
-        // A device that this process does not see is left to the driver.
+        // For a device that this process does not see, the driver decides.
         match told.device(device.driver()) {
             Some(other) if !device.reaches(&other)? => {
                 Err(CudaError::Unsupported("way to memory of another device by its address"))
@@ -151,13 +152,13 @@ impl CudaMemory {
             })
             .map_err(sharing)?;
         let memory = Self::of(device, start.wrapping_add(told.offset), told.bytes, Origin::Imported { start });
-        // Dropped, and so closed, if the peer tells of more than there is.
+        // Dropped, and so closed, if the peer claims more bytes than there are.
         let (_, length) = device.within(|| whole(device, start)).map_err(sharing)?;
         let is_inside = told.offset <= length && told.bytes <= length - told.offset;
         if is_inside { Ok(Arc::new(memory)) } else { Err(CudaError::Invalid("a peer shares more memory than it has")) }
     }
 
-    /// The address of a range of it, checked.
+    /// Returns the address of a range, after a check of its bounds.
     pub(crate) fn range(&self, offset: u64, bytes: u64) -> Result<u64> {
         let is_inside = offset <= self.bytes && bytes <= self.bytes - offset;
         if is_inside {
@@ -167,13 +168,13 @@ impl CudaMemory {
         }
     }
 
-    /// The address of some blocks, which are inside.
+    /// Returns the address of blocks, after a check of their bounds.
     fn blocks(&self, offset: u64, blocks: Shape) -> Result<u64> {
         let extent = blocks.extent().map_err(|_| CudaError::Invalid("the blocks reach past the memory of the device"))?;
         self.range(offset, extent)
     }
 
-    /// The blocks of parts in memory of this device, packed one after the other from `packed` on, as the copy kernel takes them.
+    /// Returns the copy kernel's arguments for blocks of parts in memory of this device, which are packed one after the other from `packed` on.
     fn faces(&self, parts: &[DeviceBlocks], packed: u64, are_read: bool) -> Result<Vec<RawFace>> {
         let mut place = packed;
         let face = |part: &DeviceBlocks| {
@@ -186,7 +187,7 @@ impl CudaMemory {
         parts.iter().filter(|part| part.bytes() > 0).map(face).collect()
     }
 
-    /// Moves parts of this device by one launch, and between the device and the host at once.
+    /// Moves parts of this device with one launch, and all their bytes between the device and the host with one transfer.
     fn move_parts(&self, parts: &[DeviceBlocks], mut bytes: Bytes<'_>) -> Result<()> {
         let length = bytes.len() as u64;
         let listed = if parts.len() > FACES_MAX { (parts.len() * RAW_FACE_BYTES) as u64 } else { 0 };
@@ -208,8 +209,8 @@ impl CudaMemory {
         }
     }
 
-    /// How many of the first parts are memory of one device, and move by one launch; with the first of them. None if they are another driver's, or the device
-    /// takes no kernels.
+    /// Returns the number of leading parts that are memory of one device and move with one launch, with the first of them. `None` if they belong to
+    /// another driver, or the device cannot run the kernels.
     fn run_of(parts: &[DeviceBlocks]) -> Option<(&Self, usize)> {
         let first =
             (&*parts.first()?.memory as &dyn Any).downcast_ref::<Self>().filter(|first| first.device.kernels().is_ok())?;
@@ -219,7 +220,7 @@ impl CudaMemory {
         Some((first, parts.iter().take(LISTED_FACES_MAX).take_while(is_same).count()))
     }
 
-    /// Memory beside for so many packed bytes: what was there, if it is large enough.
+    /// Returns a buffer for `bytes` packed bytes: the existing one, if it is large enough.
     fn room<'p>(&self, packed: &'p mut Option<Arc<Self>>, bytes: u64) -> Result<&'p Arc<Self>> {
         if packed.as_ref().is_none_or(|packed| packed.bytes < bytes) {
             *packed = None;
@@ -245,12 +246,12 @@ impl CudaMemory {
         Self { device: device.clone(), address, bytes, origin, word: Mutex::new(()), packed: Mutex::new(None) }
     }
 
-    /// Copies on the device, or from one device to another, and returns when the bytes are there.
+    /// Copies on the device, or from one device to another, and returns when the copy is complete.
     fn copy_on_devices(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) -> Result<()> {
         let (to, source) = (self.range(offset, bytes)?, from.range(from_offset, bytes)?);
         let is_overlapping = to < source + bytes && source < to + bytes;
         if is_overlapping && to != source {
-            // The driver copies in any order: by memory between.
+            // The driver copies in any order, so the copy goes through a temporary buffer.
             let between = Self::allocate(&self.device, bytes)?;
             between.copy_on_devices(0, from, from_offset, bytes)?;
             return self.copy_on_devices(offset, &between, 0, bytes);
@@ -258,7 +259,7 @@ impl CudaMemory {
         self.device.state().lanes.on_stream(&self.device, |stream, _| self.enqueue_copy(stream, offset, from, from_offset, bytes))
     }
 
-    /// Has a stream of this memory's device copy, in the context of the device.
+    /// Enqueues a copy on a stream of this memory's device, in the context of the device.
     pub(crate) fn enqueue_copy(&self, stream: RawStream, offset: u64, from: &Self, from_offset: u64, bytes: u64) -> Result<()> {
         let (to, source) = (self.range(offset, bytes)?, from.range(from_offset, bytes)?);
         let functions = &self.device.driver().functions;
@@ -304,7 +305,8 @@ impl CudaMemory {
         Ok(DeviceHandle::new(self.driver(), &told.encode()))
     }
 
-    /// The pages that hold a range, as a dma-buf. They may hold bytes of other allocations too: whoever gives them to a card tells it the range.
+    /// Exports the pages of a range as a dma-buf. They may contain bytes of other allocations too, so the registration with a card must be restricted
+    /// to the range.
     fn exported_pages(&self, offset: u64, bytes: u64) -> Result<DmaBuf> {
         let address = self.range(offset, bytes)?;
         let read_only = self.device.dma_buf_access()?;
@@ -437,10 +439,10 @@ impl Drop for CudaMemory {
         if self.origin == Origin::Allocated && self.device.driver().exports().keep(address, self.bytes) {
             return;
         }
-        // A failure leaves it to the end of the process.
+        // After a failure the memory exists until the end of the process.
         let _failed = self.device.within(|| match self.origin {
             Origin::Adopted => Ok(()),
-            // SAFETY: C1: made by the driver, and used by nobody any more (D1).
+            // SAFETY: C1: created by the driver, and no longer used (D1).
             Origin::Imported { start } => functions.check("cuIpcCloseMemHandle", unsafe { (functions.ipc_close)(start) }),
             // SAFETY: as above.
             Origin::Allocated | Origin::Managed => functions.check("cuMemFree", unsafe { (functions.mem_free)(address) }),
@@ -454,7 +456,7 @@ impl std::fmt::Debug for CudaMemory {
     }
 }
 
-/// What is packed comes to the host, or comes from there.
+/// Host buffer and direction of a transfer of packed bytes.
 enum Bytes<'b> {
     Into(&'b mut [u8]),
     From(&'b [u8]),
@@ -469,7 +471,7 @@ impl Bytes<'_> {
     }
 }
 
-/// What handles of a device's driver are called.
+/// Returns the name of a device's driver in handles.
 fn name_of(device: &Device) -> &'static str {
     match device.driver().interface() {
         Interface::Cuda => CUDA,
@@ -477,7 +479,7 @@ fn name_of(device: &Device) -> &'static str {
     }
 }
 
-/// The allocation that an address is in, in the context of the device.
+/// Returns the start and size of the allocation that contains an address, in the context of the device.
 fn whole(device: &Device, address: u64) -> Result<(u64, u64)> {
     let functions = &device.driver().functions;
     let (mut start, mut bytes) = (0, 0usize);
@@ -487,18 +489,18 @@ fn whole(device: &Device, address: u64) -> Result<(u64, u64)> {
     Ok((start, bytes as u64))
 }
 
-/// What a process tells another one of its memory.
+/// Description of exported memory for another process.
 struct Exported {
     handle: [u8; 64],
     uuid: [u8; 16],
     ordinal: u32,
-    /// Where the memory begins in its allocation.
+    /// Offset of the memory in its allocation.
     offset: u64,
     bytes: u64,
 }
 
 impl Exported {
-    /// The device of this process that holds it: the peer's number of it may be another one here.
+    /// Returns the device of this process that has the memory; its number may differ from the peer's.
     fn device(&self, driver: &Arc<Driver>) -> Option<Device> {
         let mut devices = (0..driver.devices()).filter_map(|ordinal| Device::of(driver, ordinal).ok());
         devices.find(|device| self.uuid != [0; 16] && device.uuid() == self.uuid)

@@ -1,4 +1,4 @@
-//! One GPU: its context, and what is made on it.
+//! One GPU: its context, memory, streams and kernels.
 
 pub mod kernels;
 mod memory;
@@ -19,9 +19,10 @@ use self::staging::Lanes;
 pub use self::stream::{Event, Rows, Stream};
 use crate::driver::{Admission, CudaError, Driver, RawContext, Result};
 
-/// A GPU, in the context that all users of it in this process share (its *primary context*): so memory and streams of other CUDA libraries fit.
+/// A GPU, in the context that all its users in this process share (its *primary context*), so that memory and streams of other CUDA libraries are
+/// compatible.
 ///
-/// Clones are the same device. Any thread may use it; the thread's current context is as before after each call.
+/// Clones are the same device. Any thread may use it; each call preserves the thread's current context.
 #[derive(Clone)]
 pub struct Device(Arc<DeviceState>);
 
@@ -34,22 +35,22 @@ pub(crate) struct DeviceState {
     bytes: u64,
     pub(crate) lanes: Lanes,
     kernels: OnceLock<Result<Kernels>>,
-    /// Devices whose memory it was asked to reach, and whether it does.
+    /// Devices for which access to their memory was requested, and whether it is possible.
     peers: Mutex<BTreeMap<u32, bool>>,
 }
 
 impl Device {
-    /// The device of a number, from 0 on, of the driver of this process. From then on this process opens memory of GPUs that its peers export.
+    /// Returns a device of this process's driver by its number, from 0 on. From then on this process can open GPU memory that peers export.
     ///
     /// # Errors
-    /// There is no driver ([`Driver::get`]), no such device, or its context cannot be made.
+    /// There is no driver ([`Driver::get`]), no such device, or its context cannot be created.
     pub fn get(ordinal: u32) -> Result<Self> {
         let device = Self::of(&Driver::get()?, ordinal)?;
         set_device_opener(memory::CUDA, |handle| Ok(CudaMemory::import(&Driver::get()?, handle)?));
         Ok(device)
     }
 
-    /// The device of a number of a driver.
+    /// Returns a device of a driver by its number.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -73,59 +74,59 @@ impl Device {
         Ok(Self(state))
     }
 
-    /// Its number in its driver.
+    /// Returns the number of the device in its driver.
     pub fn ordinal(&self) -> u32 {
         self.0.ordinal
     }
 
-    /// Its name, such as `NVIDIA H100`.
+    /// Returns the name of the device, such as `NVIDIA H100`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// How much memory it has, used or not.
+    /// Returns the total memory of the device in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.bytes
     }
 
-    /// Its generation, such as (9, 0); zeros if the driver does not tell.
+    /// Returns the compute capability, such as (9, 0); zeros if the driver does not report it.
     pub fn capability(&self) -> (i32, i32) {
         self.driver().capability(self.0.number)
     }
 
-    /// By which it is known in all processes of the host; zeros if the driver does not tell.
+    /// Returns the identifier of the device that is the same in all processes of the host; zeros if the driver does not report one.
     pub fn uuid(&self) -> [u8; 16] {
         self.driver().functions.device_uuid(self.0.number)
     }
 
-    /// Its driver.
+    /// Returns the driver of the device.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.0.driver
     }
 
-    /// Whether its streams wait for words ([`Stream::wait_at_least`]).
+    /// Whether its streams can wait for words ([`Stream::wait_at_least`]).
     pub fn has_stream_values(&self) -> bool {
         self.driver().has_stream_values(self.0.number)
     }
 
-    /// Whether network cards may reach its memory by themselves ([`DeviceMemory::dma_buf`](pelago_memory::DeviceMemory::dma_buf)): by reading, and by writing
-    /// if nothing is returned; else why not.
+    /// Checks that network cards can access its memory directly ([`DeviceMemory::dma_buf`](pelago_memory::DeviceMemory::dma_buf)). They may read; they
+    /// may also write if the result is `None`, else it is the reason why not.
     ///
     /// # Errors
-    /// Driver or device do not offer that.
+    /// Driver or device do not support direct access.
     pub fn dma_buf_access(&self) -> Result<Option<&'static str>> {
         self.driver().check_dma_buf(self.0.number).map(|()| self.driver().unordered_writes(self.0.number))
     }
 
-    /// New memory of this device, of any contents.
+    /// Allocates memory of this device, with unspecified contents.
     ///
     /// # Errors
-    /// `bytes` is zero, or as many are not left.
+    /// `bytes` is zero, or exceeds the free memory.
     pub fn allocate(&self, bytes: u64) -> Result<Arc<CudaMemory>> {
         CudaMemory::allocate(self, bytes)
     }
 
-    /// New managed memory, which the driver moves between host and device. It is memory of the device to all that is here: no slice of the host leads to it.
+    /// Allocates managed memory, which the driver moves between host and device. This crate treats it as device memory: there are no host slices of it.
     ///
     /// # Errors
     /// As [`allocate`](Self::allocate); the device has no managed memory.
@@ -136,31 +137,31 @@ impl Device {
         CudaMemory::allocate_managed(self, bytes)
     }
 
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
-    /// The driver's.
+    /// The driver fails.
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self)
     }
 
-    /// A new event, which counts as over until it is recorded.
+    /// Creates an event, which counts as over until it is recorded.
     ///
     /// # Errors
-    /// The driver's.
+    /// The driver fails.
     pub fn event(&self) -> Result<Event> {
         Event::new(self)
     }
 
-    /// The kernels of this crate on this device, loaded at the first call.
+    /// Returns the kernels of this crate on this device, loaded on the first call.
     ///
     /// # Errors
-    /// The device does not take them: the same at each call.
+    /// The device cannot load them; every call returns the same error.
     pub fn kernels(&self) -> Result<&Kernels> {
         self.0.kernels.get_or_init(|| Kernels::load(self)).as_ref().map_err(Clone::clone)
     }
 
-    /// Whether the two are one device of one driver.
+    /// Whether both are the same device of the same driver.
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.driver, &other.0.driver) && self.0.ordinal == other.0.ordinal
     }
@@ -173,12 +174,12 @@ impl Device {
         self.0.context
     }
 
-    /// The driver's number of it.
+    /// Returns the driver's handle of the device.
     pub(crate) fn number(&self) -> i32 {
         self.0.number
     }
 
-    /// Whether its kernels and streams reach memory of another device of this process, which this enables.
+    /// Enables access of its kernels and streams to memory of another device of this process; returns whether they have it.
     pub(crate) fn reaches(&self, other: &Self) -> Result<bool> {
         if self.is(other) {
             return Ok(true);
@@ -196,7 +197,7 @@ impl Device {
         Ok(reaches)
     }
 
-    /// Whether an allocation may be exported; the context of the device then lives to the end of the process, with all that is kept.
+    /// Admits an allocation for export, if there is room. The context of the device then lives until the end of the process, with all kept allocations.
     pub(crate) fn admit_export(&self, address: u64) -> Result<bool> {
         match self.driver().exports().admit(self.0.ordinal, address) {
             Admission::Known => Ok(true),

@@ -1,4 +1,4 @@
-//! A stream as layers use it that know no driver.
+//! Streams as [`DeviceStream`], for layers that are independent of the driver.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl DeviceStream for Stream {
     fn is_over(&self) -> Result<bool, DeviceError> {
         let is_over = Stream::is_over(self)?;
         if is_over {
-            // What it has used is not kept any longer.
+            // Releases the memory that the stream has kept.
             self.synchronize()?;
         }
         Ok(is_over)

@@ -1,10 +1,10 @@
-//! Bytes between memory of the program and memory of a device: through pinned memory, in pieces of which several are in flight.
+//! Transfers between host memory and device memory through pinned memory, in pieces of which several are in flight.
 //!
-//! A device moves bytes at the speed of the bus from and to pinned memory alone, and goes on meanwhile. So the host copies one piece while the device moves
-//! those before. The program's memory is never given to the driver: it may be freed as soon as a call returns, also by an error.
+//! Only from and to pinned memory does a device move bytes at the speed of the bus and asynchronously. Therefore the host copies one piece while the
+//! device moves earlier ones. The driver never gets the program's memory, which may be freed as soon as a call returns, even with an error.
 //!
 //! - **G1** A lane is used by one thread at a time, and its pinned memory has `PIECES` pieces of `PIECE_BYTES`.
-//! - **G2** A piece is written or read by the host only when the event behind the device's last use of it is over. A lane is given back when its stream
+//! - **G2** The host writes or reads a piece only when the event after the device's last use of it is over. A lane is returned when its stream
 //!   has ended, whatever failed; if not even that is known, the lane is never used again.
 //! - C1 to C3 of `driver/table.rs`.
 #![allow(unsafe_code)]
@@ -18,7 +18,7 @@ use crate::driver::{
 };
 use crate::limits::{LANES_LOST_MAX, LANES_MAX, PIECE_BYTES, PIECES};
 
-/// The lanes of a device, made when they are needed.
+/// The lanes of a device, created on first use.
 #[derive(Default)]
 pub(crate) struct Lanes {
     state: Mutex<LanesState>,
@@ -28,9 +28,9 @@ pub(crate) struct Lanes {
 #[derive(Default)]
 struct LanesState {
     free: Vec<Lane>,
-    /// Those that exist and are not lost, free or not.
+    /// Number of lanes that exist and are not lost, free or not.
     made: usize,
-    /// Those of which nobody knows whether their streams have ended.
+    /// Number of lanes for which it is unknown whether their streams have ended.
     lost: usize,
 }
 
@@ -45,7 +45,7 @@ struct Lane {
 unsafe impl Send for Lane {}
 
 impl Lanes {
-    /// Copies `from` to the device's address `to`, and returns when it is there.
+    /// Copies `from` to the device's address `to`, and returns when the copy is complete.
     pub(crate) fn upload(&self, device: &Device, to: u64, from: &[u8]) -> Result<()> {
         self.transfer(device, &[(to, from)], |_, _| Ok(()), None)
     }
@@ -60,8 +60,8 @@ impl Lanes {
         self.transfer(device, &[], act, None)
     }
 
-    /// By one lane, in this order: copies bytes to addresses of the device, runs `act` with the stream, and copies from an address of the device until a buffer
-    /// is full. Returns when all of it is done.
+    /// Performs, on one lane and in this order: copies of bytes to addresses of the device, `act` with the stream, and a copy from an address of the
+    /// device until a buffer is full. Returns when all is done.
     pub(crate) fn transfer(
         &self,
         device: &Device,
@@ -87,7 +87,7 @@ impl Lanes {
             }
             act(lane.stream, functions)?;
             let Some((from, into)) = download else { return Ok(()) };
-            // The stream fills a slot behind what it has read from there; the host waits for the event of that.
+            // The stream refills a slot after the host has copied its contents; the host waits for the slot's event.
             let bytes = into.len();
             let fetch = |number: usize| -> Result<()> {
                 let start = number * PIECE_BYTES;
@@ -111,7 +111,7 @@ impl Lanes {
         })
     }
 
-    /// Frees what no thread uses any more, in the device's context.
+    /// Frees all unused lanes, in the device's context.
     pub(crate) fn free(self, functions: &Functions) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         state.free.into_iter().for_each(|lane| lane.free(functions));
@@ -125,7 +125,7 @@ impl Lanes {
             // SAFETY: C1.
             let ended = functions.check("cuStreamSynchronize", unsafe { (functions.stream_synchronize)(lane.stream) });
             let mut state = self.lock();
-            // G2: what still moves pieces is left alone for good.
+            // G2: a lane that may still move pieces is never used again.
             if ended.is_ok() {
                 state.free.push(lane);
             } else {
@@ -136,7 +136,7 @@ impl Lanes {
         })
     }
 
-    /// A lane that no other thread has. Waits for one if there are as many as may be: each is given back when its transfer has ended.
+    /// Takes a lane that no other thread uses. Waits for one if the maximum exists: each is returned when its transfer has ended.
     fn take(&self, functions: &Functions) -> Result<Lane> {
         let mut state = self.lock();
         loop {
@@ -161,7 +161,7 @@ impl Lanes {
 }
 
 impl Lane {
-    /// In the context of the device.
+    /// Creates a lane, in the context of the device.
     fn new(functions: &Functions) -> Result<Self> {
         let none = ptr::null_mut();
         let mut lane = Self { stream: RawStream(none), pinned: ptr::null_mut(), events: [RawEvent(none); PIECES] };
@@ -190,7 +190,7 @@ impl Lane {
     }
 
     fn free(self, functions: &Functions) {
-        // SAFETY: C1; each exists or is null, and nobody uses it any more (G1, G2). A failure leaves it to the end of the process.
+        // SAFETY: C1; each exists or is null, and is no longer used (G1, G2). After a failure it exists until the end of the process.
         unsafe {
             for event in self.events.into_iter().filter(|event| !event.0.is_null()) {
                 (functions.event_destroy)(event);

@@ -1,6 +1,6 @@
-//! Order among what a device does: streams, the events between them, and words that streams write and wait for.
+//! Order of device operations: streams, events between them, and words that streams write and wait for.
 //!
-//! - **S1** What a stream uses lives until the stream has ended: the stream keeps it.
+//! - **S1** All memory that a stream uses lives until the stream has ended: the stream keeps it.
 //! - C1 to C3 of `driver/table.rs`, D1 of `memory.rs`.
 #![allow(unsafe_code)]
 
@@ -19,10 +19,10 @@ use crate::driver::{
 };
 use crate::limits::STREAM_MEMORIES_MAX;
 
-/// A queue of a device: what is put in is done in this order, and beside other streams.
+/// A queue of a device, which performs operations in the order of submission and concurrently with other streams.
 ///
-/// Methods return at once; errors of what is done later come from [`synchronize`](Self::synchronize) or a later method. Dropping one waits for what it has
-/// to do. The device's memory that it uses stays allocated until it has ended.
+/// Methods return at once; [`synchronize`](Self::synchronize) or a later method returns errors of operations performed later. Dropping a stream
+/// waits for its operations. The device memory that it uses stays allocated until it has ended.
 ///
 /// ```no_run
 /// # use pelago_cuda::{Device, Result};
@@ -40,26 +40,26 @@ use crate::limits::STREAM_MEMORIES_MAX;
 pub struct Stream {
     device: Device,
     raw: RawStream,
-    /// S1: memory, and lists of faces with the memory that they name.
+    /// S1: memory, and lists of faces with the memory to which they refer.
     used: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
-/// A moment of a stream: when all is done that was in the stream before it was recorded.
+/// A point in a stream: it is over when all operations submitted before its recording are done.
 pub struct Event {
     device: Device,
     raw: RawEvent,
 }
 
-/// Rows of equal length at equal distances: what a two-dimensional copy moves. In bytes.
+/// Rows of equal length at equal distances, for a two-dimensional copy. In bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// How many.
+    /// Number of rows.
     pub count: u64,
-    /// Bytes of each.
+    /// Bytes of a row.
     pub bytes: u64,
-    /// From the start of one to that of the next, where they come from.
+    /// Distance between the starts of rows at the source.
     pub from_pitch: u64,
-    /// The same where they go.
+    /// Distance between the starts of rows at the destination.
     pub to_pitch: u64,
 }
 
@@ -74,12 +74,12 @@ impl Stream {
         Ok(Self { device: device.clone(), raw, used: Mutex::default() })
     }
 
-    /// Its device.
+    /// Returns the device of the stream.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The driver's `CUstream`, for other libraries. It lives as long as this.
+    /// Returns the driver's `CUstream`, for other libraries. It lives as long as this stream.
     pub fn as_raw(&self) -> *mut c_void {
         self.raw.0
     }
@@ -87,7 +87,7 @@ impl Stream {
     /// Copies between two ranges of equal length, of which `to` is on this device. Ranges that overlap must be the same.
     ///
     /// # Errors
-    /// A range is not of a GPU, or their lengths differ; the driver's.
+    /// A range is not GPU memory, or the lengths differ; the driver fails.
     pub fn copy(&self, to: &DeviceRange, from: &DeviceRange) -> Result<()> {
         if to.bytes() != from.bytes() {
             return Err(CudaError::Invalid("a copy goes between ranges of equal length"));
@@ -96,7 +96,7 @@ impl Stream {
         self.device.within(|| target.enqueue_copy(self.raw, to.offset(), source, from.offset(), to.bytes()))
     }
 
-    /// Copies rows, by the device's engine for two-dimensional copies. The first begins where each range begins.
+    /// Copies rows, by the device's engine for two-dimensional copies. The first row starts at the start of each range.
     ///
     /// # Errors
     /// As [`copy`](Self::copy); rows reach past a range, or overlap.
@@ -121,10 +121,10 @@ impl Stream {
         self.call("cuMemcpy2DAsync", |functions| unsafe { (functions.copy_2d)(&copy, self.raw) })
     }
 
-    /// Writes a number of 64 bits, after all before it: a signal.
+    /// Writes a number of 64 bits after all earlier operations: a signal.
     ///
     /// # Errors
-    /// The word is no aligned word of a GPU; the device lacks this ([`Device::has_stream_values`]).
+    /// The word is not an aligned word of a GPU, or the device does not support this ([`Device::has_stream_values`]).
     pub fn write_value(&self, word: &DeviceRange, value: u64) -> Result<()> {
         let (address, functions) = (self.word(word)?, &self.device.driver().functions);
         let write = functions.stream_write_value.ok_or(CudaError::Unsupported("streams that write words"))?;
@@ -132,10 +132,10 @@ impl Stream {
         self.call("cuStreamWriteValue64", |_| unsafe { write(self.raw, address, value, 0) })
     }
 
-    /// Lets what follows wait until a word, which may be another process's, is `value` or more, as numbers that count on past the last.
+    /// Makes later operations wait until a word, which may be another process's, is `value` or more, compared with wrap-around.
     ///
-    /// The wait has no end of its own: who never writes the word makes [`synchronize`](Self::synchronize) and the stream's end wait for ever, as the device
-    /// offers no other.
+    /// The wait has no timeout, as the device offers none: if the word is never written, [`synchronize`](Self::synchronize) and the drop of the stream
+    /// wait for ever.
     ///
     /// # Errors
     /// As [`write_value`](Self::write_value).
@@ -152,19 +152,19 @@ impl Stream {
         }
     }
 
-    /// Lets what follows wait for an event, as it was recorded last.
+    /// Makes later operations wait for the last recording of an event.
     ///
     /// # Errors
-    /// The driver's.
+    /// The driver fails.
     pub fn wait(&self, event: &Event) -> Result<()> {
         // SAFETY: C1.
         self.call("cuStreamWaitEvent", |functions| unsafe { (functions.stream_wait_event)(self.raw, event.raw, 0) })
     }
 
-    /// Records an event behind all that was put in.
+    /// Records an event after all submitted operations.
     ///
     /// # Errors
-    /// The driver's; the event is another device's.
+    /// The driver fails; the event belongs to another device.
     pub fn record(&self, event: &Event) -> Result<()> {
         if !self.device.is(&event.device) {
             return Err(CudaError::Invalid("an event is recorded by a stream of its own device"));
@@ -173,19 +173,19 @@ impl Stream {
         self.call("cuEventRecord", |functions| unsafe { (functions.event_record)(event.raw, self.raw) })
     }
 
-    /// Whether all that was put in is done.
+    /// Whether all submitted operations are done.
     ///
     /// # Errors
-    /// What was done failed.
+    /// An operation failed.
     pub fn is_over(&self) -> Result<bool> {
         // SAFETY: C1.
         over(self.call("cuStreamQuery", |functions| unsafe { (functions.stream_query)(self.raw) }))
     }
 
-    /// Waits until all that was put in is done.
+    /// Waits until all submitted operations are done.
     ///
     /// # Errors
-    /// What was done failed.
+    /// An operation failed.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: C1.
         self.call("cuStreamSynchronize", |functions| unsafe { (functions.stream_synchronize)(self.raw) })?;
@@ -196,7 +196,7 @@ impl Stream {
     /// Launches a kernel.
     ///
     /// # Safety
-    /// `arguments` point to what the kernel takes, and what those name is memory that the stream uses (S1), and large enough.
+    /// `arguments` point to the kernel's arguments, which refer to memory that the stream uses (S1) and that is large enough.
     pub(crate) unsafe fn launch(
         &self,
         kernel: RawFunction,
@@ -218,14 +218,14 @@ impl Stream {
         Ok(memory)
     }
 
-    /// The same, of memory that kernels and words of this stream reach by its address.
+    /// As [`use_memory`](Self::use_memory), for memory that kernels and words of this stream access by its address.
     pub(crate) fn reach<'r>(&self, range: &'r DeviceRange) -> Result<&'r CudaMemory> {
         let memory = self.reachable(range)?;
         self.keep(range.memory().clone())?;
         Ok(memory)
     }
 
-    /// Memory that kernels and words of this stream reach by its address.
+    /// Returns the memory of a range, after a check that kernels and words of this stream can access it by its address.
     pub(crate) fn reachable<'r>(&self, range: &'r DeviceRange) -> Result<&'r CudaMemory> {
         let memory = cuda_memory(range)?;
         if self.device.reaches(memory.device())? {
@@ -247,7 +247,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The address of a word.
+    /// Returns the address of a word, and keeps its memory.
     pub(crate) fn word(&self, word: &DeviceRange) -> Result<u64> {
         let address = self.reach(word)?.range(word.offset(), word.bytes())?;
         let is_word = word.bytes() == 8 && address.is_multiple_of(8);
@@ -262,7 +262,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // S1: what it uses is freed behind its end. A failure leaves the stream to the end of the process.
+        // S1: the memory that it uses is freed after its end. After a failure the stream exists until the end of the process.
         let _failed = self.synchronize();
         // SAFETY: C1.
         let _failed = self.call("cuStreamDestroy", |functions| unsafe { (functions.stream_destroy)(self.raw) });
@@ -280,20 +280,20 @@ impl Event {
         Ok(Self { device: device.clone(), raw })
     }
 
-    /// Whether the moment has come.
+    /// Whether the event is over.
     ///
     /// # Errors
-    /// What was done before it failed.
+    /// An earlier operation failed.
     pub fn is_over(&self) -> Result<bool> {
         let functions = &self.device.driver().functions;
         // SAFETY: C1.
         over(self.device.within(|| functions.check("cuEventQuery", unsafe { (functions.event_query)(self.raw) })))
     }
 
-    /// Waits for the moment.
+    /// Waits for the event.
     ///
     /// # Errors
-    /// What was done before it failed.
+    /// An earlier operation failed.
     pub fn synchronize(&self) -> Result<()> {
         let functions = &self.device.driver().functions;
         // SAFETY: C1.
@@ -310,14 +310,14 @@ impl Drop for Event {
 }
 
 impl Device {
-    /// Whether all is done that was put into a stream of another library: its `CUstream`, or 1 and 2 for the default streams, as
-    /// `__cuda_array_interface__` and DLPack count.
+    /// Whether all operations of another library's stream are done: of its `CUstream`, or of 1 or 2 for the default streams, as in
+    /// `__cuda_array_interface__` and DLPack.
     ///
     /// # Errors
-    /// What was done failed; the driver knows no such stream.
+    /// An operation failed, or the driver does not know the stream.
     ///
     /// # Safety
-    /// The stream is one of the primary context, and is not destroyed before this returns.
+    /// The stream belongs to the primary context, and is not destroyed before this returns.
     pub unsafe fn is_stream_over(&self, stream: u64) -> Result<bool> {
         let raw = RawStream(ptr::with_exposed_provenance_mut(stream as usize));
         let functions = &self.driver().functions;

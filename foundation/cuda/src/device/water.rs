@@ -1,4 +1,4 @@
-//! A step of the shallow water of the program `fields`. T1 of `kernels.rs`, C1 of `driver/table.rs`, D1 of `memory.rs`, S1 of `stream.rs`.
+//! A step of the shallow-water model of the program `fields`. T1 of `kernels.rs`, C1 of `driver/table.rs`, D1 of `memory.rs`, S1 of `stream.rs`.
 #![allow(unsafe_code)]
 
 use pelago_memory::DeviceRange;
@@ -7,26 +7,26 @@ use super::kernels::THREADS;
 use super::stream::Stream;
 use crate::driver::{CudaError, Result};
 
-/// Heights, velocities along i and j, vorticity, tracer.
+/// Number of fields: heights, velocities along i and j, vorticity, tracer.
 pub const WATER_FIELDS: usize = 5;
 
-/// How many rows and columns the equations of a cell read before and after it, in each field.
+/// Number of rows and columns that the equations of a cell read before and after it, for each field.
 const REACH: [[[u64; 2]; 2]; WATER_FIELDS] =
     [[[1, 1], [1, 1]], [[1, 1], [1, 1]], [[1, 0], [1, 1]], [[0, 0], [0, 1]], [[2, 1], [2, 1]]];
 
-/// Fields that have a row at either wall of the channel, which others lack.
+/// Fields that have a row at both walls of the channel, which the others lack.
 const AT_WALLS: [usize; 2] = [1, 3];
 
 /// A step of shallow water in a part of a rank's block, numbers of 64 bits: the fields in the order heights, velocities along i and j, vorticity, tracer.
 #[derive(Clone, Debug)]
 pub struct Water {
-    /// The fields before the step, with their shadows.
+    /// The fields before the step, with their halos.
     pub before: [DeviceRange; WATER_FIELDS],
     /// The fields after it, of the same layouts.
     pub after: [DeviceRange; WATER_FIELDS],
     /// Numbers from one row of a field to the next.
     pub pitches: [u64; WATER_FIELDS],
-    /// Number of the first cell of the block in its range.
+    /// Index of the first cell of the block in its range.
     pub origins: [u64; WATER_FIELDS],
     /// First row and column of the part.
     pub first: [u64; 2],
@@ -38,11 +38,11 @@ pub struct Water {
     pub row: u64,
     /// Rows of velocities along i in the channel, walls included.
     pub walls: u64,
-    /// Step in time, turning of the channel, mixing with neighbours, drift of the tracer along i and along j.
+    /// Time step, rotation of the channel, mixing with neighbours, drift of the tracer along i and along j.
     pub constants: [f64; 5],
 }
 
-/// A step as the kernel takes it.
+/// The kernel's argument for a step.
 #[repr(C)]
 struct RawWater {
     before: [u64; WATER_FIELDS],
@@ -60,11 +60,11 @@ struct RawWater {
 const _: () = assert!(size_of::<RawWater>() == 256, "T1: what pelago.ptx says of its parameter");
 
 impl Water {
-    /// Whether all that the equations read and write is there; the part is not empty.
+    /// Whether all cells that the equations read and write are in the ranges; the part is not empty.
     fn fits(&self) -> Option<bool> {
         let ([i, j], [rows, columns]) = (self.first, self.counts);
         let (end, end_j) = (i.checked_add(rows)?, j.checked_add(columns)?);
-        // Beyond the rows of heights there is none but that of the second wall, where nothing is read.
+        // The only row beyond the rows of heights is that of the second wall, where nothing is read.
         let has_wall = end.checked_sub(1)? == self.inside && self.row.checked_add(end)? == self.walls;
         if end > self.inside && !has_wall {
             return Some(false);
@@ -91,11 +91,11 @@ impl Water {
 }
 
 impl Stream {
-    /// A step of shallow water in a part of a block: each cell gets bitwise what the host's step gives it.
+    /// Performs a step of shallow water in a part of a block; each cell is bitwise equal to the result of the host's step.
     ///
     /// # Errors
-    /// The part and the cells around it are not in the ranges, or it has more than 65,535 rows; ranges are no aligned memory of a GPU; the device takes no
-    /// kernels; the driver's.
+    /// The part and the cells around it are not in the ranges, or it has more than 65,535 rows; ranges are not aligned GPU memory; the device cannot
+    /// run the kernels; the driver fails.
     pub fn water(&self, step: &Water) -> Result<()> {
         let Water { pitches, origins, first, counts, inside, row, walls, constants, .. } = *step;
         if counts.contains(&0) {

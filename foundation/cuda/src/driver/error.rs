@@ -1,11 +1,11 @@
-//! Why something of a GPU did not happen: each a line for people.
+//! Errors of GPU operations, each with a human-readable line.
 
 use pelago_memory::DeviceError;
 
-/// The result of what needs a GPU.
+/// The result of a GPU operation.
 pub type Result<T, E = CudaError> = std::result::Result<T, E>;
 
-/// Why something of a GPU did not happen.
+/// An error of a GPU operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -17,43 +17,43 @@ pub enum CudaError {
     Function {
         /// The library.
         library: String,
-        /// Its function.
+        /// The missing function.
         function: &'static str,
     },
     /// The driver is too old.
     #[error("the CUDA driver has version {found}, and {needed} is needed: install a newer driver")]
     Version {
-        /// What it has.
+        /// Version of the driver.
         found: String,
-        /// What is needed.
+        /// Required version.
         needed: String,
     },
-    /// The driver works and finds nothing.
+    /// The driver works, but finds no device.
     #[error("the CUDA driver finds no device: look at nvidia-smi and CUDA_VISIBLE_DEVICES")]
     NoDevice,
     /// There is no such device.
     #[error("there is no CUDA device {ordinal}: the driver finds {devices}, numbered from 0")]
     Ordinal {
-        /// The number that was asked for.
+        /// Requested number.
         ordinal: u32,
-        /// How many there are.
+        /// Number of devices.
         devices: u32,
     },
-    /// No memory.
+    /// The device has no free memory.
     #[error("CUDA device {device} has no {bytes} bytes left")]
     OutOfMemory {
         /// The device.
         device: u32,
-        /// What was asked for.
+        /// Requested size.
         bytes: u64,
     },
-    /// Something that this device or driver does not offer.
+    /// This device or driver does not support a feature.
     #[error("this CUDA device or driver has no {0}")]
     Unsupported(&'static str),
     /// Arguments that do not fit each other.
     #[error("{0}")]
     Invalid(&'static str),
-    /// Another process may not open the memory, or too much is open.
+    /// Another process may not open the memory, or too many allocations are open.
     #[error("the memory of CUDA device {device} cannot be shared between processes: {why}")]
     Sharing {
         /// The device.
@@ -66,9 +66,9 @@ pub enum CudaError {
     Call {
         /// The function.
         function: &'static str,
-        /// The driver's words.
+        /// The driver's error message.
         text: String,
-        /// The driver's number.
+        /// The driver's error code.
         code: i32,
     },
 }

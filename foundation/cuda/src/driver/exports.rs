@@ -1,36 +1,36 @@
 //! The allocations that other processes may have opened.
 //!
-//! To free one while a peer has it open is undefined by the driver's documentation, and nobody knows when an idle peer closes it. So it is kept, for the next
-//! allocation of its size on its device.
+//! Freeing an allocation while a peer has it open is undefined according to the driver's documentation, and the owner cannot know when an idle peer
+//! closes it. Therefore it is kept for the next allocation of its size on its device.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits::EXPORTS_MAX;
 
-/// What was exported, and what of it waits for a next user.
+/// Exported allocations, in use or kept for reuse.
 #[derive(Default)]
 pub(crate) struct Exports(Mutex<Vec<SharedAllocation>>);
 
 struct SharedAllocation {
     device: u32,
     address: u64,
-    /// The size of one that is not in use.
+    /// Size of the allocation if it is kept for reuse; `None` while it is in use.
     kept: Option<u64>,
 }
 
 /// Whether an allocation may be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It was before.
+    /// It was exported before.
     Known,
-    /// From now on.
+    /// It is exported from now on.
     New,
-    /// There is no room for one more.
+    /// The maximum number of exports is reached.
     Full,
 }
 
 impl Exports {
-    /// Notes an allocation that is to be exported.
+    /// Records an allocation that is to be exported.
     pub(crate) fn admit(&self, device: u32, address: u64) -> Admission {
         let mut shared = self.lock();
         if shared.iter().any(|one| one.address == address) {
@@ -43,13 +43,13 @@ impl Exports {
         Admission::New
     }
 
-    /// Keeps an allocation that nobody here uses any more, if it was exported.
+    /// Keeps an allocation that this process no longer uses, if it was exported; returns whether it was.
     pub(crate) fn keep(&self, address: u64, bytes: u64) -> bool {
         let mut shared = self.lock();
         shared.iter_mut().find(|one| one.address == address).map(|one| one.kept = Some(bytes)).is_some()
     }
 
-    /// A kept allocation of a device, of just this size, for a new user.
+    /// Returns a kept allocation of a device, of exactly this size, for reuse.
     pub(crate) fn take(&self, device: u32, bytes: u64) -> Option<u64> {
         let mut shared = self.lock();
         let found = shared.iter_mut().find(|one| one.device == device && one.kept == Some(bytes))?;

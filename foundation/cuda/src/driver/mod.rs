@@ -1,4 +1,4 @@
-//! The driver of the machine, opened once: which library, which interface, and why there is none.
+//! The driver of the machine, opened once: its library and interface, or the reason for its absence.
 
 mod error;
 mod exports;
@@ -21,22 +21,22 @@ use table::{
     ORDERING_OWNER,
 };
 
-/// The environment variable that names the driver's library: a path or a name for the dynamic linker. A name that contains `amdhip64` is taken for HIP's.
+/// The environment variable that names the driver's library: a path or a name for the dynamic linker. A name that contains `amdhip64` means HIP.
 pub const LIBRARY_VARIABLE: &str = "PELAGO_CUDA_LIBRARY";
 
-/// The driver that comes with an NVIDIA GPU. Not `libcuda.so`: by that name toolkits install a stub.
+/// The library of NVIDIA's driver. Not `libcuda.so`: toolkits install a stub under that name.
 const LIBRARY: &str = "libcuda.so.1";
 
-/// The first version whose functions all have the types of the table: CUDA 11.0.
+/// Minimum version, in which all functions have the signatures of the table: CUDA 11.0.
 const VERSION_MIN: i32 = 11_000;
 
-/// Whose functions a library has.
+/// Interface of a driver's library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// NVIDIA's CUDA driver.
     Cuda,
-    /// AMD's HIP, whose functions have other names and mostly the same types. *Untested on hardware*: the mock driver has its names, as its documentation
-    /// states them.
+    /// AMD's HIP, whose functions have other names and mostly the same signatures. *Untested on hardware*: the mock driver implements its functions
+    /// as documented.
     Hip,
 }
 
@@ -48,17 +48,17 @@ pub struct Driver {
     version: i32,
     devices: u32,
     exports: Exports,
-    /// Those that the program uses now, by their numbers.
+    /// Devices that the program currently uses, by number.
     in_use: Mutex<BTreeMap<u32, Weak<dyn Any + Send + Sync>>>,
 }
 
 impl Driver {
-    /// The driver of this process, opened the first time that it is asked for: the library that [`LIBRARY_VARIABLE`] names, or `libcuda.so.1`.
+    /// Returns the driver of this process, opened on the first call: the library that [`LIBRARY_VARIABLE`] names, or `libcuda.so.1`.
     ///
-    /// Cost: the first call loads the library and starts the driver, which takes a real one some 100 ms; nothing is loaded before.
+    /// Cost: the first call loads the library and starts the driver, which takes about 100 ms with a real one; nothing is loaded before.
     ///
     /// # Errors
-    /// There is none, it lacks a function, it is too old, or it finds no device; each is one line that says what to do. The same at each call.
+    /// The driver is missing, lacks a function, is too old, or finds no device; each error is one line with advice. Every call returns the same.
     ///
     /// ```
     /// match pelago_cuda::Driver::get() {
@@ -72,7 +72,7 @@ impl Driver {
         DRIVER.get_or_init(open).clone()
     }
 
-    /// The driver with a library of this name, by the rules of [`LIBRARY_VARIABLE`].
+    /// Opens the driver with a library of this name, by the rules of [`LIBRARY_VARIABLE`].
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -80,7 +80,7 @@ impl Driver {
         let interface = if library.contains("amdhip64") { Interface::Hip } else { Interface::Cuda };
         let functions = Functions::load(library, interface)?;
         let version = functions.version()?;
-        // HIP counts versions of its own.
+        // HIP has its own version numbers.
         if interface == Interface::Cuda && version < VERSION_MIN {
             return Err(CudaError::Version { found: number(version), needed: number(VERSION_MIN) });
         }
@@ -100,22 +100,22 @@ impl Driver {
         }))
     }
 
-    /// How many devices it has, one at least.
+    /// Returns the number of devices, at least one.
     pub fn devices(&self) -> u32 {
         self.devices
     }
 
-    /// Whose functions it has.
+    /// Returns the interface of the library.
     pub fn interface(&self) -> Interface {
         self.interface
     }
 
-    /// The library, as it was named.
+    /// Returns the name of the library, as it was given.
     pub fn library(&self) -> &str {
         &self.library
     }
 
-    /// The newest version of the interface that it has, such as `12.8`.
+    /// Returns the newest version of the interface that the driver supports, such as `12.8`.
     pub fn version(&self) -> String {
         number(self.version)
     }
@@ -132,7 +132,7 @@ impl Driver {
         self.attribute(device, DEVICE_MANAGED) == 1
     }
 
-    /// Whether streams wait for words of 64 bits in any memory.
+    /// Whether streams can wait for words of 64 bits in any memory.
     pub(crate) fn has_stream_values(&self, device: i32) -> bool {
         let number = DEVICE_64_BIT_VALUES;
         self.interface == Interface::Cuda
@@ -140,7 +140,7 @@ impl Driver {
             && self.functions.attribute(device, number) == Ok(1)
     }
 
-    /// Whether network cards may reach memory of a device by themselves.
+    /// Checks that network cards can access memory of a device directly.
     pub(crate) fn check_dma_buf(&self, device: i32) -> Result<()> {
         if self.functions.address_range_handle.is_none() {
             return Err(CudaError::Unsupported("function cuMemGetHandleForAddressRange, of CUDA 11.7 and ROCm 6"));
@@ -148,7 +148,7 @@ impl Driver {
         if self.attribute(device, DEVICE_DMA_BUF) == 1 { Ok(()) } else { Err(CudaError::Unsupported("dma-buf of its memory")) }
     }
 
-    /// Why writes of a network card to memory of a device are not seen there in the order in which they are made, if so.
+    /// Returns the reason if a device does not see a network card's writes to its memory in their order.
     pub(crate) fn unordered_writes(&self, device: i32) -> Option<&'static str> {
         if self.interface == Interface::Hip {
             return Some("HIP does not say in which order a device sees the writes of a network card");
@@ -157,12 +157,12 @@ impl Driver {
         (scope < ORDERING_OWNER).then_some("the device does not see the writes of a network card in their order")
     }
 
-    /// The generation of a device, major and minor.
+    /// Returns the compute capability of a device, major and minor.
     pub(crate) fn capability(&self, device: i32) -> (i32, i32) {
         (self.attribute(device, DEVICE_MAJOR), self.attribute(device, DEVICE_MINOR))
     }
 
-    /// Zero where the driver does not know the attribute.
+    /// Returns an attribute of a device; zero if the driver does not know it.
     fn attribute(&self, device: i32, attribute: Attribute) -> i32 {
         let number = if self.interface == Interface::Hip { attribute.hip } else { attribute.cuda };
         self.functions.attribute(device, number).unwrap_or(0)

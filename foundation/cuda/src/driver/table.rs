@@ -1,10 +1,10 @@
-//! The functions of the driver that are used, each at the version that has these types, and nothing else of it.
+//! The functions of the driver that this crate uses, each at the version with this signature.
 //!
-//! C1: types and numbers are those of `cuda.h`; each function is taken at a version whose signature is this one, by `cuGetProcAddress` or by the name of its
-//! versioned symbol. HIP's functions of the other name have the same signature, as its documentation says; where they differ they are entries of their own, which
-//! CUDA lacks (`hip_only`), and CUDA's have no other name.
-//! C2: texts end with a zero byte and live until the call returns; places for results are valid for writes.
-//! C3: the driver may be called by any thread.
+//! C1: types and numbers are those of `cuda.h`; each function is looked up at a version with this signature, by `cuGetProcAddress` or by the name
+//! of its versioned symbol. HIP's functions under the alternative names have the same signatures according to its documentation; where they differ,
+//! they are separate entries that CUDA lacks (`hip_only`), and CUDA's entries have no HIP name.
+//! C2: texts end with a zero byte and live until the call returns; pointers to results are valid for writes.
+//! C3: any thread may call the driver.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -15,7 +15,7 @@ use pelago_dynamic::{DynamicLibrary, Visibility};
 
 use super::{CudaError, Interface, Result};
 
-/// What each function returns; zero is success.
+/// Return code of each function; zero is success.
 pub(crate) type Code = c_int;
 
 macro_rules! objects {
@@ -25,7 +25,7 @@ macro_rules! objects {
         #[repr(transparent)]
         pub(crate) struct $name(pub(crate) *mut c_void);
 
-        // SAFETY: C3: the driver's name of an object, which nobody follows.
+        // SAFETY: C3: an opaque handle of the driver, which is never dereferenced.
         unsafe impl Send for $name {}
         // SAFETY: as above.
         unsafe impl Sync for $name {}
@@ -96,17 +96,17 @@ pub(super) struct Attribute {
 pub(super) const DEVICE_MAJOR: Attribute = Attribute { cuda: 75, hip: 23 };
 pub(super) const DEVICE_MINOR: Attribute = Attribute { cuda: 76, hip: 61 };
 pub(super) const DEVICE_MANAGED: Attribute = Attribute { cuda: 83, hip: 24 };
-/// HIP lets streams wait for words of memory that is made for signals alone, as its documentation says: none of the memory here.
+/// CUDA only: according to its documentation, HIP lets streams wait only for words in memory allocated for signals, which is not used here.
 pub(super) const DEVICE_64_BIT_VALUES: c_int = 122;
 pub(super) const DEVICE_DMA_BUF: Attribute = Attribute { cuda: 124, hip: 93 };
-/// In which scope writes of network cards are seen in order without a flush. HIP has nothing like it.
+/// The scope in which writes of network cards are visible in order without a flush. HIP has no equivalent.
 pub(super) const DEVICE_WRITES_ORDERING: c_int = 118;
-/// The scope of the device that holds the memory, of `CUGPUDirectRDMAWritesOrdering`; that of all devices is a greater number.
+/// The scope of the device that owns the memory, of `CUGPUDirectRDMAWritesOrdering`; the scope of all devices has a greater number.
 pub(super) const ORDERING_OWNER: c_int = 100;
 const RANGE_DMA_BUF: c_int = 1;
 
-/// A function as it is looked up: its name for `cuGetProcAddress`, the version there, and the name of its symbol; and HIP's name. Where an interface lacks it there is
-/// no name.
+/// Look-up data of a function: its name and version for `cuGetProcAddress`, and the name of its symbol; and HIP's name. `None` if an interface
+/// lacks the function.
 struct Entry {
     cuda: Option<(&'static CStr, c_int, &'static CStr)>,
     hip: Option<&'static CStr>,
@@ -118,7 +118,7 @@ macro_rules! table {
         optional { $($extra:ident: ($($other:ty),*), $api_x:literal, $version_x:literal, $symbol_x:literal, $hip_x:expr;)* }
         hip_only { $($only:ident: ($($its:ty),*), $hip_o:literal;)* }
     ) => {
-        /// The functions.
+        /// The functions of the driver.
         #[derive(Clone, Copy)]
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> Code,)*
@@ -127,7 +127,7 @@ macro_rules! table {
         }
 
         impl Functions {
-            /// All functions of a library.
+            /// Loads all functions of a library.
             pub(super) fn load(library: &str, interface: Interface) -> Result<Self> {
                 let source = Source::open(library, interface)?;
                 // SAFETY: C1.
@@ -196,11 +196,11 @@ table! {
         device_get_uuid: (*mut [u8; 16], c_int), "cuDeviceGetUuid\0", 11040, "cuDeviceGetUuid_v2\0", Some(c"hipDeviceGetUuid");
         address_range_handle: (*mut c_int, u64, usize, c_int, u64), "cuMemGetHandleForAddressRange\0", 11070, "cuMemGetHandleForAddressRange\0",
             Some(c"hipMemGetHandleForAddressRange");
-        // HIP's takes numbers of devices.
+        // HIP's function takes device numbers.
         copy_to_peer: (u64, RawContext, u64, RawContext, usize, RawStream), "cuMemcpyPeerAsync\0", 4000, "cuMemcpyPeerAsync\0", None;
         can_access_peer: (*mut c_int, c_int, c_int), "cuDeviceCanAccessPeer\0", 4000, "cuDeviceCanAccessPeer\0", Some(c"hipDeviceCanAccessPeer");
         enable_peer_access: (RawContext, c_uint), "cuCtxEnablePeerAccess\0", 4000, "cuCtxEnablePeerAccess\0", Some(c"hipCtxEnablePeerAccess");
-        // HIP's takes a mask besides.
+        // HIP's function takes a mask in addition.
         stream_wait_value: (RawStream, u64, u64, c_uint), "cuStreamWaitValue64\0", 11070, "cuStreamWaitValue64_v2\0", None;
         stream_write_value: (RawStream, u64, u64, c_uint), "cuStreamWriteValue64\0", 11070, "cuStreamWriteValue64_v2\0", Some(c"hipStreamWriteValue64");
     }
@@ -210,7 +210,7 @@ table! {
     }
 }
 
-/// A name of the table, whose last byte is the zero.
+/// Returns a name of the table, whose last byte is zero, as a C string.
 const fn name(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(name) => name,
@@ -225,7 +225,7 @@ fn shown(text: &'static str) -> &'static str {
 type Lookup = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> Code;
 type Lookup2 = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> Code;
 
-/// Where functions come from.
+/// Source of the functions.
 struct Source {
     library: DynamicLibrary,
     interface: Interface,
@@ -236,7 +236,7 @@ struct Source {
 impl Source {
     fn open(library: &str, interface: Interface) -> Result<Self> {
         let library = DynamicLibrary::open(library, Visibility::Local).map_err(CudaError::Missing)?;
-        // SAFETY: C1: the first is of CUDA 11.3, the second of 12.0.
+        // SAFETY: C1: the first exists since CUDA 11.3, the second since 12.0.
         let (lookup, lookup_2) =
             unsafe { (library.function(c"cuGetProcAddress", None).ok(), library.function(c"cuGetProcAddress_v2", None).ok()) };
         Ok(Self { library, interface, lookup, lookup_2 })
@@ -266,7 +266,7 @@ impl Source {
 }
 
 impl Functions {
-    /// A call as a result.
+    /// Converts the return code of a call to a result.
     pub(crate) fn check(&self, function: &'static str, code: Code) -> Result<()> {
         match code {
             0 => Ok(()),
@@ -317,18 +317,18 @@ impl Functions {
         self.stream_wait_value.is_some() && self.stream_write_value.is_some()
     }
 
-    /// A dma-buf of whole pages of a device's memory, in the context of the device; `None` if the driver has no such function.
+    /// Exports whole pages of a device's memory as a dma-buf, in the context of the device; `None` if the driver has no such function.
     pub(crate) fn dma_buf(&self, start: u64, bytes: u64) -> Option<Result<OwnedFd>> {
         let function = self.address_range_handle?;
         let mut descriptor = -1;
         // SAFETY: C1, C2: the driver checks the range.
         let code = unsafe { function(&mut descriptor, start, bytes as usize, RANGE_DMA_BUF, 0) };
         let made = self.check("cuMemGetHandleForAddressRange", code);
-        // SAFETY: C1: a new descriptor, which is the caller's.
+        // SAFETY: C1: a new descriptor, which the caller owns.
         Some(made.map(|()| unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Lets a context reach all memory of another device's; whether it does.
+    /// Gives a context access to all memory of another device; returns whether it has access.
     pub(crate) fn reach_peer(
         &self,
         (context, device): (RawContext, i32),
@@ -360,7 +360,7 @@ impl Functions {
 
     pub(crate) fn device_name(&self, device: i32) -> Result<String> {
         let mut name = [0u8; 256];
-        // SAFETY: C1, C2: it writes as many bytes at most, the zero included.
+        // SAFETY: C1, C2: it writes at most that many bytes, including the zero.
         self.check("cuDeviceGetName", unsafe { (self.device_get_name)(name.as_mut_ptr().cast(), name.len() as c_int, device) })?;
         Ok(CStr::from_bytes_until_nul(&name).map_or(String::new(), |name| name.to_string_lossy().into_owned()))
     }
@@ -372,7 +372,7 @@ impl Functions {
         Ok(bytes as u64)
     }
 
-    /// By which a device is known in all processes; zeros where the driver has none.
+    /// Returns the identifier of a device that is the same in all processes; zeros if the driver has none.
     pub(crate) fn device_uuid(&self, device: i32) -> [u8; 16] {
         let mut uuid = [0; 16];
         // SAFETY: C1, C2.
@@ -380,7 +380,7 @@ impl Functions {
         if found { uuid } else { [0; 16] }
     }
 
-    /// The context that all users of a device in a process share. One more of them, until [`release`](Self::release).
+    /// Retains the primary context of a device, which all its users in a process share, until [`release`](Self::release).
     pub(crate) fn retain(&self, device: i32) -> Result<RawContext> {
         let mut context = RawContext(ptr::null_mut());
         // SAFETY: C1, C2.
@@ -389,11 +389,11 @@ impl Functions {
     }
 
     pub(crate) fn release(&self, device: i32) {
-        // SAFETY: C1; what fails here leaves a context to the end of the process.
+        // SAFETY: C1; after a failure the context exists until the end of the process.
         let _code = unsafe { (self.context_release)(device) };
     }
 
-    /// Runs `act` in a context, and leaves the thread with the context that it had.
+    /// Runs `act` in a context, and restores the previous context of the thread.
     pub(crate) fn within<R>(&self, context: RawContext, act: impl FnOnce() -> Result<R>) -> Result<R> {
         // SAFETY: C1: the driver checks the context.
         self.check("cuCtxPushCurrent", unsafe { (self.context_push)(context) })?;

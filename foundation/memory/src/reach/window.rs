@@ -1,4 +1,4 @@
-//! From an address of this process to a place at another rank, in a few instructions.
+//! Translation of an address of this process to the same location at another rank, in a few instructions.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -12,14 +12,14 @@ use super::{Place, Reach};
 use crate::bulk;
 use crate::{Mapping, Pod};
 
-/// A part of this rank's memory that lies at the same place in the symmetric heap of each rank of its host: the heap of OpenSHMEM, or variables of the program,
-/// which the process finds elsewhere than in the mapping.
+/// A part of this rank's memory that lies at the same offset in the symmetric heap of each rank of its host: the heap of OpenSHMEM, or variables
+/// of the program, which the process accesses at addresses outside the mapping.
 ///
-/// Invariant **M9**: `bytes`, a multiple of 8, from `heaps` on lie in the symmetric heap of the first rank, and `span` bytes further in that of the next; `heaps`
-/// and `start` are multiples of 8.
+/// Invariant **M9**: `bytes`, a multiple of 8, from `heaps` on lie in the symmetric heap of the first rank, and `span` bytes further in that of
+/// the next; `heaps` and `start` are multiples of 8.
 pub struct Window {
     start: usize,
-    /// Those of `bytes` that are open: all or none.
+    /// Number of accessible bytes: `bytes` while the window is open, else 0.
     open: AtomicUsize,
     bytes: usize,
     heaps: *mut u8,
@@ -37,8 +37,8 @@ unsafe impl Send for Window {}
 unsafe impl Sync for Window {}
 
 impl Reach {
-    /// The window to `bytes` bytes of the symmetric heap that lie at `at` in that of any rank, and at `start` in this process. It is closed, and it is
-    /// empty if start or place is no multiple of 8 or the bytes do not lie in the heap.
+    /// Creates the window to `bytes` bytes of the symmetric heap that lie at the offset of `at` in each rank's heap, and at `start` in this process.
+    /// The window is closed. It is empty if `start` or the offset is no multiple of 8 or the bytes do not lie in the heap.
     pub fn window(&self, start: usize, at: GlobalAddress, bytes: usize) -> Window {
         let offset = self.addresses.offset(at);
         let room = self.addresses.segment_bytes() - offset;
@@ -61,14 +61,15 @@ impl Reach {
 }
 
 impl Window {
-    /// From now on [`place`](Self::place) finds what lies in the window, or nothing.
+    /// Opens or closes the window: [`place`](Self::place) finds objects only while it is open.
     pub fn open(&self, is_open: bool) {
         self.open.store(if is_open { self.bytes } else { 0 }, Ordering::Release);
     }
 
-    /// The object at a rank that lies at `address` in this process, if it lies in the window, which is open, at a multiple of its size, and the rank is on this host.
+    /// Returns the object of rank `rank` that corresponds to `address` in this process, if the window is open and contains it, its address is a
+    /// multiple of its size, and the rank is on this host.
     ///
-    /// Cost: some fifteen instructions.
+    /// Cost: about fifteen instructions.
     #[inline(always)]
     pub fn place<T: Pod>(&self, address: usize, rank: u32) -> Option<Place<'_, T>> {
         let (inside, local) = (address.wrapping_sub(self.start), rank.wrapping_sub(self.first));
@@ -76,7 +77,7 @@ impl Window {
         if !is_word || inside >= self.open.load(Ordering::Acquire) || local >= self.count {
             return None;
         }
-        // SAFETY: M9: just compared; what begins at a multiple of its size of up to 8 before an end that is a multiple of 8 ends there at the latest.
+        // SAFETY: M9: just compared; an object of up to 8 bytes at a multiple of its size does not cross the end, which is a multiple of 8.
         let (pointer, bell) = unsafe {
             (self.heaps.add(local as usize * self.span + inside).cast(), self.controls.add(local as usize * self.control_bytes))
         };

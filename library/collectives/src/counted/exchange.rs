@@ -8,16 +8,16 @@ use crate::executor::MemberContext;
 use crate::operator::Fold;
 use crate::schedule::Side;
 
-/// Values that are combined at a time stay in the nearest cache.
+/// Bytes that are combined at a time: they stay in the first-level cache.
 pub(crate) const CHUNK_BYTES: usize = 16 * 1024;
 
-/// The messages of an operation, and how far each is.
+/// The messages of an operation, and the progress of each.
 #[derive(Default)]
 pub(crate) struct Exchange {
     pub(crate) messages: Messages,
     sent: Vec<Progress>,
     received: Vec<Progress>,
-    /// The first send, and the first receive, that has not ended.
+    /// Index of the first send, and of the first receive, that has not ended.
     first: [usize; 2],
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Buffers<'b, T> {
 }
 
 impl Exchange {
-    /// Begins with the messages.
+    /// Starts the operation with its messages.
     pub(crate) fn begin(&mut self) {
         self.sent.clear();
         self.sent.resize(self.messages.sends.len(), Progress::default());
@@ -49,7 +49,7 @@ impl Exchange {
         self.first == [self.sent.len(), self.received.len()]
     }
 
-    /// Goes on as far as it goes at once; returns whether anything moved, and whether that is the end.
+    /// Advances as far as possible without waiting; returns whether anything moved, and whether the operation has ended.
     pub(crate) fn advance<T: Pod>(
         &mut self,
         member: &MemberContext<'_>,

@@ -1,13 +1,13 @@
-//! Which blocks a member sends and receives in an operation with counts: pure functions of the counts and its position.
+//! The blocks that a member sends and receives in an operation with counts: pure functions of the counts and its position.
 //!
-//! - **X1** Each member sends exactly one block to a member for each block that this one receives from it, in the same order, with the same
-//!   count if the members agree; an empty block is a message as well, so that a different count is noticed.
+//! - **X1** For each block that a member receives from another, the other sends it exactly one, in the same order, with the same count if the members
+//!   agree. An empty block is a message too, so that a different count is detected.
 //! - **X2** A send waits at most for an earlier receive, and no receive waits for a send: with room for one fragment in each stream, no
 //!   member waits for ever.
 
 use crate::cost::Promise;
 
-/// The operation; fragments carry it, so that members that call different operations notice this.
+/// The operation. Fragments carry it, so that members detect that they call different operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -37,11 +37,11 @@ pub(crate) struct Block {
     pub(crate) count: usize,
 }
 
-/// Where a block that is sent comes from.
+/// The source of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Input,
-    /// What the receive of this number brings: each value as soon as it is there.
+    /// The block of the receive with this number: each value as soon as it has arrived.
     Received(usize),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Send {
     pub(crate) to: u32,
     pub(crate) from: Source,
     pub(crate) block: Block,
-    /// The receive that comes before it.
+    /// A receive that must end before the send begins.
     pub(crate) after: Option<usize>,
 }
 
@@ -58,18 +58,18 @@ pub(crate) struct Send {
 pub(crate) struct Receive {
     pub(crate) from: u32,
     pub(crate) block: Block,
-    /// Of a block of this member's own: where it begins in the input.
+    /// Start of this member's own block in the input.
     pub(crate) own: usize,
     pub(crate) combines: bool,
 }
 
-/// The messages of a member. Empty ones are kept and filled again, so that nothing is allocated.
+/// The messages of a member. Ended ones are kept and filled again, so that nothing is allocated.
 #[derive(Default)]
 pub(crate) struct Messages {
     pub(crate) kind: Kind,
     pub(crate) sends: Vec<Send>,
     pub(crate) receives: Vec<Receive>,
-    /// Whether each one waits for those before it.
+    /// Whether each send, or receive, waits for those before it.
     pub(crate) sends_in_order: bool,
     pub(crate) receives_in_order: bool,
 }
@@ -104,7 +104,7 @@ impl Messages {
                 self.receive(from, block, 0)
             }
         });
-        // The right neighbour first, and the left one: so members do not all turn to the same one.
+        // Sends begin with the right neighbour, receives with the left one: so members do not all address the same one.
         self.sends.rotate_left(me as usize);
         self.receives.rotate_left(me as usize);
         self.receives.reverse();
@@ -115,7 +115,7 @@ impl Messages {
             }
         }
         let block = Block { start: start_of(receive, me), count: receive[me as usize] };
-        // The last one, as sends name receives by their places.
+        // The last receive, because sends name receives by their indices.
         self.receive(me, block, own);
     }
 

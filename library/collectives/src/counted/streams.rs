@@ -4,17 +4,17 @@
 //!
 //! | words | for |
 //! |---|---|
-//! | a line | whether a member has found that counts differ |
+//! | a line | whether a member has detected different counts |
 //! | one for each member | credits: how many fragments of this member that one has taken |
-//! | for each member and slot, a line | the flag of a fragment; beside it, what fits |
+//! | for each member and slot, a line | the flag of a fragment; behind it the values, if they fit |
 //! | for each member and slot, a room | where longer fragments land |
-//! | the same again, unless all memory is mapped | what waits to be sent |
+//! | the same again, unless all memory is mapped | data that is sent later |
 //!
-//! - **F1** The fragments of a stream are numbered from 1; number n uses the slot n mod s. Its flag holds the number, the operation, the
-//!   length, and whether it is the last of its block: what the receiver expects of it differs if counts differ.
-//! - **F2** Fragment n is put only when the receiver has said to have taken n − s: so a slot, and what waits in it to be sent, is never
-//!   overwritten before it is read. It says so after every ⌊s/2⌋ fragments.
-//! - **F3** The flag is put behind the data, by its handle.
+//! - **F1** The fragments of a stream are numbered from 1; number n uses the slot n mod s. Its flag holds the number, the operation, the length, and
+//!   whether it is the last of its block. If counts differ, the flag differs from the one that the receiver expects.
+//! - **F2** Fragment n is put only after the receiver's credit for fragment n − s: so no slot, and no data that waits in it to be sent, is
+//!   overwritten before it is read. The receiver sends a credit after every ⌊s/2⌋ fragments.
+//! - **F3** The flag is put after the data, ordered by the data's handle.
 
 use pelago_base::Rank;
 use pelago_rma::{CellSlice, Context, GlobalPtr, Handle, Pod, Result, Signal};
@@ -29,12 +29,12 @@ const BYTES_BITS: u32 = 23;
 const KIND_BITS: u32 = 4;
 const NUMBER_SHIFT: u32 = BYTES_BITS + KIND_BITS + 1;
 
-/// Bytes of the longest fragment.
+/// Maximum bytes of a fragment.
 pub(crate) const FRAGMENT_BYTES_MAX: usize = 64 * 1024;
 
 const _: () = assert!(FRAGMENT_BYTES_MAX < 1 << BYTES_BITS && STREAM_SLOTS >= 2);
 
-/// What a flag says of a fragment, beside its number.
+/// The content of a flag besides the fragment's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment {
     pub(crate) kind: Kind,
@@ -52,7 +52,7 @@ impl Fragment {
     }
 }
 
-/// Whether a flag announces the fragment of this number; numbers are compared as far as a flag holds them.
+/// Whether a flag announces the fragment with this number, compared in the bits that a flag holds.
 fn is_number(flag: u64, number: u64) -> bool {
     flag >> NUMBER_SHIFT == number & (u64::MAX >> NUMBER_SHIFT)
 }
@@ -64,14 +64,14 @@ pub(crate) struct Streams {
     size: u32,
     /// Words of a room.
     room: usize,
-    /// Bytes that every network captures.
+    /// Maximum bytes of a put that every network captures.
     captured: usize,
-    /// Fragments put to each member, and taken from each.
+    /// Number of fragments put to each member, and taken from each.
     sent: Box<[u64]>,
     taken: Box<[u64]>,
 }
 
-/// A part of the memory of the streams: bytes of a fragment, and words of all.
+/// Returns the bytes of a fragment, and the words of all streams together.
 pub(crate) fn layout(size: u32, plan_bytes: usize, is_mapped: bool) -> (usize, usize) {
     let slots = size as usize * STREAM_SLOTS;
     let rooms = if is_mapped { 1 } else { 2 };
@@ -84,39 +84,39 @@ fn credits(size: u32) -> usize {
 }
 
 impl Streams {
-    /// In memory whose flags are zero.
+    /// Makes streams in memory whose flags are zero.
     pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize, captured: usize) -> Self {
         let [sent, taken] = [(); 2].map(|()| vec![0; size as usize].into_boxed_slice());
         Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken }
     }
 
-    /// Clears the words that others write and this member looks at.
+    /// Clears the words that other members write and this member polls.
     pub(crate) fn clear(&self, context: &Context) {
         let local = self.words.local(context);
         (0..LINE + credits(self.size)).for_each(|word| local.store(word, 0));
         (0..self.size as usize * STREAM_SLOTS).for_each(|slot| local.store(LINE + credits(self.size) + slot * LINE, 0));
     }
 
-    /// Values of a fragment.
+    /// Number of values in a fragment.
     pub(crate) fn fragment<T>(&self) -> usize {
         self.room * 8 / size_of::<T>()
     }
 
-    /// Whether a member has found that counts differ.
+    /// Whether a member has detected different counts.
     pub(crate) fn is_broken(&self, context: &Context) -> bool {
         self.words.local(context).load(0) != 0
     }
 
-    /// Tells all members that counts differ.
+    /// Notifies all members that counts differ.
     pub(crate) fn tell_broken(&self, context: &Context, members: impl Iterator<Item = Rank>) -> Result<()> {
         for rank in members {
-            // Nobody writes anything else there.
+            // No member writes another value there.
             context.put(self.words.at(context, rank, 0), &[1])?;
         }
         Ok(())
     }
 
-    /// Puts a fragment, unless there is no room; returns whether there was.
+    /// Puts a fragment if its slot is free; returns whether it was.
     pub(crate) fn send<T: Pod>(&mut self, context: &Context, to: (u32, Rank), values: &[T], fragment: Fragment) -> Result<bool> {
         let (to, rank) = to;
         let number = self.sent[to as usize] + 1;
@@ -142,7 +142,7 @@ impl Streams {
         Ok(true)
     }
 
-    /// Puts to a member whose memory is not mapped, and the flag behind (F3). What the network does not capture waits in its slot (F2).
+    /// Puts to a member whose memory is not mapped, with the flag after the data (F3). Data that the network does not capture waits in its slot (F2).
     fn put<T: Pod>(
         &self,
         context: &Context,
@@ -161,7 +161,7 @@ impl Streams {
         context.after(&sent).put(flag, &[announced]).map(drop)
     }
 
-    /// What the next fragment of a member says of itself, once it is here: its bits of length, operation and last.
+    /// Returns the flag of the next fragment of a member without its number, once it has arrived: its length, operation and last.
     pub(crate) fn next(&self, context: &Context, from: u32) -> Option<u64> {
         let number = self.taken[from as usize] + 1;
         let slot = (number % STREAM_SLOTS as u64) as usize;
@@ -169,7 +169,7 @@ impl Streams {
         is_number(flag, number).then_some(flag & ((1 << NUMBER_SHIFT) - 1))
     }
 
-    /// Whether a fragment is as it says.
+    /// Whether a flag, without its number, is that of this fragment.
     pub(crate) fn is(said: u64, fragment: Fragment) -> bool {
         said == fragment.bits()
     }
@@ -182,7 +182,7 @@ impl Streams {
         self.values(context, word, length)
     }
 
-    /// Notes that the next fragment of a member is taken, and tells that member now and then.
+    /// Marks the next fragment of a member as taken; sends that member a credit after every half of the slots.
     pub(crate) fn take(&mut self, context: &Context, (from, rank): (u32, Rank)) -> Result<()> {
         let number = self.taken[from as usize] + 1;
         self.taken[from as usize] = number;
@@ -191,7 +191,7 @@ impl Streams {
             if context.maps(rank) {
                 context.put(credit, &[number])?;
             } else {
-                // Nothing orders it after the one before, which may come late.
+                // Puts are not ordered: an earlier credit may arrive after a later one.
                 context.max(credit, number)?;
             }
         }
@@ -206,7 +206,7 @@ impl Streams {
         LINE + credits(self.size) + self.slot(member, slot) * LINE
     }
 
-    /// Where the rooms begin: those in which fragments land, or those in which they wait.
+    /// First word of the rooms: number 0 are those in which fragments land, number 1 those in which they wait.
     fn rooms(&self, number: usize) -> usize {
         let slots = self.size as usize * STREAM_SLOTS;
         LINE + credits(self.size) + slots * (LINE + number * self.room)
@@ -216,7 +216,7 @@ impl Streams {
         self.rooms(0) + self.slot(member, slot) * self.room
     }
 
-    /// Where a fragment of this member lands at a rank.
+    /// Place of a fragment of this member at a rank.
     fn target<T: Pod>(&self, context: &Context, rank: Rank, (me, slot): (u32, usize), length: usize) -> Result<GlobalPtr<T>> {
         let word = if fits_line::<T>(length) { self.line(me, slot) + beside::<T>() } else { self.room_at(me, slot) };
         Ok(self.words.at(context, rank, word).cast()?)

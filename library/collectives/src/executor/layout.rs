@@ -166,6 +166,6 @@ fn a_line_has_room_for_its_flag_and_what_fits_beside_it() {
     assert_eq!(most(fits_line::<u128>), Some(3));
 }
 
-/// Aligned to a whole line, so that nothing fits beside a flag.
+/// Aligned to a whole line, so that no value fits behind a flag in its line.
 #[repr(align(64))]
 struct Wide;

@@ -1,11 +1,10 @@
-//! Adds steps to a schedule, and gives out the lines and the room that they need.
+//! Adds steps to a schedule, and assigns the lines and the room that they need.
 
 use crate::schedule::{Buffer, Schedule, ScheduledMessage, Shape, Side, Span, Step, Then};
 
-/// A schedule that grows.
+/// A schedule under construction.
 ///
-/// Lines and room are given out in the same order and number on every member, whether or not it uses them, so that a sender knows where its
-/// message lands.
+/// Every member assigns lines and room in the same order and number, whether or not it uses them, so that a sender knows where its message lands.
 pub(crate) struct Builder {
     pub(crate) shape: Shape,
     /// Position of the member.
@@ -18,11 +17,11 @@ pub(crate) struct Builder {
 pub(crate) struct Landing {
     line: u32,
     at: usize,
-    /// Values of each.
+    /// Values of each message.
     length: usize,
 }
 
-/// Some members, numbered anew: `place` has their positions.
+/// Some members with numbers of their own: `place` maps a number to a position.
 #[derive(Clone, Copy)]
 pub(crate) struct Crew<'c> {
     pub(crate) count: u32,
@@ -61,13 +60,13 @@ impl Builder {
         self.shape.count
     }
 
-    /// Everybody, counted from `first` on.
+    /// All members, counted from `first` on.
     pub(crate) fn from(&self, first: u32) -> impl Fn(u32) -> u32 + use<> {
         let size = self.size();
         move |number| ((u64::from(number) + u64::from(first)) % u64::from(size)) as u32
     }
 
-    /// The others, the right neighbour first: so members do not all turn to the same one.
+    /// The other members, the right neighbour first, so that members do not all address the same one.
     pub(crate) fn others(&self) -> impl DoubleEndedIterator<Item = u32> + use<> {
         (1..self.size()).map(self.from(self.me))
     }
@@ -77,7 +76,7 @@ impl Builder {
         (self.me + self.size() - first) % self.size()
     }
 
-    /// Lines and room for `messages` of `length` values each.
+    /// Assigns lines and room for `messages` of `length` values each.
     pub(crate) fn landing(&mut self, messages: u32, length: usize) -> Landing {
         let landing = Landing { line: self.schedule.lines, at: self.schedule.room, length };
         self.schedule.lines += messages;
@@ -85,14 +84,14 @@ impl Builder {
         landing
     }
 
-    /// Room that this member fills for others to read.
+    /// Assigns room that this member fills for others to read.
     pub(crate) fn exposed(&mut self, length: usize) -> usize {
         self.landing(0, 0);
         self.schedule.room += length;
         self.schedule.room - length
     }
 
-    /// So many whole blocks of scratch.
+    /// Reserves whole blocks of scratch.
     pub(crate) fn temporary(&mut self, blocks: u32) {
         self.schedule.temporary = self.schedule.temporary.max(blocks as usize * self.shape.count);
     }
@@ -107,7 +106,7 @@ impl Builder {
         self.blocks(buffer, block, 1)
     }
 
-    /// Whole blocks counted from `first` on, around the end.
+    /// Whole blocks counted from `first` on, with wrap-around.
     pub(crate) fn around(&self, buffer: Buffer, first: u32, blocks: u32) -> Vec<Span> {
         let first = first % self.size();
         let before = blocks.min(self.size() - first);
@@ -115,7 +114,7 @@ impl Builder {
         spans.into_iter().filter(|span| span.blocks > 0).collect()
     }
 
-    /// One of `parts` nearly equal parts of a block, or several that follow one another.
+    /// One of `parts` nearly equal parts of a block, or `some` consecutive ones.
     pub(crate) fn parts(&self, buffer: Buffer, parts: u32, first: u32, some: u32) -> Span {
         let bound = |part: u32| (self.shape.count as u128 * u128::from(part) / u128::from(parts)) as usize;
         Span::part(buffer, 0, bound(first), bound(first + some) - bound(first))
@@ -161,8 +160,8 @@ impl Builder {
         self.push(Step::Fetch { from, at, then });
     }
 
-    /// Combines what `take` takes of every other member with what is in `into`, this member's own, in the order of positions, brackets from
-    /// the left: so the result is the same wherever it is computed. Needs `scratch` of the same form.
+    /// Combines the values that `take` obtains from every other member with this member's own in `into`, in the order of positions, bracketed from
+    /// the left: the result is the same on every member. Needs `scratch` of the same form.
     pub(crate) fn combine_in_order(&mut self, into: Span, scratch: Span, mut take: impl FnMut(&mut Self, u32, Then)) {
         match self.me {
             0 => {}
@@ -177,16 +176,16 @@ impl Builder {
     }
 }
 
-/// Steps in which a number that doubles from 1 reaches `size`.
+/// Number of doublings from 1 that reach `size`.
 pub(crate) const fn rounds(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }
 
-/// How members are paired when their number is no power of two: of the first `2 * surplus`, those with odd positions hand theirs to the one
-/// before and get the result of it. The others are numbered anew, in order.
+/// Pairs of members if their number is not a power of two. Of the first `2 * surplus` members, those with odd positions hand their values to the
+/// member before and get the result from it. The others are renumbered, in order.
 #[derive(Clone, Copy)]
 pub(crate) struct Folded {
-    /// Those that are left: a power of two.
+    /// Number of the others: a power of two.
     pub(crate) count: u32,
     pub(crate) surplus: u32,
 }
@@ -198,7 +197,7 @@ pub(crate) const fn folded(size: u32) -> Folded {
 }
 
 impl Folded {
-    /// The new number of a member, unless it is one of those that hand theirs over.
+    /// Returns the new number of a member; `None` if it hands its values over.
     pub(crate) const fn number(self, position: u32) -> Option<u32> {
         match position < 2 * self.surplus {
             true if position % 2 == 1 => None,
@@ -207,12 +206,12 @@ impl Folded {
         }
     }
 
-    /// The position of a new number. Also of the number past the last: the size.
+    /// Returns the position of a new number; for the number after the last one, the size.
     pub(crate) const fn position(self, number: u32) -> u32 {
         if number < self.surplus { 2 * number } else { number + self.surplus }
     }
 
-    /// The member that hands its own to this one, and the other way round.
+    /// Returns the other member of this one's pair.
     pub(crate) const fn partner(self, position: u32) -> Option<u32> {
         if position < 2 * self.surplus { Some(position ^ 1) } else { None }
     }

@@ -1,16 +1,16 @@
-//! Exchanges: every member has something for every other.
+//! Exchanges: every member has data for every other.
 
 use super::builder::{Builder, rounds};
 use crate::schedule::{Buffer, Then};
 
-/// Everybody tells everybody.
+/// Every member notifies every other.
 pub(crate) fn barrier_direct(build: &mut Builder) {
     let landing = build.landing(build.size(), 0);
     build.others().for_each(|to| build.tell(to, landing, build.me));
     build.others().rev().for_each(|from| build.hear(from, landing, from));
 }
 
-/// In step i every member tells the one 2ⁱ further.
+/// In step i every member notifies the one 2ⁱ further.
 pub(crate) fn barrier_dissemination(build: &mut Builder) {
     let rounds = rounds(build.size());
     let landing = build.landing(rounds, 0);
@@ -21,7 +21,7 @@ pub(crate) fn barrier_dissemination(build: &mut Builder) {
     }
 }
 
-/// Everybody sends to everybody, then everybody receives.
+/// Every member sends to all others, then receives from all.
 pub(crate) fn alltoall_direct(build: &mut Builder) {
     let me = build.me;
     let landing = build.landing(build.size(), build.count());
@@ -31,7 +31,7 @@ pub(crate) fn alltoall_direct(build: &mut Builder) {
     build.others().rev().for_each(|from| build.receive(from, landing.whole(from), store(build, from)));
 }
 
-/// In step s every member sends to the one s further and receives of the one s before.
+/// In step s every member sends to the one s further and receives from the one s before.
 pub(crate) fn alltoall_pairwise(build: &mut Builder) {
     let me = build.me;
     let landing = build.landing(build.size(), build.count());
@@ -43,7 +43,7 @@ pub(crate) fn alltoall_pairwise(build: &mut Builder) {
     }
 }
 
-/// Blocks travel to the member whose distance is theirs, in the steps that its bits name (Bruck et al.).
+/// A block travels to the member at its distance, in the steps of the bits that are set in the distance (Bruck et al.).
 pub(crate) fn alltoall_bruck(build: &mut Builder) {
     let (me, size) = (build.me, build.size());
     build.temporary(size);
@@ -54,7 +54,7 @@ pub(crate) fn alltoall_bruck(build: &mut Builder) {
     }
     for round in 0..rounds(size) {
         let distance = 1 << round;
-        // Of every 2·distance blocks the second half.
+        // The second half of every 2·distance blocks.
         let starts = (distance..size).step_by(2 * distance as usize);
         let spans: Vec<_> = starts.map(|start| build.blocks(Buffer::Temporary, start, distance.min(size - start))).collect();
         let values = spans.iter().map(|span| span.values()).sum();
@@ -69,7 +69,7 @@ pub(crate) fn alltoall_bruck(build: &mut Builder) {
     }
 }
 
-/// The members so far after this one and before it.
+/// The members at a distance after this one and before it.
 pub(crate) fn partners(build: &Builder, distance: u32) -> (u32, u32) {
     let place = build.from(build.me);
     (place(distance), place(build.size() - distance % build.size()))

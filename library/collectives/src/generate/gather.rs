@@ -1,11 +1,11 @@
-//! Gathering blocks, to one or to all, and scattering them.
+//! Gathers, to one member or to all, and scatters.
 
 use super::builder::{Builder, Crew, folded, rounds};
 use super::exchange::partners;
 use super::tree::bring;
 use crate::schedule::{Buffer, Span, Then};
 
-/// Everybody sends to the root.
+/// All others send to the root.
 pub(crate) fn gather_flat(build: &mut Builder, root: u32) {
     let me = build.me;
     let landing = build.landing(build.size(), build.count());
@@ -17,13 +17,13 @@ pub(crate) fn gather_flat(build: &mut Builder, root: u32) {
     build.others().for_each(|from| build.receive(from, landing.whole(from), store(build, from)));
 }
 
-/// A binomial tree; blocks of a branch travel together.
+/// A binomial tree; the blocks of a branch travel together.
 pub(crate) fn gather_binomial(build: &mut Builder, root: u32) {
     let (size, number, place) = (build.size(), build.number_from(root), build.from(root));
     if number == 0 {
         build.copy(build.block(Buffer::Input, 0), build.block(Buffer::Output, root));
     }
-    // What this member holds of its branch.
+    // Number of blocks of its branch that this member holds.
     let mut held = 1;
     for round in 0..rounds(size) {
         let distance = 1 << round;
@@ -58,7 +58,7 @@ pub(crate) fn scatter_flat(build: &mut Builder, root: u32) {
     scatter_from(build, root, Buffer::Input);
 }
 
-/// As [`scatter_flat`], of blocks that the root has in `buffer`.
+/// As [`scatter_flat`], with the root's blocks in `buffer`.
 pub(crate) fn scatter_from(build: &mut Builder, root: u32, buffer: Buffer) {
     let own = build.block(Buffer::Output, 0);
     let landing = build.landing(1, build.count());
@@ -69,7 +69,7 @@ pub(crate) fn scatter_from(build: &mut Builder, root: u32, buffer: Buffer) {
     build.copy(build.block(buffer, root), own);
 }
 
-/// A binomial tree; blocks of a branch travel together.
+/// A binomial tree; the blocks of a branch travel together.
 pub(crate) fn scatter_binomial(build: &mut Builder, root: u32) {
     let (size, number, place) = (build.size(), build.number_from(root), build.from(root));
     let rounds = rounds(size);
@@ -100,7 +100,7 @@ pub(crate) fn scatter_binomial(build: &mut Builder, root: u32) {
     }
 }
 
-/// All send to the first, which sends everything to all.
+/// All members send to the first, which sends all blocks to all.
 pub(crate) fn allgather_flat(build: &mut Builder) {
     gather_flat(build, 0);
     let landing = build.landing(1, build.size() as usize * build.count());
@@ -111,7 +111,7 @@ pub(crate) fn allgather_flat(build: &mut Builder) {
     build.others().for_each(|to| build.send(to, vec![all], landing.whole(0)));
 }
 
-/// Everybody sends to everybody.
+/// Every member sends to every other.
 pub(crate) fn allgather_direct(build: &mut Builder) {
     let me = build.me;
     let landing = build.landing(build.size(), build.count());
@@ -121,7 +121,7 @@ pub(crate) fn allgather_direct(build: &mut Builder) {
     build.others().rev().for_each(|from| build.receive(from, landing.whole(from), store(build, from)));
 }
 
-/// Everybody passes on to the right what came from the left.
+/// Every member forwards to the right the blocks that arrive from the left.
 pub(crate) fn allgather_ring(build: &mut Builder) {
     let size = build.size();
     let landing = build.landing(size - 1, build.count());
@@ -135,7 +135,7 @@ pub(crate) fn allgather_ring(build: &mut Builder) {
     }
 }
 
-/// In step i every member sends all it has to the one 2ⁱ before (Bruck et al.).
+/// In step i every member sends all its blocks to the one 2ⁱ before (Bruck et al.).
 pub(crate) fn allgather_bruck(build: &mut Builder) {
     let (me, size) = (build.me, build.size());
     own_block(build);
@@ -149,7 +149,7 @@ pub(crate) fn allgather_bruck(build: &mut Builder) {
     }
 }
 
-/// Partners at distance 1, 2, 4, …: what a member holds is in one piece.
+/// Partners at distance 1, 2, 4, …: the blocks of a member are contiguous.
 pub(crate) fn allgather_near_first(build: &mut Builder) {
     let pairs = folded(build.size());
     doubling(
@@ -163,7 +163,7 @@ pub(crate) fn allgather_near_first(build: &mut Builder) {
     );
 }
 
-/// Partners at distance p/2, p/4, …: what goes far is short.
+/// Partners at distance p/2, p/4, …: messages over large distances are short.
 pub(crate) fn allgather_far_first(build: &mut Builder) {
     let pairs = folded(build.size());
     let last = pairs.count.ilog2().saturating_sub(1);
@@ -183,8 +183,8 @@ pub(crate) fn allgather_far_first(build: &mut Builder) {
     );
 }
 
-/// Partners exchange what they hold. `bit` is the bit of the number that differs in a round, `held` what a number holds before it: first
-/// block, blocks, stride.
+/// Partners exchange the blocks that they hold. `bit` is the bit of the number that differs in a round, `held` the blocks that a number holds before
+/// it: first block, blocks, stride.
 fn doubling(build: &mut Builder, bit: impl Fn(u32) -> u32, held: impl Fn(u32, u32) -> Vec<(u32, u32, u32)>) {
     let (me, size, count) = (build.me, build.size(), build.count());
     let pairs = folded(size);
@@ -220,7 +220,7 @@ fn doubling(build: &mut Builder, bit: impl Fn(u32) -> u32, held: impl Fn(u32, u3
     }
 }
 
-/// First to the first member of each host, then between these, then from them.
+/// From each host to its first member, then between these, then from them to their hosts.
 pub(crate) fn allgather_hierarchical(build: &mut Builder) {
     let (me, size, per_host, hosts) = (build.me, build.size(), build.shape.per_host, build.shape.hosts());
     let (host, leader) = (me / per_host, me / per_host * per_host);
@@ -251,7 +251,7 @@ pub(crate) fn allgather_hierarchical(build: &mut Builder) {
     bring(build, crew, result, &[build.blocks(Buffer::Output, 0, size)]);
 }
 
-/// This member's own block.
+/// Copies this member's own block to the output.
 fn own_block(build: &mut Builder) {
     build.copy(build.block(Buffer::Input, 0), build.block(Buffer::Output, build.me));
 }

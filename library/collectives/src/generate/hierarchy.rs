@@ -1,4 +1,4 @@
-//! Inside hosts and between them: the step between hosts comes first on the way down, and last on the way up.
+//! Hierarchical schedules: inside hosts and between them. The step between hosts is the first on the way down, and the last on the way up.
 
 use super::builder::{Builder, Crew, rounds};
 use super::gather;
@@ -18,7 +18,7 @@ pub(crate) fn any(build: &mut Builder, operation: Collective) {
     }
 }
 
-/// Who leads and who follows. The root leads its host; elsewhere the first member does.
+/// The leader and the members of each host. The root leads its host; elsewhere the first member does.
 struct Hosts {
     per_host: u32,
     size: u32,
@@ -35,7 +35,7 @@ impl Hosts {
         self.me / self.per_host
     }
 
-    /// The hosts, counted from the root's on.
+    /// The hosts, counted from the root's host on.
     fn host_from_root(&self, number: u32) -> u32 {
         let hosts = self.size.div_ceil(self.per_host);
         (number + self.root / self.per_host) % hosts
@@ -55,12 +55,12 @@ impl Hosts {
         first + (leader - first + number) % self.members()
     }
 
-    /// This member's number among them.
+    /// This member's number among the members of its host.
     fn number(&self) -> u32 {
         (self.me + self.members() - self.leader(self.host())) % self.members()
     }
 
-    /// Runs `act` with the crew of leaders, then with that of this host; or the other way round.
+    /// Calls `act` with the crew of leaders, then with the crew of this host, if `down`; otherwise in the reverse order.
     fn crews(&self, down: bool, mut act: impl FnMut(Crew<'_>, bool)) {
         let (hosts, own) = (self.size.div_ceil(self.per_host), self.host());
         let place_leader = |number| self.leader(self.host_from_root(number));
@@ -117,7 +117,7 @@ fn allreduce(build: &mut Builder) {
     });
 }
 
-/// As [`allreduce`], of nothing; leaders tell each other by dissemination.
+/// As [`allreduce`], without values; leaders notify each other by dissemination.
 fn barrier(build: &mut Builder) {
     let hosts = Hosts::of(build, 0);
     let (inside, down) = (build.landing(rounds(hosts.per_host), 0), build.landing(1, 0));

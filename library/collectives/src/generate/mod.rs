@@ -15,13 +15,13 @@ use crate::{Algorithm as By, Collective as Do};
 pub(crate) use builder::{Builder, rounds};
 
 impl Shape {
-    /// Whether the algorithm does the operation, for this number of members and this operator; `mapped` where all members' memory is.
+    /// Whether the algorithm supports the operation for this number of members and this operator; `mapped`: all members' memory is mapped.
     pub fn is_possible(&self, mapped: bool) -> bool {
         let flat = !matches!(self.algorithm, By::Hierarchical) || self.hosts() > 1 && self.per_host > 1;
         flat && self.size > 1 && (mapped || self.algorithm != By::Shared) && self.has_algorithm()
     }
 
-    /// Hosts.
+    /// Number of hosts.
     pub const fn hosts(&self) -> u32 {
         self.size.div_ceil(self.per_host)
     }
@@ -32,7 +32,7 @@ impl Shape {
             (Do::Barrier, By::Flat | By::Direct | By::Hierarchical | By::RecursiveDoubling) => true,
             (Do::Broadcast { .. }, By::Flat | By::Binomial | By::Chain | By::Hierarchical | By::Shared) => true,
             (Do::Reduce { .. }, By::Flat | By::Binomial | By::Shared) => true,
-            // The members of the root's host come first, or in between.
+            // Hosts are counted from the root's: only with the first member as root do operands keep their order.
             (Do::Reduce { root }, By::Hierarchical) => commutes || root == 0 && per_host > 0,
             (Do::Allreduce, By::Flat | By::Direct | By::Binomial | By::Hierarchical | By::RecursiveDoubling | By::Shared) => true,
             (Do::Allreduce, By::Halving | By::Ring) => commutes,
@@ -57,7 +57,7 @@ impl Shape {
         }
     }
 
-    /// What the member at `position` does.
+    /// Returns the schedule of the member at `position`.
     ///
     /// # Panics
     /// The shape is not [possible](Self::is_possible), or has no such position or root.

@@ -1,4 +1,4 @@
-//! Reductions: to one, to all, a block to each.
+//! Reductions: to one member, to all, one block to each.
 
 use super::builder::{Builder, Crew, folded, rounds};
 use super::exchange::partners;
@@ -19,7 +19,7 @@ pub(crate) fn reduce_flat(build: &mut Builder, root: u32) {
     build.combine_in_order(own.of(Buffer::Output), scratch, |build, from, then| build.receive(from, landing.whole(from), then));
 }
 
-/// A binomial tree. Its foot is the root if operands may be exchanged, else the first member, which hands the result on.
+/// A binomial tree. Its foot is the root if operands may be exchanged, else the first member, which forwards the result.
 pub(crate) fn reduce_binomial(build: &mut Builder, root: u32) {
     let foot = if build.shape.commutes { root } else { 0 };
     let place = build.from(foot);
@@ -27,7 +27,7 @@ pub(crate) fn reduce_binomial(build: &mut Builder, root: u32) {
     reduce_along(build, crew, root);
 }
 
-/// A binomial tree of a crew to its number 0, which hands the result on if it is not the root.
+/// A binomial tree of a crew to its number 0, which forwards the result if it is not the root.
 pub(crate) fn reduce_along(build: &mut Builder, crew: Crew<'_>, root: u32) {
     let (landing, handed) = (build.landing(rounds(crew.count), build.count()), build.landing(1, build.count()));
     let (foot, own, result) = ((crew.place)(0), build.block(Buffer::Input, 0), build.block(Buffer::Output, 0));
@@ -61,7 +61,7 @@ pub(crate) fn allreduce_binomial(build: &mut Builder) {
     bring(build, crew, down, &[result]);
 }
 
-/// Everybody sends to everybody, and combines in the same order.
+/// Every member sends to every other; all combine in the same order.
 pub(crate) fn allreduce_direct(build: &mut Builder) {
     let (me, own) = (build.me, build.block(Buffer::Input, 0));
     let landing = build.landing(build.size(), build.count());
@@ -72,7 +72,7 @@ pub(crate) fn allreduce_direct(build: &mut Builder) {
     build.combine_in_order(own.of(Buffer::Output), scratch, |build, from, then| build.receive(from, landing.whole(from), then));
 }
 
-/// Partners at distance 1, 2, 4, … tell each other what they have.
+/// Partners at distance 1, 2, 4, … exchange their values.
 pub(crate) fn allreduce_doubling(build: &mut Builder) {
     let place = build.from(0);
     let crew = Crew { count: build.size(), me: Some(build.me), place: &place };
@@ -81,7 +81,7 @@ pub(crate) fn allreduce_doubling(build: &mut Builder) {
     double(build, crew, result);
 }
 
-/// As [`allreduce_doubling`], of what a crew has in `held`.
+/// As [`allreduce_doubling`], of the values that a crew has in `held`.
 pub(crate) fn double(build: &mut Builder, crew: Crew<'_>, held: Span) {
     let pairs = folded(crew.count);
     let rounds = pairs.count.ilog2();
@@ -108,7 +108,7 @@ pub(crate) fn double(build: &mut Builder, crew: Crew<'_>, held: Span) {
     }
 }
 
-/// Partners halve what they combine, then double what they know (Rabenseifner).
+/// Partners halve the range that they combine, then double the range that they know (Rabenseifner).
 pub(crate) fn allreduce_halving(build: &mut Builder) {
     let (me, pairs) = (build.me, folded(build.size()));
     let (rounds, result) = (pairs.count.ilog2(), build.block(Buffer::Output, 0));
@@ -123,7 +123,7 @@ pub(crate) fn allreduce_halving(build: &mut Builder) {
     if let Some(partner) = pairs.partner(me) {
         build.receive(partner, folding.whole(0), Then::Combine(result, Side::Right));
     }
-    // What a number holds when partners differ in bits below `bit` only.
+    // The part that a number holds after partners have differed in bits from `bit` on.
     let held = |build: &Builder, number: u32, bit: u32| build.parts(Buffer::Output, pairs.count, number >> bit << bit, 1 << bit);
     for bit in (0..rounds).rev() {
         let landing = down[bit as usize];
@@ -144,14 +144,14 @@ pub(crate) fn allreduce_halving(build: &mut Builder) {
     }
 }
 
-/// Parts go round to be combined, then round again to be known.
+/// Parts travel around the ring to be combined, then again to be distributed.
 pub(crate) fn allreduce_ring(build: &mut Builder) {
     let size = build.size();
     let landing = build.landing(2 * (size - 1), build.part_values(size));
     let (right, left) = partners(build, 1);
     build.copy(build.block(Buffer::Input, 0), build.block(Buffer::Output, 0));
     for step in 0..2 * (size - 1) {
-        // A part goes on combining for a whole round, and is then complete one further.
+        // A part is combined for a whole round, and is then complete at the next member.
         let (_, sent) = partners(build, step % size);
         let (_, got) = partners(build, (step + 1) % size);
         let (sent, got) = (build.parts(Buffer::Output, size, sent, 1), build.parts(Buffer::Output, size, got, 1));
@@ -161,7 +161,7 @@ pub(crate) fn allreduce_ring(build: &mut Builder) {
     }
 }
 
-/// All send all to the first, which combines and sends each its own.
+/// All members send all blocks to the first, which combines them and sends each member its own.
 pub(crate) fn reduce_scatter_flat(build: &mut Builder) {
     let (me, size) = (build.me, build.size());
     let landing = build.landing(size, size as usize * build.count());
@@ -177,7 +177,7 @@ pub(crate) fn reduce_scatter_flat(build: &mut Builder) {
     scatter_from(build, 0, Buffer::Temporary);
 }
 
-/// Everybody sends each its block.
+/// Every member sends each other one its block.
 pub(crate) fn reduce_scatter_direct(build: &mut Builder) {
     let me = build.me;
     let landing = build.landing(build.size(), build.count());
@@ -188,7 +188,7 @@ pub(crate) fn reduce_scatter_direct(build: &mut Builder) {
     build.combine_in_order(own, scratch, |build, from, then| build.receive(from, landing.whole(from), then));
 }
 
-/// A block goes round until it comes to its owner, combined with all others on its way.
+/// A block travels around the ring to its owner, and each member on the way combines its own block with it.
 pub(crate) fn reduce_scatter_ring(build: &mut Builder) {
     let size = build.size();
     let landing = build.landing(size - 1, build.count());
@@ -204,7 +204,7 @@ pub(crate) fn reduce_scatter_ring(build: &mut Builder) {
     }
 }
 
-/// Partners halve what they combine.
+/// Partners halve the range that they combine.
 pub(crate) fn reduce_scatter_halving(build: &mut Builder) {
     let (me, size) = (build.me, build.size());
     build.temporary(size);

@@ -1,4 +1,4 @@
-//! Scans: each member gets what those before it have, combined. `exclusive` leaves out its own.
+//! Scans: each member gets the combined values of the members before it, and of its own unless `exclusive`.
 
 use super::builder::Builder;
 use crate::schedule::{Buffer, Side, Span, Step, Then};
@@ -12,7 +12,7 @@ pub(crate) fn direct(build: &mut Builder, exclusive: bool) {
     before(build, exclusive, |build, from, then| build.receive(from, landing.whole(from), then));
 }
 
-/// Combines what `take` takes of each member before this one, in order.
+/// Combines the values that `take` obtains from each member before this one, in order.
 pub(crate) fn before(build: &mut Builder, exclusive: bool, mut take: impl FnMut(&mut Builder, u32, Then)) {
     let (me, own, result) = (build.me, build.block(Buffer::Input, 0), build.block(Buffer::Output, 0));
     if !exclusive {
@@ -33,14 +33,14 @@ pub(crate) fn before(build: &mut Builder, exclusive: bool, mut take: impl FnMut(
     }
 }
 
-/// Every member sends to the next what it has got and its own.
+/// Every member sends the combination of the received values and its own to the next.
 pub(crate) fn chain(build: &mut Builder, exclusive: bool) {
     let (me, own, result) = (build.me, build.block(Buffer::Input, 0), build.block(Buffer::Output, 0));
     let landing = build.landing(1, build.count());
     let mut sent = own;
     if exclusive {
         if me > 0 {
-            // Where both are one, what comes would take the place of this member's own.
+            // In place, the received values would overwrite this member's own.
             sent = own.of(Buffer::Temporary);
             build.temporary(1);
             build.copy(own, sent);
@@ -59,7 +59,7 @@ pub(crate) fn chain(build: &mut Builder, exclusive: bool) {
     }
 }
 
-/// In step i every member sends the combination of its last 2ⁱ to the one 2ⁱ further (Hillis and Steele).
+/// In step i every member sends the combination of the last 2ⁱ members' values to the one 2ⁱ further (Hillis and Steele).
 pub(crate) fn doubling(build: &mut Builder, exclusive: bool) {
     let (me, size) = (build.me, build.size());
     let (own, result) = (build.block(Buffer::Input, 0), build.block(Buffer::Output, 0));
@@ -82,7 +82,7 @@ pub(crate) fn doubling(build: &mut Builder, exclusive: bool) {
             build.receive(from, landing.whole(0), Then::Store(vec![result]));
             build.push(Step::Combine { from: result, into: held, side: Side::Left });
         } else {
-            // The result and what is sent on both need it: the result is what is held without this member's own.
+            // The result and the values to send both need the received ones: the result is `held` without this member's own values.
             let scratch = Span { block: 1, ..held };
             build.temporary(2);
             build.receive(from, landing.whole(0), Then::Store(vec![scratch]));

@@ -1,4 +1,4 @@
-//! Members that read each other's memory: what is exposed is copied once by its owner and once by each reader, and nothing lands.
+//! Schedules of members that read each other's memory: the owner copies exposed values once, each reader copies them once, and no message has values.
 
 use super::builder::Builder;
 use super::scan;
@@ -34,7 +34,7 @@ fn broadcast(build: &mut Builder, root: u32) {
     }
 }
 
-/// Each combines one part of all, and the root, or everybody, reads the parts.
+/// Each member combines one part of all members' values; the root, or every member, reads the parts.
 fn reduce(build: &mut Builder, root: Option<u32>) {
     let (me, size) = (build.me, build.size());
     let (told, done) = (build.landing(size, 0), build.landing(size, 0));
@@ -42,7 +42,7 @@ fn reduce(build: &mut Builder, root: Option<u32>) {
     let result_at = build.exposed(build.count());
     let part = |build: &Builder, buffer, number| build.parts(buffer, size, number, 1);
     let exposed: Vec<Span> = (0..size).filter(|&number| number != me).map(|number| part(build, Buffer::Input, number)).collect();
-    // What is before this member's own part, and what is after it.
+    // Values before this member's own part, and after it.
     let before: usize = exposed.iter().take(me as usize).map(Span::values).sum();
     let after: usize = exposed.iter().skip(me as usize).map(Span::values).sum();
     let own = part(build, Buffer::Input, me);
@@ -50,7 +50,7 @@ fn reduce(build: &mut Builder, root: Option<u32>) {
     build.expose(vec![Span::part(Buffer::Input, 0, own.start + own.length, after)], at + own.start + own.length);
     build.others().for_each(|to| build.tell(to, told, me));
     let gets = root.is_none_or(|root| root == me);
-    // Where the result is not for this member, its memory for it may not exist.
+    // A member that does not get the result may have no output.
     build.temporary(2);
     let into = if gets { own.of(Buffer::Output) } else { own.of(Buffer::Temporary) };
     build.copy(own, into);
@@ -86,7 +86,7 @@ fn allgather(build: &mut Builder) {
     }
 }
 
-/// Exposes what this member has for each other, at the place of its block, and tells them.
+/// Exposes this member's block for each other member, at the place of the block, and notifies them.
 fn expose_for_each(build: &mut Builder) -> (super::builder::Landing, usize) {
     let (me, size, count) = (build.me, build.size(), build.count());
     let told = build.landing(size, 0);
@@ -141,7 +141,7 @@ fn scatter(build: &mut Builder, root: u32) {
         build.hear(root, told, 0);
         return build.fetch(root, at + me as usize * count, Then::Store(vec![own]));
     }
-    // One after another, so that the first can read while the next is exposed.
+    // One after another, so that the first member can read while the next block is exposed.
     for to in build.others() {
         build.expose(vec![build.block(Buffer::Input, to)], at + to as usize * count);
         build.tell(to, told, 0);

@@ -1,9 +1,9 @@
-//! Trees: from one to all and back.
+//! Trees: from one member to all and back.
 
 use super::builder::{Builder, Crew, Landing, rounds};
 use crate::schedule::{Buffer, Side, Span, Then};
 
-/// All tell the first, the first tells all.
+/// All members notify the first, which notifies all.
 pub(crate) fn barrier_flat(build: &mut Builder) {
     let size = build.size();
     let (come, go) = (build.landing(size, 0), build.landing(1, 0));
@@ -46,7 +46,7 @@ pub(crate) fn broadcast(build: &mut Builder, root: u32) {
     bring(build, crew, landing, &[build.block(Buffer::Output, 0)]);
 }
 
-/// A binomial tree from number 0 of a crew, far members first: every other one hears once, and tells those below it.
+/// A binomial tree from number 0 of a crew, largest distances first: each other member receives once, then sends to those below it.
 pub(crate) fn bring(build: &mut Builder, crew: Crew<'_>, landing: Landing, spans: &[Span]) {
     let Some(me) = crew.me else { return };
     let values = spans.iter().map(Span::values).sum();
@@ -60,8 +60,8 @@ pub(crate) fn bring(build: &mut Builder, crew: Crew<'_>, landing: Landing, spans
     }
 }
 
-/// A binomial tree to number 0 of a crew: every member combines what it hears from below, in order, and tells it above. `held` is what this
-/// member brings, `into` where it combines; returns which of them holds the result. Takes a landing of [`rounds`] messages.
+/// A binomial tree to number 0 of a crew: each member combines the values that it receives from below, in order, and sends the result up. `held` is
+/// this member's span, `into` the span for combined values; returns the one that holds the result. Takes a landing of [`rounds`] messages.
 pub(crate) fn collect(build: &mut Builder, crew: Crew<'_>, landing: Landing, held: Span, into: Span) -> Span {
     let Some(me) = crew.me else { return held };
     let mut held = held;

@@ -1,7 +1,7 @@
-//! Many keys at once: the steps of all of them are under way together, so that each step takes one round trip for all.
+//! Many keys at once: each step is in flight for all keys together, so that it takes one round trip for all.
 //!
-//! A search goes through the same steps as one of a single key (`table`): the head of its bucket, one element after the other, and, for a key that is added,
-//! its bytes and a compare-and-swap of the head. Each round performs one step of every search.
+//! A search has the same steps as that of a single key (`table`): the head of its bucket, then one element after another and, for a key that is added,
+//! the element's bytes and a compare-and-swap of the head. Each round performs one step of every search.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Fetch, GlobalPtr, PendingGet, Result};
@@ -15,38 +15,38 @@ pub(crate) const BULK_MAX: usize = 128;
 /// Maximum number of bucket heads that one get reads from another rank.
 const HEADS_MAX: usize = 1024;
 
-/// What is added where a key is not there: its value, pushed behind its key, and its state, which is returned.
+/// Creates the element of an absent key: pushes its value behind its key, and returns its state.
 pub(crate) type Add<'a> = &'a mut dyn FnMut(usize, &mut Vec<u64>) -> u64;
 
-/// A key that is looked for.
+/// The search of a key.
 struct Search<'k> {
-    /// Its place among the keys.
+    /// The index of the key.
     index: usize,
     key: &'k [u8],
     hash: u64,
     rank: Rank,
     bucket: GlobalPtr<u64>,
-    /// What the bucket leads to, and the element from which on all were looked at before.
+    /// The first element of the bucket, and the first of the elements that were checked before.
     head: u64,
     seen: u64,
-    /// The element that is looked at next.
+    /// The element to check next.
     next: u64,
-    /// Where its element will lie, once it is to be added.
+    /// The place of the new element, if the key is to be added.
     room: Option<GlobalPtr<u64>>,
     is_done: bool,
 }
 
-/// An element that is being put at the head of its bucket.
+/// An element that is being linked at the head of its bucket.
 struct Link<'w> {
-    /// What the bucket leads to instead, if not to the element.
+    /// The word of the bucket that the compare-and-swap finds.
     head: Fetch<'w, u64>,
     at: GlobalPtr<u64>,
     state: u64,
 }
 
 impl<'w> Table<'_, 'w> {
-    /// Looks for up to [`BULK_MAX`] keys of equal length, whose values have `value_words` words, and calls `found` with the place of each, its element, and its
-    /// value; without `add`, with `None` for a key that is not there.
+    /// Searches up to [`BULK_MAX`] keys of equal length, whose values have `value_words` words. Calls `found` with the index, the element and the value of
+    /// each key. Adds absent keys by `add`; without `add`, their element is `None`.
     pub(crate) fn search_all<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
@@ -105,7 +105,7 @@ impl<'w> Table<'_, 'w> {
         Ok(())
     }
 
-    /// Calls `f` with the key, the state and the value of every element of a rank, in no order. Elements that others add meanwhile may be missed.
+    /// Calls `f` with the key, the state and the value of every element of a rank, in no order. Elements that other ranks add meanwhile may be missed.
     pub(crate) fn for_each_on(
         &self,
         rank: Rank,
@@ -121,7 +121,7 @@ impl<'w> Table<'_, 'w> {
         for first in (0..buckets).step_by(HEADS_MAX) {
             let mut heads = vec![0u64; HEADS_MAX.min(buckets - first)];
             world.get_into(self.buckets.at(rank, first), &mut heads)?;
-            // As many lists at once, each one element further in a round.
+            // Up to `BULK_MAX` lists at once; each round reads one element of each list.
             for lists in heads.chunks_mut(BULK_MAX) {
                 while lists.iter().any(|&next| next != 0) {
                     let read = |&next: &u64| self.read(next, words.len());
@@ -158,7 +158,7 @@ impl<'w> Table<'_, 'w> {
         self.world().start_get(GlobalPtr::from_address(GlobalAddress::from_bits(element))?, words).map(Some)
     }
 
-    /// Writes an element for each of these searches, and begins to put it at the head of its bucket.
+    /// Writes an element for each of these searches, and begins to link it at the head of its bucket.
     fn link_all(&self, searches: &mut [&mut Search<'_>], value_words: usize, add: Add<'_>) -> Result<Vec<Link<'w>>> {
         let world = self.world();
         for search in searches.iter_mut().filter(|search| search.room.is_none()) {
@@ -183,7 +183,7 @@ impl<'w> Table<'_, 'w> {
     }
 }
 
-/// The element that each search looks at next, 0 if there is none, and the words of its key.
+/// For each search, the element to check next, 0 if there is none, and the number of words of its key.
 fn searches_of(searches: &[Search<'_>]) -> Vec<(u64, usize)> {
     let next = |search: &Search<'_>| if search.next == search.seen { 0 } else { search.next };
     searches.iter().map(|search| (next(search), search.key.len().div_ceil(8))).collect()

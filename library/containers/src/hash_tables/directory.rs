@@ -1,10 +1,10 @@
 //! Maps and multisets with keys of any length on chosen ranks: one rank creates them, and any rank opens them by the address of their directory.
 //!
-//! A *directory* on one rank has the address of a row of buckets on each chosen rank. Both use the hash table in `table`; this file has the
-//! traversal of a table, one bucket after the other, and the operations on whole tables.
+//! A *directory* on one rank has the address of a row of buckets on each chosen rank. Both kinds use the hash table in `table`; this file has the
+//! traversal of a table, bucket by bucket, and the operations on whole tables.
 //!
-//! A value has any length, and goes where its element has room: two words before it say how much that is and how long it is. A key that
-//! comes back with a longer value than before gets a new element; the old one is made dead first, so that no key is there twice.
+//! A value has any length and is stored in its element; two words before it hold its capacity and its length. A removed key that is added again with a
+//! value that exceeds the capacity gets a new element; the old element is marked as dead first, so that no key is present twice.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Result, World};
@@ -16,23 +16,23 @@ use super::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Pauses, 
 use crate::GlobalHeap;
 use crate::memory::{bytes_at, words_at};
 
-/// The first word of a directory, by what it is a directory of.
+/// The first word of a directory, for a multiset and for a map.
 const MULTISET: u64 = 0x7065_6c61_676f_0400;
 const MAP: u64 = 0x7065_6c61_676f_0401;
 
 /// Words of a directory before the addresses of rows.
 const DIRECTORY_WORDS: u64 = 1;
 
-/// Words of a value before its bytes: for how many there is room, and how many there are.
+/// Words of a value before its bytes: its capacity and its length in bytes.
 const VALUE_WORDS: usize = 2;
 
 /// Maximum number of words of a value that are read together with its element.
 const VALUE_WORDS_MAX: usize = 32;
 
-/// Buckets that are read at once.
+/// Number of buckets that are read at once.
 const LOOKED_AT_ONCE: u64 = 64;
 
-/// The shape of a table: ranks, and buckets on each.
+/// The number of ranks of a table, and of buckets on each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// The number of ranks, each with a row of buckets.
@@ -71,7 +71,7 @@ impl Buckets for Directory {
             let row = world.get(place)?;
             return batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait();
         }
-        // Rows seldom move: the bucket is looked into where it was before, while the directory is asked whether it is there.
+        // Rows seldom move: reads the bucket at its last known place, and in the same round trip the directory to check that place.
         let hint = heap.hint(place.address());
         let asked = world.batch(|| Ok::<_, Error>((world.fetch(place)?, hint.map(&mut ask).transpose()?)))?;
         let row = asked.0.wait()?;
@@ -97,7 +97,7 @@ struct DirectoryTable<'h, 'w> {
     mark: u64,
 }
 
-/// Whether a key is there when its element has a state.
+/// Whether a state of an element means that its key is present.
 fn is_there(mark: u64, state: u64) -> bool {
     if mark == MAP { state != DEAD && state & KIND_MASK == THERE } else { state != DEAD && state > 0 }
 }
@@ -137,13 +137,13 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         self.clear(None)?;
         let (directory, heap) = (&self.table.buckets, self.table.heap());
         let rows = self.rows()?;
-        // Who uses it regardless finds null addresses, as long as its memory is nobody else's.
+        // A later incorrect use finds null addresses, as long as the memory is not reused.
         self.world().put(directory.at, &vec![0; DIRECTORY_WORDS as usize + rows.len()])?.wait()?;
         rows.into_iter().try_for_each(|row| heap.free(GlobalAddress::from_bits(row)))?;
         heap.free(directory.at.address())
     }
 
-    /// Where the rows of buckets lie.
+    /// The addresses of the rows of buckets.
     fn rows(&self) -> Result<Vec<u64>> {
         let directory = &self.table.buckets;
         let mut words = vec![0; (DIRECTORY_WORDS + directory.geometry.ranks) as usize];
@@ -164,7 +164,7 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         Ok(self.rows()?.iter().position(|row| rank_of(row) == rank).map(|row| row as u64))
     }
 
-    /// The first key from a bucket on that is there.
+    /// The first present key from a bucket on.
     fn first_from(&self, row: u64, bucket: u64) -> Result<Position> {
         let (rows, geometry) = (self.rows()?, self.table.buckets.geometry);
         let mut bucket = bucket;
@@ -184,7 +184,7 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         Ok(self.end())
     }
 
-    /// The key after another that is there.
+    /// The next present key.
     fn next(&self, position: Position) -> Result<Position> {
         if position.element.is_null() {
             return Ok(self.end());
@@ -195,7 +195,7 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         }
     }
 
-    /// The first element of a list whose key is there.
+    /// The first element of a list whose key is present.
     fn first_of(&self, mut next: u64) -> Result<Option<GlobalAddress>> {
         while next != 0 {
             let at = GlobalAddress::from_bits(next);
@@ -217,13 +217,13 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         Position { row, bucket, element: element.address() }
     }
 
-    /// Where the key of an element lies, and how many bytes it has.
+    /// The address and length of the key of an element.
     fn key_at(&self, element: GlobalAddress) -> Result<(GlobalAddress, u64)> {
         let bytes = self.table.header(element)?[2];
         Ok((GlobalAddress::from_bits(element.bits() + HEADER_BYTES), bytes))
     }
 
-    /// Calls `f` with every element whose key is there, in one row or in all.
+    /// Calls `f` with every element whose key is present, in one row or in all.
     fn for_each(&self, row: Option<u64>, mut f: impl FnMut(GlobalAddress, &[u8]) -> Result<()>) -> Result<()> {
         let mut position = self.first_from(row.unwrap_or(0), 0)?;
         while !position.element.is_null() && row.is_none_or(|row| row == position.row) {
@@ -238,7 +238,7 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
         Ok(())
     }
 
-    /// Forgets every element, in one row or in all, and gives its memory back.
+    /// Removes and frees every element, in one row or in all.
     fn clear(&self, row: Option<u64>) -> Result<()> {
         let rows = self.rows()?;
         for row in row.map_or(0..rows.len(), |row| row as usize..row as usize + 1) {
@@ -277,16 +277,16 @@ impl<'h, 'w> DirectoryTable<'h, 'w> {
     }
 }
 
-/// What both kinds of tables offer alike.
+/// The common methods of both kinds of tables.
 macro_rules! alike {
     ($kind:ident, $mark:ident) => {
         impl<'h, 'w> $kind<'h, 'w> {
-            /// An empty one with `buckets` buckets on each of `ranks`, about as many as there will be keys there; its directory is on `rank`.
+            /// Creates an empty table with `buckets` buckets on each of `ranks`, about as many as the expected keys per rank; its directory is on `rank`.
             ///
             /// Cost: an allocation on each rank.
             ///
             /// # Errors
-            /// There is to be no rank or no bucket; as [`GlobalHeap::allocate`].
+            /// `ranks` is empty or `buckets` is 0; as [`GlobalHeap::allocate`].
             ///
             /// # Panics
             /// The job has no such rank.
@@ -294,28 +294,28 @@ macro_rules! alike {
                 Ok(Self(DirectoryTable::create(heap, $mark, ranks, buckets, rank)?))
             }
 
-            /// The one at an address, which was made with this geometry.
+            /// Opens the table at an address, which was created with this geometry.
             ///
             /// # Errors
-            /// The address is null, the geometry empty.
+            /// The address is null; the geometry is empty.
             pub fn open(heap: &'h GlobalHeap<'w>, at: GlobalAddress, geometry: Geometry) -> Result<Self> {
                 Ok(Self(DirectoryTable::open(heap, $mark, at, geometry)?))
             }
 
-            /// Where its directory lies.
+            /// The address of its directory, for other ranks.
             pub fn address(&self) -> GlobalAddress {
                 self.0.table.buckets.at.address()
             }
 
-            /// How many ranks and buckets it has.
+            /// Its numbers of ranks and buckets.
             pub fn geometry(&self) -> Geometry {
                 self.0.table.buckets.geometry
             }
 
-            /// Gives its memory back. Nobody uses it meanwhile.
+            /// Frees its memory. No other rank may use it meanwhile.
             ///
             /// # Errors
-            /// It is not there; a rank was lost, or the job is at fault. So for all that follows.
+            /// It does not exist; a rank was lost, or the job is at fault. The same holds for all following methods.
             pub fn destroy(self) -> Result<()> {
                 self.0.destroy()
             }
@@ -328,7 +328,7 @@ macro_rules! alike {
                 self.0.row_of(rank)
             }
 
-            /// The first key from a row on, or the end.
+            /// The position of the first key from a row on, or the end.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -336,7 +336,7 @@ macro_rules! alike {
                 self.0.first_from(row, 0)
             }
 
-            /// The key after another, or the end.
+            /// The position of the next key, or the end.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -344,12 +344,12 @@ macro_rules! alike {
                 self.0.next(position)
             }
 
-            /// The end.
+            /// The position after the last key.
             pub fn end(&self) -> Position {
                 self.0.end()
             }
 
-            /// Where a key is, or the end.
+            /// The position of a key, or the end.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -358,15 +358,15 @@ macro_rules! alike {
                 Ok(found.map_or(self.0.end(), |element| self.0.position_of(key, &element)))
             }
 
-            /// Where the bytes of a key lie, and how many.
+            /// The address and number of the bytes of a key.
             ///
             /// # Errors
-            /// As [`destroy`](Self::destroy); it is the end.
+            /// As [`destroy`](Self::destroy); the position is the end.
             pub fn key_at(&self, position: Position) -> Result<(GlobalAddress, u64)> {
                 self.0.key_at(position.element)
             }
 
-            /// How many different keys there are, in one row or in all. Cost: a walk through all of them.
+            /// The number of different keys, in one row or in all. Cost: a traversal of the keys.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -379,7 +379,7 @@ macro_rules! alike {
                 Ok(count)
             }
 
-            /// Takes all keys out, of one row or of all. Nobody else uses those meanwhile.
+            /// Removes all keys of one row or of all. No other rank may use those rows meanwhile.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -387,9 +387,9 @@ macro_rules! alike {
                 self.0.clear(row)
             }
 
-            /// Exchanges what two of them hold. Nobody else uses them meanwhile.
+            /// Exchanges the contents of two tables. No other rank may use them meanwhile.
             ///
-            /// Cost: of the same geometry, two round trips each. Else every key moves twice.
+            /// Cost: two round trips for each table if the geometries are equal. Otherwise the keys of this table move twice, and those of the other table once.
             ///
             /// # Errors
             /// As [`create`](Self::create).
@@ -409,18 +409,18 @@ macro_rules! alike {
     };
 }
 
-/// Keys of any length with values of any length, on ranks of choice. See [`GlobalMap`](crate::GlobalMap) for what is promised: every operation but
-/// those on the whole takes effect at one moment.
+/// Keys of any length with values of any length, on chosen ranks. The guarantees are those of [`GlobalMap`](crate::GlobalMap): every operation takes
+/// effect at one moment, except those on the whole table.
 pub struct PlacedMap<'h, 'w>(DirectoryTable<'h, 'w>);
 
-/// Keys of any length that are counted, on ranks of choice; with counts of 0 and 1, a set. See [`GlobalMultiset`](crate::GlobalMultiset).
+/// Keys of any length with counts, on chosen ranks; with counts of 0 and 1, a set. See [`GlobalMultiset`](crate::GlobalMultiset).
 pub struct PlacedMultiset<'h, 'w>(DirectoryTable<'h, 'w>);
 
 alike!(PlacedMap, MAP);
 alike!(PlacedMultiset, MULTISET);
 
 impl PlacedMultiset<'_, '_> {
-    /// Counts a key `count` times more; returns how often it was there before.
+    /// Adds `count` to the count of a key; returns the count before.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy); no memory is left on the key's rank.
@@ -429,7 +429,7 @@ impl PlacedMultiset<'_, '_> {
         if element.is_new { Ok(0) } else { self.0.world().fetch_add(element.state_at(), count)?.wait() }
     }
 
-    /// Counts a key once unless it is there; returns whether it was not.
+    /// Sets the count of a key to 1 if the key is absent; returns whether it was.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -437,7 +437,7 @@ impl PlacedMultiset<'_, '_> {
         self.0.table.find_or_add_once(key)
     }
 
-    /// How often a key is there.
+    /// The count of a key.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -445,7 +445,7 @@ impl PlacedMultiset<'_, '_> {
         Ok(self.0.table.find(key, &mut [])?.map_or(0, |element| element.state))
     }
 
-    /// Counts a key once less, if it is there; returns how often it was there before.
+    /// Decrements the count of a key if it is present; returns the count before.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -453,7 +453,7 @@ impl PlacedMultiset<'_, '_> {
         self.0.table.find(key, &mut [])?.map_or(Ok(0), |element| self.0.table.count_down(&element))
     }
 
-    /// Takes a key out; returns how often it was there.
+    /// Removes a key; returns the count before.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -461,7 +461,7 @@ impl PlacedMultiset<'_, '_> {
         self.0.table.find(key, &mut [])?.map_or(Ok(0), |element| self.0.table.count_out(&element))
     }
 
-    /// Adds the keys of another, of one row or of all, each as often as it is there.
+    /// Adds the counts of the keys of another multiset, of one row or of all.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -469,7 +469,7 @@ impl PlacedMultiset<'_, '_> {
         from.0.for_each(row, |element, key| self.insert(key, from.0.table.header(element)?[1]).map(drop))
     }
 
-    /// As [`merge`](Self::merge), each key once.
+    /// As [`merge`](Self::merge), but sets the count of each absent key to 1, and leaves other keys unchanged.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -479,7 +479,7 @@ impl PlacedMultiset<'_, '_> {
 }
 
 impl PlacedMap<'_, '_> {
-    /// Adds a key with its value, unless it is there already; returns whether it was added.
+    /// Adds a key with its value if the key is absent; returns whether it was added.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy); no memory is left on the key's rank.
@@ -523,14 +523,14 @@ impl PlacedMap<'_, '_> {
         }
     }
 
-    /// Copies as much of the value of a key as fits; returns how many bytes it has, `None` if the key is not there.
+    /// Copies as much of the value of a key as fits into `into`; returns the length of the value, `None` if the key is absent.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
     pub fn retrieve(&self, key: &[u8], into: &mut [u8]) -> Result<Option<u64>> {
         let (table, mut pauses) = (&self.0.table, Pauses::new());
         loop {
-            // A short value comes with its element.
+            // A short value is read together with its element.
             let mut words = [0; VALUE_WORDS + VALUE_WORDS_MAX];
             let wanted = VALUE_WORDS + into.len().div_ceil(8).min(VALUE_WORDS_MAX);
             let found = table.find_with(key, VALUE_WORDS, &mut words[..wanted])?;
@@ -542,7 +542,7 @@ impl PlacedMap<'_, '_> {
                     let at = element.value_at(key.len()).add(VALUE_WORDS as u64);
                     let ([room, bytes], value) = ([words[0], words[1]], words[VALUE_WORDS..read].as_bytes());
                     let count = bytes.min(room).min(into.len() as u64) as usize;
-                    // What was written again may have changed between the reads of the state and the value.
+                    // A value that was written more than once may have changed between the reads of the state and the value.
                     let is_here = count <= value.len() && element.state >> KIND_BITS == 0;
                     let is_whole = if is_here || count == 0 {
                         into[..count].copy_from_slice(&value[..count]);
@@ -558,7 +558,7 @@ impl PlacedMap<'_, '_> {
         }
     }
 
-    /// Takes a key out; returns whether it was there.
+    /// Removes a key; returns whether it was present.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -566,10 +566,10 @@ impl PlacedMap<'_, '_> {
         self.0.table.find(key, &mut [])?.map_or(Ok(false), |element| self.0.table.take_out(&element))
     }
 
-    /// Where the value of a key lies, and how many bytes it has.
+    /// The address and length of the value of a key.
     ///
     /// # Errors
-    /// As [`destroy`](Self::destroy); it is the end.
+    /// As [`destroy`](Self::destroy); the position is the end.
     pub fn value_at(&self, position: Position) -> Result<(GlobalAddress, u64)> {
         let (key, bytes) = self.0.key_at(position.element)?;
         let at = key.bits() + bytes.next_multiple_of(8);
@@ -577,7 +577,7 @@ impl PlacedMap<'_, '_> {
         Ok((GlobalAddress::from_bits(at + 8 * VALUE_WORDS as u64), bytes))
     }
 
-    /// Adds the keys of another, of one row or of all, that are not there yet.
+    /// Adds the keys of another map, of one row or of all, that are absent in this one.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).

@@ -1,6 +1,6 @@
 //! The state of an element of a map: whether its key is present, and the number of writes of its value.
 
-/// Low bits of a state; above them the value's number.
+/// Number of low bits of a state, which hold its kind; the bits above hold the number of the value.
 pub(crate) const KIND_BITS: u32 = 2;
 pub(crate) const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 /// The key is absent.
@@ -10,7 +10,7 @@ pub(crate) const THERE: u64 = 1;
 /// The value is being written.
 pub(crate) const BUSY: u64 = 2;
 
-/// The next value's number, in its place.
+/// The number of the next value, in the position of a state.
 pub(crate) const fn next_number(state: u64) -> u64 {
     ((state >> KIND_BITS) + 1) << KIND_BITS
 }

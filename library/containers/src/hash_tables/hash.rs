@@ -1,8 +1,8 @@
-//! From the bytes of a key to 64 bits, the same on every rank.
+//! The hash of a key: 64 bits, the same on every rank.
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The hash of some bytes: each word is multiplied into the state, both halves of the product count. Not meant to withstand keys that an
+/// The hash of some bytes: each word is multiplied into the state, and both halves of the product are used. It does not resist keys that an
 /// adversary chooses.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
@@ -21,7 +21,7 @@ fn mix(one: u64, other: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// One of `count` places, by a hash: multiplication takes the high bits, so that places by other bits are independent.
+/// One of `count` places for a hash. The multiplication uses the high bits, so that a use of the low bits is independent.
 pub(crate) fn place(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
 }

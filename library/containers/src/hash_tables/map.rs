@@ -1,9 +1,9 @@
 //! Keys with values.
 //!
-//! The state of an element says whether its key is there, and how often its value was written. Whoever writes a value has first made the
-//! state *busy* with the next number, alone by compare-and-swap. So a value that was read between two equal states that are not busy is whole.
-//! The first value was written before anybody could find its element: if its number is still the state's after it was read, it is whole too,
-//! in whatever order the two were read together.
+//! The state of an element contains whether its key is present, and the number of writes of its value. A writer first sets the state to *busy* with the
+//! next number by compare-and-swap, which excludes other writers. So a value that was read between two equal states that are not busy is consistent.
+//! The first value was written before any rank could find its element: if the state still has its number after the value was read, the value is
+//! consistent too, in whatever order state and value were first read.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{Ordering, fence};
@@ -19,18 +19,18 @@ use crate::GlobalHeap;
 
 /// Keys with values, spread over all ranks.
 ///
-/// All ranks use it at once; every operation takes effect at one moment between its call and its return. Two that concern one key may wait
-/// for each other while one of them writes a value, no others.
+/// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return. An operation
+/// waits for another only while that one writes the value of the same key.
 pub struct GlobalMap<'h, 'w, K, V> {
     table: Table<'h, 'w>,
     pairs: PhantomData<fn(K) -> V>,
 }
 
 impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
-    /// A map with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
+    /// Creates a map with `buckets` buckets on each rank, about as many as the expected keys per rank. It allocates from `heap`. Collective.
     ///
     /// # Errors
-    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    /// As [`World::alloc`](pelago_rma::World::alloc); `buckets` is 0.
     pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
         Ok(Self { table: Table::new(heap, buckets)?, pairs: PhantomData })
     }
@@ -40,15 +40,14 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         &self.table
     }
 
-    /// The rank of a key.
+    /// The rank that holds a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())
     }
 
-    /// Adds a key with its value, unless it is there already; returns whether it was added.
+    /// Adds a key with its value if the key is absent; returns whether it was added.
     ///
-    /// Cost: of a new key: two round trips, one more for each other key in its bucket, and those of an allocation for the first of many on
-    /// a rank.
+    /// Cost: for a new key, two round trips, one more for each other key in its bucket, and those of an allocation for the first of many keys on a rank.
     ///
     /// # Errors
     /// The heap is full on the key's rank; that rank was lost, or the job is at fault.
@@ -70,7 +69,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         }
     }
 
-    /// Writes the value of a key, which is added if it is not there; returns whether it was added.
+    /// Writes the value of a key; adds the key if it is absent, and returns whether it did.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -92,10 +91,10 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         }
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if it is present.
     ///
-    /// Cost: two round trips, three if the value was written more than once, and one more for each other key before it in its bucket; one more for each but the first where
-    /// the network does not order two reads.
+    /// Cost: two round trips, three if the value was written more than once, and one more for each other key before it in its bucket. If the network does
+    /// not order two reads, one more for each of these except the first.
     ///
     /// # Errors
     /// The key's rank was lost, or the job is at fault.
@@ -114,15 +113,15 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         }
     }
 
-    /// Adds each key with its value that is not there already; returns how many were added. Of a key that comes several times, one value.
+    /// Adds each absent key with its value; returns the number of added keys. A key that occurs several times gets one of its values.
     ///
-    /// Up to 128 keys are under way at once. Each insertion takes effect at one moment of the call.
+    /// Up to 128 keys are in flight together. Each insertion takes effect at one moment of the call.
     ///
-    /// Cost: for up to 128 new keys three round trips, and one more for each other key before one in its bucket; messages to each rank carry the steps of all its
-    /// keys. A key that was removed before: as [`insert`](Self::insert).
+    /// Cost: three round trips for up to 128 new keys, and one more for each other key before one in its bucket; the messages to a rank carry the steps of
+    /// all its keys. A key that was removed before: as [`insert`](Self::insert).
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); some keys may be added then.
+    /// As [`insert`](Self::insert); some keys may have been added.
     pub fn insert_all(&self, pairs: &[(K, V)]) -> Result<usize> {
         let mut count = 0;
         for pairs in pairs.chunks(BULK_MAX) {
@@ -143,12 +142,12 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         Ok(count)
     }
 
-    /// Writes the value of each key, which is added if it is not there; returns how many were added. Of a key that comes several times, one of its values stays.
+    /// Writes the value of each key; adds absent keys, and returns their number. A key that occurs several times keeps one of its values.
     ///
-    /// Cost: as [`insert_all`](Self::insert_all), and two round trips more for all keys that are there.
+    /// Cost: as [`insert_all`](Self::insert_all), and two more round trips for all keys that are present.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); some values may be written then.
+    /// As [`insert`](Self::insert); some values may have been written.
     pub fn set_all(&self, pairs: &[(K, V)]) -> Result<usize> {
         let (world, mut count) = (self.table.world(), 0);
         for pairs in pairs.chunks(BULK_MAX) {
@@ -167,7 +166,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                 world.compare_swap(element.state_at(), element.state, next_number(element.state) | BUSY)
             };
             let begun: Vec<_> = world.batch(|| found.iter().map(begin).collect());
-            // A failure ends the call after all other elements are written: no element of another rank may stay busy.
+            // After a failure the call still writes all other elements, so that no element on another rank stays busy.
             let (mut written, mut outcome) = (Vec::with_capacity(found.len()), Ok(()));
             for ((index, element), begun) in found.into_iter().zip(begun) {
                 let write = || {
@@ -188,7 +187,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
             }
             world.wait_all(&written)?;
             outcome?;
-            // Another rank writes these, or this one has: they come after.
+            // Another rank writes these elements, or this rank has just written them: they are written afterwards.
             for index in again {
                 let (key, value) = &pairs[index];
                 count += usize::from(self.set(key, value)?);
@@ -197,10 +196,10 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         Ok(count)
     }
 
-    /// The value of each key, if it is there.
+    /// The value of each key, if it is present.
     ///
-    /// Cost: for up to 128 keys three round trips, four if the value of one was written more than once, and one more for each other key before one in its bucket.
-    /// Keys whose values are written meanwhile: as [`find`](Self::find).
+    /// Cost: three round trips for up to 128 keys, four if the value of one was written more than once, and one more for each other key before one in its
+    /// bucket. Keys whose values are written meanwhile: as [`find`](Self::find).
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -221,7 +220,8 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                 }
                 Ok(())
             })?;
-            // A value that was written more than once is read after its state, and the state once more after the value: it is whole if nothing changed.
+            // Reads a value that was written more than once after its state, and the state again after the value: the value is consistent if the state has
+            // not changed.
             let is_rewritten = |element: &Element| element.state >> KIND_BITS > 0;
             let read = |(_, element, _): &(usize, Element, Vec<u64>)| {
                 let at = element.value_at(size_of::<K>());
@@ -250,7 +250,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
 
     /// As [`for_each_local`](Self::for_each_local), with the keys of another rank. No rank may write values meanwhile.
     ///
-    /// Cost: a round trip for 1,024 buckets, and for 128 of them as many as the longest list among them has keys.
+    /// Cost: a round trip for each 1,024 buckets, and for each 128 buckets as many round trips as their longest list has keys.
     ///
     /// # Errors
     /// The rank was lost, or the job is at fault.
@@ -280,7 +280,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         })
     }
 
-    /// Takes a key out; returns whether it was there.
+    /// Removes a key; returns whether it was present.
     ///
     /// # Errors
     /// As [`find`](Self::find).
@@ -288,13 +288,13 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(false), |element| self.table.take_out(&element))
     }
 
-    /// Takes each key out; returns how many were there. Each removal takes effect at one moment of the call.
+    /// Removes each key; returns the number of keys that were present. Each removal takes effect at one moment of the call.
     ///
-    /// Cost: for up to 128 keys three round trips, and one more for each other key before one in its bucket. Keys whose values are written meanwhile: as
+    /// Cost: three round trips for up to 128 keys, and one more for each other key before one in its bucket. Keys whose values are written meanwhile: as
     /// [`remove`](Self::remove).
     ///
     /// # Errors
-    /// As [`find`](Self::find); some keys may be taken out then.
+    /// As [`find`](Self::find); some keys may have been removed.
     pub fn remove_all(&self, keys: &[K]) -> Result<usize> {
         let (world, mut count) = (self.table.world(), 0);
         for keys in keys.chunks(BULK_MAX) {
@@ -323,7 +323,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
 
     /// Calls `f` with every key of this rank and its value, in no order. No other rank may write values meanwhile.
     ///
-    /// Cost: no message. Keys that others add meanwhile may be missed.
+    /// Cost: no message. Keys that other ranks add meanwhile may be missed.
     ///
     /// # Errors
     /// The job is at fault.
@@ -346,7 +346,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         self.table.clear()
     }
 
-    /// Writes a value over one whose state is `state`; `Some` with the state that is there if it is another by now.
+    /// Overwrites a value if the state still is `state`; otherwise returns the state that it found.
     fn write(&self, element: &Element, state: u64, value: &V) -> Result<Option<u64>> {
         let world = self.table.world();
         let number = next_number(state);
@@ -359,8 +359,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         Ok(None)
     }
 
-    /// Whether `value`, read together with the state of an element whose key was there then, is a value that was written; reads it again if
-    /// that cannot be known otherwise.
+    /// Whether `value`, which was read together with the state of an element with a present key, is consistent; reads it again if necessary to know that.
     fn is_whole(&self, element: &Element, value: &mut [u64]) -> Result<bool> {
         if element.state >> KIND_BITS > 0 {
             return self.table.read_whole(element, element.value_at(size_of::<K>()), value);
@@ -369,7 +368,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     }
 }
 
-/// A value as whole words, the last filled up with zeros.
+/// A value as words, the last padded with zeros.
 fn words_of<V: Pod>(value: &V) -> Vec<u64> {
     let mut words = vec![0u64; size_of::<V>().div_ceil(8)];
     words.as_mut_bytes()[..size_of::<V>()].copy_from_slice(value.as_bytes());
@@ -383,7 +382,7 @@ mod tests {
 
     type Map<'h, 'w> = GlobalMap<'h, 'w, u64, [u64; 2]>;
 
-    /// What was read of a value beside a change of it is not taken for the value.
+    /// A value that was read during a change is not returned.
     #[test]
     fn a_value_that_changes_while_it_is_read_is_read_again() {
         run(Platform::Mapped, 1, |world| {
@@ -392,12 +391,12 @@ mod tests {
             for number in 1..4 {
                 map.set(&7, &[number; 2]).unwrap();
             }
-            // Half of this value was read before, and half after somebody wrote; the state, which was read last, says nothing of that.
+            // As if one half of this value was read before a write, and the other half after it; the state, which was read last, does not show that.
             let mut value = [1, 3];
             let element = map.table.find(&7u64.to_le_bytes(), &mut []).unwrap().unwrap();
             assert_eq!(map.is_whole(&element, &mut value), Ok(true));
             assert_eq!(value, [3, 3]);
-            // Once more while it is looked at: it is not whole, or the new one.
+            // After another write, a consistent value must not be reported for the old state.
             map.set(&7, &[4; 2]).unwrap();
             assert_eq!(map.is_whole(&element, &mut value), Ok(false));
             // The first value of a key is whole if nothing has changed since, and only then.

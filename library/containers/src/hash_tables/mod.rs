@@ -1,14 +1,14 @@
-//! Hash tables: keys with values or counts, changed by all ranks at once.
+//! Hash tables: keys with values or counts, which all ranks change concurrently.
 //!
 //! | file | content |
 //! |---|---|
-//! | `table` | the table under all others: buckets, each a list of elements on one rank |
-//! | `bulk` | the same for many keys at once, the steps of all under way together |
-//! | `owner` | the part of a table that lies on this rank, as active messages change it |
+//! | `table` | the common table: buckets, each a list of elements on one rank |
+//! | `bulk` | the same for many keys at once, with each step of all keys in flight together |
+//! | `owner` | the part of a table on this rank, which active messages change |
 //! | `updates` | changes that are sent to the owners of keys |
 //! | `hash` | the hash of a key |
 //! | `element_state` | the state of an element: whether its key is present, and the number of its value |
-//! | `map`, `multiset`, `set` | tables of a type, spread over all ranks |
+//! | `map`, `multiset`, `set` | tables with keys of one type, spread over all ranks |
 //! | `directory` | tables of keys of any length on chosen ranks, found by the address of a directory |
 
 mod bulk;

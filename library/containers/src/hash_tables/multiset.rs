@@ -1,4 +1,4 @@
-//! Keys that are counted.
+//! Keys with counts.
 
 use core::marker::PhantomData;
 
@@ -10,19 +10,19 @@ use super::bulk::BULK_MAX;
 use super::table::Table;
 use crate::GlobalHeap;
 
-/// Keys with counts, spread over all ranks. A key that was removed has the count 0, which is as if it were not there.
+/// Keys with counts, spread over all ranks. A removed key has the count 0, which is equivalent to an absent key.
 ///
-/// All ranks use it at once; every operation takes effect at one moment between its call and its return.
+/// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return.
 pub struct GlobalMultiset<'h, 'w, K> {
     table: Table<'h, 'w>,
     keys: PhantomData<fn(K)>,
 }
 
 impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
-    /// A multiset with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
+    /// Creates a multiset with `buckets` buckets on each rank, about as many as the expected keys per rank. It allocates from `heap`. Collective.
     ///
     /// # Errors
-    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    /// As [`World::alloc`](pelago_rma::World::alloc); `buckets` is 0.
     pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
         Ok(Self { table: Table::new(heap, buckets)?, keys: PhantomData })
     }
@@ -32,15 +32,15 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         &self.table
     }
 
-    /// The rank of a key.
+    /// The rank that holds a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.table.owner(key.as_bytes())
     }
 
-    /// Counts a key `count` times more; returns how often it was there before.
+    /// Adds `count` to the count of a key; returns the count before.
     ///
-    /// Cost: of a key that is there: three round trips, and one more for each other key before it in its bucket. Of a new one: two, and
-    /// those of an allocation for the first of many on a rank.
+    /// Cost: for a key in the table, three round trips, and one more for each other key before it in its bucket. For a new key, two round trips, and those
+    /// of an allocation for the first of many keys on a rank.
     ///
     /// # Errors
     /// The heap is full on the key's rank; that rank was lost, or the job is at fault.
@@ -52,15 +52,15 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         self.table.world().fetch_add(element.state_at(), count)?.wait()
     }
 
-    /// Counts each of `keys` `count` times more; a key that is there several times, as often.
+    /// Adds `count` to the count of each of `keys`, once per occurrence.
     ///
-    /// Up to 128 keys are under way at once. Each insertion takes effect at one moment of the call.
+    /// Up to 128 keys are in flight together. Each insertion takes effect at one moment of the call.
     ///
-    /// Cost: where keys lie on other ranks: for up to 128 of them three round trips, and one more for each other key before one in its bucket; messages to each rank
-    /// carry the steps of all its keys. Where their memory is mapped: as [`insert`](Self::insert).
+    /// Cost: for keys on ranks whose memory is not mapped, three round trips for up to 128 keys, and one more for each other key before one in its bucket;
+    /// the messages to a rank carry the steps of all its keys. For keys in mapped memory, as [`insert`](Self::insert).
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); some keys may be counted then.
+    /// As [`insert`](Self::insert); some keys may have been counted.
     ///
     /// ```
     /// # use pelago_containers::{GlobalHeap, GlobalMultiset};
@@ -90,7 +90,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         self.insert_elsewhere(&elsewhere, count)
     }
 
-    /// Counts up to `BULK_MAX` keys of ranks whose memory is not mapped.
+    /// Adds to the counts of up to `BULK_MAX` keys on ranks whose memory is not mapped.
     fn insert_elsewhere(&self, keys: &[&K], count: u64) -> Result<()> {
         let (world, mut added) = (self.table.world(), Vec::with_capacity(keys.len()));
         let mut state = |_, _: &mut Vec<u64>| count;
@@ -103,7 +103,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         world.wait_all(&added)
     }
 
-    /// How often each of `keys` is there.
+    /// The count of each of `keys`.
     ///
     /// Cost: as [`insert_all`](Self::insert_all), with two round trips.
     ///
@@ -122,7 +122,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         Ok(counts)
     }
 
-    /// How often a key is there.
+    /// The count of a key.
     ///
     /// Cost: two round trips, and one more for each other key before it in its bucket.
     ///
@@ -132,7 +132,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         Ok(self.table.find(key.as_bytes(), &mut [])?.map_or(0, |element| element.state))
     }
 
-    /// Counts a key once less, if it is there; returns how often it was there before.
+    /// Decrements the count of a key if it is present; returns the count before.
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -140,7 +140,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(0), |element| self.table.count_down(&element))
     }
 
-    /// Takes a key out; returns how often it was there.
+    /// Removes a key; returns the count before.
     ///
     /// # Errors
     /// As [`count`](Self::count).
@@ -148,9 +148,9 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         self.table.find(key.as_bytes(), &mut [])?.map_or(Ok(0), |element| self.table.count_out(&element))
     }
 
-    /// Calls `f` with every key of this rank and how often it is there, in no order.
+    /// Calls `f` with every key of this rank and its count, in no order.
     ///
-    /// Cost: no message. Keys that others add meanwhile may be missed.
+    /// Cost: no message. Keys that other ranks add meanwhile may be missed.
     ///
     /// # Errors
     /// The job is at fault.
@@ -164,7 +164,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
         })
     }
 
-    /// The number of keys of this rank. Cost: no message, and a walk through them.
+    /// The number of keys of this rank. Cost: no message, and a traversal of the keys.
     ///
     /// # Errors
     /// The job is at fault.
@@ -176,7 +176,7 @@ impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
 
     /// As [`for_each_local`](Self::for_each_local), with the keys of another rank.
     ///
-    /// Cost: a round trip for 1,024 buckets, and for 128 of them as many as the longest list among them has keys.
+    /// Cost: a round trip for each 1,024 buckets, and for each 128 buckets as many round trips as their longest list has keys.
     ///
     /// # Errors
     /// The rank was lost, or the job is at fault.

@@ -1,7 +1,7 @@
-//! The part of a table that lies on this rank, as active messages change it: by loads, stores and atomics on its own memory.
+//! The part of a table on this rank, which active messages change by loads, stores and atomics on the rank's own memory.
 //!
-//! Other ranks may use the same part by one-sided operations meanwhile. So everything here follows the protocol of `table` and `map`: an element is added by a
-//! compare-and-swap of its bucket, a value is written while its state is busy. Only memory for new elements is this part's alone.
+//! Other ranks may use the same part by one-sided operations meanwhile. So this file follows the protocol of `table` and `map`: a compare-and-swap of its
+//! bucket adds an element, and a value is written while its state is busy. Only the memory for new elements is not shared with other ranks.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,31 +14,31 @@ use super::hash::{hash, place};
 use super::table::{CHUNK_BYTES, DEAD, HEADER_WORDS, KEY, NEXT, STATE, TAG, tag, words_of};
 use crate::memory::OwnArena;
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Changed {
-    /// It has taken effect.
+    /// The change has taken effect.
     Done,
     /// Another rank is writing the value.
     Busy,
 }
 
-/// The part of a table that lies on this rank.
+/// The part of a table on this rank.
 pub(crate) struct OwnPart {
-    /// The first bucket of this rank, and their number.
+    /// The first bucket of this rank, and the number of its buckets.
     buckets: GlobalPtr<u64>,
     count: usize,
-    /// The number of the first bucket among those of all ranks, and the number of all.
+    /// The number of the first bucket among those of all ranks, and the total number of buckets.
     first: u64,
     all: u64,
     arena: OwnArena,
-    /// Memory for the next elements, as words of the arena: its start, how many are used, how many there are.
+    /// Memory for the next elements, in words of the arena: its start, the number of used words, and its length.
     chunk: Cell<(usize, usize, usize)>,
-    /// All chunks, to be given back when the table is cleared.
+    /// All chunks, to be freed when the table is cleared.
     taken: RefCell<Vec<GlobalAddress>>,
 }
 
-/// An element of this rank: its first word in the arena.
+/// An element of this rank: the index of its first word in the arena.
 type At = usize;
 
 impl OwnPart {
@@ -46,13 +46,13 @@ impl OwnPart {
         Self { buckets, count, first, all, arena, chunk: Cell::new((0, 0, 0)), taken: RefCell::default() }
     }
 
-    /// Forgets all memory for elements; returns what is to be given back.
+    /// Forgets all memory for elements; returns the chunks to free.
     pub(crate) fn forget(&self) -> Vec<GlobalAddress> {
         self.chunk.set((0, 0, 0));
         self.taken.take()
     }
 
-    /// Reads the buckets of the keys of the next changes, and the elements there: the core waits for all of them at once, and the changes find them near.
+    /// Reads the buckets of the keys of the next changes, and their first elements: the cache misses overlap, and the changes find the data in the cache.
     #[inline]
     pub(crate) fn prepare<'k>(&self, context: &Context, keys: impl Iterator<Item = &'k [u8]>) {
         let (words, buckets) = (self.arena.words(context), own(context, self.buckets, self.count));
@@ -74,8 +74,7 @@ impl OwnPart {
         Ok(Changed::Done)
     }
 
-    /// Changes the value of a map's key: to `new` if the key is not there, else to what `combine` makes of its words, for
-    /// which there is `scratch`.
+    /// Changes the value of a map's key: to `new` if the key is absent, else by applying `combine` to a copy of its words in `scratch`.
     #[inline]
     pub(crate) fn update(
         &self,
@@ -111,7 +110,7 @@ impl OwnPart {
         Ok(Changed::Done)
     }
 
-    /// Finds a key; `None` if it was not there and was added with this value and state.
+    /// Finds a key; `None` if it was absent and was added with this value and state.
     #[inline]
     fn find_or_add(
         &self,
@@ -128,7 +127,7 @@ impl OwnPart {
         let (mut head, mut seen, mut room) = (buckets.load(bucket), 0, None);
         loop {
             if let Some(at) = self.walk(words, [head, seen], tag, key) {
-                // Memory that was taken and not used is the next element's.
+                // The next element uses memory that was taken and not used.
                 return Ok(Some(at));
             }
             let length = HEADER_WORDS + key.len().div_ceil(8) + value.len();
@@ -151,7 +150,7 @@ impl OwnPart {
         }
     }
 
-    /// Looks for a key from one element on, as far as another.
+    /// Searches a key from the element `head` up to the element `end`.
     #[inline]
     fn walk(&self, words: CellSlice<'_, u64>, [head, end]: [u64; 2], tag: u64, key: &[u8]) -> Option<At> {
         let mut next = head;
@@ -166,7 +165,7 @@ impl OwnPart {
         None
     }
 
-    /// Where the next element lies, which is not used yet.
+    /// The place of the next element, which is not marked as used yet.
     #[inline]
     fn room(&self, words: CellSlice<'_, u64>, length: usize) -> Result<At> {
         let (start, used, all) = self.chunk.get();

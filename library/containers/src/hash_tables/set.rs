@@ -9,7 +9,7 @@ use super::bulk::BULK_MAX;
 use super::table::{Element, Table};
 use crate::{GlobalHeap, GlobalMultiset};
 
-/// A set of keys, spread over all ranks. All ranks may use it at once; every operation is linearizable.
+/// A set of keys, spread over all ranks. All ranks may use it concurrently; every operation is linearizable.
 ///
 /// It is a multiset whose counts are 0 and 1.
 pub struct GlobalSet<'h, 'w, K> {
@@ -17,20 +17,20 @@ pub struct GlobalSet<'h, 'w, K> {
 }
 
 impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
-    /// A set with `buckets` buckets on each rank: about the expected number of keys there. Its memory is from `heap`. Collective.
+    /// Creates a set with `buckets` buckets on each rank, about as many as the expected keys per rank. It allocates from `heap`. Collective.
     ///
     /// # Errors
-    /// As [`World::alloc`](pelago_rma::World::alloc); there is to be no bucket.
+    /// As [`World::alloc`](pelago_rma::World::alloc); `buckets` is 0.
     pub fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
         Ok(Self { counts: GlobalMultiset::new(heap, buckets)? })
     }
 
-    /// The rank of a key.
+    /// The rank that holds a key.
     pub fn owner(&self, key: &K) -> Rank {
         self.counts.owner(key)
     }
 
-    /// Adds a key; returns whether it was not there.
+    /// Adds a key; returns whether it was absent.
     ///
     /// Cost: as [`GlobalMultiset::insert`].
     ///
@@ -40,13 +40,13 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         self.counts.table().find_or_add_once(key.as_bytes())
     }
 
-    /// Adds each key; returns how many were not there.
+    /// Adds each key; returns the number of keys that were absent.
     ///
-    /// Cost: for up to 128 new keys three round trips, and one more for each other key before one in its bucket. A key that was removed before: as
+    /// Cost: three round trips for up to 128 new keys, and one more for each other key before one in its bucket. A key that was removed before: as
     /// [`insert`](Self::insert).
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); some keys may be added then.
+    /// As [`insert`](Self::insert); some keys may have been added.
     pub fn insert_all(&self, keys: &[K]) -> Result<usize> {
         let mut count = 0;
         for keys in keys.chunks(BULK_MAX) {
@@ -67,12 +67,12 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         Ok(count)
     }
 
-    /// Takes each key out; returns how many were there.
+    /// Removes each key; returns the number of keys that were present.
     ///
-    /// Cost: for up to 128 keys three round trips, and one more for each other key before one in its bucket.
+    /// Cost: three round trips for up to 128 keys, and one more for each other key before one in its bucket.
     ///
     /// # Errors
-    /// As [`GlobalMultiset::count`]; some keys may be taken out then.
+    /// As [`GlobalMultiset::count`]; some keys may have been removed.
     pub fn remove_all(&self, keys: &[K]) -> Result<usize> {
         let (table, mut count) = (self.counts.table(), 0);
         for keys in keys.chunks(BULK_MAX) {
@@ -90,7 +90,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         Ok(count)
     }
 
-    /// Whether each of `keys` is there. Cost: as [`GlobalMultiset::count_all`].
+    /// Whether each of `keys` is present. Cost: as [`GlobalMultiset::count_all`].
     ///
     /// # Errors
     /// As [`GlobalMultiset::count`].
@@ -98,7 +98,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         Ok(self.counts.count_all(keys)?.into_iter().map(|count| count > 0).collect())
     }
 
-    /// Whether a key is there.
+    /// Whether a key is present.
     ///
     /// # Errors
     /// As [`GlobalMultiset::count`].
@@ -106,7 +106,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
         Ok(self.counts.count(key)? > 0)
     }
 
-    /// Takes a key out; returns whether it was there.
+    /// Removes a key; returns whether it was present.
     ///
     /// # Errors
     /// As [`GlobalMultiset::count`].
@@ -143,7 +143,7 @@ impl<'h, 'w, K: Pod> GlobalSet<'h, 'w, K> {
 }
 
 impl<B: super::table::Buckets> Table<'_, '_, B> {
-    /// Makes the count of a key 1 if it is 0; whether it was.
+    /// Sets the count of a key to 1 if it is 0; returns whether it was.
     pub(crate) fn find_or_add_once(&self, key: &[u8]) -> Result<bool> {
         let element = self.find_or_add(key, &[], 1)?;
         Ok(element.is_new || element.state == 0 && self.world().compare_swap(element.state_at(), 0, 1)?.wait()? == 0)

@@ -1,15 +1,15 @@
-//! The hash table under maps and multisets: buckets on the ranks of a team, each a word that leads to a list of elements of the same rank.
+//! The hash table of maps and multisets: buckets on the ranks of a team, each a word with the address of a list of elements on the same rank.
 //!
-//! An element is found, or added at the head of its bucket by one compare-and-swap after its bytes were written. It is never taken out of
-//! its list: what a removal changes is its state, a word of its own. So a list only grows at its head, a successor never changes, and whoever
-//! walks needs no lock and may be overtaken by anything.
+//! A compare-and-swap adds an element at the head of its bucket, after its bytes were written. An element is never removed from its list: a removal
+//! changes only its state, a word of its own. So a list only grows at its head, and a successor never changes. A traversal needs no lock, and
+//! concurrent changes do not disturb it.
 //!
-//! *No key is there twice:* two ranks that add one key both swap the same word. The second finds another head than the one up to which it
-//! has looked, looks at what is new in front of that, and finds the key.
+//! *No key is present twice:* two ranks that add the same key both swap the same word. The second finds another head than the one from which it
+//! searched, searches the new elements in front of that one, and finds the key.
 //!
-//! What an element's state means is its user's. Elements of removed keys are used again when the key comes again, and given back when the
-//! table is cleared: its memory grows with the number of different keys that it has ever had. One state means the same to all: an element that
-//! is *dead* is passed over by whoever looks for its key, and never used again.
+//! Map and multiset define the meaning of an element's state. The element of a removed key is reused when the key is added again, and freed when the
+//! table is cleared: the memory grows with the number of different keys that the table has ever had. One state has a common meaning: a search skips a
+//! *dead* element, which is never reused.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(super) const TAG: usize = 1;
 pub(super) const STATE: usize = 2;
 pub(super) const KEY: usize = HEADER_WORDS;
 
-/// Low bits of a tag, for how many bytes the key has; above them are those of its hash.
+/// Number of low bits of a tag, which hold the length of the key in bytes; the bits above hold bits of its hash.
 const KEY_BITS: u32 = 24;
 /// Maximum size of a key in bytes.
 const KEY_BYTES_MAX: usize = (1 << KEY_BITS) - 1;
@@ -40,8 +40,8 @@ const KEY_BYTES_MAX: usize = (1 << KEY_BITS) - 1;
 /// Bytes of an element before its key.
 pub(crate) const HEADER_BYTES: u64 = 8 * HEADER_WORDS as u64;
 
-/// Bytes that a rank takes from another's heap for its next elements there: at first, and at most. It doubles, so that little is idle in
-/// small tables and few round trips are made for large ones.
+/// Bytes that a rank allocates on another rank for its next elements there: at first, and at most. The size doubles, so that small tables leave little
+/// memory unused and large ones need few round trips.
 pub(super) const CHUNK_BYTES: (u64, u64) = (1 << 10, 1 << 18);
 
 /// Initial pause between two checks of a rank that waits for another rank's change of an element. It doubles up to the maximum.
@@ -67,27 +67,27 @@ impl Pauses {
 /// The state of an element that is never used again.
 pub(crate) const DEAD: u64 = u64::MAX;
 
-/// Where the buckets of a table are.
+/// The places of the buckets of a table.
 pub(crate) trait Buckets {
-    /// Whether ranks take memory for many elements at once, which the table gives back as a whole.
+    /// Whether ranks allocate memory for many elements at once, which the table frees as a whole.
     const IN_CHUNKS: bool;
 
-    /// Looks into the bucket of a hash; `beside` is called with its rank, to ask for more there in the same round trip, and again if that was
-    /// the wrong one.
+    /// Reads the bucket of a hash. Calls `beside` with its rank, to issue further reads there in the same round trip; calls it again if that was the wrong
+    /// rank.
     fn look<'w, T>(&self, heap: &GlobalHeap<'w>, hash: u64, beside: impl FnMut(Rank) -> Result<T>) -> Result<Looked<T>>;
 }
 
-/// A bucket and what was found there.
+/// A bucket and its content.
 pub(crate) struct Looked<T> {
-    /// The rank that it lies on.
+    /// The rank of the bucket.
     pub(crate) rank: Rank,
     pub(crate) bucket: GlobalPtr<u64>,
-    /// What it leads to.
+    /// The address of its first element.
     pub(crate) head: u64,
     pub(crate) beside: T,
 }
 
-/// A bucket that is being looked into.
+/// A read of a bucket in flight.
 pub(crate) struct Asked<'w, T> {
     rank: Rank,
     bucket: GlobalPtr<u64>,
@@ -96,7 +96,7 @@ pub(crate) struct Asked<'w, T> {
 }
 
 impl<'w, T> Asked<'w, T> {
-    /// Asks what is in a bucket, and what `beside` asks its rank for.
+    /// Begins to read a bucket, together with the reads that `beside` issues.
     #[inline]
     pub(crate) fn of(world: &'w World, bucket: GlobalPtr<u64>, beside: &mut impl FnMut(Rank) -> Result<T>) -> Result<Self> {
         let rank = world.reach().addresses().rank(bucket.address());
@@ -109,7 +109,7 @@ impl<'w, T> Asked<'w, T> {
     }
 }
 
-/// As many buckets on every rank of the job, made by all together.
+/// Buckets on every rank of the job, equally many on each, allocated collectively.
 pub(crate) struct Everywhere<'w>(Symmetric<'w, u64>);
 
 impl Buckets for Everywhere<'_> {
@@ -152,25 +152,25 @@ impl Everywhere<'_> {
     }
 }
 
-/// The part of a table that a rank holds, and its view of the rest.
+/// A rank's access to a table.
 pub(crate) struct Table<'h, 'w, B = Everywhere<'w>> {
     heap: &'h GlobalHeap<'w>,
     pub(crate) buckets: B,
     state: RefCell<Own>,
-    /// The part of this rank, as active messages change it; made when some may come.
+    /// The part of this rank, for active messages; allocated lazily.
     own_part: OnceCell<Rc<OwnPart>>,
 }
 
-/// What a rank knows alone.
+/// The private state of a rank.
 #[derive(Default)]
 struct Own {
-    /// Memory for the next elements, by the rank that they will lie on.
+    /// Memory for the next elements, by their rank.
     chunks: HashMap<u32, Chunk>,
-    /// All that was taken, to be given back.
+    /// All allocated chunks, to be freed later.
     taken: Vec<GlobalAddress>,
-    /// An element that is read or written.
+    /// Buffer for an element that is read or written.
     words: Vec<u64>,
-    /// Memory for elements that was taken by bulk operations and not used, by rank: no more than keys that one of them has under way.
+    /// Memory for elements that bulk operations took and did not use, by rank: at most as many elements as a bulk operation has keys in flight.
     spare: HashMap<u32, Vec<GlobalPtr<u64>>>,
 }
 
@@ -182,7 +182,7 @@ struct Chunk {
 }
 
 impl Own {
-    /// How many bytes have to be allocated on `rank` before an element of `bytes` bytes can be added there.
+    /// Number of bytes to allocate on `rank` before an element of `bytes` bytes can be added there; `None` if no allocation is necessary.
     fn wanted<B: Buckets>(&self, rank: Rank, bytes: u64) -> Option<u64> {
         if !B::IN_CHUNKS {
             return Some(bytes);
@@ -194,11 +194,11 @@ impl Own {
     }
 }
 
-/// Where an element is going to lie.
+/// The place of a new element.
 #[derive(Clone, Copy)]
 struct Room {
     at: GlobalPtr<u64>,
-    /// The header of its block, which is written with it.
+    /// The header of its block, which is written together with the element.
     header: Option<(GlobalPtr<u64>, [u64; 2])>,
 }
 
@@ -207,24 +207,24 @@ pub(crate) struct Element {
     at: GlobalPtr<u64>,
     /// Its state when it was read, before its value.
     pub(crate) state: u64,
-    /// Its state after all that was read with it, where that was read in the same round trip.
+    /// Its state after its value was read, if both were read in the same round trip.
     pub(super) state_after: Option<u64>,
     /// Whether it was added.
     pub(crate) is_new: bool,
 }
 
 impl Element {
-    /// One that was there.
+    /// An element that was found.
     pub(super) fn there(at: GlobalPtr<u64>, state: u64) -> Self {
         Self { at, state, state_after: None, is_new: false }
     }
 
-    /// One that was added.
+    /// An element that was added.
     pub(super) fn added(at: GlobalPtr<u64>, state: u64) -> Self {
         Self { at, state, state_after: None, is_new: true }
     }
 
-    /// Where it lies.
+    /// Its address.
     pub(crate) fn address(&self) -> GlobalAddress {
         self.at.address()
     }
@@ -241,7 +241,7 @@ impl Element {
 }
 
 impl<'h, 'w> Table<'h, 'w> {
-    /// A table with `buckets` buckets on each rank. Collective.
+    /// Creates a table with `buckets` buckets on each rank. Collective.
     pub(crate) fn new(heap: &'h GlobalHeap<'w>, buckets: usize) -> Result<Self> {
         if buckets == 0 {
             return Err(Error::Invalid("a table needs at least one bucket on each rank"));
@@ -249,13 +249,12 @@ impl<'h, 'w> Table<'h, 'w> {
         Ok(Self::over(heap, Everywhere(heap.world().alloc(buckets)?)))
     }
 
-    /// The rank of a key.
+    /// The rank that holds a key.
     pub(crate) fn owner(&self, key: &[u8]) -> Rank {
         self.buckets.rank(self.world(), hash(key))
     }
 
-    /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that others add meanwhile
-    /// may be missed.
+    /// Calls `f` with the key, the state and the value of every element of this rank, in no order. Elements that other ranks add meanwhile may be missed.
     pub(crate) fn for_each_local(&self, value_words: usize, mut f: impl FnMut(&[u64], usize, u64, &[u64])) -> Result<()> {
         let mut words = Vec::new();
         for bucket in 0..self.buckets.0.len() {
@@ -274,7 +273,7 @@ impl<'h, 'w> Table<'h, 'w> {
         Ok(())
     }
 
-    /// Memory for an element of so many bytes on a rank, all of one table being equal; this rank's alone from now on.
+    /// Takes memory for an element of `bytes` bytes on a rank, which only this rank uses from now on. All elements of the table have the same size.
     pub(super) fn take_room(&self, rank: Rank, bytes: u64) -> Result<GlobalPtr<u64>> {
         let own = &mut *self.state.borrow_mut();
         if let Some(room) = own.spare.get_mut(&rank.number()).and_then(Vec::pop) {
@@ -285,12 +284,12 @@ impl<'h, 'w> Table<'h, 'w> {
         Ok(at)
     }
 
-    /// Keeps memory of an element that was not added, for the next one there.
+    /// Keeps the memory of an element that was not added, for the next element on that rank.
     pub(super) fn give_room(&self, rank: Rank, room: GlobalPtr<u64>) {
         self.state.borrow_mut().spare.entry(rank.number()).or_default().push(room);
     }
 
-    /// The part of this rank, for changes that come as active messages.
+    /// The part of this rank, for changes by active messages.
     pub(super) fn own_part(&self) -> Rc<OwnPart> {
         let (rank, count) = (self.world().rank(), self.buckets.len());
         let [first, all] = [rank.index(), self.world().size() as usize].map(|ranks| (ranks * count) as u64);
@@ -298,7 +297,7 @@ impl<'h, 'w> Table<'h, 'w> {
         self.own_part.get_or_init(part).clone()
     }
 
-    /// Forgets every element. Collective.
+    /// Removes every element and frees the memory. Collective.
     pub(crate) fn clear(&self) -> Result<()> {
         self.world().barrier()?;
         self.buckets.0.local().clear();
@@ -312,7 +311,7 @@ impl<'h, 'w> Table<'h, 'w> {
 }
 
 impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
-    /// A table over buckets that are there.
+    /// Creates a table over existing buckets.
     pub(crate) fn over(heap: &'h GlobalHeap<'w>, buckets: B) -> Self {
         Self { heap, buckets, state: RefCell::default(), own_part: OnceCell::new() }
     }
@@ -325,12 +324,12 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         self.heap
     }
 
-    /// Finds a key; reads so many words of its value, which it has.
+    /// Finds a key; reads the first words of its value into `value`, which must not be longer than the value.
     pub(crate) fn find(&self, key: &[u8], value: &mut [u64]) -> Result<Option<Element>> {
         Ok(self.find_with(key, value.len(), value)?.map(|(element, _)| element))
     }
 
-    /// Finds a key; reads up to so many words from its value on, of which it has `has`. Returns how many were read as well.
+    /// Finds a key; reads words from the start of its value into `value`, at least `has` words, which the value has. Also returns the number of read words.
     pub(crate) fn find_with(&self, key: &[u8], has: usize, value: &mut [u64]) -> Result<Option<(Element, usize)>> {
         let hash = hash(key);
         let head = self.buckets.look(self.heap, hash, |_| Ok(()))?.head;
@@ -347,7 +346,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         let own = &mut *self.state.borrow_mut();
         let bytes = ((HEADER_WORDS + key.len().div_ceil(8) + value.len()) * 8) as u64;
         let glance = |rank| {
-            // Nothing is spared where nothing travels.
+            // A glance saves a round trip, so it is useless if the rank is mapped.
             let wanted = if world.maps(rank) { None } else { own.wanted::<B>(rank, bytes) };
             wanted.map(|bytes| self.heap.glance(rank, bytes)).transpose()
         };
@@ -355,7 +354,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         let (mut seen, mut room) = (0, None);
         loop {
             if let Some((element, _)) = self.walk([head, seen], hash, key, &mut own.words, 0, &mut [])? {
-                // Memory of a chunk is used for the next one.
+                // Frees an unused block; unused memory of a chunk is used for the next element.
                 if let Some(Room { at: unused, header: Some(_) }) = room {
                     self.heap.free(unused.address())?;
                 }
@@ -389,14 +388,14 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         }
     }
 
-    /// What an element says of itself: the one after it in its bucket, its state, and how many bytes its key has.
+    /// The header of an element: the next element of its bucket, its state, and the length of its key in bytes.
     pub(crate) fn header(&self, at: GlobalAddress) -> Result<[u64; 3]> {
         let mut words = [0; HEADER_WORDS];
         self.world().get_into(GlobalPtr::<u64>::from_address(at)?, &mut words)?;
         Ok([words[NEXT], words[STATE], key_bytes(words[TAG]) as u64])
     }
 
-    /// Makes the key of a map's element gone; whether it was there.
+    /// Sets the key of a map's element to absent; returns whether it was present.
     pub(crate) fn take_out(&self, element: &Element) -> Result<bool> {
         let (mut state, mut pauses) = (element.state, Pauses::new());
         loop {
@@ -416,7 +415,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         }
     }
 
-    /// Lowers the count of a multiset's element, unless it is 0; the count before.
+    /// Decrements the count of a multiset's element, unless it is 0; returns the count before.
     pub(crate) fn count_down(&self, element: &Element) -> Result<u64> {
         let mut count = element.state;
         while count > 0 {
@@ -429,18 +428,18 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         Ok(count)
     }
 
-    /// Makes the count of a multiset's element 0; the count before.
+    /// Sets the count of a multiset's element to 0; returns the count before.
     pub(crate) fn count_out(&self, element: &Element) -> Result<u64> {
         if element.state == 0 { Ok(0) } else { self.world().swap(element.state_at(), 0)?.wait() }
     }
 
-    /// The state of an element, some time later.
+    /// Pauses, then reads the state of an element.
     pub(crate) fn later(&self, element: &Element, pauses: &mut Pauses) -> Result<u64> {
         self.pause(pauses)?;
         self.world().get(element.state_at())
     }
 
-    /// Pauses until another may have changed what this rank waits for.
+    /// Pauses before the next check for a change by another rank.
     pub(crate) fn pause(&self, pauses: &mut Pauses) -> Result<()> {
         match self.world().wait_for("another rank's change of an element", Some(pauses.next()), || Ok(None::<()>)) {
             Err(Error::TimedOut { .. }) => Ok(()),
@@ -448,7 +447,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         }
     }
 
-    /// Looks for a key from an element on, as far as another.
+    /// Searches a key from the element `head` up to the element `end`.
     fn walk(
         &self,
         [head, end]: [u64; 2],
@@ -462,8 +461,8 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         let mut next = head;
         while next != end {
             let at = GlobalPtr::<u64>::from_address(GlobalAddress::from_bits(next))?;
-            // One read for all of it. An element with a shorter key ends before, but not its rank's memory: it was taken as a whole chunk,
-            // and what is too long for the rest of it is not this key.
+            // One read for the whole element. The read may extend past an element with a shorter key, but not past the heap of its rank. An element that does
+            // not fit in the rest of the heap has another key.
             let wanted = HEADER_WORDS + key_words + value.len();
             words.resize(wanted.min(self.words_left(at)), 0);
             let state_after = match value.is_empty() || maps(self.world(), at) {
@@ -481,7 +480,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         Ok(None)
     }
 
-    /// Reads the value of an element from `at` on, and then its state; says whether that is the one with which the element was found.
+    /// Reads the value of an element from `at` on, and then its state; returns whether the state is the one with which the element was found.
     pub(super) fn read_whole<T: Pod>(&self, element: &Element, at: GlobalPtr<T>, into: &mut [T]) -> Result<bool> {
         Ok(get_then_fetch(self.world(), at, into, element.state_at())? == element.state)
     }
@@ -491,17 +490,17 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         if let Some(state) = element.state_after {
             return Ok(state == element.state);
         }
-        // The state is read after the value.
+        // Orders the read of the state after that of the value.
         fence(Ordering::Acquire);
         Ok(self.world().get(element.state_at())? == element.state)
     }
 
-    /// How many words the heap has from an element on.
+    /// Number of words from an element to the end of the heap.
     fn words_left(&self, at: GlobalPtr<u64>) -> usize {
         (self.heap.left(at.address()) / 8) as usize
     }
 
-    /// Where the next element on `rank` will lie, when the words that an allocation begins with have been asked for.
+    /// The place of the next element on `rank`; `glance` is the begun allocation, if any.
     #[inline]
     fn room(&self, own: &mut Own, rank: Rank, bytes: u64, glance: Option<Glance<'w>>) -> Result<Room> {
         if let Some(wanted) = own.wanted::<B>(rank, bytes) {
@@ -520,7 +519,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
     }
 }
 
-/// Reads values, and then a word. Cost: one round trip where the network orders both.
+/// Reads values, and then a word. Cost: one round trip if the network orders both.
 fn get_then_fetch<T: Pod>(world: &World, from: GlobalPtr<T>, into: &mut [T], word: GlobalPtr<u64>) -> Result<u64> {
     if maps(world, word) {
         world.get_into(from, into)?;
@@ -532,7 +531,7 @@ fn get_then_fetch<T: Pod>(world: &World, from: GlobalPtr<T>, into: &mut [T], wor
         let fetched = world.after(&read.handle()).fetch(word)?;
         Ok((read, fetched))
     })?;
-    // Both are waited for: one behind another that failed stands for it, and `quiet` would tell of that.
+    // Waits for both, also if the first has failed: otherwise `quiet` would report the failure of the second.
     let (read, fetched) = (read.wait_into(into), fetched.wait());
     read.and(fetched)
 }
@@ -541,12 +540,13 @@ fn maps(world: &World, word: GlobalPtr<u64>) -> bool {
     world.maps(world.reach().addresses().rank(word.address()))
 }
 
-/// Issues operations on `rank` at once.
+/// Issues operations on `rank` in one batch, unless its memory is mapped.
 pub(crate) fn batch<T>(world: &World, rank: Rank, issue: impl FnOnce() -> T) -> T {
     if world.maps(rank) { issue() } else { world.batch(issue) }
 }
 
-/// By which most other keys are told from this one. A key that is too long for it is in no table; one with the same tag differs in its words.
+/// The tag of a key, which differs from that of most other keys; keys with equal tags differ in their words. A key whose length does not fit is in no
+/// table.
 pub(super) fn tag(hash: u64, key: &[u8]) -> u64 {
     hash << KEY_BITS | (key.len() & KEY_BYTES_MAX) as u64
 }
@@ -555,7 +555,7 @@ pub(super) fn key_bytes(tag: u64) -> usize {
     tag as usize & KEY_BYTES_MAX
 }
 
-/// Bytes as words, the last filled up with zeros.
+/// Bytes as words, the last padded with zeros.
 pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];

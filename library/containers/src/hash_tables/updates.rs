@@ -1,4 +1,4 @@
-//! Changes of tables that the owners of their keys make: sent in batches as active messages, and done by the owner's progress.
+//! Changes of tables that the owners of keys execute: sent in batches as active messages, and executed by the owner's progress.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::multiset::GlobalMultiset;
 use super::owner::Changed;
 use super::table::Table;
 
-/// A key and what belongs to it, without padding.
+/// A key and its value or count, without padding.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C, packed)]
 struct Pair<K, V> {
@@ -25,17 +25,17 @@ impl<K: Pod, V: Pod> Pair<K, V> {
     }
 }
 
-/// Updates of the values of a [`GlobalMap`], made at the owners of their keys; made by [`GlobalMap::updates`].
+/// Updates of the values of a [`GlobalMap`], executed at the owners of their keys; created by [`GlobalMap::updates`].
 ///
-/// An update has no result, and takes effect some time before the next [`barrier`](Self::barrier). All operations of the map may be used meanwhile, by all
-/// ranks: an update takes effect at one moment for them too.
+/// An update has no result, and takes effect some time before the next [`barrier`](Self::barrier). All ranks may use all operations of the map meanwhile;
+/// for them, too, an update takes effect at one moment.
 pub struct MapUpdates<'m, 'h, 'w, K, V> {
     table: &'m Table<'h, 'w>,
     messages: ActiveMessages<'w>,
     function: Function<Pair<K, V>>,
 }
 
-/// Additions to the counts of a [`GlobalMultiset`], made at the owners of their keys; made by [`GlobalMultiset::updates`].
+/// Additions to the counts of a [`GlobalMultiset`], executed at the owners of their keys; created by [`GlobalMultiset::updates`].
 ///
 /// As [`MapUpdates`].
 pub struct CountUpdates<'m, 'h, 'w, K> {
@@ -46,8 +46,8 @@ pub struct CountUpdates<'m, 'h, 'w, K> {
 }
 
 impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
-    /// Updates at the owners of keys, by a function that all ranks name alike: it makes a new value of the one that is there and the operand of an update. A key
-    /// that is not there gets the operand as its value. Collective.
+    /// Creates updates at the owners of keys, with a function that is the same on all ranks: it returns the new value from the present value and the operand
+    /// of an update. An absent key gets the operand as its value. Collective.
     ///
     /// # Errors
     /// As [`ActiveMessages::new`].
@@ -91,7 +91,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
 }
 
 impl<'h, 'w, K: Pod> GlobalMultiset<'h, 'w, K> {
-    /// Additions at the owners of keys. Collective.
+    /// Creates additions at the owners of keys. Collective.
     ///
     /// # Errors
     /// As [`ActiveMessages::new`].
@@ -144,14 +144,14 @@ impl<K: Pod, V: Pod> MapUpdates<'_, '_, '_, K, V> {
     /// Updates the values of keys.
     ///
     /// # Errors
-    /// As [`update`](Self::update); some may be updated then.
+    /// As [`update`](Self::update); some may have been updated.
     pub fn update_all(&self, pairs: &[(K, V)]) -> Result<()> {
         pairs.iter().try_for_each(|&(key, operand)| self.update(key, operand))
     }
 }
 
 impl<K: Pod> CountUpdates<'_, '_, '_, K> {
-    /// Counts a key `count` times more, some time before the next barrier.
+    /// Adds `count` to the count of a key, some time before the next barrier.
     ///
     /// Cost: as [`ActiveMessages::send`].
     ///
@@ -166,19 +166,19 @@ impl<K: Pod> CountUpdates<'_, '_, '_, K> {
         self.messages.send(owner, self.several, Pair { key, value: count })
     }
 
-    /// Counts each of `keys` once more.
+    /// Increments the count of each of `keys`.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); some may be counted then.
+    /// As [`insert`](Self::insert); some may have been counted.
     pub fn insert_all(&self, keys: &[K]) -> Result<()> {
         keys.iter().try_for_each(|&key| self.insert(key, 1))
     }
 }
 
-/// What all kinds of updates have.
+/// The common methods of all kinds of updates.
 macro_rules! messages {
     () => {
-        /// Sends off what was collected, without waiting until it has taken effect.
+        /// Sends the collected updates, without waiting until they have taken effect.
         ///
         /// # Errors
         /// As [`ActiveMessages::flush`].
@@ -186,15 +186,15 @@ macro_rules! messages {
             self.messages.flush()
         }
 
-        /// Returns when all updates of all ranks before it have taken effect. Collective.
+        /// Returns when all earlier updates of all ranks have taken effect. Collective.
         ///
         /// # Errors
-        /// `NoMemory` where the heap of an owner is full; other ranks learn that an update failed. As [`ActiveMessages::barrier`].
+        /// `NoMemory` if the heap of an owner is full; other ranks get an error that an update failed. As [`ActiveMessages::barrier`].
         pub fn barrier(&self) -> Result<()> {
             self.messages.barrier()
         }
 
-        /// What passed here.
+        /// The counters of the messages of these updates on this rank.
         pub fn counters(&self) -> ActiveCounters {
             self.messages.counters()
         }

@@ -3,12 +3,12 @@
 use pelago_base::GlobalAddress;
 use pelago_rma::{Context, GlobalPtr, Handle, Result};
 
-/// Bytes to write to a container: of this rank, or of any rank, which travel from there directly to the container.
+/// Bytes to write to a container: of this rank, or of any rank, from which they are copied directly to the container.
 #[derive(Clone, Copy, Debug)]
 pub enum ByteSource<'a> {
     /// Bytes of this rank.
     Bytes(&'a [u8]),
-    /// So many bytes from an address on.
+    /// An address, and the number of bytes from it on.
     Global(GlobalAddress, u64),
 }
 
@@ -21,7 +21,7 @@ impl ByteSource<'_> {
         }
     }
 
-    /// Begins to write `count` of them, from `start` on, to an address.
+    /// Begins to write `count` of the bytes, from `start` on, to an address.
     pub(crate) fn write<'c>(&self, context: &'c Context, start: u64, count: u64, to: u64) -> Result<Handle<'c>> {
         match *self {
             Self::Bytes(bytes) => context.put(bytes_at(to)?, &bytes[start as usize..(start + count) as usize]),
@@ -40,7 +40,7 @@ pub(crate) fn words_at(address: u64) -> Result<GlobalPtr<u64>> {
     Ok(GlobalPtr::from_address(GlobalAddress::from_bits(address))?)
 }
 
-/// The words from the one before an address on.
+/// The words from the word before an address on.
 pub(crate) fn words_before(address: GlobalAddress) -> Result<GlobalPtr<u64>> {
     words_at(address.bits().saturating_sub(size_of::<u64>() as u64))
 }

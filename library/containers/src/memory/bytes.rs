@@ -6,8 +6,8 @@ use pelago_rma::{Error, Handle, Result};
 use crate::GlobalHeap;
 use crate::memory::{ByteSource, bytes_at};
 
-/// A large byte array in parts of equal size, each on one rank: larger than the memory of one rank. All ranks may use it at once; the program
-/// orders conflicting accesses.
+/// A large byte array in parts of equal size, each on one rank; it may be larger than the memory of one rank. All ranks may use it concurrently; the
+/// program orders conflicting accesses.
 pub struct GlobalBytes<'h, 'w> {
     heap: &'h GlobalHeap<'w>,
     parts: Vec<GlobalAddress>,
@@ -16,12 +16,12 @@ pub struct GlobalBytes<'h, 'w> {
 }
 
 impl<'h, 'w> GlobalBytes<'h, 'w> {
-    /// `bytes` bytes, in parts of `part_bytes` on `first` and the ranks after it; after the last rank comes the first. They are not cleared.
+    /// Creates an array of `bytes` bytes, in parts of `part_bytes` on `first` and the ranks after it, cyclically. The bytes are not cleared.
     ///
     /// Cost: an allocation for each part.
     ///
     /// # Errors
-    /// There are to be no bytes; as [`GlobalHeap::allocate`].
+    /// A size is 0; as [`GlobalHeap::allocate`].
     pub fn create(heap: &'h GlobalHeap<'w>, first: Rank, part_bytes: u64, bytes: u64) -> Result<Self> {
         if part_bytes == 0 || bytes == 0 || bytes.div_ceil(part_bytes) > heap.bytes() {
             return Err(Error::Invalid("a workspace needs at least one part of at least one byte, and must fit the memory"));
@@ -44,7 +44,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
     /// Opens the array that another rank has created: its parts in order, and their size.
     ///
     /// # Errors
-    /// There are not as many parts as `bytes` need.
+    /// The number of parts does not match `bytes`.
     pub fn open(heap: &'h GlobalHeap<'w>, parts: Vec<GlobalAddress>, part_bytes: u64, bytes: u64) -> Result<Self> {
         if part_bytes == 0 || bytes.div_ceil(part_bytes) != parts.len() as u64 {
             return Err(Error::Invalid("the number of parts does not match the number of bytes"));
@@ -62,7 +62,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         self.bytes
     }
 
-    /// Frees the memory. One rank calls it.
+    /// Frees the memory. Only one rank may call it.
     ///
     /// # Errors
     /// A rank was lost, or the job is at fault.
@@ -70,7 +70,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         self.parts.into_iter().try_for_each(|part| self.heap.free(part))
     }
 
-    /// Writes bytes from an offset on, to all parts at once.
+    /// Writes bytes from an offset on, to all parts concurrently.
     ///
     /// # Errors
     /// They reach past the end; a rank was lost, or the job is at fault.
@@ -80,7 +80,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         self.heap.world().wait_all(&writes.collect::<Result<Vec<Handle<'_>>>>()?)
     }
 
-    /// Copies bytes from an offset on to an address of any rank, from all parts at once.
+    /// Copies bytes from an offset on to an address of any rank, from all parts concurrently.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -103,7 +103,7 @@ impl<'h, 'w> GlobalBytes<'h, 'w> {
         Ok(())
     }
 
-    /// Of bytes from an offset on: where each piece is among them, where it lies, and how many they are.
+    /// The pieces of a range of bytes: the offset of each in the range, its address, and its length.
     fn pieces(&self, offset: u64, bytes: u64) -> Result<impl Iterator<Item = (u64, u64, u64)>> {
         if offset > self.bytes || bytes > self.bytes - offset {
             return Err(Error::Invalid("the position is past the end"));

@@ -1,10 +1,10 @@
 //! Memory on any rank, allocated and freed by any rank.
 //!
-//! Each rank has an arena, and words for it: where the part begins that was never allocated, and for each class of sizes the last block that
-//! was freed, which leads to the one before. Blocks are taken and given back by compare-and-swap on these words.
+//! Each rank has an arena, and words for it: the start of the part that was never allocated, and for each size class the head of the list of freed
+//! blocks. Compare-and-swaps of these words allocate and free blocks.
 //!
-//! A word of a list holds the block's place and a count of changes: whoever read a block's successor and is overtaken by another who takes
-//! and gives back the same block finds another count, until it has changed 2²⁴ times in between.
+//! The word of a list holds the place of its first block and a count of changes. So a compare-and-swap fails if other ranks have allocated and freed
+//! the same block since this rank read its successor (ABA), unless there were 2²⁴ changes in between.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,19 +14,19 @@ use pelago_rma::{Error, Fetch, GlobalPtr, Result, Symmetric, World};
 
 use super::own_arena::OwnArena;
 
-/// Bytes of a block before those that its user has: its mark, and where the next one in its list lies.
+/// Bytes of a block's header, before those of its user: its mark, and the place of the next block in its list.
 pub(super) const HEADER_BYTES: u64 = 16;
 
-/// The smallest block, with its header; classes are this, half as much again, and doublings of both.
+/// Minimum size of a block in bytes, with its header. The size classes are this size, one and a half times this size, and doublings of both.
 const BLOCK_BYTES_MIN: u64 = 32;
 
-/// Classes of sizes: up to blocks of a tebibyte.
+/// Number of size classes: up to blocks of a tebibyte.
 const CLASSES: usize = 70;
 
-/// Words of a rank's own part: the end of what was allocated, then a list for each class, up to where a block may begin.
+/// Words of the allocator on each rank: the end of the allocated part, then a list for each class, padded to the alignment of a block.
 pub(super) const WORDS: usize = (1 + CLASSES).next_multiple_of((HEADER_BYTES / 8) as usize);
 
-/// Low bits of a word of a list: one more than the place of the block, in units of 16 bytes.
+/// Low bits of the word of a list: one more than the place of the block, in units of 16 bytes.
 const PLACE_BITS: u32 = 40;
 pub(super) const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 
@@ -38,23 +38,23 @@ pub(super) const USED: u64 = 0x7065_6c61_676f_0100;
 
 /// Memory on any rank, allocated and freed by any rank.
 ///
-/// A block has one of two sizes per power of two, so that up to a third of it is unused. What was freed is used again for the same class, and
-/// for smaller ones when nothing else is left; blocks are neither split nor joined.
+/// A block has one of two sizes per power of two, so that up to a third of it is unused. A freed block is reused for its size class, and for smaller
+/// classes when no other memory is left; blocks are neither split nor joined.
 pub struct GlobalHeap<'w> {
     world: &'w World,
     /// The words, then the arena.
     memory: Symmetric<'w, u64>,
-    /// What words of other ranks' memory were when this rank last read them, by their addresses.
+    /// Values of words of other ranks when this rank last read them, by their addresses.
     hints: RefCell<HashMap<GlobalAddress, u64>>,
 }
 
-/// The words that an allocation begins with: asked for, not waited for.
+/// Reads in flight of the words with which an allocation begins.
 pub(crate) struct Glance<'w> {
     list: Fetch<'w, u64>,
     end: Fetch<'w, u64>,
 }
 
-/// A block that is this rank's alone, and whose header has yet to be written before anybody can free it.
+/// A block that only this rank knows, and whose header must be written before any rank can free it.
 pub(crate) struct Block {
     rank: Rank,
     place: u64,
@@ -62,14 +62,14 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// What its header has to be.
+    /// The words of its header.
     pub(crate) fn header(&self) -> [u64; (HEADER_BYTES / 8) as usize] {
         [USED + self.class as u64, 0]
     }
 }
 
 impl<'w> GlobalHeap<'w> {
-    /// A heap of `bytes` bytes on each rank. Collective.
+    /// Creates a heap of `bytes` bytes on each rank. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`].
@@ -78,9 +78,9 @@ impl<'w> GlobalHeap<'w> {
         Ok(Self { world, memory: world.alloc(words.saturating_add(WORDS))?, hints: RefCell::default() })
     }
 
-    /// As [`new`](Self::new), for memory that nobody waits for, as [`Symmetric::quiet`] has it: containers that ranks ask, and that no rank
-    /// looks at in [`wait_for`](pelago_rma::Context::wait_for). A rank that waits for something else, as in a barrier, is not woken by
-    /// what others do there.
+    /// As [`new`](Self::new), with memory on which no rank waits (see [`Symmetric::quiet`]): containers that ranks query, and whose words no rank reads
+    /// in [`wait_for`](pelago_rma::Context::wait_for). Operations on this memory do not wake a rank that waits for something else, for example in a
+    /// barrier.
     ///
     /// # Errors
     /// As [`World::alloc`].
@@ -89,17 +89,17 @@ impl<'w> GlobalHeap<'w> {
         Ok(Self { memory: heap.memory.quiet(), ..heap })
     }
 
-    /// The world that it is part of.
+    /// The world to which the heap belongs.
     pub fn world(&self) -> &'w World {
         self.world
     }
 
-    /// How many bytes of each rank it has, with those that it needs itself.
+    /// Number of bytes of the heap on each rank, with the headers of blocks.
     pub fn bytes(&self) -> u64 {
         (self.memory.len() - WORDS) as u64 * 8
     }
 
-    /// Where the part of a rank begins; it has [`bytes`](Self::bytes) bytes.
+    /// The address of the first byte of the heap on a rank, of [`bytes`](Self::bytes) bytes.
     ///
     /// # Panics
     /// The job has no such rank.
@@ -107,9 +107,9 @@ impl<'w> GlobalHeap<'w> {
         self.at(rank, 0).address()
     }
 
-    /// Allocates `bytes` bytes on `rank`, at a multiple of 16. They are not cleared.
+    /// Allocates `bytes` bytes on `rank`, aligned to 16. They are not cleared.
     ///
-    /// Cost: memory that was never used: three round trips. Memory that was freed: four. More if others allocate on the same rank meanwhile.
+    /// Cost: three round trips for memory that was never used, four for memory that was freed; more if others allocate on the same rank meanwhile.
     ///
     /// # Errors
     /// No memory is left there; the rank was lost, or the job is at fault.
@@ -120,7 +120,7 @@ impl<'w> GlobalHeap<'w> {
         self.allocate_after(rank, bytes, self.glance(rank, bytes)?)
     }
 
-    /// Begins to allocate `bytes` bytes on `rank`. Cost: one round trip, with what else is asked of the rank [in one batch](pelago_rma::Context::batch).
+    /// Begins to allocate `bytes` bytes on `rank`. Cost: one round trip, shared with other operations on the rank [in one batch](pelago_rma::Context::batch).
     #[inline]
     pub(crate) fn glance(&self, rank: Rank, bytes: u64) -> Result<Glance<'w>> {
         let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
@@ -128,16 +128,16 @@ impl<'w> GlobalHeap<'w> {
         self.world.pair(list, |list| Ok(Glance { list, end: self.world.fetch(self.end(rank))? }))
     }
 
-    /// As [`allocate`](Self::allocate), when the words that it begins with have been asked for.
+    /// As [`allocate`](Self::allocate), after [`glance`](Self::glance).
     pub(crate) fn allocate_after(&self, rank: Rank, bytes: u64, glance: Glance<'w>) -> Result<GlobalAddress> {
         let block = self.reserve(rank, bytes, glance)?;
-        // Waited for, as another rank may be the one that frees it.
+        // Waits, because another rank may free the block.
         self.world.put(self.start_of_block(&block), &block.header())?.wait()?;
         Ok(self.at(rank, block.place + HEADER_BYTES).address())
     }
 
-    /// Takes a block with room for `bytes` bytes; whoever does writes its header, with what comes behind it. Cost: memory that was never used: a
-    /// round trip beside that of the glance.
+    /// Takes a block for `bytes` bytes; the caller writes its header together with its content. Cost: for memory that was never used, one round trip
+    /// after that of the glance.
     #[inline]
     pub(crate) fn reserve(&self, rank: Rank, bytes: u64, glance: Glance<'w>) -> Result<Block> {
         let class = class_of(bytes).ok_or_else(|| self.none_left(bytes))?;
@@ -148,7 +148,7 @@ impl<'w> GlobalHeap<'w> {
         if let Some(place) = self.extend(rank, class, end)? {
             return Ok(Block { rank, place, class });
         }
-        // Something may have been freed since the glance.
+        // A block may have been freed since the glance.
         for class in (class..CLASSES).take_while(|&class| block_bytes(class) <= self.bytes()) {
             let list = self.world.get(self.list(rank, class))?;
             if let Some(place) = self.take(rank, class, list)? {
@@ -158,22 +158,22 @@ impl<'w> GlobalHeap<'w> {
         Err(self.none_left(bytes))
     }
 
-    /// Where the header of a block lies; what its user has comes next.
+    /// The address of the header of a block, which the bytes of its user follow.
     pub(crate) fn start_of_block(&self, block: &Block) -> GlobalPtr<u64> {
         self.at(block.rank, block.place)
     }
 
-    /// The part that lies on this rank.
+    /// The part of the heap on this rank.
     pub(crate) fn own_arena(&self) -> OwnArena {
         OwnArena::new(self.memory.at(self.world.rank(), 0), self.memory.len())
     }
 
-    /// What this rank has last read at an address: a hint where to look while it is asked again.
+    /// The value that this rank last read at an address: a hint to use while the word is read again.
     pub(crate) fn hint(&self, at: GlobalAddress) -> Option<u64> {
         self.hints.borrow().get(&at).copied()
     }
 
-    /// Keeps what was read at an address.
+    /// Stores the value that was read at an address.
     pub(crate) fn keep_hint(&self, at: GlobalAddress, word: u64) {
         let mut hints = self.hints.borrow_mut();
         if hints.len() >= HINTS_MAX {
@@ -186,7 +186,7 @@ impl<'w> GlobalHeap<'w> {
         Error::NoMemory { bytes, heap_bytes: self.bytes() }
     }
 
-    /// Gives back what [`allocate`](Self::allocate) returned, wherever it lies.
+    /// Frees memory that [`allocate`](Self::allocate) returned on any rank.
     ///
     /// Cost: three round trips.
     ///
@@ -217,18 +217,18 @@ impl<'w> GlobalHeap<'w> {
         }
     }
 
-    /// How many bytes its rank's part has from an address of it on.
+    /// Number of bytes from an address to the end of the heap on its rank.
     pub(crate) fn left(&self, address: GlobalAddress) -> u64 {
         let rank = self.world.reach().addresses().rank(address);
         self.bytes() - (address.bits() - self.at(rank, 0).address().bits())
     }
 
-    /// Takes a block that was freed from a list whose word was `head`; its place in the arena.
+    /// Takes a freed block from a list whose word was `head`; returns its place in the arena.
     #[inline]
     fn take(&self, rank: Rank, class: usize, mut head: u64) -> Result<Option<u64>> {
         let list = self.list(rank, class);
         while let Some(place) = place_in(head) {
-            // Of a block that another takes meanwhile this may be anything; the count in the list is another then.
+            // If another rank takes the block meanwhile, this value is arbitrary, but then the count of the list differs.
             let next = self.world.get(self.at(rank, place + 8))?;
             let found = self.unlink(list, head, next)?;
             if found == head {
@@ -239,12 +239,12 @@ impl<'w> GlobalHeap<'w> {
         Ok(None)
     }
 
-    /// Takes the first block off a list whose word was `head`; what the word was.
+    /// Removes the first block from a list whose word was `head`; returns the word that it found.
     fn unlink(&self, list: GlobalPtr<u64>, head: u64, next: u64) -> Result<u64> {
         self.world.compare_swap(list, head, next_count(head) | (next & PLACE_MASK))?.wait()
     }
 
-    /// Takes a block that was never used, from where the part that was never allocated began.
+    /// Takes a block from the part that was never allocated, which begins at `place`.
     #[inline]
     fn extend(&self, rank: Rank, class: usize, mut place: u64) -> Result<Option<u64>> {
         loop {
@@ -259,7 +259,7 @@ impl<'w> GlobalHeap<'w> {
         }
     }
 
-    /// The word that says where the part begins that was never allocated.
+    /// The word with the start of the part that was never allocated.
     fn end(&self, rank: Rank) -> GlobalPtr<u64> {
         self.memory.at(rank, 0)
     }
@@ -292,12 +292,12 @@ pub(super) fn place_in(head: u64) -> Option<u64> {
     Some((head & PLACE_MASK).checked_sub(1)? * HEADER_BYTES)
 }
 
-/// The count of changes, one more, in its place.
+/// The count of changes of a list's word, incremented, with the place cleared.
 pub(super) fn next_count(head: u64) -> u64 {
     (head & !PLACE_MASK).wrapping_add(1 << PLACE_BITS)
 }
 
-/// The smallest class whose blocks have room.
+/// The smallest class whose blocks hold `bytes` bytes.
 pub(super) fn class_of(bytes: u64) -> Option<usize> {
     let needed = bytes.checked_add(HEADER_BYTES)?;
     (0..CLASSES).find(|&class| block_bytes(class) >= needed)
@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use pelago_test_support::threads::{Platform, run};
 
-    /// The word of a list has the same place again, but who has read it before then is not deceived by that.
+    /// The word of a list contains the same place again, but a compare-and-swap with the old word fails.
     #[test]
     fn a_block_that_was_taken_and_freed_again_is_another() {
         run(Platform::Mapped, 1, |world| {
@@ -325,7 +325,7 @@ mod tests {
             let list = heap.list(rank, class_of(100).unwrap());
             let head = world.get(list).unwrap();
             let next = world.get(heap.at(rank, place_in(head).unwrap() + 8)).unwrap();
-            // Somebody else takes both, and gives the first back.
+            // Another rank allocates both blocks, and frees the first.
             assert_eq!([(); 2].map(|()| heap.allocate(rank, 100).unwrap()), [first, second]);
             heap.free(first).unwrap();
             let now = world.get(list).unwrap();

@@ -1,14 +1,14 @@
-//! The part of a global heap that lies on this rank, for allocation by loads, stores and atomics on its own memory.
+//! The part of a global heap on this rank, for allocation by loads, stores and atomics on its own memory.
 
 use pelago_base::GlobalAddress;
 use pelago_rma::{CellSlice, Context, GlobalPtr};
 
 use super::heap::{HEADER_BYTES, PLACE_MASK, USED, WORDS, block_bytes, class_of, next_count, place_in};
 
-/// Where this rank's part lies. It does not borrow the heap, which must live as long.
+/// The part of a heap on this rank. It does not borrow the heap, which must outlive it.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnArena {
-    /// Its first word, one of the allocator's own.
+    /// Its first word, which belongs to the allocator.
     start: GlobalPtr<u64>,
     length: usize,
 }
@@ -18,7 +18,7 @@ impl OwnArena {
         Self { start, length }
     }
 
-    /// All of its words. Indices count from here.
+    /// All its words, to which indices refer.
     #[inline]
     pub(crate) fn words<'c>(&self, context: &'c Context) -> CellSlice<'c, u64> {
         let cells = context.reach().cells(self.start.address(), 8 * self.length as u64);
@@ -31,20 +31,20 @@ impl OwnArena {
         self.start.add(index as u64).address()
     }
 
-    /// The index of the word at an address, if it is one of these.
+    /// The index of the word at an address, if it belongs to this part.
     #[inline]
     pub(crate) fn index(&self, address: u64) -> Option<usize> {
         let index = (address.wrapping_sub(self.start.address().bits()) / 8) as usize;
         (index < self.length).then_some(index)
     }
 
-    /// How many bytes can be allocated, with headers.
+    /// Number of bytes that can be allocated, with headers.
     pub(crate) fn bytes(&self) -> u64 {
         (self.length - WORDS) as u64 * 8
     }
 
-    /// Allocates as [`GlobalHeap::allocate`](super::GlobalHeap::allocate) does, from a list or from the part that was never allocated; the index of the first
-    /// word. Longer blocks that were freed are not looked for.
+    /// Allocates like [`GlobalHeap::allocate`](super::GlobalHeap::allocate), from the list of the size class or from the part that was never allocated;
+    /// returns the index of the first word. Does not use freed blocks of larger classes.
     pub(crate) fn allocate(&self, words: CellSlice<'_, u64>, bytes: u64) -> Option<usize> {
         let class = class_of(bytes)?;
         let place = take(words, class).or_else(|| extend(words, class, self.bytes()))?;

@@ -1,4 +1,4 @@
-//! Containers that several ranks change, one after another.
+//! Containers that several ranks change, one at a time.
 
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Failure, GlobalPtr, Result, World};
@@ -6,15 +6,15 @@ use pelago_rma::{Error, Failure, GlobalPtr, Result, World};
 use crate::GlobalHeap;
 use crate::memory::words_at;
 
-/// Initial pause of a rank that waits for the change of another. It doubles up to the maximum.
+/// Initial pause of a rank that waits for the change of another rank. It doubles up to the maximum.
 const PAUSE_MIN: Duration = Duration::from_microseconds(2);
-/// Maximum pause between two looks.
+/// Maximum pause between two checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
-/// A container that several ranks may change, one after another: a vector, a deque, a list, or several of them that are changed together.
+/// A container that several ranks may change, one at a time: a vector, a deque, a list, or several of them that are changed together.
 ///
-/// A word in global memory says who changes it. A rank that waits looks again after pauses from 2 µs to 1 ms; the order of those that wait is not defined. Reads that may meet a
-/// change are changes here as well.
+/// A word in global memory names the rank that changes it. A waiting rank polls this word with pauses from 2 µs to 1 ms; the order of waiting ranks is
+/// not defined. A read that may be concurrent with a change must also use [`change`](Self::change).
 ///
 /// ```
 /// # use pelago_containers::{GlobalDeque, GlobalHeap, Guarded};
@@ -43,7 +43,7 @@ pub struct Guarded<'h, 'w, C> {
 }
 
 impl<'h, 'w, C> Guarded<'h, 'w, C> {
-    /// Guards a container by a word on `rank`. From now on each rank changes it by [`change`](Self::change) alone.
+    /// Guards a container by a word on `rank`. From now on each rank changes it only by [`change`](Self::change).
     ///
     /// Cost: an allocation.
     ///
@@ -58,7 +58,7 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
         Ok(Self { heap, owner, container })
     }
 
-    /// The same container on another rank, by the address of the word that guards it.
+    /// Opens the same container on another rank, by the address of the word that guards it.
     ///
     /// # Errors
     /// The address is null.
@@ -71,27 +71,27 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
         self.owner.address()
     }
 
-    /// Changes the container while no other rank does; whoever changes it next finds all of it done.
+    /// Changes the container while no other rank does; the rank that changes it next sees the complete change.
     ///
-    /// Cost: two round trips beside what `act` takes, and those after which other ranks have ended; `quiet`.
+    /// Cost: that of `act`, a `quiet`, and two round trips, with one more for each poll while other ranks change the container.
     ///
     /// # Errors
-    /// Those of `act`, after which others may change the container; this rank is changing it already; the rank that was changing it is lost, with a part of its change;
-    /// the job is at fault.
+    /// As `act`, after which others may change the container; this rank is changing it already; a rank was lost while it changed the container, and the
+    /// change may be incomplete; the job is at fault.
     pub fn change<R>(&self, act: impl FnOnce(&C) -> Result<R>) -> Result<R> {
         self.begin()?;
         let done = act(&self.container);
-        // Others see the word only after what was done.
+        // Completes the change before other ranks see the word.
         let settled = self.world().quiet();
         self.world().swap(self.owner, 0)?.wait()?;
         let result = done?;
         settled.map(|()| result)
     }
 
-    /// Gives back the word; the container goes on without.
+    /// Frees the word; returns the container.
     ///
     /// # Errors
-    /// Its rank was lost, or the job is at fault.
+    /// The rank of the word was lost, or the job is at fault.
     pub fn destroy(self) -> Result<C> {
         self.heap.free(self.owner.address())?;
         Ok(self.container)

@@ -1,14 +1,14 @@
 //! Doubly linked lists, with each element on a chosen rank.
 //!
 //! The words of the list itself are a link like those of elements. Their layout is that of the C library ACP, whose programs read them; the mark,
-//! which no program knows, is the word before:
+//! which programs do not use, is the word before:
 //!
 //! | | word −1 | 0 | 1 | 2 | from 3 on |
 //! |---|---|---|---|---|---|
 //! | list | mark | first element | last element | number of elements | |
 //! | element | mark | next element | previous element | bytes of the value | value |
 //!
-//! The list is before its first element and after its last one, and its address is its end.
+//! The links form a ring: the list precedes its first element and follows its last one. The address of the list is its end.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Handle, Result, World};
@@ -16,15 +16,15 @@ use pelago_rma::{Error, GlobalPtr, Handle, Result, World};
 use crate::GlobalHeap;
 use crate::memory::{ByteSource, bytes_at, words_at, words_before};
 
-/// Words of a link, as they lie in memory; the bytes of an element follow.
+/// Indices of the words of a link; the bytes of an element follow the link.
 const MARK: usize = 0;
 const NEXT: usize = 1;
 const BEFORE: usize = 2;
-/// Of an element, how many bytes it has; of a list, how many elements.
+/// The number of bytes of an element, or the number of elements of a list.
 const COUNT: usize = 3;
 const WORDS: usize = 4;
 
-/// Bytes from the address of a link, which is behind its mark, to those of an element.
+/// Offset in bytes from the address of a link, which is behind its mark, to the bytes of an element.
 const VALUE: u64 = 8 * (WORDS as u64 - 1);
 
 const LIST: u64 = 0x7065_6c61_676f_0300;
@@ -42,7 +42,7 @@ pub struct List<'h, 'w> {
 }
 
 impl<'h, 'w> List<'h, 'w> {
-    /// An empty list on `rank`. Cost: an allocation.
+    /// Creates an empty list on `rank`. Cost: an allocation.
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
@@ -57,7 +57,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(list)
     }
 
-    /// The list at an address.
+    /// Opens the list at an address.
     ///
     /// # Errors
     /// The address is null. Operations return an error if the address is not that of a list.
@@ -65,22 +65,22 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(Self { heap, mark: words_before(at)? })
     }
 
-    /// Where its words lie; its end.
+    /// Its address, for other ranks, which is also the position after the last element.
     pub fn address(&self) -> GlobalAddress {
         self.mark.add(1).address()
     }
 
-    /// Gives its memory back.
+    /// Frees the list and its elements.
     ///
     /// # Errors
-    /// It is not a list; a rank was lost, or the job is at fault. So for all that follows.
+    /// It is not a list; a rank was lost, or the job is at fault. The same holds for all following methods.
     pub fn destroy(self) -> Result<()> {
         self.clear()?;
         self.world().put(self.mark, &[0])?.wait()?;
         self.heap.free(self.mark.address())
     }
 
-    /// How many elements there are. Cost: one round trip.
+    /// The number of elements. Cost: one round trip.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -88,7 +88,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(self.link(self.address())?[COUNT])
     }
 
-    /// Whether there is no element. Cost: one round trip.
+    /// Whether the list has no elements. Cost: one round trip.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -96,7 +96,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(self.len()? == 0)
     }
 
-    /// The element after another, or after the end the first. Cost: one round trip.
+    /// The element after `element`; the first element, if `element` is the end. Cost: one round trip.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy); there is no such element.
@@ -104,7 +104,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(GlobalAddress::from_bits(self.link(element)?[NEXT]))
     }
 
-    /// The element before another, or before the end the last. Cost: one round trip.
+    /// The element before `element`; the last element, if `element` is the end. Cost: one round trip.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -112,10 +112,10 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(GlobalAddress::from_bits(self.link(element)?[BEFORE]))
     }
 
-    /// Where the bytes of an element lie, and how many. Cost: one round trip.
+    /// The address and number of the bytes of an element. Cost: one round trip.
     ///
     /// # Errors
-    /// As [`next`](Self::next); it is the end.
+    /// As [`next`](Self::next); `element` is the end.
     pub fn bytes_of(&self, element: GlobalAddress) -> Result<(GlobalAddress, u64)> {
         let bytes = self.element(element)?[COUNT];
         Ok((GlobalAddress::from_bits(element.bits() + VALUE), bytes))
@@ -132,7 +132,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(found)
     }
 
-    /// Puts a new element on `rank` before another, or at the end; returns it.
+    /// Inserts a new element on `rank` before another, or at the end; returns its address.
     ///
     /// Cost: an allocation, and two round trips.
     ///
@@ -156,7 +156,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(GlobalAddress::from_bits(at))
     }
 
-    /// Takes an element out; returns the one after it.
+    /// Removes an element; returns the next one.
     ///
     /// # Errors
     /// As [`bytes_of`](Self::bytes_of).
@@ -170,7 +170,7 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(GlobalAddress::from_bits(link[NEXT]))
     }
 
-    /// Takes all elements out.
+    /// Removes all elements.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -202,9 +202,9 @@ impl<'h, 'w> List<'h, 'w> {
         Ok(found)
     }
 
-    /// Makes these elements the list, in this order. Elements that were part of it and are not any more belong to the caller.
+    /// Sets the elements of the list and their order. Previous elements that are left out belong to the caller.
     ///
-    /// Cost: as one round trip, whatever their number.
+    /// Cost: one round trip to check the list, and one for all writes together.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -222,9 +222,10 @@ impl<'h, 'w> List<'h, 'w> {
         world.wait_all(&writes)
     }
 
-    /// Moves the elements of another list, or of this one, from `first` up to `end`, before an element of this one. Their bytes stay.
+    /// Moves the elements of another list, or of this one, from `first` up to but not including `end`, before an element of this one. Their bytes stay in
+    /// place.
     ///
-    /// Cost: one round trip for each element that moves between lists, and four.
+    /// Cost: one round trip for each moved element, and four more.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -254,7 +255,7 @@ impl<'h, 'w> List<'h, 'w> {
         self.world().wait_all(&writes)
     }
 
-    /// Takes out every element that `is_wanted` does not want, told of the one before that stays and of itself.
+    /// Removes every element for which `is_wanted` returns `false`. Its arguments are the bytes of the previous kept element, if any, and of the element.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -288,7 +289,7 @@ impl<'h, 'w> List<'h, 'w> {
         other.relink(&one)
     }
 
-    /// Replaces what is there by copies of elements of this or another list, each on the rank of the one that it is a copy of.
+    /// Replaces the elements by copies of elements of this or another list, each on the rank of its original.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -298,7 +299,7 @@ impl<'h, 'w> List<'h, 'w> {
         old.into_iter().try_for_each(|element| self.erase(element).map(drop))
     }
 
-    /// Puts copies of elements of this or another list before an element; returns the first of them, or that element.
+    /// Inserts copies of elements of this or another list before an element; returns the first copy, or that element if there are none.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -334,7 +335,7 @@ impl<'h, 'w> List<'h, 'w> {
         self.world().put(words_before(GlobalAddress::from_bits(link))?.add(word as u64), &[value])
     }
 
-    /// Gives the memory of an element back.
+    /// Frees the memory of an element.
     fn free(&self, element: GlobalAddress) -> Result<()> {
         self.heap.free(words_before(element)?.address())
     }

@@ -1,18 +1,18 @@
 //! A growing sequence of bytes on one rank: the base of vector and deque.
 //!
-//! Control words lead to a block of the heap. Their layout is that of the C library ACP, whose programs read them; the mark, which no program
-//! knows, is the word before:
+//! Control words describe a block of the heap. Their layout is that of the C library ACP, whose programs read them; the mark, which programs do not
+//! use, is the word before:
 //!
 //! | | word −1 | 0 | 1 | 2 | 3 |
 //! |---|---|---|---|---|---|
 //! | vector | mark | address of the block | bytes of the content | bytes of the block | |
 //! | deque | mark | address of the block | offset of the first byte | bytes of the content | bytes of the block |
 //!
-//! The address is null while there is no block. The content of a deque continues at the beginning of the block when it reaches the end; that
-//! of a vector begins at the beginning and so never does.
+//! The address is null while there is no block. The content of a deque wraps around at the end of the block; that of a vector starts at the beginning
+//! of the block and never wraps.
 //!
-//! What makes or closes a gap moves bytes inside their rank: its owner's transport does it, in pieces as long as memory allows, each ordered
-//! after the one before without a wait in between.
+//! Opening or closing a gap moves bytes within their rank by copies, which the transport executes there: in pieces as long as memory allows, each
+//! ordered after the previous one without a wait in between.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Chain, Error, GlobalPtr, Handle, Result, World};
@@ -20,7 +20,7 @@ use pelago_rma::{Chain, Error, GlobalPtr, Handle, Result, World};
 use crate::GlobalHeap;
 use crate::memory::{ByteSource, bytes_at, words_before};
 
-/// The mark, and the control words of a deque; those of a vector are one less.
+/// Number of words of a deque: the mark and the control words. A vector has one less.
 const WORDS: usize = 5;
 
 /// The mark of the control words of sequences; the form is added.
@@ -29,15 +29,15 @@ const MARK: u64 = 0x7065_6c61_676f_0200;
 /// Maximum number of bytes per step when elements move within overlapping ranges.
 const MOVED_BYTES_MAX: u64 = 1 << 20;
 
-/// The distance in bytes from which on bytes that go over themselves move in steps of it, and not by way of other memory.
+/// Minimum distance in bytes of a move between overlapping ranges that proceeds in steps of its distance. Moves by less use a temporary block.
 const STEP_BYTES_MIN: u64 = 1 << 14;
 
 /// Whether a sequence has one end or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It grows at its end; its bytes lie in a row.
+    /// It grows at its end; its bytes are contiguous.
     Vector,
-    /// It grows at both ends; its bytes lie in up to two rows.
+    /// It grows at both ends; its bytes lie in up to two contiguous pieces.
     Deque,
 }
 
@@ -82,7 +82,7 @@ struct Control {
 impl Control {
     const EMPTY: Self = Self { block: 0, capacity: 0, start: 0, bytes: 0 };
 
-    /// Where bytes of the content lie: each address with how many.
+    /// The pieces of a range of the content: the address and length of each.
     fn pieces(&self, index: u64, bytes: u64) -> [(u64, u64); 2] {
         if bytes == 0 {
             return [(0, 0); 2];
@@ -92,7 +92,7 @@ impl Control {
         [(self.block + place, first), (self.block, bytes - first)]
     }
 
-    /// Begins to copy bytes of this content to another, each piece after what the chain has.
+    /// Begins to copy bytes of this content to another, each piece ordered after the operations of the chain.
     fn copy<'c>(&self, index: u64, to: &Self, at: u64, bytes: u64, mut chain: Chain<'c>) -> Result<Chain<'c>> {
         let mut done = 0;
         while done < bytes {
@@ -107,7 +107,7 @@ impl Control {
 }
 
 impl<'h, 'w> Sequence<'h, 'w> {
-    /// An empty sequence on `rank`, with room for `capacity` bytes.
+    /// Creates an empty sequence on `rank`, with a capacity of `capacity` bytes.
     ///
     /// Cost: two allocations.
     ///
@@ -129,7 +129,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         }
     }
 
-    /// The sequence of this form at an address.
+    /// Opens the sequence of this form at an address.
     ///
     /// # Errors
     /// The address is null. Operations return an error if the address is not that of a sequence.
@@ -137,15 +137,15 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(Self { heap, mark: words_before(at)?, form })
     }
 
-    /// Where its control words lie.
+    /// The address of its control words, for other ranks.
     pub fn address(&self) -> GlobalAddress {
         self.mark.add(1).address()
     }
 
-    /// Gives its memory back.
+    /// Frees its memory.
     ///
     /// # Errors
-    /// It is not a sequence of this form; its rank was lost, or the job is at fault. So for all that follows.
+    /// It is not a sequence of this form; its rank was lost, or the job is at fault. The same holds for all following methods.
     pub fn destroy(self) -> Result<()> {
         let control = self.control()?;
         self.world().put(self.mark, &[0])?.wait()?;
@@ -153,7 +153,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.heap.free(self.mark.address())
     }
 
-    /// How many bytes there are. Cost: one round trip.
+    /// The number of bytes. Cost: one round trip.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -161,7 +161,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(self.control()?.bytes)
     }
 
-    /// For how many bytes there is room. Cost: one round trip.
+    /// The capacity in bytes. Cost: one round trip.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -169,19 +169,19 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(self.control()?.capacity)
     }
 
-    /// Where some bytes lie: addresses, each with how many from there on. Cost: one round trip.
+    /// The pieces of a range of bytes: the address and length of each. Cost: one round trip.
     ///
     /// # Errors
-    /// As [`destroy`](Self::destroy); they reach past the end.
+    /// As [`destroy`](Self::destroy); the range reaches past the end.
     pub fn pieces(&self, index: u64, bytes: u64) -> Result<[(GlobalAddress, u64); 2]> {
         let control = self.control()?;
         check_range(&control, index, bytes)?;
         Ok(control.pieces(index, bytes).map(|(address, bytes)| (GlobalAddress::from_bits(address), bytes)))
     }
 
-    /// Reads bytes from a place on.
+    /// Reads bytes from an index on.
     ///
-    /// Cost: two round trips, three if they lie in two rows.
+    /// Cost: two round trips, three if they lie in two pieces.
     ///
     /// # Errors
     /// As [`pieces`](Self::pieces).
@@ -189,7 +189,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.read_pieces(self.pieces(index, into.len() as u64)?, into)
     }
 
-    /// Reads the bytes of some [`pieces`](Self::pieces), as many as there are. Cost: one round trip, two if they lie in two rows.
+    /// Reads the bytes of [`pieces`](Self::pieces), whose total length is that of `into`. Cost: one round trip for each piece.
     pub(super) fn read_pieces(&self, pieces: [(GlobalAddress, u64); 2], into: &mut [u8]) -> Result<()> {
         let mut rest = into;
         for (address, bytes) in pieces {
@@ -202,7 +202,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(())
     }
 
-    /// Writes over bytes from a place on.
+    /// Overwrites bytes from an index on.
     ///
     /// Cost: two round trips.
     ///
@@ -214,13 +214,13 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.fill(&control, index, &[from])
     }
 
-    /// Puts bytes in at a place, those of all sources one after the other; returns where the first of them is.
+    /// Inserts the bytes of all sources, one after another; returns the index of the first inserted byte.
     ///
-    /// Cost: at an end with room: two round trips, three for several sources or rows. Else the bytes on one side of the position move, inside their rank; without room, an
-    /// allocation, and all of it moves.
+    /// Cost: at an end, if the capacity suffices: two round trips, three for several sources or pieces. Elsewhere the bytes on one side of the position also
+    /// move within their rank. If the capacity does not suffice, an allocation, and all bytes move.
     ///
     /// # Errors
-    /// As [`destroy`](Self::destroy); the place is past the end; no memory is left there.
+    /// As [`destroy`](Self::destroy); the position is past the end; no memory is left on the rank.
     pub fn insert(&self, place: InsertAt, sources: &[ByteSource<'_>]) -> Result<u64> {
         let mut control = self.control()?;
         let added: u64 = sources.iter().map(ByteSource::bytes).sum();
@@ -238,7 +238,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
             let old = control;
             let rank = self.rank();
             control = Control { bytes: total, ..self.block(rank, total.max(2 * old.capacity))? };
-            // The sources may lie in what is given back afterwards.
+            // The sources may lie in the old block, which is freed afterwards.
             let chain = old.copy(0, &control, 0, index, self.world().chain())?;
             old.copy(index, &control, index + added, old.bytes - index, chain)?.wait()?;
             self.fill_and_write(&control, index, sources)?;
@@ -258,9 +258,9 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(index)
     }
 
-    /// Takes bytes out.
+    /// Removes bytes.
     ///
-    /// Cost: at an end: two round trips. Else the bytes on one side of them move, inside their rank.
+    /// Cost: at an end, two round trips. Elsewhere the bytes on one side of them also move within their rank.
     ///
     /// # Errors
     /// As [`pieces`](Self::pieces).
@@ -278,7 +278,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.write(&control)
     }
 
-    /// Takes bytes out at an end, which are copied; `false`, and nothing is taken out, if there are fewer. Only a deque has a front that moves.
+    /// Removes bytes at an end and copies them to `into`. Returns `false`, and removes nothing, if there are fewer. Only a deque supports the front.
     ///
     /// Cost: two round trips.
     ///
@@ -299,7 +299,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
             control.start = (control.start + bytes) % control.capacity;
         }
         control.bytes -= bytes;
-        // Nobody else reads or changes it meanwhile: both may go on at once.
+        // No other rank reads or changes the sequence meanwhile, so the reads and the write may be concurrent.
         let (mut rest, mut reads) = (into, Vec::new());
         let written = self.world().batch(|| {
             for (address, bytes) in pieces {
@@ -311,12 +311,12 @@ impl<'h, 'w> Sequence<'h, 'w> {
             }
             self.begin_write(&control, Handle::done())
         })?;
-        // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
+        // Waits for each read, also if another has failed: otherwise `quiet` would report the failure.
         let read = reads.into_iter().map(|(read, some)| read.wait_into(some)).fold(Ok(()), Result::and);
         written.wait().and(read).map(|()| true)
     }
 
-    /// Takes the last bytes out, or all if there are fewer; returns how many.
+    /// Removes the last `bytes` bytes, or all if there are fewer; returns their number.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -328,7 +328,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(bytes)
     }
 
-    /// Takes the first bytes out, or all if there are fewer; returns how many.
+    /// Removes the first `bytes` bytes, or all if there are fewer; returns their number.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -338,7 +338,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(bytes)
     }
 
-    /// Takes all bytes out; the room stays.
+    /// Removes all bytes; the capacity stays.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -346,10 +346,10 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.write(&Control { start: 0, bytes: 0, ..self.control()? })
     }
 
-    /// Makes room for so many bytes in all.
+    /// Increases the capacity to at least `capacity` bytes in total.
     ///
     /// # Errors
-    /// As [`destroy`](Self::destroy); no memory is left there.
+    /// As [`destroy`](Self::destroy); no memory is left on the rank.
     pub fn reserve(&self, capacity: u64) -> Result<()> {
         let old = self.control()?;
         if capacity <= old.capacity {
@@ -386,7 +386,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         other.write(&one)
     }
 
-    /// Inserts a part of the sequence itself, by way of other memory.
+    /// Inserts sources that are part of the sequence itself, by way of a temporary block.
     fn insert_own(&self, place: InsertAt, sources: &[ByteSource<'_>], added: u64) -> Result<u64> {
         let copy = Control { bytes: added, ..self.block(self.rank(), added)? };
         self.fill(&copy, 0, sources)?;
@@ -395,7 +395,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         inserted
     }
 
-    /// Moves bytes of the content to another place of it, where what was there is no longer wanted.
+    /// Moves bytes of the content to another index; the bytes there are overwritten.
     fn shift(&self, control: &Control, from: u64, to: u64, bytes: u64) -> Result<()> {
         let distance = from.abs_diff(to);
         if bytes == 0 || distance == 0 {
@@ -415,7 +415,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         let mut done = 0;
         while done < bytes {
             let some = step.min(bytes - done);
-            // Towards the end, the last bytes go first.
+            // A move towards the end starts with the last bytes.
             let first = if to > from { bytes - done - some } else { done };
             chain = match &aside {
                 None => control.copy(from + first, control, to + first, some, chain)?,
@@ -430,12 +430,12 @@ impl<'h, 'w> Sequence<'h, 'w> {
         aside.map_or(Ok(()), |aside| self.give_back(&aside))
     }
 
-    /// Writes the bytes of all sources to a place of the content.
+    /// Writes the bytes of all sources to the content, from an index on.
     fn fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
         self.world().wait_all(&self.begin_fill(control, index, sources)?)
     }
 
-    /// Begins to write the bytes of all sources to a place of the content.
+    /// Begins to write the bytes of all sources to the content, from an index on.
     fn begin_fill(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<Vec<Handle<'w>>> {
         let (mut at, mut writes) = (index, Vec::new());
         for source in sources {
@@ -451,7 +451,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         Ok(writes)
     }
 
-    /// The same, and then writes the control words. Cost: one round trip for bytes of this rank that lie in a row, else two.
+    /// Writes the bytes of all sources, and then the control words. Cost: one round trip for one source of this rank in one piece, else two.
     fn fill_and_write(&self, control: &Control, index: u64, sources: &[ByteSource<'_>]) -> Result<()> {
         let fill = || self.begin_fill(control, index, sources);
         let written = self.world().pair(fill, |writes| match writes[..] {
@@ -464,7 +464,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         written.wait()
     }
 
-    /// A block of at least so many bytes; none for none.
+    /// Allocates a block of `capacity` bytes; none if `capacity` is 0.
     fn block(&self, rank: Rank, capacity: u64) -> Result<Control> {
         if capacity == 0 {
             return Ok(Control::EMPTY);
@@ -508,7 +508,7 @@ impl<'h, 'w> Sequence<'h, 'w> {
         self.world().after(&after).put(self.mark, &words[..self.words()])
     }
 
-    /// The mark and the control words of this form.
+    /// Number of words of this form: the mark and the control words.
     fn words(&self) -> usize {
         match self.form {
             Form::Vector => WORDS - 1,

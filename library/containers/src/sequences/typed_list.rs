@@ -18,7 +18,7 @@ pub struct GlobalList<'h, 'w, T> {
 }
 
 impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
-    /// An empty list on `rank`. Cost: an allocation.
+    /// Creates an empty list on `rank`. Cost: an allocation.
     ///
     /// # Errors
     /// As [`GlobalHeap::allocate`].
@@ -37,17 +37,17 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
         Ok(Self { list: List::open(heap, at)?, values: PhantomData })
     }
 
-    /// The place after the last value, which is also the list's address, for other ranks.
+    /// The position after the last value, which is also the list's address, for other ranks.
     pub fn end(&self) -> GlobalAddress {
         self.list.address()
     }
 
-    /// The list of the values' bytes: neighbours, splicing, other orders.
+    /// The list of the values' bytes, with further operations: neighbours, splicing, other orders.
     pub fn bytes(&self) -> List<'h, 'w> {
         self.list
     }
 
-    /// Puts a value on `rank` before another, or at the end; returns its address. Cost: [`List::insert`].
+    /// Inserts a value on `rank` before another, or at the end; returns its address. Cost: as [`List::insert`].
     ///
     /// # Errors
     /// As [`List::insert`].
@@ -80,7 +80,7 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
         self.insert(self.list.next(self.end())?, value, rank)
     }
 
-    /// Takes a value out; returns the place after it.
+    /// Removes a value; returns the address of the next one.
     ///
     /// # Errors
     /// As [`List::erase`].
@@ -104,7 +104,7 @@ impl<'h, 'w, T: Pod> GlobalList<'h, 'w, T> {
         self.list.elements()?.into_iter().map(|at| self.get(at)).collect()
     }
 
-    /// Puts the values into another order, equal ones as they were. Cost: as [`to_vec`](Self::to_vec), and one more.
+    /// Sorts the values; the sort is stable. Cost: as [`to_vec`](Self::to_vec), and that of [`List::relink`].
     ///
     /// # Errors
     /// As [`List::elements`].

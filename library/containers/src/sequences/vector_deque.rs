@@ -10,7 +10,7 @@ use super::sequence::{End, Form, InsertAt, Sequence};
 use crate::GlobalHeap;
 use crate::memory::ByteSource;
 
-/// The common methods of vector and deque, each by way of the sequence of bytes.
+/// The common methods of vector and deque, implemented by the sequence of bytes.
 macro_rules! rows {
     ($name:ident, $form:ident) => {
         impl<T> Clone for $name<'_, '_, T> {
@@ -22,7 +22,7 @@ macro_rules! rows {
         impl<T> Copy for $name<'_, '_, T> {}
 
         impl<'h, 'w, T: Pod> $name<'h, 'w, T> {
-            /// An empty one on `rank`, with room for `capacity` values.
+            /// Creates an empty container on `rank`, with a capacity of `capacity` values.
             ///
             /// Cost: two allocations.
             ///
@@ -36,7 +36,7 @@ macro_rules! rows {
                 Ok(Self { bytes: Sequence::create(heap, Form::$form, rank, bytes)?, values: PhantomData })
             }
 
-            /// Opens the one at an address of another rank.
+            /// Opens the container that another rank has created, by its address.
             ///
             /// # Errors
             /// The address is null. Operations return an error if the address is that of another container.
@@ -49,7 +49,7 @@ macro_rules! rows {
                 self.bytes.address()
             }
 
-            /// Its bytes.
+            /// The sequence of its bytes.
             pub fn bytes(&self) -> Sequence<'h, 'w> {
                 self.bytes
             }
@@ -57,7 +57,7 @@ macro_rules! rows {
             /// Frees its memory.
             ///
             /// # Errors
-            /// It is not there; its rank was lost, or the job is at fault. So for all that follows.
+            /// It does not exist; its rank was lost, or the job is at fault. The same holds for all following methods.
             pub fn destroy(self) -> Result<()> {
                 self.bytes.destroy()
             }
@@ -81,7 +81,7 @@ macro_rules! rows {
             /// Adds a value at the end. Cost: two round trips.
             ///
             /// # Errors
-            /// As [`destroy`](Self::destroy); no memory is left there.
+            /// As [`destroy`](Self::destroy); no memory is left on the rank.
             pub fn push_back(&self, value: T) -> Result<()> {
                 self.extend_from_slice(&[value])
             }
@@ -94,7 +94,7 @@ macro_rules! rows {
                 self.bytes.insert(InsertAt::Back, &[ByteSource::Bytes(values.as_bytes())]).map(drop)
             }
 
-            /// Takes the last value out. Cost: two round trips, one if there is none.
+            /// Removes and returns the last value. Cost: two round trips, one if there is none.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -103,7 +103,7 @@ macro_rules! rows {
                 Ok(self.bytes.take(End::Back, &mut value.as_mut_bytes()[..bytes])?.then_some(value))
             }
 
-            /// The value with a number. Cost: two round trips.
+            /// The value at an index. Cost: two round trips.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy); there is no such value.
@@ -111,7 +111,7 @@ macro_rules! rows {
                 Ok(self.range(index, 1)?[0])
             }
 
-            /// Writes over the value with a number. Cost: two round trips.
+            /// Overwrites the value at an index. Cost: two round trips.
             ///
             /// # Errors
             /// As [`get`](Self::get).
@@ -119,15 +119,15 @@ macro_rules! rows {
                 self.bytes.overwrite(bytes_of::<T>(index)?, ByteSource::Bytes(value.as_bytes()))
             }
 
-            /// Puts values in before the one with a number. Cost: [`Sequence::insert`].
+            /// Inserts values before the one at an index. Cost: as [`Sequence::insert`].
             ///
             /// # Errors
-            /// As [`get`](Self::get); no memory is left there.
+            /// As [`get`](Self::get); no memory is left on the rank.
             pub fn insert(&self, index: u64, values: &[T]) -> Result<()> {
                 self.bytes.insert(InsertAt::At(bytes_of::<T>(index)?), &[ByteSource::Bytes(values.as_bytes())]).map(drop)
             }
 
-            /// Takes `count` values out, from the one with a number on. Cost: [`Sequence::erase`].
+            /// Removes `count` values from an index on. Cost: as [`Sequence::erase`].
             ///
             /// # Errors
             /// As [`get`](Self::get).
@@ -135,12 +135,12 @@ macro_rules! rows {
                 self.bytes.erase(bytes_of::<T>(index)?, bytes_of::<T>(count)?)
             }
 
-            /// Copies of `count` values, from the one with a number on. Cost: as for one.
+            /// Copies of `count` values from an index on. Cost: as for one value.
             ///
             /// # Errors
             /// As [`get`](Self::get).
             pub fn range(&self, index: u64, count: u64) -> Result<Vec<T>> {
-                // Before memory is taken for values that may not be there.
+                // Checks the range before it allocates memory for the values.
                 let pieces = self.bytes.pieces(bytes_of::<T>(index)?, bytes_of::<T>(count)?)?;
                 let mut values = vec![T::new_zeroed(); count as usize];
                 self.bytes.read_pieces(pieces, values.as_mut_bytes())?;
@@ -155,7 +155,7 @@ macro_rules! rows {
                 self.range(0, self.len()?)
             }
 
-            /// Takes all values out; the room stays.
+            /// Removes all values; the capacity stays.
             ///
             /// # Errors
             /// As [`destroy`](Self::destroy).
@@ -163,7 +163,7 @@ macro_rules! rows {
                 self.bytes.clear()
             }
 
-            /// Makes room for so many values in all.
+            /// Increases the capacity to at least `capacity` values in total.
             ///
             /// # Errors
             /// As [`push_back`](Self::push_back).
@@ -174,7 +174,7 @@ macro_rules! rows {
     };
 }
 
-/// Values in a row on one rank, which grow at the end. All ranks may use it; one at a time may change it, and none read it meanwhile.
+/// Contiguous values on one rank, growing at the end. All ranks may read it; one rank at a time may change it, and no rank may read it meanwhile.
 ///
 /// ```
 /// # use pelago_containers::{GlobalHeap, GlobalVector};
@@ -209,7 +209,7 @@ impl<T: Pod> GlobalDeque<'_, '_, T> {
         self.bytes.insert(InsertAt::Front, &[ByteSource::Bytes(value.as_bytes())]).map(drop)
     }
 
-    /// Takes the first value out. Cost: two round trips, one if there is none.
+    /// Removes and returns the first value. Cost: two round trips, one if there is none.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).
@@ -219,7 +219,7 @@ impl<T: Pod> GlobalDeque<'_, '_, T> {
     }
 }
 
-/// The bytes of so many values.
+/// The size of `values` values in bytes.
 fn bytes_of<T>(values: u64) -> Result<u64> {
     const { assert!(size_of::<T>() > 0, "a value has bytes") };
     values.checked_mul(size_of::<T>() as u64).ok_or(Error::Invalid("the values are larger than the address space"))

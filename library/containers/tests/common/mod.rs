@@ -1,4 +1,4 @@
-//! What the tests of containers have in common.
+//! Common parts of the tests of containers.
 
 use fastrand::Rng;
 use pelago_base::Rank;
@@ -6,10 +6,10 @@ use pelago_rma::World;
 
 use pelago_test_support::threads::Platform;
 
-/// Ranks of the jobs here.
+/// Number of ranks of the jobs.
 pub(crate) const RANKS: u32 = 4;
 
-/// Numbers that look like chance, from a seed.
+/// Pseudo-random numbers from a seed.
 pub(crate) struct Chance(Rng);
 
 impl Chance {
@@ -21,18 +21,18 @@ impl Chance {
         self.0.u64(..bound)
     }
 
-    /// One of the ranks.
+    /// A random rank.
     pub(crate) fn rank(&mut self) -> Rank {
         Rank::new(self.below(u64::from(RANKS)) as u32)
     }
 
-    /// Some bytes, fewer than `bound`.
+    /// Random bytes, fewer than `bound`.
     pub(crate) fn bytes(&mut self, bound: u64) -> Vec<u8> {
         (0..self.below(bound)).map(|_| self.below(256) as u8).collect()
     }
 }
 
-/// Operations of each rank: a hundred thousand in all where nothing has to travel.
+/// Number of operations of each rank: a hundred thousand in total in mapped memory, fewer on networks.
 pub(crate) fn operations(platform: Platform) -> u64 {
     match platform {
         Platform::Mapped => 25_000,

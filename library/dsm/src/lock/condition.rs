@@ -15,7 +15,7 @@ use super::memory::{LockMemory, NEXT_SLEEPER, NOTIFIED, Waited, WordAddress, sle
 use super::queue::{Member, Patience};
 
 impl<M: LockMemory> Member<M> {
-    /// Enters this rank, which writes, in the list; returns the epoch of the list.
+    /// Enters this rank, which has the token to write, in the list; returns the epoch of the list.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -35,7 +35,7 @@ impl<M: LockMemory> Member<M> {
         Ok(epoch)
     }
 
-    /// Waits until this rank is notified; `false` if its time is over.
+    /// Waits until this rank is notified; `false` if the time limit has passed.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -47,7 +47,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Removes this rank, which writes and was not notified in time, from the list of an epoch.
+    /// Removes this rank, which has the token to write and was not notified in time, from the list of an epoch.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.

@@ -14,11 +14,11 @@ const _: () = assert!(RANKS_MAX as u64 - 1 <= RANK_MASK, "every rank has a numbe
 /// Maximum number of versions of a variable: sufficient for ten days with twenty million releases per second.
 pub(crate) const VERSIONS_MAX: u64 = (1 << (u64::BITS - RANK_BITS)) - 1;
 
-/// Epochs whose words lie side by side. What a rank did in an epoch before it was lost may take effect until the same place is used
-/// again.
+/// Number of epochs with words of their own. A late operation of a lost rank changes only the words of its own epoch, until a later epoch
+/// reuses them.
 pub(crate) const SLOTS: usize = 4;
 
-/// The number of recoveries of a lock; wraps.
+/// The count of recoveries of a lock; wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u16);
 
@@ -28,7 +28,7 @@ impl Epoch {
         Self(self.0.wrapping_add(1))
     }
 
-    /// Whether it is this one or a later one than `other`.
+    /// Whether this epoch is `other` or a later one.
     #[inline]
     pub fn has_come(self, other: Self) -> bool {
         self.0.wrapping_sub(other.0) < 1 << (EPOCH_BITS - 1)
@@ -40,25 +40,25 @@ impl Epoch {
     }
 }
 
-/// What a rank does at a lock.
+/// The phase of a rank at a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Phase {
     #[default]
     Idle,
-    /// It is about to enter the queue, or in it.
+    /// About to enter the queue, or in the queue.
     Waiting,
-    /// It has the token.
+    /// Has the token.
     Holding,
-    /// It is counted as a reader, and may still have the token to hand on.
+    /// Counted as a reader; may still have to hand the token over.
     Reading,
-    /// It is about to be no longer counted as a reader.
+    /// About to subtract itself from the count of readers.
     Leaving,
-    /// It has the token and waits until readers have left.
+    /// Has the token and waits until the readers have left.
     Draining,
-    /// It is in the queue and does not wait any more.
+    /// Still in the queue, but no longer waits.
     Abandoned,
-    /// It was abandoned, and who has the token reads who comes after it.
+    /// Abandoned, and the rank with the token is reading its successor.
     Skipping,
 }
 
@@ -73,13 +73,13 @@ const PHASES: [Phase; 8] = [
     Phase::Skipping,
 ];
 
-/// Which of a rank's two nodes stands in the queue. They take turns, so that a rank may enter anew while another has yet to read in the one
-/// before that it has gone.
+/// One of a rank's two nodes in the queue. A rank uses them alternately, so that it can enter again before another rank has read from the
+/// previous node that its token was left there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node(bool);
 
 impl Node {
-    /// That of an attempt.
+    /// The node of an attempt.
     #[inline]
     pub fn of_sequence(sequence: u64) -> Self {
         Self(sequence & 1 != 0)
@@ -92,16 +92,16 @@ impl Node {
     }
 }
 
-/// What a rank does at a lock, since its so many-th attempt.
+/// The state of a rank at a lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
     pub phase: Phase,
-    /// Whether readers may be counted when the token comes.
+    /// Whether the count of readers may be greater than 0 when the token comes.
     pub readers: bool,
     /// Whether the lock is being recovered; the rank stays in its phase until it is open again.
     pub closed: bool,
     pub epoch: Epoch,
-    /// Of the attempt; not 0 once there was one.
+    /// Number of the attempt; 0 only before the first.
     pub sequence: u64,
 }
 
@@ -128,21 +128,21 @@ impl State {
         Self { phase, readers: false, ..self }
     }
 
-    /// The first state of the next attempt: by the other node.
+    /// The first state of the next attempt, which uses the other node.
     #[inline]
     pub fn attempt(self) -> Self {
         let sequence = if self.sequence == SEQUENCE_MASK { 2 } else { self.sequence + 1 };
         Self { phase: Phase::Waiting, readers: false, sequence, ..self }
     }
 
-    /// The first state of a rank that takes again the token that it has left in its node: an attempt of its own, by the same node.
+    /// The first state of a rank that takes back the token that it left in its node: a new attempt with the same node.
     #[inline]
     pub fn again(self) -> Self {
         let sequence = if self.sequence >= SEQUENCE_MASK - 1 { 2 + (self.sequence & 1) } else { self.sequence + 2 };
         Self { phase: Phase::Holding, readers: false, sequence, ..self }
     }
 
-    /// By which of its two nodes the rank is in the queue.
+    /// The node with which the rank is in the queue.
     #[inline]
     pub fn node(self) -> Node {
         Node::of_sequence(self.sequence)
@@ -156,14 +156,14 @@ pub struct Tail {
     pub end: End,
 }
 
-/// Who is at the end of the queue.
+/// The entry at the end of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Who came last, by this node.
+    /// The rank that entered last, and its node.
     Held { last: Rank, node: Node },
-    /// Nobody.
+    /// The queue is empty and the token is free.
     Free {
-        /// Whether readers may be counted.
+        /// Whether the count of readers may be greater than 0.
         readers: bool,
     },
 }
@@ -206,7 +206,7 @@ impl Tail {
 /// A version of the data, and the rank that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version {
-    /// Counts the versions of a variable; 0 is the version of no data.
+    /// Number of the version; 0 means that there is no data.
     pub number: u64,
     pub owner: Rank,
 }
@@ -223,27 +223,27 @@ impl Version {
     }
 }
 
-/// Who comes after a rank in the queue, and by which attempt.
+/// The successor of a rank in the queue, and its attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub rank: Rank,
     pub epoch: Epoch,
-    /// Whether it waits as long as it takes, so that the token is sure to find it waiting.
+    /// Whether the successor waits without a time limit, so that it is still waiting when the token arrives.
     pub patient: bool,
     pub sequence: u64,
 }
 
-/// A token that a rank has left in its node, as no rank was behind it in the queue.
+/// A token that a rank has left in its node because it had no successor in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeftToken {
     pub epoch: Epoch,
-    /// The rank that had the token, and knows the newest version.
+    /// The rank that had the token and knows the newest version.
     pub by: Rank,
-    /// Whether readers may be counted.
+    /// Whether the count of readers may be greater than 0.
     pub readers: bool,
 }
 
-/// Whether a node's word tells who has gone, and whether who comes is patient, or readers may be counted.
+/// `GONE_BIT` marks a left token; `FLAG_BIT` is `patient` of a link, or `readers` of a left token.
 const GONE_BIT: u32 = RANK_BITS + 4;
 const FLAG_BIT: u32 = GONE_BIT + 1;
 
@@ -258,7 +258,7 @@ impl Link {
             | self.sequence << (u64::BITS - SEQUENCE_BITS)
     }
 
-    /// What a word says in an epoch; nothing if it was written in another.
+    /// Decodes a word; `None` if it has another meaning or was written in another epoch.
     #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
         let written = word >> RANK_BITS & Self::EPOCH_MASK == u64::from(epoch.0) & Self::EPOCH_MASK && word >> GONE_BIT & 1 == 0;
@@ -275,7 +275,7 @@ impl LeftToken {
         u64::from(self.by) | 1 << GONE_BIT | u64::from(self.readers) << FLAG_BIT | u64::from(self.epoch.0) << Self::EPOCH_SHIFT
     }
 
-    /// What a word says in an epoch; nothing if it was written in another.
+    /// Decodes a word; `None` if it has another meaning or was written in another epoch.
     #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
         let written = word >> GONE_BIT & 1 != 0 && word >> Self::EPOCH_SHIFT == u64::from(epoch.0);
@@ -284,14 +284,14 @@ impl LeftToken {
     }
 }
 
-/// How many readers there are, in the lower half, and who waits until they have left.
+/// The count of readers in the lower half, and in the upper half the writer that waits until they have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Readers(pub(crate) u64);
 
 impl Readers {
     pub(crate) const ONE: u64 = 1;
 
-    /// What a rank adds that waits.
+    /// The operand that a waiting writer adds.
     #[inline]
     pub(crate) fn waiter(rank: Rank) -> u64 {
         (u64::from(rank) + 1) << 32
@@ -308,7 +308,7 @@ impl Readers {
     }
 }
 
-/// Who waits to be told that something has changed: a list, of which this is both ends.
+/// Both ends of the list of ranks that wait for a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sleepers {
     pub first: Rank,
@@ -319,7 +319,7 @@ impl Sleepers {
     const LAST_SHIFT: u32 = RANK_BITS + 1;
     const EPOCH_SHIFT: u32 = u64::BITS - EPOCH_BITS;
 
-    /// What a word says in an epoch; nobody if it was written in another.
+    /// Decodes a word; `None` if the list is empty or the word was written in another epoch.
     #[inline]
     pub(crate) fn of_word(word: u64, epoch: Epoch) -> Option<Self> {
         let listed = word >> RANK_BITS & 1 != 0 && word >> Self::EPOCH_SHIFT == u64::from(epoch.0);

@@ -2,15 +2,15 @@
 //!
 //! | words | at | for |
 //! |---|---|---|
-//! | a line for each epoch, four by turns | the home | the end of the queue; the newest version and its owner; the count of readers; the list of ranks that wait for a notification |
+//! | a line for each of four epochs, reused in turn | the home | the end of the queue; the newest version and its owner; the count of readers; the list of ranks that wait for a notification |
 //! | one | the home | the progress of the recovery |
 //! | one, and one for each epoch | each rank | its state; the version that came with the token |
 //! | two for each epoch, its nodes | each rank | its successor in the queue, or the token that it has left |
 //! | one | each rank | the newest version that it knows |
 //! | two | each rank | whether it was notified; the next rank in the list |
 //!
-//! Every rank has room for all of them, at the same place. All are changed by remote atomics and single words that are put, and none by
-//! the core of the rank where they lie unless it is its own.
+//! Every rank has memory for all words, at the same offsets. Remote atomics and puts of single words change them; the core of the rank that holds
+//! a word takes no part, unless the operation is its own.
 
 use pelago_base::{Instant, Rank};
 use pelago_rma::Result;
@@ -31,7 +31,7 @@ pub const STATE: usize = NODE;
 /// The newest version that the rank knows.
 pub const KNOWN: usize = NODE + 7;
 
-/// Not 0 once a rank was notified.
+/// Whether the rank has been notified: not 0.
 pub(crate) const NOTIFIED: usize = NODE + 5;
 /// The next rank in the list of ranks that wait for a notification.
 pub(crate) const NEXT_SLEEPER: usize = NODE + 6;
@@ -41,7 +41,7 @@ pub fn tail(epoch: Epoch) -> usize {
     epoch.slot() * LINE
 }
 
-/// The newest version, when nobody has the token. It only grows in an epoch: what comes late changes nothing.
+/// The newest version, while no rank has the token. It only grows within an epoch, so a late write of an older version changes nothing.
 pub fn newest(epoch: Epoch) -> usize {
     tail(epoch) + 1
 }
@@ -83,32 +83,32 @@ pub struct WordAddress {
 /// How a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// The word is as it was waited for.
+    /// The word fulfils the condition of the wait.
     Seen(u64),
     /// A rank was lost meanwhile.
     Lost,
-    /// Its time is over.
+    /// The time limit has passed.
     Late,
 }
 
-/// How a word is changed before another.
+/// The first change of [`LockMemory::post`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Change {
     Store(u64),
-    /// Unless a greater one is there.
+    /// Replaces the word unless it is greater.
     Raise(u64),
 }
 
-/// What a rank can do to the words of a lock. An operation has acquired effect when the call returns, and fails with `PeerLost` if the rank
-/// where the word lies is lost.
+/// The operations of a rank on the words of a lock. An operation has taken effect when the call returns, and fails with `PeerLost` if the rank
+/// that holds the word is lost.
 pub trait LockMemory {
     fn me(&self) -> Rank;
     fn home(&self) -> Rank;
     fn size(&self) -> u32;
 
-    /// The ranks that the job goes on without, as far as this rank knows; they only become more.
+    /// The ranks that this rank knows to be lost; the set only grows.
     fn lost(&self) -> Vec<Rank>;
-    /// How many they are.
+    /// The number of lost ranks.
     fn losses(&self) -> usize;
 
     fn load(&self, at: WordAddress) -> Result<u64>;
@@ -117,7 +117,7 @@ pub trait LockMemory {
     fn compare_swap(&self, at: WordAddress, expected: u64, new: u64) -> Result<u64>;
     fn add(&self, at: WordAddress, operand: u64) -> Result<u64>;
 
-    /// A swap, then a load of another word of the same rank; both after what was posted to that rank.
+    /// A swap, then a load of another word of the same rank; both after the operations that were posted to that rank.
     fn swap_then_load(&self, at: WordAddress, word: u64, then: usize) -> Result<(u64, u64)> {
         let found = self.swap(at, word)?;
         Ok((found, self.load(WordAddress { word: then, ..at })?))
@@ -129,19 +129,19 @@ pub trait LockMemory {
         self.compare_swap(WordAddress { word: then, ..at }, expected, new)
     }
 
-    /// Changes a word, then another of the same rank by a compare-swap: what that has found if both are done at once. If they take a message it
-    /// is posted, nobody waits, and nothing else is posted before it is [settled](Self::settle).
+    /// Changes a word, then another word of the same rank by a compare-swap. Returns the value that the compare-swap found if both complete
+    /// immediately. If they need a message, posts it without waiting and returns `None`; no other change is posted before [`settle`](Self::settle).
     fn post(&self, at: WordAddress, change: Change, then: usize, expected: u64, new: u64) -> Result<Option<u64>>;
 
-    /// Waits until what was posted has acquired effect; what the compare-swap has found. `None` if nothing was posted.
+    /// Waits until the posted change has taken effect; returns the value that its compare-swap found. `None` if none was posted.
     fn settle(&self) -> Result<Option<u64>>;
 
-    /// This rank's own words.
+    /// Loads one of this rank's own words.
     fn own(&self, word: usize) -> u64;
     fn set_own(&self, word: usize, value: u64);
-    /// A compare-swap; whether it took effect.
+    /// A compare-swap of one of this rank's own words; returns whether it took effect.
     fn change_own(&self, word: usize, expected: u64, new: u64) -> bool;
 
-    /// Waits until a word of this rank is as asked for.
+    /// Waits until a word of this rank fulfils the condition `is`.
     fn wait(&self, word: usize, until: Option<Instant>, is: &mut dyn FnMut(u64) -> bool) -> Result<Waited>;
 }

@@ -22,10 +22,10 @@ use super::encoding::Version;
 use super::memory::{LockMemory, WordAddress};
 use super::remote::{OWN, RemoteWords};
 
-/// Consecutive requests that would have succeeded, before data is prefetched with the token.
+/// Consecutive requests that would have succeeded before data is prefetched with the token.
 const HITS_MIN: u32 = 2;
 
-/// Words of one put: few enough to travel in a datagram with others.
+/// Words of one put, so that it can share a datagram with other operations.
 const PIECE_WORDS: usize = 120;
 
 /// Data that is prefetched from the rank where the token is requested (B1).
@@ -58,12 +58,12 @@ pub(super) struct Piggyback<'w> {
 }
 
 impl<'w> RemoteWords<'w> {
-    /// Enables the prefetch of so many words of data, from the word `data` of the likely holder to the word `landing` of this rank.
+    /// Enables the prefetch of `words` words of data, from the word `data` of the likely holder to the word `landing` of this rank.
     pub(crate) fn enable_prefetch(&self, data: usize, landing: usize, words: usize) {
         self.prefetch.replace(Some(TokenPrefetch { data, landing, words, arrived: false, hits: 0, asked: None }));
     }
 
-    /// Forgets the last prefetch: its data is not to be used.
+    /// Discards the last prefetch.
     #[inline]
     pub(crate) fn reset_prefetch(&self) {
         if let Some(prefetch) = &mut *self.prefetch.borrow_mut() {
@@ -110,13 +110,13 @@ impl<'w> RemoteWords<'w> {
         served
     }
 
-    /// Enables the piggyback of so many words of data, from the word `own` of the sender to the words behind `stamp` of the receiver.
+    /// Enables the piggyback of `words` words of data, from the word `own` of the sender to the words behind `stamp` of the receiver.
     pub(crate) fn enable_piggyback(&self, own: usize, stamp: usize, words: usize) {
         let (data, version) = (stamp + 1, Version::default());
         self.piggyback.replace(Some(Piggyback { stamp, data, own, version, words: vec![0; words], sent: Vec::new() }));
     }
 
-    /// Sets the version that this rank has published and that travels with the token; none if it is the version of no data.
+    /// Sets the version that travels with the token; none if its number is 0.
     #[inline]
     pub(crate) fn offer(&self, version: Version) {
         if let Some(piggyback) = &mut *self.piggyback.borrow_mut() {
@@ -135,7 +135,7 @@ impl<'w> RemoteWords<'w> {
         self.own(piggyback.stamp) == version.word()
     }
 
-    /// Sends the data of the version that `word` encodes to a rank; the last put, if the data was offered.
+    /// Sends the data of the version that `word` encodes to a rank; returns the last put, or `None` if that version was not offered.
     pub(super) fn send_piggyback(&self, rank: Rank, word: u64) -> Result<Option<Handle<'w>>> {
         let mut piggyback = self.piggyback.borrow_mut();
         let Some(Piggyback { stamp, data, own, words, sent, .. }) =

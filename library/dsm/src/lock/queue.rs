@@ -7,7 +7,7 @@
 //! - **Q1** A rank changes its own state only while the state is open, and changes its phase by a compare-swap. So a rank that recovers the lock,
 //!   and closes the states of all ranks first, knows the phase of each.
 //! - **Q2** A compare-swap from `Waiting` of one epoch and one attempt hands the token over. A recovery changes the epoch, so that no rank accepts
-//!   a token of an earlier epoch, whoever sent it and however late it arrives.
+//!   a token of an earlier epoch, for any sender and any delay.
 //! - **Q3** A rank announces its state before it acts on the words of other ranks: `Waiting` before it enters the queue, `Leaving` before it
 //!   subtracts itself from the count of readers, `Idle` before it hands the token over. From then on the token belongs to no rank until it has
 //!   reached the next one.
@@ -19,7 +19,7 @@
 //!   went along the queue, and so through every rank that had to read the node.
 //! - **Q7** A posted operation may take effect late, when other ranks have had the token. It changes the end of the queue only if the end still is the
 //!   node, which the rank does not reuse before, and changes the version at the home only to a newer one.
-//! - **Q8** A rank may leave the token in its node without a message to the home. Until another rank asks for the token, the rank takes it back
+//! - **Q8** A rank may leave the token in its node without a message to the home. Until another rank requests the token, the rank takes it back
 //!   by a compare-swap, as an attempt of its own and by the same node, whose place in the queue it still has. So the token is in the node once: a
 //!   rank does not take from its node a token that it has released to the home, or has posted there.
 //!
@@ -45,14 +45,14 @@ pub enum Mode {
 /// The time that a rank is willing to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Not at all.
+    /// Does not wait.
     None,
     Until(Instant),
-    /// As long as it takes.
+    /// Waits without a time limit.
     Endless,
 }
 
-/// How the token came.
+/// The acquired token: its version and source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acquired {
     /// The newest version.
@@ -63,7 +63,7 @@ pub struct Acquired {
 /// Where a rank found the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenSource {
-    /// At rest: in the node of the rank that released it last, or at the home.
+    /// No rank had it: it was in the node of the rank that released it last, or at the home.
     Free,
     /// Handed over by the rank before this one in the queue.
     HandedOver,
@@ -73,11 +73,11 @@ pub enum TokenSource {
 
 /// The result of an attempt to acquire the lock.
 enum Attempt {
-    /// The token has come.
+    /// The token was acquired.
     Token(Acquired),
-    /// The lock was recovered meanwhile: all waiting ranks begin a new attempt.
+    /// The lock was recovered meanwhile, so all waiting ranks begin a new attempt.
     Anew,
-    /// Its time is over.
+    /// The time limit has passed.
     Late,
 }
 
@@ -106,9 +106,9 @@ pub struct Member<M> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kept {
     epoch: Epoch,
-    /// Of the attempt that it came with.
+    /// Number of the attempt that acquired the token.
     sequence: u64,
-    /// Whether readers may be counted.
+    /// Whether the count of readers may be greater than 0.
     readers: bool,
 }
 
@@ -153,7 +153,7 @@ impl<M: LockMemory> Member<M> {
     /// one that this rank owns.
     ///
     /// # Errors
-    /// The home is lost; the job is at fault; those of `adopt`.
+    /// The home is lost; the job is at fault; as `adopt`.
     #[inline]
     pub fn take(
         &self,
@@ -165,7 +165,7 @@ impl<M: LockMemory> Member<M> {
             let attempt = match self.attempt(patience) {
                 Ok(Attempt::Token(acquired)) => {
                     let version = adopt(acquired.version)?;
-                    // Before the phase changes: as long as it is `Holding`, whoever recovers the lock does not take the token from it.
+                    // Before the phase changes: while it is `Holding`, a recovery does not take the token from this rank.
                     self.memory.set_own(KNOWN, version.word());
                     match self.begin(mode, version, patience) {
                         Ok(Attempt::Token(_)) => return Ok(Some(Acquired { version, ..acquired })),
@@ -245,7 +245,7 @@ impl<M: LockMemory> Member<M> {
         State::of_word(self.memory.own(STATE))
     }
 
-    /// Waits until the token comes.
+    /// Makes one attempt to acquire the token.
     #[inline]
     fn attempt(&self, patience: Patience) -> Result<Attempt> {
         let state = self.open()?;
@@ -258,13 +258,13 @@ impl<M: LockMemory> Member<M> {
             Phase::Idle if patience == Patience::None => self.attempt_at_once(state),
             Phase::Idle => self.enter(state, patience),
             Phase::Abandoned if patience == Patience::None => Ok(Attempt::Late),
-            // It still has its place.
+            // This rank still has its place in the queue.
             Phase::Abandoned => match self.change(state, Phase::Waiting) {
                 Some(waiting) => self.await_token(waiting, patience),
                 None => Ok(Attempt::Anew),
             },
             Phase::Skipping => self.await_change(state, patience),
-            // Its own state is of an attempt that has not ended, or was closed in between.
+            // The state belongs to an attempt that has not ended, or was closed meanwhile.
             _ => unreachable!("a rank acquires what it has not: {state:?}"),
         }
     }
@@ -281,7 +281,7 @@ impl<M: LockMemory> Member<M> {
         }
         let holding = State { readers, ..idle.again() };
         if !self.memory.change_own(STATE, idle.word(), holding.word()) {
-            // Whoever recovers the lock makes a new one.
+            // The recovery makes a new token.
             return Some(Attempt::Anew);
         }
         Some(Attempt::Token(Acquired { version: Version::of_word(self.memory.own(KNOWN)), source: TokenSource::Kept }))
@@ -326,7 +326,7 @@ impl<M: LockMemory> Member<M> {
         self.come_after(waiting, Tail::of_word(found), version, patience)
     }
 
-    /// Waits from now on, by the other node.
+    /// Announces a new attempt, with the other node.
     #[inline]
     fn announce(&self, idle: State) -> Option<State> {
         let waiting = idle.attempt();
@@ -339,7 +339,7 @@ impl<M: LockMemory> Member<M> {
     fn come_after(&self, waiting: State, found: Tail, newest: u64, patience: Patience) -> Result<Attempt> {
         let epoch = waiting.epoch;
         if found.epoch != epoch {
-            // What is found here comes from a rank that was lost, or this one comes very late.
+            // A lost rank has written this word, or this rank has missed a recovery.
             self.recover_if_needed(Some(epoch))?;
             return Ok(Attempt::Anew);
         }
@@ -352,7 +352,7 @@ impl<M: LockMemory> Member<M> {
         let linked = self.memory.swap_then_load(WordAddress { rank: last, word: link(epoch, node) }, this.word(), KNOWN);
         let (gone, known) = match self.unless_damaged(linked, epoch)? {
             Some((left, known)) => (LeftToken::of_word(left, epoch), known),
-            // It may have read the link before it was lost.
+            // The lost rank may have read the link before.
             None => (None, 0),
         };
         match gone {
@@ -362,7 +362,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// As `pick_up`, where a rank has left the token in the node of another that was abandoned.
+    /// As `pick_up`, for a token that a rank has left in the abandoned node of another rank.
     #[cold]
     fn pick_up_from(&self, by: Rank, waiting: State, readers: bool) -> Result<Attempt> {
         let known = self.memory.load(WordAddress { rank: by, word: KNOWN });
@@ -387,7 +387,7 @@ impl<M: LockMemory> Member<M> {
             match self.wait(STATE, patience, |word| word != waiting.word())? {
                 Waited::Seen(word) => {
                     if is_later(State::of_word(word), waiting, Phase::Holding) {
-                        // Also if the lock was recovered since: the token was handed over in this epoch.
+                        // This holds also if the lock was recovered since: the token was handed over in this epoch.
                         let version = Version::of_word(self.memory.own(handed_version(waiting.epoch)));
                         return Ok(Attempt::Token(Acquired { version, source: TokenSource::HandedOver }));
                     }
@@ -412,7 +412,7 @@ impl<M: LockMemory> Member<M> {
         Ok(Attempt::Anew)
     }
 
-    /// With the token, begins to read or to write.
+    /// Begins to read or to write; this rank has the token.
     #[inline]
     fn begin(&self, mode: Mode, version: Version, patience: Patience) -> Result<Attempt> {
         let acquired = Attempt::Token(Acquired { version, source: TokenSource::Free });
@@ -456,7 +456,7 @@ impl<M: LockMemory> Member<M> {
             }
         }
         if Readers(self.memory.add(counts, waiter.wrapping_neg())?).count() == 0 {
-            // The last reader has left and is about to say so.
+            // The last reader has left and is about to notify this rank.
             return match self.await_change(draining, Patience::Endless)? {
                 _ if is_later(self.state(), draining, Phase::Holding) => token,
                 other => Ok(other),
@@ -505,7 +505,7 @@ impl<M: LockMemory> Member<M> {
                 // A rank that has entered the queue meanwhile finds the token in the node.
                 self.post_free((rank, node), epoch, version, readers)?;
                 if rank != me {
-                    // Another's node may stand in the queue anew as soon as that is forgotten.
+                    // The owner of an abandoned node may reuse it as soon as `forget` has reset it.
                     self.settle()?;
                 }
                 return self.forget(rank, skipping);
@@ -521,7 +521,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Posts to the home that no rank has the token, if that node still is the end of the queue.
+    /// Posts to the home that no rank has the token, unless the node no longer is the end of the queue.
     #[inline]
     fn post_free(&self, (rank, node): (Rank, Node), epoch: Epoch, version: Version, readers: bool) -> Result<()> {
         let (last, free) = (Tail::of_rank(rank, node, epoch), Tail::free(epoch, readers));
@@ -557,7 +557,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Posts a change and then a compare-swap, from one word to another; what that has found if it was done at once.
+    /// Posts a change and then a compare-swap; returns the value that the compare-swap found if it completed immediately.
     #[inline]
     fn post(&self, at: WordAddress, change: Change, then: usize, (from, to): (u64, u64), posted: Posted) -> Result<Option<u64>> {
         let found = self.memory.post(at, change, then, from, to)?;
@@ -586,7 +586,7 @@ impl<M: LockMemory> Member<M> {
         match next {
             Some(waiting) if found != waiting.word() => {
                 let found = State::of_word(found);
-                // Else the recovery has replaced the token.
+                // Otherwise the recovery has replaced the token.
                 if found.epoch == epoch && !found.closed { self.recover_if_needed(Some(epoch)) } else { Ok(()) }
             }
             _ => Ok(()),
@@ -686,7 +686,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// As `unless_lost`, where the lock of this epoch does not go on without the operation.
+    /// As `unless_lost`, for an operation without which the lock cannot continue in this epoch.
     #[inline]
     fn unless_damaged<T>(&self, result: Result<T>, epoch: Epoch) -> Result<Option<T>> {
         match result {
@@ -714,7 +714,7 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Goes over to a phase, unless the state was changed meanwhile.
+    /// Changes the phase, unless the state was changed meanwhile.
     #[inline]
     fn change(&self, state: State, phase: Phase) -> Option<State> {
         let new = state.with(phase);
@@ -730,12 +730,12 @@ impl<M: LockMemory> Member<M> {
     }
 }
 
-/// Whether a rank has come to `phase` in the attempt of an earlier state.
+/// Whether `state` is in `phase` in the same attempt as `earlier`.
 fn is_later(state: State, earlier: State, phase: Phase) -> bool {
     state.phase == phase && state.sequence == earlier.sequence
 }
 
-/// The rank whose loss an error tells of.
+/// The rank whose loss an error reports.
 pub(crate) fn lost_rank(error: &Error) -> Option<Rank> {
     match error {
         Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) => Some(*rank),

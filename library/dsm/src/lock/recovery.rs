@@ -42,7 +42,7 @@ pub(crate) fn decide(epoch: Epoch, survivors: &[Survivor], told: &[Version]) -> 
     Recovered { tail, newest, readers }
 }
 
-/// The open state that follows a closed one: a holder keeps the token, a reader goes on reading, and all others begin a new attempt.
+/// The open state that follows a closed one: a holder keeps the token, a reader continues to read, and all others begin a new attempt.
 pub(crate) fn reopened(closed: State, readers: u32) -> State {
     let phase = match closed.phase {
         kept @ (Phase::Holding | Phase::Reading) => kept,
@@ -76,7 +76,7 @@ impl<M: LockMemory> Member<M> {
         self.memory.store(self.at_home(readers(epoch)), u64::from(recovered.readers))?;
         self.memory.store(self.at_home(tail(epoch)), recovered.tail.word())?;
         for Survivor { rank, state, .. } in survivors {
-            // The list of those who wait to be told begins anew, too.
+            // Also notifies the rank, as the list of the new epoch is empty (L3).
             let (told, opened) = (WordAddress { rank, word: NOTIFIED }, reopened(state, recovered.readers));
             let opened = self.memory.store_then_compare_swap(told, 1, STATE, state.word(), opened.word());
             opened.map(drop).or_else(|error| self.unless_of_another(error))?;
@@ -127,7 +127,7 @@ mod tests {
         Survivor { rank, state, known: Version { number: version, owner: rank } }
     }
 
-    /// All phases that three ranks can be in together, and all orders of what they know.
+    /// All combinations of phases of three ranks, and all orders of the versions that they know.
     #[test]
     fn whoever_has_the_token_keeps_it_and_else_there_is_one_new() {
         use Phase::*;
@@ -154,7 +154,7 @@ mod tests {
                         };
                         assert_eq!(last, holders.first().copied(), "{phases:?}");
                         assert_eq!(recovered.readers as usize, opened.iter().filter(|state| state.phase == Reading).count());
-                        // Whoever writes next knows of the readers.
+                        // The next writer knows that there are readers.
                         let told = holders.first().map_or(readers, |rank| opened[rank.index()].readers);
                         assert_eq!(told, recovered.readers > 0, "{phases:?}");
                         assert!(opened.iter().all(|state| !state.closed && [Idle, Holding, Reading].contains(&state.phase)));

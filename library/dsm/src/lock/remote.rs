@@ -9,32 +9,32 @@ use super::memory::{Change, LockMemory, Waited, WordAddress};
 use super::piggyback::{Piggyback, TokenPrefetch};
 use super::queue::lost_rank;
 
-/// The words of a lock, and what follows them.
+/// The words of a lock, and the words of its data.
 pub(crate) struct RemoteWords<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
     home: Rank,
     at_home: GlobalPtr<u64>,
     mine: GlobalPtr<u64>,
-    /// Ranks that operations have failed on, and that the world may not have heard of yet.
+    /// Ranks to which operations have failed, and whose loss the world may not know yet.
     gone: RefCell<Vec<Rank>>,
     waited: Cell<Duration>,
     waits: Cell<u64>,
     posted: RefCell<Option<Posted<'w>>>,
     pub(super) prefetch: RefCell<Option<TokenPrefetch>>,
     pub(super) piggyback: RefCell<Option<Piggyback<'w>>>,
-    /// Whether there are ranks that reach this one by messages.
+    /// Whether some ranks reach this one by messages only.
     is_apart: bool,
     acquired: Cell<u32>,
 }
 
-/// Acquires between two calls of `progress`, which takes as long as a few acquires without a message.
+/// Number of acquires between two calls of `progress`, which takes as long as a few acquires without a message.
 const PROGRESS_EVERY: u32 = 64;
 
-/// What a rank does to its own words.
+/// Message of operations on a rank's own words, which cannot fail.
 pub(super) const OWN: &str = "a rank reaches its own words";
 
-/// A change and a compare-swap that nobody has waited for yet.
+/// A posted change and compare-swap that were not waited for yet.
 struct Posted<'w> {
     rank: Rank,
     changed: Handle<'w>,
@@ -42,7 +42,7 @@ struct Posted<'w> {
 }
 
 impl<'w> RemoteWords<'w> {
-    /// Allocates them. Collective.
+    /// Allocates the words. Collective.
     pub(crate) fn new(world: &'w World, home: Rank, count: usize) -> Result<Self> {
         let words = world.alloc(count)?;
         let (at_home, mine) = (words.at(home, 0), words.at(world.rank(), 0));
@@ -56,7 +56,7 @@ impl<'w> RemoteWords<'w> {
         self.world
     }
 
-    /// Makes progress at each 64th acquire: a rank may acquire again and again without a message, while others request the token that it keeps.
+    /// Makes progress at each 64th acquire: a rank may acquire repeatedly without a message, while others request the token that it keeps.
     #[inline]
     pub(crate) fn progress_sometimes(&self) {
         let acquired = self.acquired.get().wrapping_add(1);
@@ -66,12 +66,12 @@ impl<'w> RemoteWords<'w> {
         }
     }
 
-    /// How often this rank has waited, and for how long.
+    /// The number of waits of this rank and their total time.
     pub(crate) fn waits(&self) -> (u64, Duration) {
         (self.waits.get(), self.waited.get())
     }
 
-    /// Where a word lies.
+    /// The address of a word.
     #[inline]
     pub(crate) fn at(&self, place: WordAddress) -> GlobalPtr<u64> {
         match place.rank {
@@ -80,7 +80,7 @@ impl<'w> RemoteWords<'w> {
         }
     }
 
-    /// The last that was posted to a rank, if anything was.
+    /// The handle of the last operation that was posted to a rank.
     #[inline]
     fn posted_to(&self, rank: Rank) -> Option<Handle<'w>> {
         self.posted.borrow().as_ref().filter(|posted| posted.rank == rank).map(|posted| posted.swapped.handle())
@@ -91,7 +91,7 @@ impl<'w> RemoteWords<'w> {
         self.mine.add(word as u64)
     }
 
-    /// Notes the rank on which an operation has failed.
+    /// Passes a result through; records the lost rank of an error.
     #[inline]
     pub(crate) fn noting<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
@@ -111,7 +111,7 @@ impl<'w> RemoteWords<'w> {
 }
 
 impl Drop for RemoteWords<'_> {
-    /// The memory is given back when nothing that this rank has posted comes to it any more.
+    /// Waits for the posted operations, so that none of them reaches the memory after it is freed.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ended_whether_well_or_not = self.settle();
@@ -171,7 +171,7 @@ impl LockMemory for RemoteWords<'_> {
         self.noting(self.world.fetch_add(self.at(at), operand).and_then(|found| found.wait()))
     }
 
-    /// In one round trip, also with what was posted.
+    /// In one round trip, also with the posted operations.
     #[inline]
     fn swap_then_load(&self, at: WordAddress, word: u64, then: usize) -> Result<(u64, u64)> {
         let then = self.at(WordAddress { word: then, ..at });
@@ -188,7 +188,7 @@ impl LockMemory for RemoteWords<'_> {
         };
         let issued = if self.world.maps(at.rank) { both() } else { self.world.batch(both) };
         self.noting(issued.and_then(|(swapped, loaded, prefetched)| {
-            // Each is waited for, whatever becomes of the others: else `quiet` would tell of its failure.
+            // Waits for each operation, also if another has failed: otherwise `quiet` would report the failure.
             let came = prefetched.and_then(|handle| handle.map(Handle::wait).transpose());
             let (swapped, loaded) = (swapped.wait(), loaded.wait());
             let found = (swapped?, loaded?);
@@ -209,7 +209,7 @@ impl LockMemory for RemoteWords<'_> {
             }
             let swapped = self.world.after(&put).compare_swap(then, expected, new)?;
             let found = swapped.wait();
-            // Else `quiet` would tell of its failure.
+            // Otherwise `quiet` would report its failure.
             put.wait()?;
             found
         };
@@ -252,7 +252,7 @@ impl LockMemory for RemoteWords<'_> {
     fn settle(&self) -> Result<Option<u64>> {
         let Some(Posted { changed, swapped, .. }) = self.posted.take() else { return Ok(None) };
         let found = swapped.wait();
-        // Else `quiet` would tell of their failure.
+        // Otherwise `quiet` would report their failure.
         let ended = self.wait_for_piggyback();
         self.noting(changed.wait().and(ended).and(found).map(Some))
     }

@@ -1,10 +1,10 @@
-//! What has changed in a region: a ring of notes at rank 0, to which whoever releases adds, and which whoever acquires reads from where it
-//! has stopped.
+//! The log of changes of a region: a ring of notes at rank 0. A rank that releases appends notes; a rank that acquires reads the notes since its
+//! last read.
 //!
-//! - **N1** A note is one word. It says in which lap of the ring it was written, so that one that is not written yet, or was overwritten, is
-//!   told from the one that is looked for.
-//! - **N2** Places are given out by one atomic, after what they tell of has come to its homes.
-//! - **N3** Who has missed notes, because the ring has gone round or a rank was lost before it wrote one, takes every page for changed.
+//! - **N1** A note is one word. It contains the lap of the ring in which it was written, so that a reader recognizes a note that is not written yet
+//!   or was overwritten.
+//! - **N2** One atomic reserves the places of notes, after the changed elements have arrived at their homes.
+//! - **N3** A rank that has missed notes, because the ring has wrapped or a rank was lost before it wrote a note, treats every page as changed.
 
 use core::ops::Range;
 
@@ -17,29 +17,29 @@ const PAGE_BITS: u32 = u64::BITS - 2 * LAST_BITS - LAP_BITS;
 const LAST_MASK: u64 = (1 << LAST_BITS) - 1;
 const LAP_MASK: u64 = (1 << LAP_BITS) - 1;
 
-/// Says that any page may have changed.
+/// Page number of a note that any page may have changed.
 const ALL_PAGES: u64 = (1 << PAGE_BITS) - 1;
 
 /// Maximum number of pages of a region.
 pub(super) const PAGES_MAX: usize = ALL_PAGES as usize - 1;
 
-/// Notes of the ring, from and to, whatever the number of pages.
+/// Minimum and maximum number of notes of the ring, which depends on the number of pages.
 const NOTES: Range<usize> = 1 << 10..1 << 16;
 
-/// Words before the ring: the number of notes that have a place, on a line of its own.
+/// Words before the ring: a cache line with the number of reserved notes.
 const FIRST: usize = 8;
 
-/// What has changed.
+/// A change of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Elements of a page.
     Page(usize, Range<usize>),
-    /// Any.
+    /// Any elements of any page.
     All,
 }
 
 impl Change {
-    /// As a word that is written in a lap.
+    /// Encodes the change as a note of a lap.
     fn word(&self, lap: u64) -> u64 {
         let (page, first, last) = match self {
             Self::Page(page, elements) => (*page as u64, elements.start as u64, elements.end as u64 - 1),
@@ -48,7 +48,7 @@ impl Change {
         ((page << LAST_BITS | first) << LAST_BITS | last) << LAP_BITS | lap
     }
 
-    /// What a word says, and in which lap.
+    /// Decodes a note and its lap.
     fn of_word(word: u64) -> (Self, u64) {
         let (last, first) = (word >> LAP_BITS & LAST_MASK, word >> (LAP_BITS + LAST_BITS) & LAST_MASK);
         let change = match word >> (LAP_BITS + 2 * LAST_BITS) {
@@ -59,15 +59,15 @@ impl Change {
     }
 }
 
-/// The notes, as a rank reaches them.
+/// One rank's access to the log.
 pub(super) struct Log<'w> {
     world: &'w World,
-    /// Where the number of notes lies, and the ring after it.
+    /// Address of the number of notes, which the ring follows.
     at: GlobalPtr<u64>,
     ring: usize,
-    /// Up to where this rank has read.
+    /// Number of notes up to which this rank has read.
     read: u64,
-    /// What it has written itself since, which is no news.
+    /// Notes that this rank has written since, and need not read.
     own: Vec<Range<u64>>,
     buffer: Vec<u64>,
     sent: u64,
@@ -76,7 +76,7 @@ pub(super) struct Log<'w> {
 }
 
 impl<'w> Log<'w> {
-    /// For a region of so many pages. Collective.
+    /// Creates the log of a region of `pages` pages. Collective.
     pub(super) fn new(world: &'w World, pages: usize) -> Result<Self> {
         let ring = (4 * pages).next_power_of_two().clamp(NOTES.start, NOTES.end);
         let words = world.alloc(FIRST + ring)?;
@@ -92,7 +92,7 @@ impl<'w> Log<'w> {
         self.seen
     }
 
-    /// Notes changes that have come to their homes.
+    /// Appends changes that have arrived at their homes.
     pub(super) fn append(&mut self, changes: &[Change]) -> Result<()> {
         let all = [Change::All];
         let changes = if changes.len() > self.ring / 4 { &all } else { changes };
@@ -116,7 +116,7 @@ impl<'w> Log<'w> {
         Ok(())
     }
 
-    /// Reads what others have noted since.
+    /// Reads the notes of other ranks since the last call.
     pub(super) fn follow(&mut self, mut tell: impl FnMut(Change)) -> Result<()> {
         let end = self.world.fetch(self.at)?.wait()?;
         let news = self.read..end;
@@ -155,7 +155,7 @@ impl<'w> Log<'w> {
         Ok(())
     }
 
-    /// The note of a number, once it is written; nothing if it never will be, or was overwritten.
+    /// Waits until a note is written and returns it; `None` if its writer may be lost, or if it was overwritten.
     fn await_note(&self, number: u64, mut word: u64) -> Result<Option<Change>> {
         let (lap, before) = (self.lap(number), number.checked_sub(self.ring as u64).map_or(0, |before| self.lap(before)));
         loop {
@@ -174,12 +174,12 @@ impl<'w> Log<'w> {
         }
     }
 
-    /// The lap in which the note of a number is written; never 0, which is that of fresh memory.
+    /// The lap of a note; never 0, which marks fresh memory.
     fn lap(&self, number: u64) -> u64 {
         number / self.ring as u64 % LAP_MASK + 1
     }
 
-    /// Where the notes of some numbers lie in the ring.
+    /// The places of notes in the ring.
     fn places(&self, numbers: Range<u64>) -> impl Iterator<Item = Range<usize>> + use<> {
         let (start, count) = (numbers.start as usize % self.ring, (numbers.end - numbers.start) as usize);
         let first = count.min(self.ring - start);

@@ -24,7 +24,7 @@ pub use table::Ranges;
 /// Maximum number of elements of a page. One word then names the range of changed elements.
 const PAGE_LENGTH_MAX: usize = 1 << 15;
 
-/// Bytes of a page unless a program says how many elements.
+/// Default size of a page in bytes.
 const PAGE_BYTES: usize = 4096;
 
 /// The home of each page: the rank that holds its released elements.
@@ -33,7 +33,7 @@ pub enum Homes {
     /// Each rank is the home of an equal number of consecutive pages.
     #[default]
     Blocks,
-    /// Ranks in turn.
+    /// Pages are distributed over the ranks cyclically.
     Cyclic,
     /// One rank is the home of all pages.
     At(Rank),
@@ -56,7 +56,7 @@ pub enum Coherence {
     /// A changed page is fetched when it is used next.
     #[default]
     Invalidate,
-    /// A changed page that this rank has ever used is fetched at once.
+    /// A changed page that this rank has ever used is fetched immediately.
     Update,
 }
 
@@ -71,15 +71,15 @@ pub struct RegionSettings {
     pub coherence: Coherence,
 }
 
-/// An array that all ranks have, with release consistency: what a rank writes it keeps until it releases, and what others have released
-/// it sees once it acquires.
+/// An array that all ranks share, with release consistency: a rank's writes stay local until it releases, and it sees the released writes of other
+/// ranks when it acquires.
 ///
 /// A rank reads and writes ranges of a private copy. A comparison with a twin finds the written elements, and a release puts them to the home of the
 /// page; so several ranks may write to one page at once, if not to the same elements. If two ranks write the same element between two
-/// synchronizations, it gets one of the two values. Ranges borrow the region, so that none outlives a synchronization.
+/// synchronizations, the element gets one of the two values. Ranges borrow the region, so that none outlives a synchronization.
 ///
-/// Ranks synchronize by [`barrier`](Self::barrier), or one after another in [`sections`](Self::acquire). Any other order of ranks serves as well,
-/// by a [`Shared`](crate::Shared) or a message, with [`publish`](Self::publish) before and [`refresh`](Self::refresh) after.
+/// Ranks synchronize by [`barrier`](Self::barrier), or one after another in [`sections`](Self::acquire). Any other means that orders ranks, such as
+/// a [`Shared`](crate::Shared) or a message, serves as well, with [`publish`](Self::publish) before and [`refresh`](Self::refresh) after.
 ///
 /// ```
 /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -101,8 +101,8 @@ pub struct RegionSettings {
 /// Cost: proportional to the written elements and to the changes of other ranks, not to the cached part of the region.
 ///
 /// # Loss of ranks
-/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`. All ranks get `PeerLost` if rank 0 is lost, which
-/// holds the notes of changes.
+/// The released elements of a page are lost with its home: a rank that needs them gets `PeerLost`. Rank 0 holds the notes of changes: if it is lost,
+/// all ranks get `PeerLost`.
 pub struct Region<'w, T: Pod> {
     lock: Shared<'w, u64>,
     pages: Pages<'w, T>,
@@ -110,7 +110,7 @@ pub struct Region<'w, T: Pod> {
     coherence: Coherence,
 }
 
-/// A region, while no other rank is in a section of it; made by [`Region::acquire`].
+/// A region, while no other rank is in a section of it; created by [`Region::acquire`].
 ///
 /// Dropping it releases the section and ignores errors. If it is dropped while its thread panics, the written elements stay at this rank until its next
 /// release.
@@ -120,18 +120,18 @@ pub struct Section<'g, 'w, T: Pod> {
 }
 
 impl<'w, T: Pod> Region<'w, T> {
-    /// Creates a region of so many elements, all zero. Collective; the arguments are the same on all ranks.
+    /// Creates a region of `length` elements, all zero. Collective; the arguments are the same on all ranks.
     ///
-    /// Memory: on each rank, the pages of which it is the home; a private copy of all, of which the system gives what is used; a twin of each
+    /// Memory: on each rank, the pages of which it is the home; a private copy of all pages, which the system allocates on first use; a twin of each
     /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
     ///
     /// # Errors
-    /// As [`World::alloc`]; there are no elements, or more pages than 67,108,862, or elements in a page than 32,768.
+    /// As [`World::alloc`]; there are no elements, more than 67,108,862 pages, or more than 32,768 elements in a page.
     pub fn new(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
         Self::over(world, length, settings, || Ok(Private::Own(vec![T::new_zeroed(); length].into_boxed_slice())))
     }
 
-    /// A region whose copy `private` makes.
+    /// Creates a region with the private copy that `private` returns.
     fn over(
         world: &'w World,
         length: usize,
@@ -158,15 +158,14 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(Self { lock, pages, log, coherence })
     }
 
-    /// As [`new`](Self::new); [`all`](Self::all) and [`all_mut`](Self::all_mut) then give all elements as one slice, without naming ranges. A thread that
-    /// reads a page that is not here, or writes to one for the first time, stops until a thread of the library has fetched it, or kept its
-    /// twin. Collective.
+    /// As [`new`](Self::new); [`all`](Self::all) and [`all_mut`](Self::all_mut) then return all elements as one slice, without ranges. A thread that reads
+    /// a stale page, or writes to a page for the first time, stops until a thread of the library has fetched the page or kept its twin. Collective.
     ///
-    /// Memory: as [`new`](Self::new); the copy lies in a memory file of its own. A thread serves faults, with a context of its
-    /// own, so that contexts of this rank share a lock when they use a transport.
+    /// Memory: as [`new`](Self::new); the copy lies in a memory file of its own. A thread with its own context serves faults, so that contexts of this
+    /// rank share a lock when they use a transport.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on all ranks: one of them has no `userfaultfd` (Linux 6.4), may not use it, or is simulated; else as
+    /// [`Error::Unsupported`] on all ranks if one of them has no `userfaultfd` (Linux 6.4), may not use it, or is simulated; else as
     /// [`new`](Self::new).
     #[cfg(feature = "page-faults")]
     pub fn with_page_faults(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
@@ -180,9 +179,9 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(region)
     }
 
-    /// Releases, waits for all ranks, and acquires: each rank sees all that any rank has written before. Collective.
+    /// Releases, waits for all ranks, and acquires: each rank then sees the earlier writes of all ranks. Collective.
     ///
-    /// Cost: what was written travels to its homes, then a barrier, then a round trip to rank 0 and the notes of what has changed.
+    /// Cost: the puts of the written elements to their homes, then a barrier, then a round trip to rank 0 and the notes of changes.
     ///
     /// # Errors
     /// A home is lost; the job is at fault.
@@ -192,7 +191,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.refresh()
     }
 
-    /// Acquires: waits until no other rank is in a section, and sees all that was released before.
+    /// Acquires: waits until no other rank is in a section; this rank then sees all earlier releases.
     ///
     /// Cost: that of [`Shared::write`] for a variable without data, then that of [`refresh`](Self::refresh).
     ///
@@ -205,9 +204,9 @@ impl<'w, T: Pod> Region<'w, T> {
         Ok(Section { inside: Some((pages, log)), guard: Some(guard) })
     }
 
-    /// Puts the written elements to their homes, for ranks that refresh after this. For ranks that are ordered by other means than the region's.
+    /// Puts the written elements to their homes, for ranks that refresh later. For ranks that are ordered by other means than those of the region.
     ///
-    /// Cost: a message for each run of elements that have changed, all at once, then two round trips to rank 0 if there were any.
+    /// Cost: a message for each run of changed elements, all concurrently, then two round trips to rank 0 if there were any.
     ///
     /// # Errors
     /// A home is lost; the job is at fault.
@@ -215,8 +214,8 @@ impl<'w, T: Pod> Region<'w, T> {
         publish(&mut self.pages, &mut self.log)
     }
 
-    /// Learns the changes that other ranks have published; publishes the written elements of this rank first. For ranks that are ordered by other
-    /// means than the region's.
+    /// Reads the changes that other ranks have published; publishes the written elements of this rank first. For ranks that are ordered by other
+    /// means than those of the region.
     ///
     /// Cost: a round trip to rank 0, and one for the notes if there are any.
     ///
@@ -226,8 +225,8 @@ impl<'w, T: Pod> Region<'w, T> {
         refresh(&mut self.pages, &mut self.log, self.coherence)
     }
 
-    /// Declares that this rank alone uses the elements of a range, until it [gives](Self::give) them: what it writes to pages that lie in it
-    /// as a whole stays here when it releases. No twin is kept of them, and nothing compared.
+    /// Declares that this rank alone uses the elements of a range until it calls [`give`](Self::give). A release then leaves out the pages that lie
+    /// entirely in the range; they have no twins and are not compared.
     ///
     /// # Errors
     /// The range reaches past the end; a page of it cannot be fetched.
@@ -235,7 +234,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.keep(range)
     }
 
-    /// Ends [`keep`](Self::keep) for the pages that lie in a range as a whole: their elements are released with the rest from now on.
+    /// Ends [`keep`](Self::keep) for the pages that lie entirely in a range: their elements are released with the rest from now on.
     ///
     /// # Errors
     /// The range reaches past the end.
@@ -248,12 +247,12 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.len()
     }
 
-    /// Never: a region has elements.
+    /// Returns `false`: a region has elements.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Elements of a page.
+    /// The number of elements of a page.
     pub fn page_length(&self) -> usize {
         self.pages.page_length()
     }
@@ -266,7 +265,7 @@ impl<'w, T: Pod> Region<'w, T> {
         self.pages.home(element)
     }
 
-    /// Counts of what the region has cost this rank so far.
+    /// Counts of the costs of the region for this rank so far.
     pub fn statistics(&self) -> RegionStatistics {
         RegionStatistics { notes_sent: self.log.sent(), notes_seen: self.log.seen(), ..self.pages.statistics() }
     }
@@ -311,11 +310,11 @@ impl<T: Pod> Drop for Section<'_, '_, T> {
     }
 }
 
-/// The ways to elements, which are the same with and without a section.
+/// Access to elements, which is the same with and without a section.
 macro_rules! ways {
     ([$($life:lifetime),+] $owner:ty, |$this:ident| $pages:expr) => {
         impl<$($life,)+ T: Pod> $owner {
-            /// Elements, to read: as of the last acquire of this rank, with its own writes since.
+            /// Returns elements to read: their values as of the last acquire of this rank, with its own writes since.
             ///
             /// Cost: for each page that other ranks have changed since it was fetched, a round trip to its home with the changed range.
             ///
@@ -326,7 +325,7 @@ macro_rules! ways {
                 Ok(read)
             }
 
-            /// Elements, to read and write.
+            /// Returns elements to read and write.
             ///
             /// Cost: as [`read`](Self::read), and for each page that was not written since the last release, a copy as its twin.
             ///
@@ -337,7 +336,7 @@ macro_rules! ways {
                 Ok(written)
             }
 
-            /// Ranges to read, and others to write, all at once.
+            /// Returns several ranges to read and others to write at the same time.
             ///
             /// # Errors
             /// A range that is written overlaps another; else as [`read`](Self::read).
@@ -350,21 +349,21 @@ macro_rules! ways {
                 $pages.access(reads, writes)
             }
 
-            /// All elements, to read, of a region that was made [with page faults](Region::with_page_faults): those that are not here are
-            /// fetched when they are read.
+            /// Returns all elements, to read, of a region that was created [with page faults](Region::with_page_faults): stale elements are fetched
+            /// when they are read.
             ///
-            /// Cost: a fault for each page of memory that is read for the first time since others have changed it, and what
-            /// [`read`](Self::read) costs for it.
+            /// Cost: a fault for each page of memory that is read for the first time since others have changed it, and the cost of
+            /// [`read`](Self::read) for that page.
             ///
             /// # Errors
-            /// The region was made without; what was needed before could not be fetched.
+            /// The region was created without page faults; an earlier fetch of a page has failed.
             #[cfg(feature = "page-faults")]
             pub fn all(&mut self) -> Result<All<'_, 'w, T>> {
                 let $this = self;
                 All::new(&mut $pages)
             }
 
-            /// All elements, to read and write, as [`all`](Self::all): the twin of a page is kept when it is written for the first time.
+            /// Returns all elements, to read and write, as [`all`](Self::all); the first write to a page keeps its twin.
             ///
             /// # Errors
             /// As [`all`](Self::all).

@@ -1,4 +1,5 @@
-//! A rank's own copy of a region, and who has it: the thread that made it, or, while a program reaches all of it, the one that serves its faults.
+//! A rank's own copy of a region, and the thread that uses it: the thread that created it or, while a program has a guard of all elements, the
+//! thread that serves page faults.
 
 use core::ops::Range;
 
@@ -18,7 +19,7 @@ pub(super) struct Pages<'w, T: Pod> {
     page_length: usize,
     homes: Homes,
     pub(super) table: Table<T>,
-    /// Before what is released: nobody fetches anything any more when that goes.
+    /// Declared before `_released`, so that the thread that fetches has ended before that memory is freed.
     #[cfg(feature = "page-faults")]
     pub(super) faults: Option<Faults<T>>,
     _released: Symmetric<'w, T>,
@@ -53,7 +54,7 @@ impl<'w, T: Pod> Pages<'w, T> {
         self.page_length
     }
 
-    /// Of how many pages this rank is the home.
+    /// Number of pages of which this rank is the home.
     pub(super) fn homed(&self) -> usize {
         let (count, size) = (self.count(), self.world.size());
         (0..count).filter(|&page| self.homes.of(page, count, size) == self.world.rank()).count()
@@ -99,7 +100,7 @@ impl<'w, T: Pod> Pages<'w, T> {
         changes
     }
 
-    /// Notes what others have changed. Before a program goes on, all is [settled](Self::settle).
+    /// Records a change of another rank; [`settle`](Self::settle) must follow before the program continues.
     pub(super) fn change(&mut self, change: Change) {
         self.table.change(change);
     }
@@ -109,7 +110,7 @@ impl<'w, T: Pod> Pages<'w, T> {
         self.table.fetch_used(self.world)
     }
 
-    /// Has a program fault where it has to, from now on.
+    /// Hides and protects pages of memory, so that the program faults on stale pages and on first writes.
     pub(super) fn settle(&mut self) {
         #[cfg(feature = "page-faults")]
         if let Some(faults) = &mut self.faults {
@@ -117,10 +118,10 @@ impl<'w, T: Pod> Pages<'w, T> {
         }
     }
 
-    /// Has the table here, also after a guard was forgotten.
+    /// Takes the table back from the thread that serves faults, also after a guard was forgotten.
     ///
     /// # Errors
-    /// What was needed could not be fetched, and nobody was told.
+    /// A fetch has failed, and the error was not reported yet.
     fn take_back(&mut self) -> Result<()> {
         #[cfg(feature = "page-faults")]
         if let Some(faults) = &mut self.faults {

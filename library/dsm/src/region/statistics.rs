@@ -1,15 +1,15 @@
-//! Counts of what a region has cost this rank.
+//! Counts of the costs of a region for this rank.
 
 use core::fmt;
 
-/// Counts of what a region has cost this rank so far, without the pages of which it is the home.
+/// Counts of the costs of a region for this rank so far, without the pages of which it is the home.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionStatistics {
     /// Fetches from the home of a page.
     pub fetched: u64,
     /// Bytes that were fetched.
     pub bytes_fetched: u64,
-    /// Pages of which changes were released to the home.
+    /// Pages whose changes were released to the home.
     pub released: u64,
     /// Bytes that were released.
     pub bytes_released: u64,
@@ -23,7 +23,7 @@ pub struct RegionStatistics {
     pub notes_seen: u64,
     /// Page faults of the program: first reads of stale pages, and first writes; see `Region::with_page_faults`.
     pub faults: u64,
-    /// Bytes of all fetches and releases if whole pages had travelled.
+    /// Bytes of all fetches and releases if each had transferred a whole page.
     pub bytes_of_whole_pages: u64,
 }
 

@@ -1,10 +1,11 @@
-//! A rank's own copy of a region, page by page, with the elements that are stale, and those that are not released. It has no context, as another thread
-//! than its creator may use it.
+//! A rank's own copy of a region, page by page, with its stale elements and its elements that are not released. It has no context, because another
+//! thread than its creator may use it.
 //!
-//! - **G1** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
-//! - **G2** A page that was written has a twin as it was before, or is kept by this rank alone. Only elements that differ from the twin go
-//!   to the home, so that they alone are overwritten there.
-//! - **G3** Nothing is fetched to a page that was written and not released: what is behind is fetched before, and an acquire releases first.
+//! - **G1** No other rank reaches the private copy, so that references to it are ordinary ones.
+//! - **G2** A page that was written has a twin, or is kept by this rank alone. A release puts only elements that differ from the twin to the home,
+//!   so that only those are overwritten there.
+//! - **G3** Nothing is fetched to a page that was written and not released: stale elements are fetched before the write, and an acquire releases
+//!   first.
 
 use core::ops::{Deref, DerefMut, Range};
 
@@ -21,27 +22,27 @@ const PUTS_MAX: usize = 256;
 /// Maximum number of cached twins for pages that are written later.
 const SPARE_MAX: usize = 1024;
 
-/// Bytes that are compared at once to find out that nothing has changed.
+/// Bytes that are compared at once to skip unchanged elements.
 const COMPARED_BYTES: usize = 256;
 
 /// Ranges of a region to read, and ranges to write; see [`Region::access`](super::Region::access).
 pub type Ranges<'a, T, const R: usize, const W: usize> = ([&'a [T]; R], [&'a mut [T]; W]);
 
-/// What is known of a page.
+/// The state of a page at this rank.
 struct Page<T> {
-    /// Where the home's copy lies.
+    /// Address of the home's copy.
     released: GlobalPtr<T>,
     home: Rank,
-    /// Elements that others have changed since they were fetched.
+    /// Stale elements: those that others have changed since the last fetch.
     behind: Range<u32>,
-    /// As it was before it was written.
+    /// The elements before the page was written.
     twin: Option<Box<[T]>>,
-    /// Whether it was written since the last release.
+    /// Whether the page was written since the last release.
     written: bool,
     users: PageUsers,
-    /// Whether it was kept and written, so that all of it is to be released.
+    /// Whether the page was written while it was kept, so that all of it is to be released.
     whole: bool,
-    /// Whether it was ever used here.
+    /// Whether this rank has ever used the page.
     used: bool,
 }
 
@@ -54,7 +55,7 @@ enum PageUsers {
 }
 
 impl<T> Page<T> {
-    /// Whether this rank alone uses it.
+    /// Whether this rank alone uses the page.
     fn is_kept(&self) -> bool {
         self.users == PageUsers::ThisRank
     }
@@ -63,7 +64,7 @@ impl<T> Page<T> {
 /// The elements of a rank's own copy.
 pub(super) enum Private<T> {
     Own(Box<[T]>),
-    /// Those that a program also reaches by page faults.
+    /// Elements that the program also reaches by page faults.
     #[cfg(feature = "page-faults")]
     Mapped(super::faults::Inner<T>),
 }
@@ -106,12 +107,12 @@ pub(super) struct Table<T> {
     page_length: usize,
     /// Pages that were written since the last release and are not kept.
     written: Vec<u32>,
-    /// Pages that are behind and were used, if they are fetched at once.
+    /// Stale pages that were used, for [`Coherence::Update`](super::Coherence::Update).
     behind: Vec<u32>,
     /// Twins that are no longer in use.
     spare: Vec<Box<[T]>>,
     statistics: RegionStatistics,
-    /// What a program reaches by page faults.
+    /// The pages of memory that the program reaches by page faults.
     #[cfg(feature = "page-faults")]
     pub(super) reached: Option<super::faults::Reached>,
 }
@@ -134,7 +135,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Pod> Table<T> {
-    /// Collective; also what is released, as long as it is needed.
+    /// Creates the table, and the memory of the released elements, which must outlive it. Collective.
     pub(super) fn new<'w>(
         world: &'w World,
         private: Private<T>,
@@ -193,7 +194,7 @@ impl<T: Pod> Table<T> {
         Ok(carve(&mut self.private, &order, reads, writes))
     }
 
-    /// This rank alone uses the pages that lie in a range as a whole.
+    /// Marks the pages that lie entirely in a range as used by this rank alone.
     pub(super) fn keep(&mut self, context: &Context, range: Range<usize>) -> Result<()> {
         self.check(&range)?;
         for page in self.whole_pages(&range) {
@@ -203,7 +204,7 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// What was written to those pages is released with the rest.
+    /// Ends `keep` for the pages that lie entirely in a range: their written elements are released with the rest.
     pub(super) fn give(&mut self, range: Range<usize>) -> Result<()> {
         self.check(&range)?;
         for number in self.whole_pages(&range) {
@@ -271,7 +272,7 @@ impl<T: Pod> Table<T> {
         Ok(changed)
     }
 
-    /// Notes what others have changed.
+    /// Records a change of another rank.
     pub(super) fn change(&mut self, change: Change) {
         match change {
             Change::Page(number, elements) => self.fall_behind(number, elements),
@@ -280,7 +281,7 @@ impl<T: Pod> Table<T> {
     }
 
     fn fall_behind(&mut self, number: usize, elements: Range<usize>) {
-        // A note that names no page, or more elements than it has, is of a rank that has another region: nothing of it is believed.
+        // Ignores the part of a note outside the region: it comes from a rank with a different region.
         let length = if number < self.count() { self.elements(number).len() } else { 0 };
         let elements = elements.start.min(length) as u32..elements.end.min(length) as u32;
         let Some(page) = self.pages.get_mut(number).filter(|page| !page.is_kept() && !elements.is_empty()) else { return };
@@ -306,7 +307,7 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// Fetches the stale ones of some elements.
+    /// Fetches the stale elements of the pages of a range.
     pub(super) fn fetch(&mut self, context: &Context, range: &Range<usize>) -> Result<()> {
         for number in self.pages_of(range) {
             self.fetch_page(context, number)?;
@@ -332,7 +333,7 @@ impl<T: Pod> Table<T> {
         Ok(())
     }
 
-    /// Notes that elements may be written from now on.
+    /// Records that elements may be written from now on; keeps the twins of their pages.
     pub(super) fn write(&mut self, range: &Range<usize>) {
         for number in self.pages_of(range) {
             let elements = self.elements(number);
@@ -356,7 +357,7 @@ impl<T: Pod> Table<T> {
         }
     }
 
-    /// What was written since the last release counts for nothing, but on pages that are kept. What is behind goes out of sight.
+    /// Discards the writes since the last release, except those on kept pages, and hides stale pages from the program.
     #[cfg(feature = "page-faults")]
     pub(super) fn discard(&mut self) {
         for number in core::mem::take(&mut self.written) {
@@ -379,7 +380,7 @@ impl<T: Pod> Table<T> {
         }
     }
 
-    /// Whether pages on which elements lie are kept, and known to be written.
+    /// Whether all pages of some elements are kept and marked as written.
     #[cfg(feature = "page-faults")]
     pub(super) fn is_kept(&self, elements: Range<usize>) -> bool {
         self.pages_of(&elements).all(|page| self.pages[page].is_kept() && self.pages[page].whole)
@@ -406,7 +407,7 @@ impl<T: Pod> Table<T> {
         if range.is_empty() { 0..0 } else { range.start / self.page_length..range.end.div_ceil(self.page_length) }
     }
 
-    /// Pages of which every element is in a range.
+    /// The pages that lie entirely in a range.
     fn whole_pages(&self, range: &Range<usize>) -> Range<usize> {
         let end = if range.end == self.len() { self.count() } else { range.end / self.page_length };
         range.start.div_ceil(self.page_length)..end
@@ -417,12 +418,12 @@ impl<T: Pod> Table<T> {
     }
 }
 
-/// Waits for all, also after one has failed: else `quiet` would tell of the others.
+/// Waits for all handles, also after one has failed: otherwise `quiet` would report the failures of the others.
 fn wait_all(under_way: &mut Vec<Handle<'_>>) -> Result<()> {
     under_way.drain(..).map(Handle::wait).fold(Ok(()), Result::and)
 }
 
-/// The runs of elements that differ from what was before; all of them, if nothing was.
+/// The runs of elements that differ from `before`; one run of all elements if `before` is empty.
 struct Runs<'a, T> {
     before: &'a [T],
     now: &'a [T],
@@ -458,10 +459,10 @@ impl<T: Pod> Iterator for Runs<'_, T> {
     }
 }
 
-/// The order of the ranges that are written, none of which overlaps another.
+/// Returns the ranges that are written in ascending order; fails if one overlaps another range.
 fn disjoint<const R: usize, const W: usize>(reads: &[Range<usize>; R], writes: &[Range<usize>; W]) -> Result<[usize; W]> {
     let mut order: [usize; W] = core::array::from_fn(|place| place);
-    // Empty ones first, wherever they lie: they overlap nothing.
+    // Empty ranges first: they overlap nothing.
     order.sort_unstable_by_key(|&place| (!writes[place].is_empty(), writes[place].start));
     let overlap = |one: &Range<usize>, other: &Range<usize>| one.start.max(other.start) < one.end.min(other.end);
     let before = |pair: &[usize]| writes[pair[0]].is_empty() || writes[pair[0]].end <= writes[pair[1]].start;
@@ -514,7 +515,7 @@ mod tests {
     }
 
     proptest! {
-        /// What differs is in runs, each as long as it can be, and nothing else is.
+        /// Runs are maximal and contain exactly the elements that differ.
         #[test]
         fn runs_are_what_differs(changes in proptest::collection::vec(0..3_u16, 1..700)) {
             let before = vec![7_u16; changes.len()];
@@ -529,7 +530,7 @@ mod tests {
             prop_assert!(now.iter().zip(&expected).all(|(&value, &changed)| (value == 8) == changed));
         }
 
-        /// Ranges are cut where they are asked for, or refused because one that is written overlaps another.
+        /// `carve` returns the requested ranges, or `disjoint` refuses them because a range that is written overlaps another.
         #[test]
         fn ranges_are_cut_out(ends in proptest::collection::vec(0..20_usize, 8)) {
             let range = |place: usize| ends[2 * place].min(ends[2 * place + 1])..ends[2 * place].max(ends[2 * place + 1]);

@@ -1,4 +1,4 @@
-//! A barrier of two phases: all enter, one permits.
+//! A barrier of two phases: all ranks enter, and rank 0 permits them to go on.
 
 use core::cell::Cell;
 
@@ -21,8 +21,8 @@ const PERMITTED: usize = LINE;
 ///    |<-- SYNC_PERMIT: put n -----|   n: the number of the barrier
 /// ```
 ///
-/// [`World::barrier`] takes fewer messages one after another and burdens no single rank, and is the one to use; this one serves comparisons with the
-/// paper, and networks where small messages to one rank are cheap. `pelago run` and `pelago sim` time it as `barrier --algorithm entry-permit`.
+/// Programs use [`World::barrier`], which has fewer consecutive messages and loads no single rank. This barrier serves comparisons with the paper,
+/// and networks where small messages to one rank are cheap. `pelago run` and `pelago sim` time it as `barrier --algorithm entry-permit`.
 ///
 /// Order: SYNC_ENTRY is an atomic. SYNC_PERMIT is a plain put to a word that is written once per barrier: rank 0 puts the number of a barrier only
 /// after the receiver has entered that barrier, so after the receiver has seen the number before. So no earlier number is in transit.
@@ -47,7 +47,7 @@ pub struct SyncBarrier<'w> {
 }
 
 impl<'w> SyncBarrier<'w> {
-    /// A barrier of all ranks of the job: 128 bytes on each. Collective.
+    /// Creates a barrier of all ranks of the job, with 128 bytes on each. Collective.
     ///
     /// # Errors
     /// As [`World::alloc`].
@@ -55,16 +55,16 @@ impl<'w> SyncBarrier<'w> {
         Ok(Self { world, words: world.alloc(2 * LINE)?, met: Cell::new(0) })
     }
 
-    /// Returns when every rank has called it; what each put before is visible to all after. Collective.
+    /// Returns when every rank has called it; all puts before the call are then visible to all ranks. Collective.
     ///
     /// Cost, for p ranks: 2 (p − 1) messages of eight bytes. Rank 0: p − 1 puts. Other ranks: an atomic without a result, and a wait for two
     /// messages one after the other.
     ///
     /// # Errors
     /// - An operation whose handle the program has not waited for has failed; the job is at fault.
-    /// - In a job that goes on without lost ranks ([`World::on_peer_lost`]): `PeerLost` with a lost rank, if not all ranks have entered. So ends every
-    ///   later call, on all ranks, without a wait. A rank that was permitted before returns without an error, so that one rank may succeed where another
-    ///   fails, as in every barrier.
+    /// - In a job that goes on without lost ranks ([`World::on_peer_lost`]): `PeerLost` with a lost rank, if not all ranks have entered. Every later
+    ///   call then fails in the same way on all ranks, without a wait. A rank that was permitted before returns without an error, so that one rank may
+    ///   succeed where another fails, as in every barrier.
     pub fn wait(&self) -> Result<()> {
         let Self { world, words, met } = self;
         world.quiet()?;
@@ -82,7 +82,7 @@ impl<'w> SyncBarrier<'w> {
         Ok(())
     }
 
-    /// Waits until a word of this rank has grown to `enough`, which never happens once a rank is lost that has not entered.
+    /// Waits until a word of this rank has reached `enough`. It never does after the loss of a rank that has not entered.
     fn await_word(&self, index: usize, enough: u64) -> Result<()> {
         let world = self.world;
         let found = world.wait_until(self.words.local(), index, |word| word >= enough || world.losses() > 0)?;

@@ -1,13 +1,13 @@
-//! A number that all ranks count up, and share out.
+//! A number that all ranks increment, and from which they claim ranges.
 
 use core::ops::Range;
 
 use pelago_base::Rank;
 use pelago_rma::{Error, GlobalPtr, Result, Symmetric, World};
 
-/// A number at a home, on which every operation is one remote atomic: for numbers of tasks, tickets, how many are ready.
+/// A number at a home, on which every operation is one remote atomic: for task numbers, tickets, counts of ready ranks.
 ///
-/// Nobody waits for anybody, so that it has no guards; an operation takes effect once, at one moment.
+/// No rank waits for another, so it has no guards. Each operation is atomic.
 ///
 /// ```
 /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -27,7 +27,7 @@ pub struct Counter<'w> {
 }
 
 impl<'w> Counter<'w> {
-    /// A counter that begins as the home's `initial`. Collective; `home` is the same everywhere.
+    /// Creates a counter with the home's `initial` as its first value. Collective; `home` is the same on all ranks.
     ///
     /// # Errors
     /// As [`World::alloc`]; there is no such rank.
@@ -44,7 +44,7 @@ impl<'w> Counter<'w> {
         Ok(Self { world, at, home, _word: word })
     }
 
-    /// Adds to the number, which wraps; returns what it was. Cost: a round trip to the home.
+    /// Adds to the number, which wraps; returns the previous value. Cost: a round trip to the home.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -52,8 +52,8 @@ impl<'w> Counter<'w> {
         self.world.fetch_add(self.at, operand)?.wait()
     }
 
-    /// What the number is. Cost: a round trip to the home; a load there, so that a home that polls it in virtual time calls
-    /// [`progress`](pelago_rma::Context::progress) as well.
+    /// Returns the number. Cost: a round trip to the home. At the home it is a load, so a home that polls it in virtual time must also call
+    /// [`progress`](pelago_rma::Context::progress).
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -61,7 +61,7 @@ impl<'w> Counter<'w> {
         self.world.fetch(self.at)?.wait()
     }
 
-    /// Replaces the number if it is as expected; returns what it was. Cost: a round trip to the home.
+    /// Replaces the number if it equals `expected`; returns the previous value. Cost: a round trip to the home.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -69,8 +69,8 @@ impl<'w> Counter<'w> {
         self.world.compare_swap(self.at, expected, new)?.wait()
     }
 
-    /// Takes the next numbers below `end`, at most so many; `None` if all are taken. No number is taken twice, and the counter grows by
-    /// `count` with each call that finds none, so that it is looked at first.
+    /// Claims up to `count` of the next numbers below `end`; `None` if all are claimed. No number is claimed twice. The call reads the number
+    /// before it adds `count`, so that calls that find none do not let the number grow.
     ///
     /// Cost: two round trips to the home.
     ///
@@ -88,7 +88,7 @@ impl<'w> Counter<'w> {
         Ok((start < end).then(|| start..end.min(start.saturating_add(count))))
     }
 
-    /// Who holds the number.
+    /// The rank that holds the number.
     pub fn home(&self) -> Rank {
         self.home
     }

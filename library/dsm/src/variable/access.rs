@@ -7,7 +7,7 @@ use super::prefetch::Prefetch;
 use super::statistics::Statistics;
 use crate::lock::{LockMemory, Member, Mode, Patience, RemoteWords, TokenSource, Version, newest};
 
-/// A variable at this rank, but for the private copy of its data.
+/// A variable at this rank, without the private copy of its data.
 pub(super) struct Access<'w> {
     pub(super) member: Member<RemoteWords<'w>>,
     pub(super) blocks: Blocks,
@@ -16,7 +16,7 @@ pub(super) struct Access<'w> {
     pub(super) prefetch: Option<Prefetch<'w>>,
 }
 
-/// What this rank has acquired and not released.
+/// The access that this rank has acquired and not released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
@@ -25,7 +25,7 @@ pub(super) enum Held {
 }
 
 impl Access<'_> {
-    /// Acquires the lock; whether that was possible in time.
+    /// Acquires the lock; returns whether that was possible in time.
     #[inline]
     pub(super) fn take(&mut self, mode: Mode, patience: Patience, private: &[u8]) -> Result<bool> {
         let Self { member, blocks, statistics, .. } = self;
@@ -41,7 +41,7 @@ impl Access<'_> {
         member.memory.offer(Version::default());
         let Some(acquired) = member.take(mode, patience, adopt)? else { return Ok(false) };
         if acquired.source != TokenSource::Free {
-            // The data was read before the token came: the rank that it was read from may have written since.
+            // The data was read before the token came, and the rank from which it was read may have written since.
             member.memory.reset_prefetch();
         }
         statistics.hand_overs += u64::from(acquired.source == TokenSource::HandedOver);
@@ -132,7 +132,7 @@ impl Access<'_> {
         Ok(())
     }
 
-    /// Releases the variable, with what was written.
+    /// Releases the variable with the written data.
     #[inline]
     pub(super) fn release(&mut self, private: &[u8]) -> Result<()> {
         match std::mem::replace(&mut self.held, Held::Nothing) {
@@ -147,14 +147,14 @@ impl Access<'_> {
         }
     }
 
-    /// Releases a variable that a forgotten guard holds, without what was written.
+    /// Releases a variable that a forgotten guard holds, without the written data.
     #[cold]
     pub(super) fn settle(&mut self) -> Result<()> {
         self.blocks.discard();
         self.release(&[])
     }
 
-    /// Releases what was written, and goes on as a reader.
+    /// Releases the written data and continues as a reader.
     pub(super) fn downgrade(&mut self, private: &[u8]) -> Result<()> {
         let Held::ToWrite(before) = self.held else { return Ok(()) };
         let published = self.publish(before, private);
@@ -164,7 +164,7 @@ impl Access<'_> {
         published.map(drop)
     }
 
-    /// Makes what was written the next version, if anything was.
+    /// Publishes the written data, if any, as the next version.
     #[inline]
     fn publish(&mut self, before: Version, private: &[u8]) -> Result<Version> {
         self.blocks.compare(private);

@@ -5,8 +5,8 @@
 //! data is one block. If a program may have written any block, a comparison with a twin finds the changed ones; if most have changed, the next
 //! sections keep no twin.
 //!
-//! - **C1** A rank writes its copy in memory only while it has the token and nobody reads; so nobody fetches it meanwhile.
-//! - **C2** The private copy is the program's alone: no other rank reaches it, so that references to it are as safe as any.
+//! - **C1** A rank writes its published copy only while it has the token and no rank reads; so no rank fetches it meanwhile.
+//! - **C2** No other rank reaches the private copy, so that references to it are ordinary ones.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -31,42 +31,43 @@ const WHOLE_BYTES_MAX: usize = 2 * INJECT_SIZE;
 /// Maximum size in bytes of data that travels with the token.
 const SHORT_BYTES_MAX: usize = 4 << 10;
 
-/// Sections that do without a twin after one that has changed most of the blocks.
+/// Number of sections without a twin after a section that has changed most of the blocks.
 const SECTIONS_WITHOUT_TWIN: u32 = 16;
 
 const LINE_BYTES: usize = 64;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Where in the memory of a rank the versions of the blocks begin, then the blocks, in words.
+/// Word offset of the versions of the blocks, which the blocks follow, in the memory of a rank.
 pub(crate) const VERSIONS: usize = WORDS;
 
 /// The blocks of a variable and their versions at this rank.
 pub(crate) struct Blocks {
-    /// Where each block ends, in bytes.
+    /// The end of each block, in bytes.
     ends: Box<[usize]>,
-    /// That of the private copy; 0 is none.
+    /// The version of the private copy; 0 is none.
     version: u64,
-    /// That of the copy in this rank's memory.
+    /// The version of the published copy.
     published: u64,
-    /// Of each block of the private copy, when it changed last.
+    /// For each block of the private copy, the version that changed it last.
     versions: Vec<u64>,
-    /// Blocks of the private copy that may have been written since.
+    /// Mask of the blocks of the private copy that may have been written since.
     written: Cell<u64>,
-    /// What the private copy was before it was written, and the blocks of which that is known.
+    /// The private copy before it was written, and the mask of the blocks for which it is valid.
     twin: Vec<u8>,
     twinned: u64,
-    /// Sections for which it is not worth while to keep a twin.
+    /// Number of following sections that keep no twin.
     without_twin: u32,
 }
 
 impl Blocks {
-    /// Of so many bytes, of which this rank has none.
+    /// Creates the blocks of data of `bytes` bytes, of which this rank has no version.
     #[cfg(test)]
     pub(crate) fn new(bytes: usize) -> Self {
         Self::of_parts(&[bytes])
     }
 
-    /// Of parts of so many bytes, one after another, of which this rank has none. Blocks of long data are of one part only.
+    /// Creates the blocks of consecutive parts, given by their lengths in bytes, of which this rank has no version. No block of long data spans two
+    /// parts.
     ///
     /// # Panics
     /// There are more than eight parts.
@@ -93,27 +94,27 @@ impl Blocks {
         Self { ends, version: 0, published: 0, versions, written, twin, twinned: 0, without_twin: 0 }
     }
 
-    /// The bytes of all blocks.
+    /// The total size of the blocks in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.ends[self.ends.len() - 1]
     }
 
-    /// Where short data lies, in words, and how many it has; `None` if it is too long to travel with the token.
+    /// The offset and length of short data, in words; `None` if it is too long to travel with the token.
     pub(crate) fn short(&self) -> Option<(usize, usize)> {
         (self.bytes() <= SHORT_BYTES_MAX).then(|| (self.first_word(), self.bytes().div_ceil(WORD_BYTES)))
     }
 
-    /// Records that the private copy is of a version that has arrived.
+    /// Records that the private copy is the given version, which has arrived.
     pub(crate) fn has_come(&mut self, version: Version) {
         self.version = version.number;
     }
 
-    /// The words that a variable takes in the memory of each rank.
+    /// Number of words of the variable in the memory of each rank.
     pub(crate) fn words(&self) -> usize {
         self.first_word() + self.bytes().div_ceil(WORD_BYTES)
     }
 
-    /// Blocks that data is cut into.
+    /// Number of blocks of the data.
     pub(crate) fn blocks(&self) -> usize {
         self.ends.len()
     }
@@ -128,13 +129,13 @@ impl Blocks {
         self.written.get() != 0
     }
 
-    /// Notes that all of it is written.
+    /// Marks all blocks as written.
     #[inline]
     pub(crate) fn replace_all(&mut self) {
         (self.twinned, self.written) = (0, Cell::new(u64::MAX));
     }
 
-    /// Notes that any of it may be written from now on.
+    /// Marks all blocks as possibly written from now on; may keep a twin.
     #[inline]
     pub(crate) fn write_all(&mut self, private: &[u8]) {
         if self.ends.len() > 1 && self.written.get() != u64::MAX {
@@ -143,7 +144,7 @@ impl Blocks {
         self.written.set(u64::MAX);
     }
 
-    /// Notes that these bytes may be written.
+    /// Marks the blocks of these bytes as possibly written.
     #[inline]
     pub(crate) fn write(&self, bytes: Range<usize>) {
         if bytes.is_empty() {
@@ -154,7 +155,7 @@ impl Blocks {
         self.written.set(self.written.get() | u64::MAX << first & u64::MAX >> (BLOCKS_MAX - 1 - last));
     }
 
-    /// Keeps what the blocks are that were not written yet.
+    /// Copies the blocks that were not written yet to the twin.
     #[cold]
     fn keep_twin(&mut self, private: &[u8]) {
         if self.without_twin > 0 {
@@ -166,7 +167,7 @@ impl Blocks {
         self.twinned = !self.written.get();
     }
 
-    /// Finds out which blocks are as they were before they might be written.
+    /// Compares the blocks with the twin, and unmarks those that have not changed.
     #[inline]
     pub(crate) fn compare(&mut self, private: &[u8]) {
         if self.twinned != 0 {
@@ -193,7 +194,7 @@ impl Blocks {
         }
     }
 
-    /// What was written counts for nothing, nor does the private copy.
+    /// Discards the written data and with it the private copy.
     pub(crate) fn discard(&mut self) {
         if self.is_written() {
             (self.version, self.twinned) = (0, 0);
@@ -201,7 +202,7 @@ impl Blocks {
         }
     }
 
-    /// That a copy of a version, its versions and then its blocks, lies at a place of this rank's memory: takes it over.
+    /// Takes over a copy of a version, the versions of its blocks and then the blocks, from this rank's memory.
     ///
     /// # Errors
     /// The job is at fault.
@@ -255,7 +256,7 @@ impl Blocks {
         Ok(fetched + self.bytes())
     }
 
-    /// Makes what was written the next version, in this rank's memory.
+    /// Publishes the written data as the next version, in this rank's memory.
     ///
     /// # Errors
     /// No version is left.
@@ -274,7 +275,7 @@ impl Blocks {
         Ok(version)
     }
 
-    /// Makes the version that this rank has a copy of one of its own, which is the next.
+    /// Publishes this rank's copy of an orphaned version as the next version, which this rank owns.
     ///
     /// # Errors
     /// No version is left; the job is at fault.
@@ -283,7 +284,7 @@ impl Blocks {
         self.publish(words, orphaned, private)
     }
 
-    /// Updates the copy in this rank's memory from the private one.
+    /// Updates the published copy from the private one.
     fn put(&mut self, words: &RemoteWords<'_>, version: Version, private: &[u8]) -> Result<()> {
         let (world, data) = (words.world(), self.data(words, version.owner)?);
         if self.versions.len() == 1 {
@@ -298,7 +299,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// The bytes of blocks; those of neighbours together.
+    /// The byte ranges of the selected blocks; adjacent blocks share a range.
     fn ranges(&self, is: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for block in (0..self.versions.len()).filter(|&block| is(block)) {
@@ -315,7 +316,7 @@ impl Blocks {
         block.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[block]
     }
 
-    /// Where the blocks begin in the memory of a rank, in words: at a line.
+    /// Word offset of the blocks in the memory of a rank: the start of a cache line.
     fn first_word(&self) -> usize {
         (VERSIONS + self.versions.len()).next_multiple_of(LINE_BYTES / WORD_BYTES)
     }
@@ -407,7 +408,7 @@ mod tests {
         blocks.compare(&private);
         assert_eq!(blocks.written.get(), u64::MAX);
         blocks.written.set(0);
-        // Most has changed, so that the next sections do without.
+        // Most blocks have changed, so that the next sections keep no twin.
         for section in 0..=SECTIONS_WITHOUT_TWIN {
             blocks.write_all(&private);
             blocks.compare(&private);

@@ -11,16 +11,16 @@ use super::blocks::Blocks;
 use super::multi_acquire::{AcquireRequest, sealed};
 use crate::{Placement, ReadGuard, Shared, Statistics, WriteGuard};
 
-/// Where parts begin, and no value of them needs more: that of the units of a bundle.
+/// Alignment of each part, and maximum alignment of its values: that of the units of a bundle.
 const PART_ALIGN: usize = align_of::<Unit>();
 
-/// Units of the private copy, so that values of any part are aligned.
+/// Unit of the private copy, so that values of all parts are aligned.
 type Unit = u128;
 
 /// Several variables that are acquired together: slices of plain old data, of one to eight types, under one synchronization variable.
 ///
-/// It is to a tuple of slices what [`Shared`] is to one value, with the same guards. What is written is known by parts: of a long bundle only
-/// those travel that have changed.
+/// It is to a tuple of slices what [`Shared`] is to one value, with the same guards. Writes are recorded by part: of a long bundle only the
+/// changed parts are transferred.
 ///
 /// ```
 /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -42,9 +42,9 @@ pub struct Bundle<'w, P: Parts> {
     layout: Layout<P>,
 }
 
-/// Where the parts lie.
+/// The layout of the parts.
 struct Layout<P> {
-    /// The bytes of each part.
+    /// The byte range of each part.
     parts: Vec<Range<usize>>,
     types: PhantomData<fn() -> P>,
 }
@@ -64,7 +64,7 @@ pub struct BundleWriteGuard<'g, 'w, P: Parts> {
 /// One part of a [`Bundle`], to read and write. A mutable dereference counts as a write of the whole part.
 pub struct PartMut<'a, T> {
     values: &'a mut [T],
-    /// Where it begins in the bundle, in bytes.
+    /// Its offset in the bundle, in bytes.
     start: usize,
     blocks: &'a Blocks,
 }
@@ -207,7 +207,7 @@ impl<'w, P: Parts> Bundle<'w, P> {
         self.shared.home()
     }
 
-    /// Counts of what the bundle has cost this rank so far.
+    /// Counts of the costs of the bundle for this rank so far.
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()
     }
@@ -218,7 +218,7 @@ impl<'w, P: Parts> Bundle<'w, P> {
     }
 }
 
-/// Makes sure that all ranks have parts of the same lengths.
+/// Checks that all ranks have parts of the same lengths.
 fn agree(world: &World, parts: &[Range<usize>]) -> Result<()> {
     let lengths = parts.iter().flat_map(|part| [part.len() as u64, !(part.len() as u64)]);
     let mine: Vec<u64> = lengths.collect();
@@ -261,7 +261,7 @@ impl<'g, 'w, P: Parts> BundleWriteGuard<'g, 'w, P> {
         P::refs(self.guard.as_bytes(), &self.layout.parts)
     }
 
-    /// The parts, to write; only those count as written that are dereferenced to write.
+    /// The parts, to write; a part counts as written once it is mutably dereferenced.
     pub fn parts_mut(&mut self) -> P::Muts<'_> {
         let (bytes, blocks) = self.guard.bytes_mut();
         P::muts(bytes, &self.layout.parts, Marks(blocks))
@@ -334,8 +334,8 @@ impl<'g, 'w, P: Parts> BundleWriteGuard<'g, 'w, P> {
 }
 
 impl<T> PartMut<'_, T> {
-    /// Some of the elements, to write. Of a bundle above 8 KiB, only the blocks of these elements travel later; a mutable dereference of
-    /// the part stands for all elements.
+    /// Returns some of the elements, to write. Of a bundle above 8 KiB, only the blocks of these elements are transferred later; a mutable
+    /// dereference of the part marks all its elements as written.
     ///
     /// # Panics
     /// The range reaches past the end.
@@ -396,7 +396,7 @@ fn values_mut<T: FromBytes + IntoBytes>(bytes: &mut [u8]) -> &mut [T] {
 }
 
 mod plain {
-    /// Nobody else implements what makes references to bytes.
+    /// Prevents other implementations, because this trait converts bytes to references.
     pub trait Plain {}
 }
 

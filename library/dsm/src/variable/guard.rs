@@ -19,7 +19,7 @@ pub struct ReadGuard<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> {
 /// Exclusive access to the data of a [`Shared`]. No other rank reads or writes.
 ///
 /// If the guard is forgotten, or dropped while its thread panics, the rank holds the variable until it acquires or drops it again. Then the
-/// variable is released without what was written.
+/// variable is released without the written data.
 pub struct WriteGuard<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> {
     hold: Hold<'g, 'w, T>,
 }
@@ -66,14 +66,14 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
     /// [`quiet`](pelago_rma::Context::quiet) if that comes before.
     ///
     /// # Errors
-    /// The home is lost; no version is left, and what was written is not released; the job is at fault.
+    /// The home is lost; no version number is left, and the written data is not released; the job is at fault.
     #[inline]
     pub fn release(self) -> Result<()> {
         let Shared { access, private } = self.hold.keep();
         access.release(private.as_bytes())
     }
 
-    /// Releases the variable without what was written.
+    /// Releases the variable without the written data.
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -83,7 +83,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         access.release(private.as_bytes())
     }
 
-    /// Releases what was written and goes on reading; no other rank writes in between.
+    /// Releases the written data and continues to read; no other rank writes in between.
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -94,7 +94,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
     }
 
     /// Releases the variable, waits until another rank [notifies](Self::notify_one) this one, and acquires the variable again. Notifications may be
-    /// spurious, and are after the loss of a rank: the caller checks its condition again, as [`wait_while`](Self::wait_while) does.
+    /// spurious, as after the loss of a rank: the caller checks its condition again, as [`wait_while`](Self::wait_while) does.
     ///
     /// Cost: two round trips to the home and one to the last waiting rank, before the variable is released.
     ///
@@ -126,9 +126,9 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         Ok(guard)
     }
 
-    /// Notifies the rank that has waited longest; returns `false` if no rank waits. The notified rank goes on when it has acquired the variable.
+    /// Notifies the rank that has waited longest; returns `false` if no rank waits. The notified rank continues when it has acquired the variable.
     ///
-    /// Cost: a round trip to the home if none waits, else up to four.
+    /// Cost: a round trip to the home if no rank waits, else up to four.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
@@ -158,7 +158,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         Ok((guard, told))
     }
 
-    /// The variable's bytes, to write, and the blocks that record the writes.
+    /// Returns the variable's bytes, to write, and the blocks that record the writes.
     pub(crate) fn bytes_mut(&mut self) -> (&mut [u8], &Blocks) {
         let Shared { access, private } = self.hold.shared_mut();
         (private.as_mut_bytes(), &access.blocks)
@@ -171,8 +171,8 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
 }
 
 impl<U: FromBytes + IntoBytes + Immutable> WriteGuard<'_, '_, [U]> {
-    /// Some of the elements, to write. Of a variable above 8 KiB, only the blocks of these elements travel later; a mutable dereference of the
-    /// guard stands for all elements.
+    /// Returns some of the elements, to write. Of a variable above 8 KiB, only the blocks of these elements are transferred later; a mutable
+    /// dereference of the guard marks all elements as written.
     ///
     /// # Panics
     /// The range reaches past the end.
@@ -237,7 +237,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Hold<'g, 'w, T> {
         self.0.as_mut().expect("it is held")
     }
 
-    /// The variable, which remains held.
+    /// Returns the variable, which remains held.
     fn keep(mut self) -> &'g mut Shared<'w, T> {
         self.0.take().expect("it is held")
     }
@@ -246,7 +246,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Hold<'g, 'w, T> {
 impl<T: ?Sized + FromBytes + IntoBytes + Immutable> Drop for Hold<'_, '_, T> {
     #[inline]
     fn drop(&mut self) {
-        // A rank that panics does not wait for others. It holds the variable on, as if the guard had been forgotten.
+        // A rank that panics does not wait for others. It continues to hold the variable, as if the guard had been forgotten.
         let Some(Shared { access, private }) = self.0.take().filter(|_| !std::thread::panicking()) else { return };
         let _whoever_acquires_it_next_is_told = access.release(private.as_bytes());
     }

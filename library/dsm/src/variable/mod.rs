@@ -9,7 +9,7 @@
 //! | `multi_acquire` | several variables in one call |
 //! | `blocks` | the blocks of the data, their versions, and the transfer of those that changed |
 //! | `prefetch` | a copy of the newest version that is fetched before the variable is acquired |
-//! | `statistics` | counts of what a variable has cost |
+//! | `statistics` | counts of the costs of a variable |
 
 mod access;
 mod blocks;

@@ -41,7 +41,7 @@ pub struct ReadRequest<'g, 'w, T: ?Sized>(pub(crate) &'g mut Shared<'w, T>);
 #[must_use = "a request does nothing until it is given to acquire"]
 pub struct WriteRequest<'g, 'w, T: ?Sized>(pub(crate) &'g mut Shared<'w, T>);
 
-/// A request for one variable, of those that [`acquire`] takes.
+/// A request for one variable, as [`acquire`] takes it.
 pub trait AcquireRequest: sealed::Sealed {
     /// The guard of the variable.
     type Guard;
@@ -55,7 +55,7 @@ pub trait AcquireRequest: sealed::Sealed {
 
 /// The requests that [`acquire`] takes: a tuple of up to six, or a vector of one type.
 pub trait AcquireSet: sealed::Sealed {
-    /// The guards: a tuple or a vector, as the requests.
+    /// The guards: a tuple or a vector, like the requests.
     type Guards;
 
     #[doc(hidden)]
@@ -131,7 +131,7 @@ requests!(A a, B b, C c, D d, E e);
 requests!(A a, B b, C c, D d, E e, F f);
 
 pub(crate) mod sealed {
-    /// Nobody else implements what depends on how locks are acquired.
+    /// Prevents other implementations: the traits depend on the order in which locks are acquired.
     pub trait Sealed {}
 
     impl<T: ?Sized> Sealed for super::ReadRequest<'_, '_, T> {}

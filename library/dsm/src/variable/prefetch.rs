@@ -1,7 +1,7 @@
 //! A copy of the newest version that is fetched before the variable is acquired.
 //!
-//! **A1** The copy is a version as it was released: the copying began after the home had learned of that version, and the version's owner
-//! changes its data only for a later version. So the copy is valid if the variable is acquired with the same version.
+//! **A1** The copy is a version as it was released: the copy began after that version was recorded at the home, and the version's owner changes
+//! its data only for a later version. So the copy is valid if the variable is acquired with the same version.
 
 use pelago_rma::{Handle, Individual, Result};
 
@@ -10,17 +10,17 @@ use crate::lock::RemoteWords;
 use crate::lock::Version;
 use crate::lock::WordAddress;
 
-/// A copy of a version that is on its way, or has come.
+/// A copy of a version, in flight or complete.
 pub(crate) struct Prefetch<'w> {
-    /// That of no data once it has served.
+    /// The version of the copy; its number is 0 after the copy was used.
     pub(crate) version: Version,
     pub(crate) copied: Handle<'w>,
-    /// The versions of the blocks, then the blocks, as they lie in the memory of the owner.
+    /// The versions of the blocks, then the blocks, laid out as in the memory of the owner.
     pub(crate) landing: Individual<'w, u64>,
 }
 
 impl<'w> Prefetch<'w> {
-    /// Begins to copy a version, of a variable of so many words, to where one was copied `before`.
+    /// Begins to copy a version of a variable of `count` words; reuses the memory of the copy `before`.
     ///
     /// # Errors
     /// No memory is left; the owner is lost; the job is at fault.
@@ -45,7 +45,7 @@ impl<'w> Prefetch<'w> {
 }
 
 impl Drop for Prefetch<'_> {
-    /// The memory is given back when nothing comes to it any more.
+    /// Waits for the copy, so that it does not reach the memory after it is freed.
     fn drop(&mut self) {
         let _ended_whether_well_or_not = self.copied.wait();
     }

@@ -17,12 +17,12 @@ pub enum Placement {
     /// At its home: a release posts a message to the home, so that the next rank acquires the variable in one round trip.
     #[default]
     Home,
-    /// At the rank that held it last: that rank acquires it again without a message, and another rank needs one round trip more. The home
-    /// does not learn of releases meanwhile: if the rank is lost, so are they.
+    /// At the rank that held it last: that rank acquires it again without a message, and another rank needs one more round trip. The home
+    /// does not record releases meanwhile: they are lost with the rank.
     Migrating,
 }
 
-/// A variable that ranks share, with entry consistency: a rank that acquires it sees what was written before the last release.
+/// A variable that ranks share, with entry consistency: a rank that acquires it sees all writes before the last release.
 ///
 /// Only a [`ReadGuard`] or a [`WriteGuard`] gives access to the data. Written data stays in the memory of its writer until another rank acquires
 /// the variable and fetches the blocks that have changed. The lock serves ranks in the order of their requests; consecutive readers read together.
@@ -38,7 +38,7 @@ pub enum Placement {
 /// - the writer of the last version: a rank that has a copy of it inherits it by acquiring the variable; until then others get
 ///   `PeerLost` with the number of the lost rank, and [`restore`](Self::restore) begins a new version;
 /// - a rank that keeps the variable ([`Placement::Migrating`]): the others go on with the last version that another rank has acquired;
-/// - the home: all others get `PeerLost` with its number, for ever.
+/// - the home: all later acquires of the others fail with `PeerLost` and its number.
 ///
 /// If the last two writers are lost together, the version before the last may come back. No survivor has seen a later one.
 pub struct Shared<'w, T: ?Sized> {
@@ -60,7 +60,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         Self::of_parts(world, home, private, &[bytes])
     }
 
-    /// As [`new`](Self::new), of parts of so many bytes.
+    /// As [`new`](Self::new), for a variable of several parts, given by their lengths in bytes.
     pub(crate) fn of_parts(world: &'w World, home: Rank, private: Box<T>, parts: &[usize]) -> Result<Self> {
         if home.number() >= world.size() {
             return Err(Error::Invalid("the home of a shared variable must be a rank of the job"));
@@ -107,7 +107,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
     /// |---|---|
     /// | kept by this rank | none |
     /// | free, newest version here | a round trip to the home |
-    /// | free, newest version elsewhere | two round trips; one, if the data has at most 4 KiB and lay where the token did the last two times |
+    /// | free, newest version elsewhere | two round trips; one, if the data has at most 4 KiB and was on the rank with the token the last two times |
     /// | held by another rank | one message to this rank, with up to 4 KiB of data; a round trip for more data |
     ///
     /// The release waits for no message, unless the next rank in the queue may stop waiting.
@@ -171,7 +171,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         self.access.release(self.private.as_bytes())
     }
 
-    /// Begins to fetch the newest version that the home knows, for the next acquire; returns whether data is on its way. Does not wait for
+    /// Begins to fetch the newest version that the home knows, for the next acquire; returns whether a transfer is in flight. Does not wait for
     /// other ranks, and does not change the order of the queue.
     ///
     /// The next acquire uses the data if its version is still the newest. The home does not know the newest version while ranks hand the
@@ -216,7 +216,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
         self.access.member.memory.home()
     }
 
-    /// Counts of what the variable has cost this rank so far.
+    /// Counts of the costs of the variable for this rank so far.
     pub fn statistics(&self) -> Statistics {
         let (waits, waited) = self.access.member.memory.waits();
         Statistics { waits, waited, ..self.access.statistics }
@@ -263,7 +263,7 @@ impl<'w, T: ?Sized + FromBytes + IntoBytes + Immutable> Shared<'w, T> {
 }
 
 impl<T: ?Sized> Drop for Shared<'_, T> {
-    /// Releases a variable that a forgotten guard holds, without what was written, and releases a kept token to the home.
+    /// Releases a variable that a forgotten guard holds, without the written data, and releases a kept token to the home.
     fn drop(&mut self) {
         let Access { blocks, held, .. } = &mut self.access;
         if *held != Held::Nothing && !std::thread::panicking() {

@@ -1,17 +1,17 @@
-//! Counts of what a variable has cost this rank.
+//! Counts of the costs of a variable for this rank.
 
 use core::fmt;
 
 use pelago_base::Duration;
 
-/// Counts of what a variable has cost this rank so far.
+/// Counts of the costs of a variable for this rank so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Acquires to read.
     pub reads: u64,
     /// Acquires to write.
     pub writes: u64,
-    /// Acquires in which the rank before handed the token over, without the home.
+    /// Acquires in which the previous holder handed the token over, without the home.
     pub hand_overs: u64,
     /// Acquires of a token that this rank had kept; see [`Placement::Migrating`](crate::Placement::Migrating).
     pub kept: u64,
@@ -19,9 +19,9 @@ pub struct Statistics {
     pub fetched: u64,
     /// Bytes of that data.
     pub bytes: u64,
-    /// Those of `fetched` whose data [`Shared::prefetch`](crate::Shared::prefetch) had fetched before.
+    /// Acquires among `fetched` whose data [`Shared::prefetch`](crate::Shared::prefetch) had fetched before.
     pub prefetched: u64,
-    /// Those of `fetched` whose data came with the token.
+    /// Acquires among `fetched` whose data came with the token.
     pub piggybacked: u64,
     /// Waits of this rank.
     pub waits: u64,

@@ -1,5 +1,5 @@
-//! Runs the programs of a job in every order, or in orders drawn by chance. Ranks are coroutines that stop at every operation. A state that was reached
-//! before, with the same words and the same answers to every rank, is not explored again.
+//! Runs the programs of a job in every order, or in random orders. Ranks are coroutines that stop at every operation. A state that was reached before,
+//! with the same words and the same answers to every rank, is not explored again.
 
 use std::cell::RefCell;
 use std::collections::hash_map::DefaultHasher;
@@ -21,28 +21,28 @@ const STACK_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Choice {
-    /// What a rank asked for takes effect, and it goes on.
+    /// The requested operation of a rank takes effect, and the rank continues.
     Go(u32),
-    /// It loses patience.
+    /// The rank's time limit passes.
     Tire(u32),
-    /// It learns of the death.
+    /// The rank notices the death.
     Notice(u32),
-    /// It dies, and what it asked for last never takes effect.
+    /// The rank dies, and its last requested operation never takes effect.
     Die(u32),
-    /// It dies, and what it asked for last takes effect later.
+    /// The rank dies, and its last requested operation takes effect later.
     DieLate(u32),
-    /// The next of what it posted, or of what it asked for last before it died, takes effect.
+    /// The next posted operation of the rank, or the last that it requested before it died, takes effect.
     Arrive(u32),
 }
 
 struct Fiber {
     coroutine: Option<Coroutine<Answer, Request, Result<()>>>,
     pending: Option<Request>,
-    /// What it was answered since it has done the last of its actions.
+    /// Hash of the answers since the last completed action of the rank.
     history: u64,
 }
 
-/// One course of things, as far as it has come.
+/// One execution of a job, up to the present state.
 struct Course {
     model: Rc<RefCell<Model>>,
     fibers: Vec<Fiber>,
@@ -113,7 +113,7 @@ impl Course {
             CoroutineResult::Return(ended) => {
                 (fiber.coroutine, fiber.pending) = (None, None);
                 let mut model = self.model.borrow_mut();
-                // Only the loss of the home is a reason to fail.
+                // Only the loss of the home may make an action fail.
                 let home_lost = model.dead == Some(Rank::new(HOME));
                 if let (Err(error), false) = (&ended, home_lost) {
                     model.wrong = Some(format!("rank {rank}: {error}"));
@@ -160,7 +160,7 @@ impl Course {
                 let request = self.fibers[rank as usize].pending.take().expect("it asked for something");
                 let mut model = self.model.borrow_mut();
                 if let Request::Swap(..) = request {
-                    // It takes effect after what was posted to the same rank.
+                    // It takes effect after operations that were posted to the same rank.
                     while model.posted[rank as usize]
                         .front()
                         .is_some_and(|&posted| Model::target(posted) == Model::target(request))
@@ -210,7 +210,7 @@ impl Course {
         hasher.finish()
     }
 
-    /// What is wrong with it, given that so much can still happen.
+    /// The violation in the present state, given the remaining choices; `None` if there is none.
     fn wrong(&self, choices: &[Choice]) -> Option<String> {
         let model = self.model.borrow();
         if model.wrong.is_some() {
@@ -225,7 +225,7 @@ impl Course {
     }
 }
 
-/// Explores a job, up to so many states; returns how many there were.
+/// Explores a job, up to `states_max` states; returns their number.
 pub(crate) fn explore(job: &Job, states_max: usize) -> usize {
     let (mut seen, mut open) = (HashSet::new(), vec![Vec::new()]);
     while let Some(path) = open.pop() {
@@ -254,7 +254,7 @@ pub(crate) fn explore(job: &Job, states_max: usize) -> usize {
     seen.len()
 }
 
-/// Follows so many courses, each to its end, by chance.
+/// Follows `courses` random executions, each to its end.
 pub(crate) fn wander(job: &Job, courses: u64, seed: u64) {
     for number in 0..courses {
         let mut random = Rng::with_seed(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -267,7 +267,7 @@ pub(crate) fn wander(job: &Job, courses: u64, seed: u64) {
             if choices.is_empty() {
                 break;
             }
-            // Deaths are rare, so that they come late, too.
+            // Deaths are rare, so that some happen late.
             let lively: Vec<_> =
                 choices.iter().filter(|choice| !matches!(choice, Choice::Die(_) | Choice::DieLate(_))).copied().collect();
             let among = if lively.is_empty() || random.u32(..40) == 0 { &choices } else { &lively };

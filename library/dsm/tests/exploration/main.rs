@@ -1,7 +1,7 @@
-//! Explores what ranks can do to each other at a lock: every order of their operations, deaths at every step, operations of the dead that
-//! take effect late, and losses that each rank learns of in its own time. Jobs of two ranks are explored to the end, those of three by chance.
+//! A model checker for the lock: explores every order of the operations of ranks, deaths at every step, late operations of dead ranks, and the times at
+//! which each rank notices a loss. Jobs of two ranks are explored completely, those of three ranks by random executions.
 //!
-//! The code that runs is the queue of the library (`pelago_dsm::lock`), on the words of a model.
+//! It runs the queue of the library (`pelago_dsm::lock`) on the words of a model.
 
 mod explorer;
 mod model;
@@ -11,10 +11,10 @@ use explorer::{explore, wander};
 use program::Action::{self, *};
 use program::Job;
 
-/// More than any job has that is explored to the end.
+/// Maximum number of explored states: more than any completely explored job has.
 const STATES_MAX: usize = 2_000_000;
 
-/// Courses that are followed of each job that is not.
+/// Number of random executions of each other job.
 const COURSES: u64 = 3_000;
 
 fn job(programs: &[&[Action]], mortal: &[u32], apart: bool) -> Job {
@@ -22,7 +22,7 @@ fn job(programs: &[&[Action]], mortal: &[u32], apart: bool) -> Job {
     Job { programs, mortal: mortal.to_vec(), apart, posts: false, keeps: false }
 }
 
-/// Explores jobs to the end; at least some states each, so that it is known to have happened.
+/// Explores jobs completely, and checks that each has at least some states.
 fn explore_all(jobs: &[Job]) {
     for job in jobs {
         let states = explore(job, STATES_MAX);
@@ -123,7 +123,7 @@ fn a_token_is_kept_until_another_comes() {
     }
 }
 
-/// A third recovers the lock while one takes again what it has kept.
+/// A third rank recovers the lock while one takes back its kept token.
 #[test]
 fn a_token_is_kept_while_others_recover() {
     for apart in [false, true] {

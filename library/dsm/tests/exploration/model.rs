@@ -1,4 +1,4 @@
-//! The words of a lock in a model: operations of ranks take effect one at a time, posted ones later, and those of a lost rank at any time after.
+//! The words of a lock in a model: operations of ranks take effect one at a time, posted operations later, and those of a lost rank at any later time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use pelago_dsm::lock::{Change, LockMemory, Mode, Remembered, Version, WORDS, Wai
 use pelago_rma::{Failure, Result};
 
 pub(crate) const HOME: u32 = 0;
-/// What a rank asks for.
+/// A request of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Request {
     Load(WordAddress),
@@ -19,14 +19,14 @@ pub(crate) enum Request {
     CompareSwap(WordAddress, u64, u64),
     Add(WordAddress, u64),
     Raise(WordAddress, u64),
-    /// Until the word differs from the one seen, a loss is noticed, or, if it is not patient, any time.
+    /// Waits until the word differs from `seen`, or the rank notices a loss, or, unless it is patient, for any time.
     Block {
         word: usize,
         seen: u64,
         losses: usize,
         patient: bool,
     },
-    /// Until what it posted has acquired effect.
+    /// Waits until the posted operations have taken effect.
     Settle,
 }
 
@@ -38,28 +38,28 @@ pub(crate) enum Answer {
     Late,
 }
 
-/// The words, and what nobody in the model can see.
+/// The words, and the state that no rank in the model can see.
 pub(crate) struct Model {
     pub(crate) words: Vec<u64>,
     pub(crate) ranks: u32,
     pub(crate) apart: bool,
     pub(crate) posts: bool,
-    /// What each rank has posted and has not acquired effect, in order.
+    /// The posted operations of each rank that have not taken effect, in order.
     pub(crate) posted: Vec<VecDeque<Request>>,
-    /// The version with it, as long as it has not.
+    /// The version that each rank has posted, until the operations have taken effect.
     pub(crate) posting: Vec<Option<Version>>,
-    /// The first version that each has released and of which nobody else knows, as far as it has kept the token.
+    /// For each rank that keeps the token, the first version that it has released and that no other rank knows.
     pub(crate) kept: Vec<Option<u64>>,
-    /// What the compare-swap has found that each posted last; `None` if its target was out of reach.
+    /// The value that the last posted compare-swap of each rank has found; `None` if its target was unreachable.
     pub(crate) found: Vec<Option<u64>>,
     pub(crate) dead: Option<Rank>,
     pub(crate) noticed: Vec<bool>,
-    /// Who is inside, and how.
+    /// The ranks that hold the lock, and their access.
     pub(crate) inside: Vec<(Rank, Mode)>,
     pub(crate) given: u64,
     pub(crate) made: u64,
     pub(crate) wrong: Option<String>,
-    /// What a rank has done, and all that it remembers of it.
+    /// For each rank, the number of completed actions, and its state between calls.
     pub(crate) done: Vec<(usize, Remembered)>,
 }
 
@@ -68,7 +68,7 @@ impl Model {
         &mut self.words[at.rank.index() * WORDS + at.word]
     }
 
-    /// Has an operation take effect.
+    /// Makes an operation take effect.
     pub(crate) fn perform(&mut self, request: Request) -> u64 {
         match request {
             Request::Load(at) => *self.word(at),
@@ -95,7 +95,7 @@ impl Model {
         }
     }
 
-    /// Has the next take effect that a rank has posted, unless its target is out of reach.
+    /// Makes the next posted operation of a rank take effect, unless its target is unreachable.
     pub(crate) fn arrive(&mut self, rank: u32) {
         let Some(request) = self.posted[rank as usize].pop_front() else { return };
         let reached = !self.apart || Self::target(request) != self.dead;
@@ -133,7 +133,7 @@ impl Model {
         self.inside.retain(|&(other, _)| other != rank);
     }
 
-    /// What a rank that dies has written and released by what has not arrived does not bind the others.
+    /// Removes the guarantee for versions of a dying rank whose release has not arrived.
     pub(crate) fn doubt(&mut self, rank: Rank) {
         if let Some(version) = self.posting[rank.index()].filter(|version| version.owner == rank) {
             self.given = self.given.min(version.number - 1);
@@ -143,7 +143,7 @@ impl Model {
         }
     }
 
-    /// A rank has released a version.
+    /// Records that a rank has released a version.
     pub(crate) fn give(&mut self, rank: Rank, version: Version, remembered: Remembered) {
         self.given = self.given.max(version.number);
         if remembered.2.is_some() {
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// The words as a rank of the model reaches them.
+/// A rank's access to the words of the model.
 pub(crate) struct Reach<'y> {
     pub(crate) me: Rank,
     pub(crate) model: Rc<RefCell<Model>>,

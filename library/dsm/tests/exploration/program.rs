@@ -6,37 +6,37 @@ use pelago_rma::Result;
 
 use crate::model::Reach;
 
-/// What a rank does, once.
+/// An action of a rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     Write,
     Read,
-    /// Writes, then reads on.
+    /// Writes, then continues as a reader.
     Downgrade,
-    /// As `Write`, if the token comes before it loses patience, which may be at any time.
+    /// As `Write`, with a time limit, which may pass at any time.
     WriteInTime,
     ReadInTime,
     TryWrite,
     /// Releases the token to the home, if it keeps it.
     ReleaseToHome,
-    /// Writes and tells one that waits, or all.
+    /// Writes and notifies one waiting rank, or all.
     WriteAndNotify,
     WriteAndNotifyAll,
-    /// Waits until so many have written, or one was lost, then writes. May be told for no reason.
+    /// Waits until the given number of writes is done, or a rank was lost, then writes. Notifications may be spurious.
     AwaitWrites(u64),
-    /// As that, but may lose patience while it waits to be told, and writes then.
+    /// As `AwaitWrites`, with a time limit for each notification, after which it writes.
     AwaitWritesInTime(u64),
 }
 
-/// What is explored.
+/// A job to explore.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) programs: Vec<Vec<Action>>,
-    /// Who may die; one of them does.
+    /// The ranks that may die; one of them does.
     pub(crate) mortal: Vec<u32>,
-    /// Whether the words of a rank that died are out of reach.
+    /// Whether the words of a dead rank are unreachable.
     pub(crate) apart: bool,
-    /// Whether what can be posted takes effect later than the rank goes on.
+    /// Whether posted operations take effect after the rank has continued.
     pub(crate) posts: bool,
     /// Whether ranks keep the token until another requests it, and release it to the home when they end.
     pub(crate) keeps: bool,
@@ -67,7 +67,7 @@ pub(crate) fn play(member: &Member<Reach<'_>>, action: Action) -> Result<()> {
     };
     model.borrow_mut().enter(me, mode, acquired.version);
     if mode == Mode::Read {
-        // Stays inside for a step.
+        // Holds the lock for one step.
         member.memory.own(0);
         model.borrow_mut().exit(me);
         return member.leave();

@@ -1,33 +1,33 @@
-//! The link to one neighbour: what goes there and what comes from there.
+//! The link to one neighbour: the data sent there and received from there.
 //!
-//! A link has one direction: this block sends its border there and receives the halo that lies there. The neighbour has the link of the
-//! opposite direction. Each counts its exchanges; both count alike, as they take part in the same ones. There is no barrier: order comes from
-//! words at either end, *arrived* (two) and *credit*, which the other end alone writes.
+//! A link has one direction: this block sends its border there and receives the halo from there. The neighbour has the link of the opposite
+//! direction. Each end counts its exchanges; both counts agree, as both ends take part in the same ones. There is no barrier: order comes from words
+//! at either end, *arrived* (two) and *credit*, which only the other end writes.
 //!
-//! **Packed.** For exchange n a rank writes its border into half n mod 2 of the inbox that the neighbour keeps for it, and *behind it* n into
-//! the neighbour's `arrived` of that half. The neighbour waits for n and unpacks. *No half is overwritten before it is read:* `start` sends
-//! n + 2 after the `wait` of n + 1 has ended, so after the neighbour's n + 1 has arrived. The neighbour sent that after its own `wait` of n had
-//! ended, so after it had unpacked n from the half that n + 2 fills. With one half this would not hold. Nor would one word do: n and n + 1 may
-//! be in transit together, and nothing orders two puts to one word. With a word for each half, n has arrived before n + 2 is sent. A link that
-//! receives nothing in one direction gets the flag of that direction all the same: it is the credit.
+//! **Packed.** For exchange n a rank writes its border into half n mod 2 of the inbox that the neighbour keeps for it, and *after it* n into the
+//! neighbour's `arrived` of that half. The neighbour waits for n and unpacks. *No half is overwritten before it is read:* `start` sends n + 2 after
+//! the `wait` of n + 1 has ended, hence after the neighbour's n + 1 has arrived. The neighbour sent that after its own `wait` of n had ended, hence
+//! after it had unpacked n from the half that n + 2 fills. One half would not suffice. Nor would one word: n and n + 1 may be in transit together,
+//! and nothing orders two puts to one word. With a word for each half, n has arrived before n + 2 is sent. A link that receives no cells in one
+//! direction still gets the flag of that direction: it is the credit.
 //!
-//! **Direct.** The receiver's `start` of exchange n writes n into the sender's `credit`: from now on the receiver does not read the halo. The
-//! sender writes its border into the halo once it has seen n there, in `start` or later in `wait`, and behind it n into the receiver's
-//! `arrived`, whose `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and the halo of a slow rank is
-//! not written before its credit.
+//! **Direct.** The receiver's `start` of exchange n writes n into the sender's `credit`: from now on the receiver does not read the halo. The sender
+//! writes its border into the halo once it has seen n, in `start` or later in `wait`, and after the border n into the receiver's `arrived`. The
+//! receiver's `wait` ends no sooner. *So all writes of n lie between `start` and `wait` of the receiver*, and the halo of a slow rank is not written
+//! before its credit.
 //!
-//! **Fetched.** The sender's `start` of exchange n writes n into the receiver's `arrived`: the border may be read. The receiver copies it into
-//! its halo and behind that writes n into the sender's `credit`: the border is read. The sender's `wait` ends no sooner. *So all reads of n
-//! lie between `start` and `wait` of the sender*, while nothing changes its border; only the own rank writes its halo cells.
+//! **Fetched.** The sender's `start` of exchange n writes n into the receiver's `arrived`: the border may be read. The receiver copies it into its
+//! halo, and then writes n into the sender's `credit`: the border is read. The sender's `wait` ends no sooner. *So all reads of n lie between `start`
+//! and `wait` of the sender*, while nothing changes its border; only the receiver itself writes its halo cells.
 //!
-//! A rank may be its own neighbour, and one rank may be the neighbour of two links; their directions distinguish links, not their ranks.
+//! A rank may be its own neighbour, and one rank may be the neighbour of two links: directions identify links, not ranks.
 //!
-//! All messages of a link go by one rail, so that flags stay behind their data.
+//! All messages of a link use one rail, so that flags stay ordered after their data.
 //!
-//! Fields on devices go over a transport, whoever the neighbour is: devices pack and unpack the borders of all links of a round at once (`exchange/mod.rs`).
+//! Fields on devices use a transport for every neighbour: devices pack and unpack the borders of all links of a round at once (`exchange/mod.rs`).
 //!
-//! Over a transport a packed border is gathered in memory of this rank first, an outbox of two halves, and goes as one put. A half is used again
-//! when its last put is complete. The transport reads a direct border from the field itself; `wait` ends when it has.
+//! Over a transport a packed border is first gathered in memory of this rank, an outbox of two halves, and sent by one put. A half is used again when
+//! its last put is complete. The transport reads a direct border from the field itself; `wait` ends after that.
 
 use std::ops::Range;
 
@@ -41,10 +41,10 @@ use crate::grid::layout::{Cuboid, Layout, extents, start};
 use crate::grid::shape::{of_box, strides};
 use crate::settings::Method;
 
-/// Words from the flags of one link to those of the next: a cache line, as each neighbour writes its own.
+/// Words between the flags of consecutive links: a cache line, as each neighbour writes its own.
 pub(crate) const FLAG_WORDS: usize = 8;
 
-/// Where the credit of a link lies in its flags, behind those of the two halves.
+/// Index of the credit in the flags of a link, after those of the two halves.
 const CREDIT: usize = 2;
 
 /// The link to one neighbour, and the state of its exchange.
@@ -58,21 +58,22 @@ pub(crate) struct Link<'w, const D: usize> {
     pub(crate) best: Rail,
     /// Whether the neighbour's memory is mapped, its fields included.
     pub(crate) is_mapped: bool,
-    /// The rails that move any number of blocks by one operation, a bit for each.
+    /// The rails that move any number of blocks by one operation, one bit for each.
     block_rails: u32,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) buffers: LinkBuffers,
-    /// The progress of the exchange that is under way; `None` if the link takes no part in it.
+    /// The progress of the current exchange; `None` if the link takes no part in it.
     pub(crate) progress: Option<LinkProgress>,
-    /// Of this link, ever.
+    /// Number of exchanges of this link so far.
     exchanges: u64,
-    /// What may still be under way of the last exchange that used each half of the outbox, or of the last one if the method is direct.
+    /// Operations that may still be in flight: of the last exchange that used each half of the outbox, or of the last exchange if the method is
+    /// direct.
     sent: [Option<Handle<'w>>; 2],
-    /// All rails at once, if there are several; and what goes by them in the exchange that is under way. Its flag follows only when it has ended, by the
-    /// progress of this rank.
+    /// All rails at once, if there are several; and the transfer over them in the current exchange. Its flag is sent only when the transfer has
+    /// ended, by the progress of this rank.
     all: Option<Rail>,
     parts: Option<Handle<'w>>,
-    /// Whether devices have unpacked what has come for them in the exchange that is under way.
+    /// Whether devices have unpacked their part of the current exchange.
     pub(super) has_unpacked: bool,
 }
 
@@ -81,7 +82,7 @@ pub(crate) struct Link<'w, const D: usize> {
 pub(crate) struct LinkProgress {
     /// Whether the border is sent, or may be fetched.
     is_sent: bool,
-    /// Whether the halo is in its place.
+    /// Whether the halo is in place.
     pub(crate) is_received: bool,
 }
 
@@ -91,7 +92,7 @@ pub(crate) struct LinkPosition<const D: usize> {
     pub(crate) direction: Direction<D>,
     /// The directions of the halo cells that it writes.
     pub(crate) written: DirectionSet,
-    /// Links of an earlier round are over before it sends.
+    /// Its round: links of earlier rounds are over before it sends.
     pub(crate) round: usize,
 }
 
@@ -107,26 +108,26 @@ pub(crate) struct LinkMethod {
 pub(crate) struct Piece {
     /// Its number in the plan.
     pub(crate) field: usize,
-    /// Where the border begins, where the neighbour's halo begins, and the cells from there on.
+    /// Start of the border, start of the neighbour's halo, and the shapes of both.
     pub(super) border: usize,
     pub(super) there: usize,
     pub(super) border_shape: Shape,
     pub(super) there_shape: Shape,
-    /// The border in the outbox or in the neighbour's inbox: where it begins, and the two shapes.
+    /// The border in the outbox or in the neighbour's inbox: its start, and the two shapes.
     pub(super) outgoing: usize,
     pub(super) packing: [Shape; 2],
-    /// The halo, and where its cells lie in the inbox; its shape first.
+    /// Start of the halo, start of its cells in the inbox, and the two shapes, the halo's first.
     pub(super) halo: usize,
     pub(super) incoming: usize,
     pub(super) unpacking: [Shape; 2],
-    /// Where the neighbour's border begins, and the shapes of the halo and of that border.
+    /// Start of the neighbour's border, and the shapes of the halo and of that border.
     beyond: usize,
     fetching: [Shape; 2],
-    /// Blocks that nothing joins, there and back; the neighbour counts the same, the other way round.
+    /// Number of separate blocks, there and back; the neighbour counts the same, the other way round.
     blocks: [u64; 2],
 }
 
-/// Where the buffers and flags of a link lie; buffers in cells, flags in words.
+/// Offsets of the buffers and flags of a link; buffers in cells, flags in words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LinkBuffers {
     /// The halves of the inbox here and at the neighbour, and of the outbox.
@@ -178,18 +179,18 @@ impl<'w, const D: usize> Link<'w, D> {
         }
     }
 
-    /// Whether it takes part in the exchange that is under way.
+    /// Whether the link takes part in the current exchange.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.progress.is_some()
     }
 
-    /// Whether its halo is in its place.
+    /// Whether its halo is in place.
     pub(crate) fn is_received(&self) -> bool {
         self.progress.is_some_and(|progress| progress.is_received)
     }
 
-    /// The rail that it uses.
+    /// The rail of the link.
     pub(crate) fn rail(&self) -> Rail {
         self.rail.unwrap_or(self.best)
     }
@@ -199,19 +200,19 @@ impl<'w, const D: usize> Link<'w, D> {
         (self.method, self.rail) = (method, (rail != self.best).then_some(rail));
     }
 
-    /// Whether it goes by mapped memory.
+    /// Whether the link uses mapped memory.
     #[inline]
     fn is_by_memory(&self) -> bool {
         self.is_mapped && self.rail.is_none()
     }
 
-    /// Begins an exchange: gives credit if the neighbour is to write the halo itself.
+    /// Starts an exchange: gives credit if the neighbour writes the halo itself.
     pub(crate) fn begin<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>) -> Result<()> {
         self.exchanges += 1;
         if self.method == Method::Direct { self.give_credit(memory) } else { Ok(()) }
     }
 
-    /// Whether it may send now.
+    /// Whether the link may send now.
     #[inline]
     pub(crate) fn may_send<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
         self.progress.is_some_and(|progress| !progress.is_sent) && (self.method != Method::Direct || self.has_credit(memory))
@@ -258,7 +259,7 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(())
     }
 
-    /// Brings the halo to its place, unless the neighbour has written it there.
+    /// Moves the halo into place, unless the neighbour has written it there.
     pub(crate) fn receive<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<()> {
         match self.method {
             Method::Direct => {}
@@ -288,8 +289,8 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(())
     }
 
-    /// What devices pack of its border, and the cells of the outbox where it goes, which [`empty_outbox`](Self::empty_outbox) has emptied: links of fields on
-    /// devices are not by mapped memory.
+    /// The blocks of its border that devices pack, and their cells in the outbox, which [`empty_outbox`](Self::empty_outbox) has emptied. Links of
+    /// fields on devices always use the outbox: they do not use mapped memory.
     pub(crate) fn packed_by_devices<'f, T: Pod>(
         &'f self,
         fields: &'f [Field<'w, T, D>],
@@ -302,7 +303,7 @@ impl<'w, const D: usize> Link<'w, D> {
         self.leaving().filter(|_| self.method == Method::Packed).filter_map(packed)
     }
 
-    /// What devices unpack of its halo, and the cells of the inbox where it comes from.
+    /// The blocks of its halo that devices unpack, and their cells in the inbox.
     pub(crate) fn unpacked_by_devices<'f, T: Pod>(
         &'f self,
         fields: &'f [Field<'w, T, D>],
@@ -315,14 +316,14 @@ impl<'w, const D: usize> Link<'w, D> {
         self.coming().filter(|_| self.method == Method::Packed).filter_map(unpacked)
     }
 
-    /// Waits until the half of the outbox that this exchange uses has been sent before.
+    /// Waits until the previous put from the half of the outbox that this exchange uses is complete.
     pub(crate) fn empty_outbox(&mut self) -> Result<()> {
         let half = self.half();
         self.sent[half].take().map_or(Ok(()), Handle::wait)
     }
 
-    /// Waits until the exchange reads the field no longer, and until its flag is on its way: what has to follow all parts of a border would else
-    /// follow them at the next progress of this rank, which may compute first while the neighbour waits.
+    /// Waits until the exchange no longer reads the field and its flag is sent. Without this wait, a flag that follows all parts of a striped border
+    /// would be sent at the next progress of this rank, which may compute first while the neighbour waits.
     pub(crate) fn end(&mut self) -> Result<()> {
         let parts = self.parts.take().map_or(Ok(()), Handle::wait);
         match self.method {
@@ -331,33 +332,33 @@ impl<'w, const D: usize> Link<'w, D> {
         }
     }
 
-    /// How many cells go to the neighbour, and come from it.
+    /// Number of cells that are sent to the neighbour, and received from it.
     pub(crate) fn cells(&self) -> [usize; 2] {
         let sum = |shape: fn(&Piece) -> Shape| self.pieces.iter().map(|piece| cells(shape(piece))).sum();
         [sum(|piece| piece.packing[0]), sum(|piece| piece.unpacking[0])]
     }
 
-    /// Whether all blocks of a field are one operation by a rail.
+    /// Whether a rail moves all blocks of a field by one operation.
     pub(crate) fn takes_blocks(&self, rail: Rail) -> bool {
         self.block_rails >> rail.number() & 1 == 1
     }
 
-    /// How many blocks go to the neighbour and come from it if nothing is packed.
+    /// Number of blocks that are sent and received if nothing is packed.
     pub(crate) fn blocks(&self) -> [u64; 2] {
         [0, 1].map(|side| self.pieces.iter().map(|piece| piece.blocks[side]).sum())
     }
 
-    /// The field of each halo that it receives, where it begins and its shape.
+    /// The field, start and shape of each halo that the link receives.
     pub(crate) fn halos(&self) -> impl Iterator<Item = (usize, usize, Shape)> {
         self.coming().map(|piece| (piece.field, piece.halo, piece.unpacking[0]))
     }
 
-    /// The field of each border that it sends, where it begins and its shape.
+    /// The field, start and shape of each border that the link sends.
     pub(crate) fn borders(&self) -> impl Iterator<Item = (usize, usize, Shape)> {
         self.leaving().map(|piece| (piece.field, piece.border, piece.packing[0]))
     }
 
-    /// Whether the neighbour has given credit in this exchange: it may be written to, or has read the border.
+    /// Whether the neighbour has given credit in this exchange: its halo may be written, or it has read the border.
     #[inline]
     fn has_credit<T: Pod>(&self, memory: &ExchangeMemory<'w, T>) -> bool {
         memory.flags.local().load(self.buffers.flags_here + CREDIT) >= self.exchanges
@@ -369,7 +370,7 @@ impl<'w, const D: usize> Link<'w, D> {
         self.behind(memory.world, None).put(credit, &[self.exchanges]).map(|_| ())
     }
 
-    /// Operations on its rail, ordered behind `last`.
+    /// Operations on the link's rail, ordered after `last`.
     #[inline]
     fn behind<'c>(&self, world: &'c World, last: Option<Handle<'_>>) -> Ordered<'c> {
         let ordered = world.after(&last.unwrap_or(Handle::done()));
@@ -379,12 +380,12 @@ impl<'w, const D: usize> Link<'w, D> {
         }
     }
 
-    /// The pieces that it receives.
+    /// The pieces that the link receives.
     pub(super) fn coming(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.unpacking[0]))
     }
 
-    /// The pieces that it sends.
+    /// The pieces that the link sends.
     pub(super) fn leaving(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter().filter(|piece| !is_empty(piece.border_shape))
     }
@@ -394,7 +395,7 @@ impl<'w, const D: usize> Link<'w, D> {
         (self.exchanges % 2) as usize
     }
 
-    /// One piece after the other, so that the last is there when all are.
+    /// Sends one piece after the other, so that all have arrived when the last has.
     fn send_direct<T: Pod>(&self, world: &'w World, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
         let mut last = None;
         for piece in self.leaving() {
@@ -405,7 +406,7 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(last)
     }
 
-    /// Through the outbox, whose half was last read two exchanges ago.
+    /// Sends through the outbox, whose half was last read two exchanges ago.
     fn send_packed<T: Pod>(&mut self, memory: &ExchangeMemory<'w, T>, fields: &[Field<'w, T, D>]) -> Result<Option<Handle<'w>>> {
         self.empty_outbox()?;
         let half = self.half();
@@ -415,7 +416,7 @@ impl<'w, const D: usize> Link<'w, D> {
         Ok(Some(self.behind(memory.world, None).copy(outbox, inbox, self.cells()[0])?))
     }
 
-    /// Gathers the border of every field of the host from `to` on, which is mapped.
+    /// Gathers the borders of all fields in host memory from `to` on, which is mapped.
     fn pack<T: Pod>(
         &self,
         memory: &ExchangeMemory<'w, T>,
@@ -442,8 +443,8 @@ pub(crate) struct Cut<const D: usize> {
     pub(crate) halo: Cuboid<D>,
 }
 
-/// The pieces of a link from the block at `place` to the one at `there`: of each array the cells that `cut` returns for its layout. Arrays of
-/// which no cell moves in either direction are left out.
+/// The pieces of a link from the block at `place` to the one at `there`: of each array the cells that `cut` returns for its layout. Arrays without
+/// cells to move in either direction are left out.
 pub(crate) fn pieces<const D: usize>(
     arrays: &[Array<D>],
     [place, there]: [[usize; D]; 2],

@@ -1,7 +1,8 @@
-//! The links of a block by one route, and the state of an exchange over them.
+//! The links of a block for one route, and the state of an exchange over them.
 //!
-//! **Fields on devices.** What devices pack and unpack goes by one launch for all links and fields of a round: borders when the round begins, as packed ones need no
-//! leave; halos when the last of them has arrived, or, for a face that is waited for alone, when that one has. The bytes pass through one buffer of the host.
+//! **Fields on devices.** Devices pack and unpack by one launch for all links and fields of a round: borders when the round begins, as packed ones
+//! need no credit; halos when the last of them has arrived, or, for a face that is waited for alone, when that one has. The bytes pass through one
+//! buffer of the host.
 
 pub(crate) mod link;
 pub(crate) mod queued;
@@ -20,7 +21,7 @@ use crate::grid::layout::Layout;
 use crate::grid::nodes::Nodes;
 use crate::settings::{Halo, Route};
 
-/// ExchangeMemory begin at multiples of a cache line.
+/// Inboxes and outboxes begin at multiples of a cache line.
 const ALIGN_BYTES: usize = 64;
 
 /// The links of one route.
@@ -28,14 +29,14 @@ pub(crate) struct Exchange<'w, T: Pod, const D: usize> {
     pub(crate) links: Vec<Link<'w, D>>,
     pub(crate) memory: ExchangeMemory<'w, T>,
     rounds: usize,
-    /// The round of the exchange that is under way.
+    /// The current round of the exchange.
     round: usize,
     /// Whether some field is on a device.
     is_on_device: bool,
     staged: Staged,
 }
 
-/// What devices pack or unpack at once: the blocks, the cells of the outbox or inbox of each, and the bytes of all, one after the other.
+/// Data that devices pack or unpack by one launch: the blocks, the cells of the outbox or inbox of each, and the bytes of all, one after the other.
 #[derive(Default)]
 struct Staged {
     parts: Vec<DeviceBlocks>,
@@ -44,7 +45,7 @@ struct Staged {
 }
 
 impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
-    /// The links of this rank. Collective.
+    /// Makes the links of this rank. Collective.
     pub(crate) fn new(world: &'w World, arrays: &[Array<D>], halo: Halo, route: Route, is_on_device: bool) -> Result<Self> {
         let nodes = *arrays[0].template().nodes();
         let router = Router { nodes, halo, route };
@@ -68,7 +69,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(Self { links, memory, rounds, round: rounds, is_on_device, staged: Staged::default() })
     }
 
-    /// Begins an exchange over the links for which `takes_part` is true, and sends what may be sent.
+    /// Starts an exchange over the links for which `takes_part` is true, and sends the borders that may be sent.
     pub(crate) fn start(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
         let started = self.try_start(fields, takes_part);
         self.told(started)
@@ -95,9 +96,9 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(())
     }
 
-    /// Waits until the halo of a direction has arrived, or else until the exchange is over.
+    /// Waits until the halo of a direction has arrived, or, without a direction, until the exchange is over.
     ///
-    /// Fails if a rank is lost, whether it is a neighbour or not: a neighbour that waits for the lost rank sends nothing more.
+    /// Fails if any rank has failed, whether it is a neighbour or not: a neighbour that waits for the failed rank sends nothing more.
     pub(crate) fn wait(&mut self, fields: &mut [Field<'w, T, D>], wanted: Option<Direction<D>>) -> Result<()> {
         let waited = self.try_wait(fields, wanted);
         self.told(waited)
@@ -111,7 +112,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
                 return Ok(());
             }
             if !moved {
-                // A wait ends with the losses that happen during it only.
+                // A wait reports only failures that occur during the wait.
                 if world.losses() > 0
                     && let Some(&rank) = world.lost().first()
                 {
@@ -129,7 +130,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         }
     }
 
-    /// Waits until no transport reads a field any more. After that nothing of the exchange is left.
+    /// Waits until no transport reads a field any more. After that nothing of the exchange is in flight.
     pub(crate) fn end(&mut self, fields: &mut [Field<'w, T, D>]) -> Result<()> {
         let ended = self.links.iter_mut().filter(|link| link.is_active()).try_for_each(Link::end);
         self.told(ended)?;
@@ -140,15 +141,15 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(())
     }
 
-    /// A whole exchange over those links.
+    /// Executes a whole exchange over the links for which `takes_part` is true.
     pub(crate) fn exchange(&mut self, fields: &mut [Field<'w, T, D>], takes_part: impl Fn(&Link<'w, D>) -> bool) -> Result<()> {
         self.start(fields, takes_part)?;
         self.wait(fields, None)?;
         self.end(fields)
     }
 
-    /// After a failure, waits until nothing of the exchange is under way. What was put to a lost rank fails, which the error tells: the next
-    /// barrier is not to tell it again.
+    /// Waits, after a failure, until nothing of the exchange is in flight. The returned error already reports failed puts to a failed rank: the next
+    /// barrier must not report them again.
     fn told(&self, ended: Result<()>) -> Result<()> {
         if ended.is_err() {
             let _told = self.memory.world.quiet();
@@ -156,7 +157,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         ended
     }
 
-    /// Whether the halo of a direction has arrived, or none is to arrive from there.
+    /// Whether the halo of a direction has arrived, or none is expected from there.
     pub(crate) fn has_arrived(&self, direction: Direction<D>) -> bool {
         let has_arrived = |link: &Link<'w, D>| link.progress.is_none_or(|progress| progress.is_received);
         self.links.iter().all(|link| link.position.direction != direction || has_arrived(link))
@@ -191,7 +192,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(moved)
     }
 
-    /// Has devices pack the borders of all links of the present round that are to be sent, into their outboxes, by one launch.
+    /// Lets devices pack the borders of the current round that may be sent, into their outboxes, by one launch.
     fn pack_by_devices(&mut self, fields: &[Field<'w, T, D>]) -> Result<()> {
         if !self.is_on_device {
             return Ok(());
@@ -218,7 +219,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         Ok(())
     }
 
-    /// Has devices unpack the halos of all links of the present round that have arrived, from their inboxes, by one launch.
+    /// Lets devices unpack the halos of the current round that have arrived, from their inboxes, by one launch.
     fn unpack_by_devices(&mut self, fields: &[Field<'w, T, D>]) -> Result<()> {
         let Self { links, memory, round, staged, .. } = self;
         staged.clear();
@@ -240,7 +241,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         first.memory.scatter(parts, bytes).map_err(|_| failed(fields))
     }
 
-    /// Whether what has arrived for devices is unpacked now: when all of the round has, or the halo that is waited for alone.
+    /// Whether devices unpack arrived halos now: all of the round have arrived, or the one that is waited for alone has.
     fn unpacks_now(&self, fields: &[Field<'w, T, D>], wanted: Option<Direction<D>>) -> bool {
         if !self.is_on_device {
             return false;
@@ -250,7 +251,7 @@ impl<'w, T: Pod, const D: usize> Exchange<'w, T, D> {
         awaited.peek().is_some() && (self.current().any(is_wanted) || awaited.all(|link| link.may_receive(&self.memory)))
     }
 
-    /// The links of the present round.
+    /// The links of the current round.
     fn current(&self) -> impl Iterator<Item = &Link<'w, D>> {
         self.links.iter().filter(|link| link.is_active() && link.position.round == self.round)
     }
@@ -270,17 +271,17 @@ impl Staged {
     }
 }
 
-/// Whether devices unpack some of what comes by a link.
+/// Whether devices unpack some of the data of a link.
 fn is_by_device<'w, T: Pod, const D: usize>(link: &Link<'w, D>, fields: &[Field<'w, T, D>]) -> bool {
     link.unpacked_by_devices(fields).next().is_some()
 }
 
-/// That a device failed, whichever of several.
+/// The error that a device failed, without saying which of several.
 fn failed<T: Pod, const D: usize>(fields: &[Field<'_, T, D>]) -> Error {
     fields.iter().find(|field| field.device().is_some()).expect("some field is on a device").failed()
 }
 
-/// The links of a route, and the cells that they move.
+/// The links of a route, and the cells that they transfer.
 #[derive(Clone, Copy)]
 struct Router<const D: usize> {
     nodes: Nodes<D>,
@@ -293,7 +294,7 @@ impl<const D: usize> Router<D> {
         if self.route == Route::Forwarded { 1 } else { self.halo.distance_max() }
     }
 
-    /// The round of a link: by dimensions, if the halo of one is forwarded in the next.
+    /// The round of a link: its dimension, if halos of one dimension are forwarded in the next.
     fn round(&self, direction: Direction<D>) -> usize {
         if self.route == Route::Forwarded { leading(direction) } else { 0 }
     }
@@ -322,7 +323,7 @@ impl<const D: usize> Router<D> {
         Cut { border, halo }
     }
 
-    /// Where the buffers and flags of every direction lie, the same on every rank, and how many cells all buffers have.
+    /// Offsets of the buffers and flags of every direction, the same on every rank, and the number of cells of all buffers.
     fn buffers<T: Pod>(&self, arrays: &[Array<D>]) -> (Vec<LinkBuffers>, usize) {
         let align = (ALIGN_BYTES / size_of::<T>()).max(1);
         let mut end = 0;
@@ -344,11 +345,11 @@ impl<const D: usize> Router<D> {
             flags_here: number * FLAG_WORDS,
             flags_there: back(number) * FLAG_WORDS,
         };
-        // A buffer of no cells has a place too.
+        // A buffer without cells has an offset too.
         ((0..count::<D>()).map(of_link).collect(), end + 1)
     }
 
-    /// Cells that any block receives at `direction` at most.
+    /// Maximum number of cells that any block receives at `direction`.
     fn cells_max(&self, arrays: &[Array<D>], direction: Direction<D>) -> usize {
         let is_neighbour = (1..=self.distance_max()).contains(&distance(direction));
         if !is_neighbour || (0..D).any(|d| direction[d] != 0 && !self.nodes.is_joined(d)) {

@@ -1,7 +1,8 @@
-//! Exchanges that are put into streams: no host waits for a device, and no device for a host.
+//! Exchanges that are enqueued into streams: no host waits for a device, and no device for a host.
 //!
-//! Each rank has a *mailbox* in memory of its device. For each direction it holds an inbox and three words: *arrived*, *inbox credit*, *halo credit*. All three are
-//! written by the stream of the neighbour in that direction, and waited for by the stream of this rank. Exchange n over a link is, in the order of the stream:
+//! Each rank has a *mailbox* in memory of its device. For each direction it holds an inbox and three words: *arrived*, *inbox credit*, *halo credit*.
+//! The stream of the neighbour in that direction writes all three, and the stream of this rank waits for them. Exchange n over a link is, in the
+//! order of the stream:
 //!
 //! ```text
 //!   direct: halo credit there := k   (its k-th direct exchange: all that reads this halo is before)
@@ -14,18 +15,18 @@
 //!   packed: inbox credit there := k            (its k-th packed exchange: the inbox is read)
 //! ```
 //!
-//! **No credit comes before its data are read**: it is written by the stream that reads them, behind the read (Q1, Q2 of [`DeviceStream`]). That a launch or a wait has
-//! been put in tells nothing of the device, so no host writes a credit.
+//! **No credit precedes the read of its data**: the stream that reads the data writes the credit after the read (Q1, Q2 of [`DeviceStream`]). That a
+//! launch or a wait is enqueued says nothing about the device, so no host writes a credit.
 //!
-//! **No word goes back**: one stream alone writes it, in the order of its exchanges, and only larger numbers. A plan has one stream, for this reason. Writes by
-//! several streams, or by puts, would overtake each other.
+//! **No word decreases**: one stream alone writes it, in the order of its exchanges, and only larger numbers. A plan has one stream for this reason.
+//! Writes by several streams, or by puts, would overtake each other.
 //!
-//! **Nothing is overwritten before it is read.** The k-th packed exchange writes the inbox behind inbox credit k − 1, which is behind the launch that unpacked the
-//! one before. The k-th direct one writes the halo behind halo credit k, which is behind all that the receiver has put into its stream before its own k-th.
-//! The two kinds count alone, as the credit of one says nothing of the other.
+//! **Nothing is overwritten before it is read.** The k-th packed exchange writes the inbox after inbox credit k − 1, which follows the launch that
+//! unpacked the previous one. The k-th direct exchange writes the halo after halo credit k, which follows all that the receiver has enqueued before
+//! its own k-th. The two kinds have separate counts, because the credit of one says nothing about the other.
 //!
-//! **No circle of waits**: credits of an exchange are before its first wait, and everything that a wait of exchange n needs is, in the neighbour's stream, behind
-//! waits of exchange n − 1 and credits of n alone, or behind its borders of n, which need credits only.
+//! **No circular wait**: the credits of an exchange precede its first wait. In the neighbour's stream, everything that a wait of exchange n needs
+//! follows only waits of exchange n − 1 and credits of n, or it follows the borders of n, which need credits only.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -43,22 +44,22 @@ use crate::grid::array::Array;
 use crate::grid::direction::{count, number, of_number, opposite};
 use crate::settings::{Halo, Method, Route};
 
-/// Bytes from the words of one direction to those of the next: a cache line, as each neighbour writes its own.
+/// Bytes between the words of consecutive directions: a cache line, as each neighbour writes its own.
 const WORDS_BYTES: u64 = 64;
 
 const ARRIVED: u64 = 0;
 const INBOX_CREDIT: u64 = 8;
 const HALO_CREDIT: u64 = 16;
 
-/// More than any exchange has as its number: what lets a stream go on that waits for a lost rank.
+/// Larger than the number of any exchange: releases a stream that waits for a failed rank.
 const RELEASED: u64 = 1 << 62;
 
-/// What exchanges of a plan on a stream share.
+/// State that the exchanges of a plan on a stream share.
 pub(crate) struct Queue {
     stream: Arc<dyn DeviceStream>,
     mailbox: Arc<dyn DeviceMemory>,
     links: Vec<QueuedLink>,
-    /// Since the plan was built.
+    /// Number of exchanges since the plan was built.
     exchanges: u64,
 }
 
@@ -71,23 +72,24 @@ struct QueuedLink {
     inbox_there: DeviceRange,
     /// The memory of the neighbour's fields.
     fields: Vec<Arc<dyn DeviceMemory>>,
-    /// Exchanges of each kind.
+    /// Number of exchanges of each kind.
     packed: u64,
     direct: u64,
 }
 
-/// What an exchange copies, prepared once: the methods of the links, what leaves, what is unpacked.
+/// The prepared copies of an exchange: the methods of the links, the copies of borders, the copies that unpack.
 pub(crate) struct Batch {
     methods: Vec<Method>,
     leaving: PreparedCopies,
     coming: PreparedCopies,
 }
 
-/// The memory of a rank, as this rank's stream reaches it: its fields, then its mailbox.
+/// The memory of a rank as this rank's stream accesses it: its fields, then its mailbox.
 type Memories = Vec<Arc<dyn DeviceMemory>>;
 
 impl Queue {
-    /// Connects the streams of neighbours; the inner error says why the stream of this rank cannot be. All ranks have to learn whether one cannot. Collective.
+    /// Connects the streams of neighbours; the inner error says why the stream of this rank cannot be connected. All ranks must learn of such an error.
+    /// Collective.
     pub(crate) fn connect<'w, T: Pod, const D: usize>(
         world: &'w World,
         links: &[Link<'w, D>],
@@ -102,7 +104,7 @@ impl Queue {
             let fields = fields.iter().filter_map(|field| field.device().cloned());
             fields.chain([mailbox]).collect()
         });
-        // Zeros are the announcement of nobody.
+        // Words that stay zero are no announcement.
         let told = world.alloc::<u64>((fields.len() + 1) * DeviceAnnouncement::WORDS)?;
         for (index, memory) in own.iter().flatten().enumerate() {
             let words = DeviceAnnouncement::of(memory).encode();
@@ -174,7 +176,7 @@ impl Queue {
         Ok(Batch { methods, leaving: self.stream.prepare(&leaving)?, coming: self.stream.prepare(&coming)? })
     }
 
-    /// Puts the first part of an exchange into the stream: borders leave.
+    /// Enqueues the first part of an exchange: borders are sent.
     pub(crate) fn start(&mut self, batch: &Batch) -> Result<(), DeviceError> {
         let Self { stream, links, exchanges, .. } = self;
         *exchanges += 1;
@@ -194,7 +196,7 @@ impl Queue {
         links.iter().try_for_each(|link| stream.write_word(&word(&link.there, ARRIVED), *exchanges))
     }
 
-    /// Puts the second part into the stream: halos come.
+    /// Enqueues the second part: halos are received.
     pub(crate) fn finish(&self, batch: &Batch) -> Result<(), DeviceError> {
         let Self { stream, links, exchanges, .. } = self;
         links.iter().try_for_each(|link| stream.wait_word(&word(&link.here, ARRIVED), *exchanges))?;
@@ -205,20 +207,21 @@ impl Queue {
         Ok(())
     }
 
-    /// Has the stream wait for the last that neighbours write into the mailbox: the credits of the last packed exchanges. All else it has waited for.
+    /// Makes the stream wait for the last words that neighbours write into the mailbox: the credits of the last packed exchanges. It has already
+    /// waited for all others.
     pub(crate) fn end(&self) -> Result<(), DeviceError> {
         let mut packed = self.links.iter().filter(|link| link.packed > 0);
         packed.try_for_each(|link| self.stream.wait_word(&word(&link.here, INBOX_CREDIT), link.packed))
     }
 
-    /// Lets the stream go on past all that it waits for, as a neighbour is lost or this rank's plan has failed. A neighbour that goes on may write smaller numbers
-    /// meanwhile: to be called until the stream is over.
+    /// Releases the stream from all its waits, because a rank or this rank's plan has failed. A neighbour that continues may write smaller numbers
+    /// meanwhile: the caller repeats this until the stream is over.
     pub(crate) fn release(&self) -> Result<(), DeviceError> {
         let numbers = [RELEASED.to_le_bytes(); 3].concat();
         self.links.iter().try_for_each(|link| link.here.memory().write(link.here.offset(), &numbers))
     }
 
-    /// Keeps what neighbours may still write, to the end of the process.
+    /// Keeps the memory that neighbours may still write, until the end of the process.
     pub(crate) fn leak(&self) {
         std::mem::forget(self.mailbox.clone());
     }
@@ -233,7 +236,7 @@ fn word(words: &DeviceRange, which: u64) -> DeviceRange {
     words.part(which, 8).expect("three words of a line")
 }
 
-/// Blocks from one place to another, in cells.
+/// A copy of blocks from one place to another, in cells.
 fn block_copy<T>([to, from]: [(&DeviceRange, usize); 2], [to_shape, from_shape]: [Shape; 2]) -> Result<BlockCopy, DeviceError> {
     let bytes = size_of::<T>() as u64;
     let past = || DeviceError("cells of a neighbour are not in its memory".into());
@@ -245,7 +248,7 @@ fn block_copy<T>([to, from]: [(&DeviceRange, usize); 2], [to_shape, from_shape]:
     Ok(BlockCopy { to: range(to)?, to_shape: shape(to_shape)?, from: range(from)?, from_shape: shape(from_shape)? })
 }
 
-/// Opens what a rank of this host has announced; ranks of other hosts cannot be reached, and their handles mean nothing here.
+/// Opens the memory that a rank of this host has announced; ranks of other hosts cannot be reached, and their handles mean nothing here.
 fn open(world: &World, rank: Rank, words: &[u64], stream: &dyn DeviceStream) -> Result<Memories, DeviceError> {
     let (announcements, _) = words.as_chunks::<{ DeviceAnnouncement::WORDS }>();
     let announced = announcements.iter().map(DeviceAnnouncement::decode);
@@ -256,7 +259,7 @@ fn open(world: &World, rank: Rank, words: &[u64], stream: &dyn DeviceStream) -> 
     announced.map(open).collect()
 }
 
-/// Where the inbox of each direction begins in a mailbox, the same on every rank, and where the last one ends; then the bytes of the mailbox.
+/// Starts of the inboxes of all directions in a mailbox, the same on every rank, and the end of the last one; then the bytes of the mailbox.
 fn inboxes<T, const D: usize>(arrays: &[Array<D>], halo: Halo) -> (Vec<u64>, u64) {
     let router = Router { nodes: *arrays[0].template().nodes(), halo, route: Route::Direct };
     let mut ends = vec![count::<D>() as u64 * WORDS_BYTES];

@@ -37,12 +37,12 @@ impl<const D: usize> Template<D> {
         }
     }
 
-    /// How many cells each dimension has.
+    /// Number of cells in each dimension.
     pub fn cells(&self) -> [usize; D] {
         self.cells
     }
 
-    /// The ranks that it is cut for.
+    /// The grid of ranks for which it is cut.
     pub fn nodes(&self) -> &Nodes<D> {
         &self.nodes
     }
@@ -52,8 +52,8 @@ impl<const D: usize> Template<D> {
         Array { template: *self, cells: self.cells, offset: [0; D], shadow: [[0; 2]; D] }
     }
 
-    /// The array of `cells` whose first lies with the cell `offset` of the template: for staggered grids, where some arrays have one cell
-    /// more than others.
+    /// The array of `cells` whose first cell lies with the cell `offset` of the template: for staggered grids, where some arrays have one cell more
+    /// than others.
     ///
     /// # Errors
     /// It reaches past the template.
@@ -70,7 +70,7 @@ impl<const D: usize> Template<D> {
         }
     }
 
-    /// Where a part of a dimension begins.
+    /// First cell of a part of a dimension.
     fn first_of_part(&self, dimension: usize, part: usize) -> usize {
         let (cells, parts) = (self.cells[dimension], self.nodes.parts()[dimension]);
         part * (cells / parts) + part.min(cells % parts)
@@ -78,10 +78,10 @@ impl<const D: usize> Template<D> {
 }
 
 impl<const D: usize> Array<D> {
-    /// The same with a shadow of so many cells at the low and the high side of each dimension.
+    /// The array with a shadow of so many cells at the low and the high side of each dimension.
     ///
     /// # Errors
-    /// A shadow is wider than the block of a neighbour, of which it is to be a copy; or a periodic dimension is not filled.
+    /// A shadow is wider than the block of a neighbour that it copies; or the array does not fill a periodic dimension.
     pub fn shadow(self, widths: [[usize; 2]; D]) -> Result<Self, GridError> {
         let array = Self { shadow: widths, ..self };
         let nodes = &self.template.nodes;
@@ -101,7 +101,7 @@ impl<const D: usize> Array<D> {
         if cells.is_some_and(|cells| cells <= isize::MAX as usize) { Ok(array) } else { Err(GridError::Overflow) }
     }
 
-    /// How many cells each dimension has.
+    /// Number of cells in each dimension.
     pub fn cells(&self) -> [usize; D] {
         self.cells
     }
@@ -127,18 +127,18 @@ impl<const D: usize> Array<D> {
         Layout::new(self.block(place), self.shadow)
     }
 
-    /// Cells of the largest memory of a rank.
+    /// Maximum number of cells in the memory of a rank.
     pub(crate) fn length_max(&self) -> usize {
         (0..D).map(|d| self.part_cells_max(d) + self.shadow[d][0] + self.shadow[d][1]).product()
     }
 
-    /// Cells of the longest part of a dimension.
+    /// Maximum number of cells of a part of a dimension.
     pub(crate) fn part_cells_max(&self, dimension: usize) -> usize {
         let parts = 0..self.template.nodes.parts()[dimension];
         parts.map(|part| self.part(dimension, part)[1]).max().expect("a dimension has parts")
     }
 
-    /// The first cell of a part of a dimension, and how many it has.
+    /// First cell of a part of a dimension, and its number of cells.
     fn part(&self, dimension: usize, part: usize) -> [usize; 2] {
         let inside = |cell: usize| cell.saturating_sub(self.offset[dimension]).min(self.cells[dimension]);
         let first = inside(self.template.first_of_part(dimension, part));

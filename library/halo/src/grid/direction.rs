@@ -1,11 +1,11 @@
-//! DirectionSet to neighbouring blocks, and sets of them.
+//! Directions to neighbouring blocks, and sets of them.
 
 /// An end of a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where indices are smallest.
+    /// The end with the smallest indices.
     Low,
-    /// Where they are largest.
+    /// The end with the largest indices.
     High,
 }
 
@@ -15,10 +15,10 @@ pub(crate) type Direction<const D: usize> = [i8; D];
 /// A set of directions, one bit for each: at most 3⁴.
 pub(crate) type DirectionSet = u128;
 
-/// Marks borders that others may read: no direction has this bit.
+/// Mark of borders that others may read: no direction has this bit.
 pub(crate) const BORDERS: DirectionSet = 1 << 127;
 
-/// How many directions there are, including the one to the block itself.
+/// Number of directions, including the one to the block itself.
 pub(crate) const fn count<const D: usize>() -> usize {
     3usize.pow(D as u32)
 }
@@ -38,12 +38,12 @@ pub(crate) fn of_number<const D: usize>(mut number: usize) -> Direction<D> {
     direction
 }
 
-/// The direction back.
+/// The opposite direction.
 pub(crate) fn opposite<const D: usize>(direction: Direction<D>) -> Direction<D> {
     direction.map(|s| -s)
 }
 
-/// In how many dimensions the neighbour differs.
+/// Number of dimensions in which the neighbour differs.
 pub(crate) fn distance<const D: usize>(direction: Direction<D>) -> usize {
     direction.iter().filter(|&&s| s != 0).count()
 }
@@ -60,10 +60,11 @@ pub(crate) fn across<const D: usize>(dimension: usize, side: Side) -> Direction<
     direction
 }
 
-/// The directions of 1 to `distance_max` dimensions, each beside its opposite, in the order in which the block at `place` sends.
+/// The directions of 1 to `distance_max` dimensions, each followed by its opposite or preceded by it, in the order in which the block at `place`
+/// sends.
 ///
-/// Of a pair a block whose coordinate is even takes the upward direction first, one whose coordinate is odd the downward one: so two
-/// neighbours meet, and a block is sent to by one at a time (paper B: pairwise order of descriptors).
+/// Of each pair, a block with an even coordinate takes the upward direction first, a block with an odd coordinate the downward one: so two neighbours
+/// send to each other at the same time, and one neighbour at a time sends to a block (paper B: pairwise order of descriptors).
 pub(crate) fn in_order<const D: usize>(place: [usize; D], distance_max: usize) -> Vec<Direction<D>> {
     let upward = (count::<D>() / 2 + 1..count::<D>()).map(of_number::<D>);
     let mut pairs: Vec<Direction<D>> = upward.filter(|&direction| distance(direction) <= distance_max).collect();

@@ -1,4 +1,4 @@
-//! Where the cells of a block and its halo lie in memory.
+//! The layout of a block and its halo in memory.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use crate::grid::shape::strides;
 pub struct Block<const D: usize> {
     /// The first cell's place in the whole array.
     pub first: [usize; D],
-    /// How many cells.
+    /// Number of cells.
     pub cells: [usize; D],
 }
 
-/// Where the cells of a block and its halo lie in the memory of their rank: rows one after the other, the last dimension fastest.
+/// The layout of a block and its halo in the memory of their rank: rows one after the other, the last dimension fastest.
 ///
 /// *Local* indices count from the first cell of the block, so that the halo at the low side has negative ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +38,17 @@ impl<const D: usize> Layout<D> {
         self.block
     }
 
-    /// Cells from one index to the next, in each dimension.
+    /// Distance of consecutive indices in memory, in each dimension.
     pub const fn strides(&self) -> [usize; D] {
         self.strides
     }
 
-    /// Cells of the memory, halo included.
+    /// Number of cells in memory, halo included.
     pub fn length(&self) -> usize {
         self.strides[0] * self.lengths()[0]
     }
 
-    /// Where the cell at a local index lies; `None` outside the halo.
+    /// Index in memory of the cell at a local index; `None` outside the halo.
     pub fn index(&self, local: [isize; D]) -> Option<usize> {
         let mut index = 0;
         for (d, local) in local.into_iter().enumerate() {
@@ -61,7 +61,7 @@ impl<const D: usize> Layout<D> {
         Some(index)
     }
 
-    /// The place in the whole array of a local index; outside it, or beyond the end of a periodic dimension, for cells of the halo.
+    /// The place of a local index in the whole array; for halo cells it may be outside the array, or beyond the end of a periodic dimension.
     pub fn to_global(&self, local: [isize; D]) -> [isize; D] {
         std::array::from_fn(|d| self.block.first[d] as isize + local[d])
     }
@@ -76,12 +76,12 @@ impl<const D: usize> Layout<D> {
         Some(local)
     }
 
-    /// The cells of the rank itself.
+    /// The cells that the rank owns.
     pub(crate) fn owned(&self) -> Cuboid<D> {
         std::array::from_fn(|d| self.shadow[d][0]..self.shadow[d][0] + self.block.cells[d])
     }
 
-    /// The halo at `direction`; in dimensions where it does not lead away, the cells of the block.
+    /// The halo at `direction`; in dimensions where the direction is 0, the cells of the block.
     pub(crate) fn halo(&self, direction: Direction<D>) -> Cuboid<D> {
         let owned = self.owned();
         std::array::from_fn(|d| match direction[d] {
@@ -96,7 +96,7 @@ impl<const D: usize> Layout<D> {
         let owned = self.owned();
         std::array::from_fn(|d| match direction[d] {
             0 => owned[d].clone(),
-            // Above it this block is in a halo of the low side, below it in one of the high side.
+            // For a neighbour at the low side these cells are in its high halo, for one at the high side in its low halo.
             ..0 => owned[d].start..owned[d].start + self.shadow[d][1],
             _ => owned[d].end - self.shadow[d][0]..owned[d].end,
         })
@@ -123,18 +123,18 @@ impl<const D: usize> Layout<D> {
         all.fold(0, |directions, direction| directions | 1 << number(direction))
     }
 
-    /// Cells of each dimension, halo included.
+    /// Number of cells in each dimension, halo included.
     fn lengths(&self) -> [usize; D] {
         std::array::from_fn(|d| self.shadow[d][0] + self.block.cells[d] + self.shadow[d][1])
     }
 }
 
-/// How long a box is in each dimension.
+/// Length of a box in each dimension.
 pub(crate) fn extents<const D: usize>(cuboid: &Cuboid<D>) -> [usize; D] {
     std::array::from_fn(|d| cuboid[d].len())
 }
 
-/// Where the first cell of a box lies.
+/// Index of the first cell of a box.
 pub(crate) fn start<const D: usize>(cuboid: &Cuboid<D>, strides: [usize; D]) -> usize {
     (0..D).map(|d| cuboid[d].start * strides[d]).sum()
 }

@@ -16,7 +16,7 @@ pub struct Nodes<const D: usize> {
 }
 
 impl<const D: usize> Nodes<D> {
-    /// So many parts in each dimension, and whether the first and the last of them are neighbours.
+    /// A grid with so many parts in each dimension; `periodic`: the first and the last part of a dimension are neighbours.
     ///
     /// # Errors
     /// A number of parts is 0 or too large, or there are no dimensions or too many.
@@ -43,7 +43,7 @@ impl<const D: usize> Nodes<D> {
         best.and_then(|(_, parts)| Self::new(parts, [false; D]).ok())
     }
 
-    /// How many parts each dimension has.
+    /// Number of parts in each dimension.
     pub fn parts(&self) -> [usize; D] {
         self.parts
     }
@@ -53,12 +53,12 @@ impl<const D: usize> Nodes<D> {
         self.periodic
     }
 
-    /// How many blocks, and so ranks.
+    /// Number of blocks, which is the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.parts.iter().product::<usize>() as u32
     }
 
-    /// Where the block of `rank` lies in the grid.
+    /// Place of the rank's block in the grid.
     pub fn place(&self, rank: Rank) -> [usize; D] {
         let mut number = rank.index();
         let mut place = [0; D];
@@ -69,12 +69,12 @@ impl<const D: usize> Nodes<D> {
         place
     }
 
-    /// Whose block lies at `place`.
+    /// The rank of the block at `place`.
     pub fn rank(&self, place: [usize; D]) -> Rank {
         Rank::new(place.iter().zip(self.parts).fold(0, |number, (place, parts)| number * parts + place) as u32)
     }
 
-    /// The place of the neighbour in a direction, round the end of a periodic dimension; `None` outside the grid.
+    /// The place of the neighbour in a direction, with wrap-around in periodic dimensions; `None` outside the grid.
     pub(crate) fn neighbour(&self, place: [usize; D], direction: Direction<D>) -> Option<[usize; D]> {
         let mut there = place;
         for d in 0..D {

@@ -5,8 +5,8 @@ use pelago_rma::Rail;
 use crate::exchange::link::{Link, LinkMethod};
 use crate::settings::Method;
 
-/// Blocks of fewer bytes than a cache line are proposed to be packed where memory is mapped: paper B packs single cells and nothing
-/// else. Longer ones are fetched: pushed by their owner, each line would cross between cores twice, to be written and to be read.
+/// Minimum bytes of a block that is proposed to be fetched where memory is mapped: a cache line. Shorter blocks are packed; paper B packs only single
+/// cells. If their owner pushed longer ones, each line would cross between cores twice, to be written and to be read.
 const FETCHED_BLOCK_BYTES_MIN: u64 = 64;
 
 /// Over a transport each block and the credit are messages: direct transfer is proposed for a single long block only.
@@ -34,7 +34,7 @@ pub(crate) fn is_possible<const D: usize>(link: &Link<'_, D>, link_method: LinkM
     }
 }
 
-/// The method by a rail unless another is clearly cheaper. The neighbour decides the same.
+/// Returns the method for a rail that is used unless another is clearly cheaper. The neighbour decides the same.
 pub(crate) fn proposal<const D: usize>(link: &Link<'_, D>, rail: Rail, cell_bytes: usize) -> Method {
     let bytes = link.cells().into_iter().sum::<usize>() as u64 * cell_bytes as u64;
     let blocks = link.blocks().into_iter().sum::<u64>().max(1);

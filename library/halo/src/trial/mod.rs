@@ -1,8 +1,8 @@
-//! Trials: the cost of each method here and now.
+//! Trials: measurements of the cost of each method in the job at hand.
 //!
-//! A trial is a whole exchange: borders that this rank has just used are brought to the neighbour, and every halo cell is read, because
-//! otherwise a method that leaves the reading to its receiver measures as cheap. Nothing is random; in a simulation costs are those of virtual time,
-//! and equal ones leave the proposal in place.
+//! A trial is a whole exchange: borders that this rank has just used go to the neighbour, and every halo cell is read, because otherwise a method
+//! that leaves the reading to its receiver would measure as cheap. Nothing is random; in a simulation costs are in virtual time, and equal ones leave
+//! the proposal in place.
 
 mod candidate;
 
@@ -23,16 +23,16 @@ use crate::settings::{Method, Settings};
 /// candidates alike.
 const ROUNDS_MAX: usize = 5;
 
-/// Exchanges of a turn. The first does not count, as it finds the caches as the candidate before has left them.
+/// Exchanges of a turn. The first does not count: the caches are as the previous candidate has left them.
 const TURN: usize = 4;
 
-/// A figure stands when a round moves it by no more than a part of it, one in so many.
+/// A figure is final when a round changes it by at most one part in this many.
 const SAME: u64 = 200;
 
-/// What is proposed stays unless another costs less than so many hundredths of it: figures of one day differ from those of the next.
+/// Percentage of the proposal's cost below which another candidate replaces it: measurements differ from day to day.
 pub(crate) const CHEAPER_PERCENT: u64 = 95;
 
-/// The same of sets, whose figures are those of whole exchanges.
+/// The same for sets, whose figures are those of whole exchanges.
 pub(crate) const CHEAPER_TOGETHER_PERCENT: u64 = 99;
 
 /// Maximum number of candidate sets of a trial, each with a method and a rail per dimension. If more sets exist, the trial covers one
@@ -42,22 +42,22 @@ const SETS_MAX: usize = 16;
 /// The name of all rails at once.
 const ALL_RAILS: &str = "all";
 
-/// Stands for the cost of a method that was not tried.
+/// Cost of a method that was not tried.
 const NOT_TRIED: u64 = u64::MAX;
 
-/// Whether `cost` is less than so many hundredths of what is proposed.
+/// Whether `cost` is less than `percent` hundredths of the proposal's.
 fn is_cheaper(cost: Duration, proposed: Duration, percent: u64) -> bool {
     u128::from(cost.as_picoseconds()) * 100 < u128::from(proposed.as_picoseconds()) * u128::from(percent)
 }
 
-/// The time that is left for trials, as all ranks know it: it is over for all as soon as one of them has none, and they say so after a round.
+/// The time that is left for trials, agreed by all ranks after each round: it is over for all as soon as one of them has none.
 pub(crate) struct TrialBudget<'w> {
     world: &'w World,
     until: Instant,
     is_over: bool,
 }
 
-/// The outcome of a round. The greatest of all ranks holds.
+/// The outcome of a round. The maximum over all ranks holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RoundOutcome {
     Settled,
@@ -70,7 +70,7 @@ impl<'w> TrialBudget<'w> {
         Self { world, until: world.now() + limit, is_over: limit == Duration::ZERO }
     }
 
-    /// Ends a round; returns whether another is to follow. Collective.
+    /// Ends a round; returns whether another one follows. Collective.
     fn goes_on(&mut self, moves: bool) -> Result<bool> {
         let here = match moves {
             _ if self.world.now() >= self.until => RoundOutcome::OutOfTime,
@@ -106,7 +106,7 @@ pub(crate) fn choose<'w, T: Pod, const D: usize>(
     Ok((explained.collect(), sets))
 }
 
-/// One exchange over those links that `takes_part` names, halos read.
+/// Executes one exchange over the links that `takes_part` selects, and reads the halos; returns its duration.
 pub(crate) fn once<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
     fields: &mut [Field<'w, T, D>],
@@ -126,9 +126,9 @@ pub(crate) fn once<'w, T: Pod, const D: usize>(
     Ok(world.now() - start)
 }
 
-/// The median cost of each candidate on this rank; `exchange` does one exchange by one of them, and returns `None` if this rank takes no part in
-/// it. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, nothing is
-/// known. Collective.
+/// Returns the median cost of each candidate on this rank; `exchange` executes one exchange by one of them, and returns `None` if this rank takes no
+/// part in it. Ends when the figures of no rank change any more, or with the first round after which the time is over; if it is over before, there
+/// are no figures. Collective.
 fn take_turns(
     budget: &mut TrialBudget<'_>,
     candidates: usize,
@@ -158,7 +158,7 @@ fn take_turns(
     Ok(figures)
 }
 
-/// Whether a figure has become another.
+/// Whether a figure has changed.
 fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
     let [before, now] = [before, now].map(|figure| figure.map_or(0, Duration::as_picoseconds));
     before.abs_diff(now) > now / SAME
@@ -167,15 +167,15 @@ fn has_moved(before: Option<Duration>, now: Option<Duration>) -> bool {
 /// The cost of a method here and at the neighbour.
 type Cost = [Option<Duration>; 2];
 
-/// The methods and rails that may be chosen.
+/// The methods and rails to choose from.
 struct TrialContext<'w> {
     world: &'w World,
     settings: &'w Settings,
     cell_bytes: usize,
-    /// The names of the rails; the last of all of them at once, if there are several.
+    /// The names of the rails; the last name is for all rails at once, if there are several.
     names: Vec<&'static str>,
     all: Option<Rail>,
-    /// Every method by every rail, rail by rail.
+    /// Every method with every rail, rail by rail.
     methods: Vec<LinkMethod>,
 }
 
@@ -188,7 +188,7 @@ impl<'w> TrialContext<'w> {
         Self { world, settings, cell_bytes, names, all, methods }
     }
 
-    /// Whether a link may go by a rail: by the one that was asked for, if that leads there, else by any that does.
+    /// Whether a link may use a rail: the requested one, if that reaches the neighbour, else any that does.
     fn allows<const D: usize>(&self, link: &Link<'_, D>, rail: Rail) -> bool {
         let reaches = |rail: &Rail| self.world.rails().reach(*rail, link.neighbour);
         match self.settings.rails[leading(link.position.direction)].filter(reaches) {
@@ -197,7 +197,7 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// Whether a method is to be considered.
+    /// Whether a method is a candidate.
     fn considers<const D: usize>(&self, link: &Link<'_, D>, link_method: LinkMethod) -> bool {
         self.allows(link, link_method.rail)
             && match self.asked(link) {
@@ -207,13 +207,13 @@ impl<'w> TrialContext<'w> {
             && (Some(link_method.rail) != self.all || self.goes_in_parts(link))
     }
 
-    /// Whether a link is to go by all rails at once, or may well.
+    /// Whether a link is to use all rails at once, or may gain from it.
     fn goes_in_parts<const D: usize>(&self, link: &Link<'_, D>) -> bool {
         let bytes = link.cells().into_iter().max().unwrap_or(0) * self.cell_bytes;
         self.settings.rails[leading(link.position.direction)] == self.all || bytes as u64 >= STRIPED_BYTES_MIN
     }
 
-    /// The method that was asked for.
+    /// The requested method.
     fn asked<const D: usize>(&self, link: &Link<'_, D>) -> Option<Method> {
         self.settings.methods[leading(link.position.direction)]
     }
@@ -223,8 +223,8 @@ impl<'w> TrialContext<'w> {
         self.asked(link).is_none() || self.methods.iter().filter(|&&link_method| self.considers(link, link_method)).count() > 1
     }
 
-    /// The method that is chosen, by one rail or by any, unless another is clearly cheaper. Both ends propose the same: mapped memory, or the first rail, as
-    /// what each takes by itself to the other may be two.
+    /// The proposal, for one rail or for any: it is chosen unless another is clearly cheaper. Both ends propose the same: mapped memory, or the first
+    /// rail, because the best rails of the two ends to each other may differ.
     fn proposal<const D: usize>(&self, link: &Link<'_, D>, rail: Option<Rail>) -> LinkMethod {
         let allowed = || self.methods.iter().map(|link_method| link_method.rail).filter(|&rail| self.allows(link, rail));
         let is_mapped = |rail: &Rail| link.is_mapped && *rail == link.best;
@@ -232,14 +232,14 @@ impl<'w> TrialContext<'w> {
         LinkMethod { method: self.asked(link).unwrap_or_else(|| proposal(link, rail, self.cell_bytes)), rail }
     }
 
-    /// The cost of a method that both ends know.
+    /// The cost of a method that both ends have measured: the larger of the two.
     fn cost(&self, figures: &[Cost], link_method: LinkMethod) -> Option<Duration> {
         let which = self.methods.iter().position(|&known| known == link_method)?;
         let [here, there] = figures[which];
         here.zip(there).map(|(here, there)| here.max(there))
     }
 
-    /// The proposal, or what is clearly cheaper, by one rail or by any. Both ends know the same figures.
+    /// The proposal, or a clearly cheaper method, with one rail or with any. Both ends know the same figures.
     fn best<const D: usize>(&self, link: &Link<'_, D>, figures: &[Cost], rail: Option<Rail>) -> LinkMethod {
         let proposed = self.proposal(link, rail);
         let others = self
@@ -254,8 +254,8 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// Sets the method of every link to that of a set, if it is allowed, or else to the best method by the rail of the set; else to the best for the
-    /// link alone.
+    /// Sets the method of every link: the method of the set, if it is allowed; else the best one with the set's rail; else the best one for the link
+    /// alone.
     fn apply<T: Pod, const D: usize>(
         &self,
         exchange: &mut Exchange<'_, T, D>,
@@ -307,8 +307,9 @@ impl<'w> TrialContext<'w> {
         }
     }
 
-    /// The sets that are tried: a method by one rail for each dimension in which there are neighbours, of those that some link considers there. Where
-    /// there would be too many, a rail for each, or one rail for all. Besides, by each method, what may go by all rails at once.
+    /// The sets to try: a method with a rail for each dimension in which there are neighbours, from those that some link considers there. If there
+    /// are too many, a rail for each dimension, or one rail for all. In addition, for each method, the set that uses all rails at once where
+    /// possible.
     fn sets<T: Pod, const D: usize>(&self, exchange: &Exchange<'_, T, D>) -> Result<Vec<MethodSet<D>>> {
         let mut open = [0_u64; D];
         for link in &exchange.links {
@@ -363,14 +364,14 @@ impl<'w> TrialContext<'w> {
     }
 }
 
-/// What is tried for the faces of a dimension: a method by a rail, or the best method by a rail.
+/// The choice to try for the faces of a dimension: a method with a rail, or the best method with a rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DimensionMethod {
     rail: Rail,
     method: Option<Method>,
 }
 
-/// One for each dimension in which there are neighbours.
+/// A choice for each dimension in which there are neighbours.
 type MethodSet<const D: usize> = [Option<DimensionMethod>; D];
 
 /// Measures each method on the links of each pair of opposite directions, while all other links rest, and sends the figures to the neighbours.
@@ -420,12 +421,12 @@ fn measure_links<'w, T: Pod, const D: usize>(
     Ok(exchange.links.iter().zip(&here).map(of_link).collect())
 }
 
-/// Whether a link is at a direction or at its opposite.
+/// Whether a link has a direction or its opposite.
 fn is_of<const D: usize>(link: &Link<'_, D>, direction: Direction<D>) -> bool {
     link.position.direction == direction || link.position.direction == opposite(direction)
 }
 
-/// Tries whole exchanges by each set, beside each link as is best for it alone: links that are at work together share rails. Takes the best.
+/// Tries whole exchanges by each set, and by the best method of each link alone: links that are active together share rails. Applies the best.
 /// Collective.
 fn choose_set<'w, T: Pod, const D: usize>(
     exchange: &mut Exchange<'w, T, D>,
@@ -449,15 +450,15 @@ fn choose_set<'w, T: Pod, const D: usize>(
     }))
 }
 
-/// Ways of which each was tried for whole exchanges, if there was time, the proposed one first: the cost here and on the slowest rank.
+/// Candidates for whole exchanges, the proposal first, with the cost of each that was tried: on this rank and on the slowest rank.
 pub(crate) struct MethodComparison {
     costs: Vec<Option<[Duration; 2]>>,
     percent: u64,
 }
 
 impl MethodComparison {
-    /// Tries all candidates by turns; `exchange` does a whole exchange by one of them. The first is chosen unless another costs less than `percent`
-    /// hundredths of it. Collective.
+    /// Tries all candidates in turns; `exchange` executes a whole exchange by one of them. The first is chosen unless another costs less than
+    /// `percent` hundredths of it. Collective.
     pub(crate) fn run(
         budget: &mut TrialBudget<'_>,
         candidates: usize,
@@ -471,7 +472,7 @@ impl MethodComparison {
         Ok(Self { costs: here.into_iter().zip(slowest).map(both).collect(), percent })
     }
 
-    /// The first, unless another is clearly cheaper.
+    /// The first candidate, unless another is clearly cheaper.
     pub(crate) fn winner(&self) -> usize {
         let costs = self.costs.iter().enumerate().filter_map(|(which, cost)| cost.map(|[_, slowest]| (slowest, which)));
         match (costs.min(), self.costs[0]) {
@@ -501,7 +502,7 @@ impl MethodComparison {
     }
 }
 
-/// Writes the cells of the borders again, so that they are where a program that has computed them has them.
+/// Rewrites the cells of the borders, so that they are in the caches as after a computation.
 fn use_borders<T: Pod, const D: usize>(link: &Link<'_, D>, fields: &[Field<'_, T, D>]) {
     for (field, first, shape) in link.borders().filter(|&(field, ..)| fields[field].device().is_none()) {
         let cells = fields[field].slice();

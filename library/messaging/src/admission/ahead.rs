@@ -1,4 +1,4 @@
-//! Tickets that a sender takes ahead of its messages: how many, and the word from which it uses them or its receiver withdraws them.
+//! Tickets that a sender takes ahead of its messages: their number, and the word from which the sender uses them or its receiver withdraws them.
 
 use pelago_base::limits::RANKS_MAX;
 use pelago_base::{Duration, Instant, Rank};
@@ -6,21 +6,21 @@ use pelago_base::{Duration, Instant, Rank};
 use crate::credit::Ticket;
 use crate::limits::{AHEAD_RANKS_MAX, SHARES_MAX, SLOTS_MAX, TICKETS_AHEAD_MAX};
 
-/// The longest time for which a sender plans to hold a ticket: others wait behind it.
+/// Maximum time for which a sender plans to hold a ticket: other senders wait behind it.
 const AHEAD_TIME: Duration = Duration::from_microseconds(100);
 
-/// The time for which a receiver waits for the next message before it withdraws its ticket, if nobody has used it.
+/// The time for which a receiver waits for the next message before it withdraws the ticket of that message, if the sender has not used it.
 pub(crate) const WITHDRAW_AFTER: Duration = Duration::from_microseconds(100);
 
-/// To whom a sender sends, and the tickets that it has taken and not used, in one word that is zero where there is no sender.
+/// The receiver of a sender and the tickets that the sender has taken and not used, in one word. The word is zero if there is no sender.
 ///
-/// The sender adds tickets where there are none, and removes one by compare-and-swap before it uses it; the receiver removes all by compare-and-swap before it
-/// passes over them. So each is used or withdrawn (G3).
+/// The sender adds tickets when there are none, and removes each by compare-and-swap before it uses it. The receiver removes all by compare-and-swap
+/// before it skips them. So each ticket is used or withdrawn (G3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) to: Rank,
     pub(super) share: u32,
-    /// Bits of the first ticket's number: those that differ among the tickets of a job that are taken and not consumed.
+    /// Low bits of the first ticket's number, sufficient to distinguish the tickets of a job that are taken and not consumed.
     first: u32,
     pub(super) count: u32,
 }
@@ -65,23 +65,23 @@ impl Held {
 const _: () = {
     assert!(RANKS_MAX < 1 << Held::TO_BITS && SHARES_MAX <= 1 << Held::SHARE_BITS, "there is room for all");
     assert!(TICKETS_AHEAD_MAX < 1 << (u64::BITS - Held::TO_BITS - Held::SHARE_BITS - Held::FIRST_BITS));
-    // Senders of a rank take tickets for 128 messages at most: fewer are taken and not consumed than would look alike.
+    // A sender takes at most 128 tickets at once, so the tickets that are taken and not consumed differ in these bits.
     assert!(AHEAD_RANKS_MAX as usize * super::SENDERS * 128 + 2 * (SLOTS_MAX as usize) < 1 << Held::FIRST_BITS);
 };
 
-/// How many tickets a sender takes at once: one, until its program sends in a loop and the receiver consumes; then as many as are used up in
-/// [`AHEAD_TIME`].
+/// The number of tickets that a sender takes at once: one, until its program sends in a loop and the receiver consumes; then as many as the program uses
+/// in [`AHEAD_TIME`].
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// The most at once; one if nothing is taken ahead.
+    /// Maximum number at once; one if no tickets are taken ahead.
     most: u32,
     count: u32,
-    /// When the tickets taken last came, and for how long this sender has waited since until some were granted.
+    /// The time at which the last tickets were taken, and the time that this sender has since waited for grants.
     since: Instant,
     waited: Duration,
-    /// What was granted when tickets were taken last.
+    /// The first ticket that was not granted when tickets were last taken.
     granted: Option<Ticket>,
-    /// The ticket taken when the receiver was last seen to have consumed.
+    /// The last ticket at the time when the receiver was last seen to have consumed messages.
     moved: Option<Ticket>,
     last: Ticket,
 }
@@ -92,14 +92,14 @@ impl Pace {
         Self { most, count: 1, since, waited, granted: None, moved: None, last: Ticket::default() }
     }
 
-    /// Whether tickets are taken ahead at all.
+    /// Whether tickets may be taken ahead.
     pub(super) fn is_ahead(&self) -> bool {
         self.most > 1
     }
 
-    /// How many tickets to take now that none is left, of an admission of `slots` slots.
+    /// The number of tickets to take now that none is left, at an admission of `slots` slots.
     pub(super) fn next(&mut self, now: Instant, slots: u32) -> u32 {
-        // A receiver that does not receive now has room for the messages alone.
+        // While the receiver does not consume, its slots are left for actual messages.
         let consumes = self.moved.is_some_and(|moved| self.last.since(moved) < (slots / 2) as i32);
         if !consumes {
             self.count = 1;
@@ -116,7 +116,7 @@ impl Pace {
         self.count
     }
 
-    /// Notes tickets that came: the last of them, and what is granted.
+    /// Records taken tickets: the last of them, and the first ticket that is not granted.
     pub(super) fn came(&mut self, now: Instant, last: Ticket, granted: Ticket) {
         if self.granted.replace(granted).is_some_and(|before| before != granted) {
             self.moved = Some(last);
@@ -124,12 +124,12 @@ impl Pace {
         (self.since, self.waited, self.last) = (now, Duration::ZERO, last);
     }
 
-    /// Notes that this sender waited for a grant.
+    /// Records the time that this sender waited for a grant.
     pub(super) fn waited(&mut self, time: Duration) {
         self.waited = self.waited + time;
     }
 
-    /// Notes that tickets were not used: the program does not send in a loop.
+    /// Records that tickets were not used: the program does not send in a loop.
     pub(super) fn unused(&mut self) {
         self.count = 1;
         self.moved = None;
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(Held::of_word(0), None, "fresh memory");
     }
 
-    /// The counts of a sender whose tickets last for so long each, with a receiver that consumes or does not.
+    /// The counts of a sender that uses a ticket in the time `each`, with a receiver that consumes or does not.
     fn counts(each: Duration, waited: Duration, consumes: bool, turns: u32) -> Vec<u32> {
         let (mut pace, mut now, mut taken) = (Pace::new(32), Instant::ZERO, Ticket::new(u32::MAX - 20));
         let next = |turn: u32| {
@@ -182,7 +182,7 @@ mod tests {
         assert!(counts(micro(10), Duration::ZERO, true, 20)[10..].iter().all(|&count| count == 8));
     }
 
-    /// A program may rely on room for as many messages as there are slots, also before its receiver receives.
+    /// A program may rely on a free slot for as many messages as there are slots, also before its receiver receives.
     #[test]
     fn no_ticket_is_taken_ahead_while_the_receiver_consumes_nothing() {
         assert_eq!(counts(Duration::ZERO, Duration::ZERO, false, 100), [1; 100]);

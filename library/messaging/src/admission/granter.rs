@@ -22,24 +22,24 @@ pub(crate) struct Granter<'a, 'w> {
     words: CellSlice<'a, u64>,
     me: Rank,
     shares: Vec<ShareGrants>,
-    /// Grants on their way to their holders.
+    /// Grants in flight to the holders of the counters.
     told: VecDeque<SentGrant<'w>>,
-    /// Grants of which nobody waits to be told, and bells that are being rung. Who is lost does not hear his; nobody has to be told.
+    /// Grants without notifications, and bells, in flight. A bell to a lost rank fails, which is ignored.
     grants: PendingOperations<'w>,
     bells: PendingOperations<'w>,
-    /// Grants and bells that were issued.
+    /// Number of grants and bells that were issued.
     operations: u64,
 }
 
-/// What a share has.
+/// The grants of a share.
 #[derive(Clone, Copy)]
 struct ShareGrants {
     granted: Ticket,
-    /// Tickets to be granted that the holder was not told of.
+    /// Number of tickets to grant that were not sent to the holder yet.
     owed: u32,
 }
 
-/// Tickets that were granted, as the holder learns with `handle`.
+/// Granted tickets; the grant has taken effect at the holder when `handle` is complete.
 struct SentGrant<'w> {
     share: u32,
     first: Ticket,
@@ -65,13 +65,13 @@ impl<'a, 'w> Granter<'a, 'w> {
         }
     }
 
-    /// Operations that were issued.
+    /// Number of grants and bells that were issued.
     pub(crate) fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Grants one more ticket of a share. The holder is told of a quarter of the slots at a time: else the word that senders work on would
-    /// come and go with each message.
+    /// Grants one more ticket of a share. Sends grants to the holder for a quarter of the slots at a time: otherwise the cache line of the counters would
+    /// move between cores with each message.
     #[inline]
     pub(crate) fn give(&mut self, share: u32) -> Result<()> {
         let given = &mut self.shares[share as usize];
@@ -83,7 +83,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         self.ring()
     }
 
-    /// As `give`; the holder is told at once if that is this rank.
+    /// As `give`, but grants immediately if this rank is the holder.
     pub(crate) fn give_at_once(&mut self, share: u32) -> Result<()> {
         self.give(share)?;
         if self.shares[share as usize].owed > 0 && self.admission.share(self.me, share).holder == self.me {
@@ -93,7 +93,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         Ok(())
     }
 
-    /// Tells what holders elsewhere have not been told yet.
+    /// Sends all outstanding grants to their holders.
     pub(crate) fn flush(&mut self) -> Result<()> {
         for share in 0..self.admission.shares() {
             if self.shares[share as usize].owed > 0 {
@@ -103,7 +103,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         self.ring()
     }
 
-    /// Whether there are grants of which the holder may not know yet, so that [`flush`](Self::flush) is to be called again.
+    /// Whether grants are in flight, so that [`flush`](Self::flush) must be called again to notify senders.
     pub(crate) fn is_telling(&self) -> bool {
         !self.told.is_empty()
     }
@@ -124,7 +124,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         if admission.settings.waiting != Waiting::Notified {
             return self.grants.add(handle);
         }
-        // Those who wait by now are told at once, whatever the holder knows; those who begin to wait before it knows, when it does.
+        // Notifies the senders that wait now immediately; those that register before the grant takes effect are notified when it has (G2).
         fence(SeqCst);
         self.ring_for_each(number, first, count)?;
         if !handle.was_done_at_once() {
@@ -133,7 +133,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         Ok(())
     }
 
-    /// Rings for those who wait for tickets of which their holders know (G2).
+    /// Rings for the senders that wait for tickets whose grants have taken effect at the holder (G2).
     fn ring(&mut self) -> Result<()> {
         let _unheard = self.bells.settle();
         while let Some(SentGrant { handle, .. }) = self.told.front() {
@@ -147,18 +147,18 @@ impl<'a, 'w> Granter<'a, 'w> {
         Ok(())
     }
 
-    /// Rings for those who wait for one of these tickets; each learns that all of them are granted.
+    /// Rings for the senders that wait for one of these tickets; each bell says that all of them are granted.
     fn ring_for_each(&mut self, share: u32, first: Ticket, count: u32) -> Result<()> {
         let last = first.after(count - 1);
         (0..count).try_for_each(|step| self.ring_for(share, first.after(step), last))
     }
 
-    /// Rings for who waits for `ticket`, after a fence that follows the addition that granted it. So a load is enough (G2): a look that missed
-    /// the addition came before it, in the one order of atomics, and the registration before that look.
+    /// Rings for the sender that waits for `ticket`, after a fence that follows the addition that granted the ticket. So a load is sufficient (G2): in the
+    /// total order of atomics, a sender's read that missed the addition precedes it, and the registration precedes that read.
     fn ring_for(&mut self, share: u32, ticket: Ticket, last: Ticket) -> Result<()> {
         let admission = self.admission;
         let (words, index) = (self.words, admission.waiter_index(share, ticket));
-        // One of the next lap, which may be there already, is left.
+        // Leaves an entry of the next lap, which may be there already.
         let found = words.load(index);
         let waiter = Waiter::of_word(found).filter(|waiter| waiter.ticket == ticket && !is_lost(admission.world, waiter.rank));
         if let Some(Waiter { rank, sender, .. }) = waiter {
@@ -171,8 +171,8 @@ impl<'a, 'w> Granter<'a, 'w> {
         Ok(())
     }
 
-    /// Whether the message of `ticket`, which has not come, never will: it was taken, and no living rank claims it (G1). Who asks
-    /// looks for the message once more afterwards.
+    /// Whether the missing message of `ticket` will never arrive: the ticket was taken, and no living rank claims it (G1). The caller must check once
+    /// more for the message afterwards.
     ///
     /// Cost: nothing while no rank is lost; then two round trips for each rank of the job.
     pub(crate) fn is_abandoned(&self, share: u32, ticket: Ticket) -> Result<bool> {
@@ -180,7 +180,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         if admission.world.lost().is_empty() || admission.look(admission.share(self.me, share))?.taken.since(ticket) <= 0 {
             return Ok(false);
         }
-        // A claim that changes while it is read is seen in parts, once: next time it has changed to what its sender holds.
+        // A read during a change of a claim may see parts of both states. A second read then sees the tickets that the sender holds.
         Ok(!self.is_claimed(share, ticket)? && !self.is_claimed(share, ticket)?)
     }
 
@@ -190,11 +190,11 @@ impl<'a, 'w> Granter<'a, 'w> {
         for rank in admission.world.ranks().filter(|&rank| !is_lost(admission.world, rank)) {
             let mut words = [0; SENDERS * SENDER_WORDS];
             match admission.world.get_into(admission.words.at(rank, admission.sender_index(0)), &mut words) {
-                // It has just been lost; what it has not written by now does not come any more.
+                // The rank has just been lost, so it writes no more messages.
                 Err(Error::Failed(Failure::PeerLost(_))) => continue,
                 other => other?,
             }
-            // Also a sender that was dropped, for the tickets that it left.
+            // This includes a dropped sender, for the tickets that it left.
             let claims = |sender: &[u64]| {
                 let held = Held::of_word(sender[0]).filter(|held| held.to == self.me);
                 let claims = |&word: &u64| Claim::of_word(word).covers(share, ticket);
@@ -207,7 +207,7 @@ impl<'a, 'w> Granter<'a, 'w> {
         Ok(false)
     }
 
-    /// Whether `ticket`, whose message has not come, may have been taken ahead by a sender that has no message (G3). Cost: one load.
+    /// Whether `ticket`, whose message is missing, may have been taken ahead by a sender without a message (G3). Cost: one load.
     pub(crate) fn may_be_held(&self, ticket: Ticket) -> bool {
         if !self.admission.is_withdrawn_by(self.me) {
             return false;
@@ -231,7 +231,7 @@ impl<'a, 'w> Granter<'a, 'w> {
             });
             for (at, word) in words.collect::<Result<Vec<_>>>()? {
                 let word = match word.wait() {
-                    // It has just been lost: what it has taken is abandoned.
+                    // The rank has just been lost: its tickets are abandoned.
                     Err(Error::Failed(Failure::PeerLost(_))) => continue,
                     other => other?,
                 };
@@ -240,7 +240,7 @@ impl<'a, 'w> Granter<'a, 'w> {
                 };
                 return match admission.world.compare_swap(at, word, Held::none(self.me).word())?.wait() {
                     Ok(seen) if seen == word => Ok(held.count),
-                    // Its sender has used it meanwhile: the message comes.
+                    // The sender has used the ticket meanwhile, so the message will arrive.
                     Ok(_) | Err(Error::Failed(Failure::PeerLost(_))) => Ok(0),
                     Err(error) => Err(error),
                 };
@@ -252,14 +252,14 @@ impl<'a, 'w> Granter<'a, 'w> {
 
 #[cfg(test)]
 impl Granter<'_, '_> {
-    /// Grants and notifications that may be on their way.
+    /// Maximum number of grants and of notifications in flight.
     pub(crate) fn notifications_max(&self) -> [usize; 2] {
         [self.grants.most(), self.bells.most()]
     }
 }
 
 impl Drop for Granter<'_, '_> {
-    /// Nobody is to be told any more of grants that are on their way. A rank that panics does not wait.
+    /// Waits for the grants in flight, without notifications. A rank that panics does not wait.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.told.drain(..).for_each(|told| drop(told.handle.wait()));

@@ -1,4 +1,4 @@
-//! When a receiver tells what it grants, and for whom it rings, in tests.
+//! Tests of when a receiver sends its grants, and for which senders it rings.
 
 use pelago_base::{Duration, Rank};
 
@@ -9,7 +9,7 @@ use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(0);
 
-/// How many tickets the holder knows to be granted.
+/// The number of granted tickets in the counters.
 fn granted(admission: &Admission<'_>) -> u32 {
     admission.look(admission.share(RECEIVER, 0)).unwrap().granted.number()
 }
@@ -37,7 +37,7 @@ fn a_quarter_of_the_slots_is_told_at_a_time_and_the_rest_when_that_is_asked() {
     }
 }
 
-/// With fewer, a receiver waits for a notification that is behind transfers of others.
+/// With fewer, a receiver would wait for a notification behind transfers of other ranks.
 #[test]
 fn a_receiver_may_have_a_notification_on_its_way_for_each_slot() {
     run(Platform::Mapped, 1, |world| {
@@ -90,7 +90,7 @@ fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
                 granter.give(0).unwrap();
                 assert_eq!(granter.operations(), 2, "a grant and a bell");
                 assert_eq!(admission.words.local().load(waiter), 0, "nobody waits any more");
-                // Nobody waits for the next one.
+                // No sender waits for the next ticket.
                 granter.give(0).unwrap();
                 assert_eq!(granter.operations(), 3);
                 world.barrier().unwrap();
@@ -100,7 +100,7 @@ fn who_waits_for_a_ticket_that_is_granted_hears_its_bell() {
     }
 }
 
-/// Numbers of tickets wrap around: without a new start, what a bell of long ago shows would grant tickets that nobody has granted.
+/// Ticket numbers wrap: without a reset, an old bell would count for tickets that are not granted.
 #[test]
 fn what_a_bell_has_shown_before_a_wait_grants_nothing() {
     for platform in [Platform::Mapped, Platform::Remote] {
@@ -109,7 +109,7 @@ fn what_a_bell_has_shown_before_a_wait_grants_nothing() {
             let (second, looked) = (Ticket::new(1), world.alloc::<u64>(1).unwrap());
             if world.rank() == RECEIVER {
                 world.wait_until(admission.words.local(), admission.waiter_index(0, second), |seen| seen != 0).unwrap();
-                // A sender that believes the bell says so at once.
+                // A sender that accepts the old bell reports it immediately.
                 let limit = Duration::from_milliseconds(20);
                 assert!(world.wait_until_within(limit, looked.local(), 0, |looked| looked != 0).is_err());
                 Granter::new(&admission).give(0).unwrap();

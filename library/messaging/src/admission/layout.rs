@@ -1,4 +1,4 @@
-//! The places of the words of an admission, in tests: each apart from the others, all inside its memory, the same for senders and receiver.
+//! Tests of the layout of the words of an admission: disjoint, inside its memory, the same for senders and receiver.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn every_word_has_its_own_place() {
                     admission.claim_index(sender, turn),
                     "they take turns"
                 );
-                // As the receiver reads them, all in one piece.
+                // The receiver reads the words of a sender in one get.
                 assert!((1..=CLAIMS).contains(&(admission.claim_index(sender, turn) - admission.sender_index(sender))));
             }
         }

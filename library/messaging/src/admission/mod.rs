@@ -1,25 +1,25 @@
-//! Admission of messages to a receiver by remote atomics on its counters, wherever they lie.
+//! Admission of messages to a receiver by remote atomics on its counters, which may lie at any rank.
 //!
-//! Memory, in words, at the same place of every rank:
+//! Memory, in words, at the same offset on every rank:
 //!
-//! | words | where it counts | for |
+//! | words | used at | for |
 //! |---|---|---|
 //! | a line for each share | its holder | the counters: one word, or `SendCNT` and `RecvCNT` |
-//! | six for each sender of a rank | the sender | to whom it sends, and tickets taken ahead; its claims: which tickets it holds; its bell: up to which ticket all are granted |
-//! | one for each slot, or more | the receiver | who waits for a ticket that is so near to be granted |
+//! | six for each sender of a rank | the sender | its receiver, and tickets taken ahead; its claims: its tickets; its bell: the last granted ticket |
+//! | one for each slot, or more | the receiver | entries: the senders that wait for the next tickets to be granted |
 //! | a line, and two for each rank of a relay | the relay | requests and answers (`relay.rs`) |
 //!
-//! - **G1** A sender claims before it takes a ticket, and until the message of that ticket is complete. So a ticket that was taken and that
-//!   no living sender claims belongs to a lost one, or its message has come. While it takes tickets it claims all; afterwards no ticket of
-//!   others, so that whoever goes away from a mailbox, or waits at it, does not keep the receiver from passing over those of the lost.
-//! - **G2** A sender that waits registers, then looks once more; the receiver grants, then looks who waits. So one of them sees the other.
-//!   A registration replaces only that of an earlier ticket which is granted: whoever replaces it rings for it, as the receiver, which may still have to
-//!   look for it, does not find it any more. Should a bell be lost, with its rank or behind one that was rung late for an earlier ticket of the same sender,
-//!   a sender that waits also looks now and then.
-//! - **G3** A sender whose program sends in a loop takes tickets ahead of its messages. It holds those that are not used in its first word, and removes
-//!   each by compare-and-swap before it writes a message; a receiver that finds the next ticket taken and its message missing removes all of them by
-//!   compare-and-swap and passes over them. So each is used or withdrawn, whatever the program of the sender does meanwhile. A receiver looks
-//!   once for each such ticket: it was in that word before the message before it was written, and never comes back there.
+//! - **G1** A sender claims a ticket from before it takes the ticket until the message of the ticket is complete. So a taken ticket that no living
+//!   sender claims belongs to a lost sender, or its message has arrived. While a sender takes tickets, it claims all tickets; afterwards it claims
+//!   only its own, so that an idle or waiting sender does not keep the receiver from skipping the tickets of lost ranks.
+//! - **G2** A waiting sender registers, then reads the counters once more; the receiver grants, then reads the registrations. So at least one of them
+//!   sees the other. A registration replaces only the registration of an earlier, granted ticket. The sender that replaces it rings the bell of the
+//!   replaced sender, because the receiver no longer finds that registration. A bell may be lost, with its rank or behind a late bell for an earlier
+//!   ticket of the same sender; so a waiting sender also reads the counters at intervals.
+//! - **G3** A sender whose program sends in a loop takes tickets ahead of its messages. It keeps the unused tickets in its first word, and removes
+//!   each by compare-and-swap before it writes a message. A receiver that finds the next ticket taken and its message missing removes all of them by
+//!   compare-and-swap and skips them. So each ticket is used or withdrawn, whatever the program of the sender does meanwhile. A receiver queries
+//!   once for each such ticket: the ticket was in that word before the previous message was written, and never returns to it.
 
 mod ahead;
 mod granter;
@@ -52,10 +52,10 @@ const LINE: usize = 8;
 const SENDERS: usize = 8;
 const SENDER_WORDS: usize = 2 + CLAIMS;
 
-/// How many times a sender may have taken tickets of which some message is on its way: each has its own claim.
+/// Number of claims of a sender: it may have messages in flight of as many calls that took tickets, each with its own claim.
 const CLAIMS: usize = 4;
 
-/// Who receives.
+/// The receivers of an admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receivers {
     One(Rank),
@@ -63,26 +63,26 @@ pub(crate) enum Receivers {
     Each,
 }
 
-/// Lets so many messages at a time through to a receiver.
+/// Admits at most `slots` messages at a time to a receiver.
 pub(crate) struct Admission<'w> {
     world: &'w World,
     words: Symmetric<'w, u64>,
     receivers: Receivers,
-    /// Who holds the counters of each share; where every rank receives, each holds its own.
+    /// The holders of the counters of each share; if every rank receives, each holds its own counters.
     servers: Servers,
     explanation: PlacementExplanation,
     borrow: bool,
     settings: Settings,
     /// The number of the last request of this rank at its relay.
     requests: Cell<u16>,
-    /// Which of its senders this rank has, as bits.
+    /// The existing senders of this rank, one bit each.
     senders: Cell<u8>,
-    /// Where the sender that was dropped last was admitted, and its last ticket: the next one goes on from there, in order.
+    /// The share and the last ticket of the sender that was dropped last; the next sender continues with them, so that messages stay in order.
     left: Cell<Option<(u32, Ticket)>>,
 }
 
 impl<'w> Admission<'w> {
-    /// Collective.
+    /// Creates an admission. Collective.
     pub(crate) fn new(world: &'w World, receivers: Receivers, mut settings: Settings) -> Result<Self> {
         settings.check(world.size())?;
         let (receiver, mut reasons) = (world.rank(), ("requested".to_owned(), Vec::new()));
@@ -129,17 +129,17 @@ impl<'w> Admission<'w> {
         self.servers.count()
     }
 
-    /// The share of a number, with the slots that it has.
+    /// A share, with its slots.
     pub(crate) fn server(&self, number: u32) -> Share {
         self.servers.share(number)
     }
 
-    /// Where the counters lie, and why.
+    /// The place of the counters, with the reasons.
     pub(crate) fn explanation(&self) -> &PlacementExplanation {
         &self.explanation
     }
 
-    /// Whether `rank` receives.
+    /// Whether `rank` is a receiver.
     pub(crate) fn receives(&self, rank: Rank) -> bool {
         rank.number() < self.world.size() && [Receivers::Each, Receivers::One(rank)].contains(&self.receivers)
     }
@@ -152,22 +152,22 @@ impl<'w> Admission<'w> {
         }
     }
 
-    /// The word that holds both counters, or `SendCNT`.
+    /// The address of the word with both counters, or of `SendCNT`.
     fn taken_at(&self, share: Share) -> GlobalPtr<u64> {
         self.words.at(share.holder, share.number as usize * LINE)
     }
 
-    /// `RecvCNT`, where it has its own word.
+    /// The address of `RecvCNT`, if it has its own word.
     fn consumed_at(&self, share: Share) -> GlobalPtr<u64> {
         self.taken_at(share).add(1)
     }
 
-    /// Where a sender says to whom it sends, and what it has taken ahead; its claims and its bell follow.
+    /// The index of a sender's first word, with its receiver and the tickets taken ahead; its claims and its bell follow.
     fn sender_index(&self, sender: usize) -> usize {
         self.shares() as usize * LINE + sender * SENDER_WORDS
     }
 
-    /// Where a sender claims the tickets that it takes at its `turn`.
+    /// The index of the claim of the tickets that a sender takes at its `turn`.
     fn claim_index(&self, sender: usize, turn: u64) -> usize {
         self.sender_index(sender) + 1 + turn as usize % CLAIMS
     }
@@ -176,29 +176,29 @@ impl<'w> Admission<'w> {
         self.sender_index(sender) + 1 + CLAIMS
     }
 
-    /// Where the receiver finds who waits for `ticket`.
+    /// The index of the receiver's entry for the sender that waits for `ticket`.
     fn waiter_index(&self, share: u32, ticket: Ticket) -> usize {
         let share = self.servers.share(share);
         self.sender_index(SENDERS) + (share.first_waiter + ticket.slot(share.waiters)) as usize
     }
 
-    /// Places of all shares for who waits.
+    /// Number of entries of all shares for waiting senders.
     pub(crate) fn waiters(&self) -> usize {
         self.servers.waiters() as usize
     }
 
-    /// The share of a rank: of its group, or of the holder whose number is nearest.
+    /// The share of a rank: that of its group, or of the holder with the closest rank number.
     pub(crate) fn nearest(&self, rank: Rank) -> u32 {
         self.servers.of_rank(rank)
     }
 
-    /// The relay of this rank, if it shares one.
+    /// This rank's access to its relay, if it shares one.
     fn relay(&self) -> Option<relay::Member<'w>> {
         let rank = self.world.rank();
         self.servers.relay_of(rank).and_then(|relay| relay::Member::new(rank, relay))
     }
 
-    /// Where the memory of a relay begins.
+    /// The index of the first word of a relay.
     fn relay_index(&self) -> usize {
         self.sender_index(SENDERS) + self.waiters()
     }
@@ -209,7 +209,7 @@ impl<'w> Admission<'w> {
         self.requests.get()
     }
 
-    /// Takes `count` tickets of a share. Cost: one round trip, two if the counters lie apart.
+    /// Takes `count` tickets of a share. Cost: one round trip, two if the counters are in two words.
     fn take(&self, share: Share, count: u32) -> Result<Credit> {
         let taken_at = self.taken_at(share);
         match self.settings.counting {
@@ -222,8 +222,8 @@ impl<'w> Admission<'w> {
         }
     }
 
-    /// How many tickets a sender of this rank to `to` may take at once for messages that are sent one by one. More than one where a ticket takes a
-    /// message, and where the receiver, which withdraws what is not used, has the counters and asks few ranks.
+    /// Maximum number of tickets that a sender of this rank to `to` takes at once for messages that are sent one by one. It is greater than one if a ticket
+    /// needs a network message, and if the receiver holds the counters and queries few ranks, so that it can withdraw unused tickets.
     fn ahead(&self, to: Rank) -> u32 {
         let share = self.share(to, 0);
         let is_possible = self.is_withdrawn_by(to) && self.world.reach().place(self.taken_at(share)).is_none();
@@ -239,13 +239,13 @@ impl<'w> Admission<'w> {
             && self.world.size() <= AHEAD_RANKS_MAX
     }
 
-    /// What the counters of a share say now. Cost: one round trip.
+    /// Reads the counters of a share. Cost: one round trip.
     fn look(&self, share: Share) -> Result<Credit> {
         let word = self.world.fetch(self.taken_at(share))?;
         match self.settings.counting {
             Counting::OneWord => Ok(Credit::of_word(word.wait()?)),
             Counting::TwoWords => {
-                // An atomic, so that it is in one order with those of G2.
+                // An atomic load, so that it is in one total order with the atomics of G2.
                 let consumed = self.world.fetch(self.consumed_at(share))?.wait()? as u32;
                 Ok(Credit { taken: Ticket::new(word.wait()? as u32), granted: Ticket::new(consumed).after(share.slots) })
             }
@@ -253,7 +253,7 @@ impl<'w> Admission<'w> {
     }
 }
 
-/// What the automatic placement of this job is, and why; the same on every rank. Collective.
+/// The automatic placement of this job, with the reasons; the same on every rank. Collective.
 fn choose(world: &World, settings: &Settings) -> Result<(Placement, (String, Vec<String>))> {
     let atomics_by_cores = world.rails().iter().any(|rail| !rail.atomics.spare_cores());
     let job = |[by_cores, survives]: [u64; 2]| Job {
@@ -262,7 +262,7 @@ fn choose(world: &World, settings: &Settings) -> Result<(Placement, (String, Vec
         survives: survives != 0,
     };
     let mut facts = [atomics_by_cores, world.goes_on_without_lost_ranks()].map(u64::from);
-    // Ranks may know different networks, and may not all have said that the job goes on.
+    // Ranks may have different networks, and the setting to go on without lost ranks may differ from rank to rank.
     let may_be_split = |by_cores| servers::choose(settings, job([by_cores, 0])).0 != Placement::Receiver;
     if may_be_split(0) || may_be_split(1) {
         world.allreduce(&mut facts, |one, other| one | other)?;
@@ -273,16 +273,16 @@ fn choose(world: &World, settings: &Settings) -> Result<(Placement, (String, Vec
 
 #[cfg(test)]
 impl Admission<'_> {
-    /// The next ticket that somebody will take of a share of the receiver `to`.
+    /// The next ticket to be taken of a share of the receiver `to`.
     pub(crate) fn taken(&self, to: Rank, share: u32) -> Ticket {
         self.look(self.share(to, share)).unwrap().taken
     }
 }
 
-/// What a sender claims to hold, in one word.
+/// The tickets that a sender claims, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Claim {
-    /// Whether it is just taking tickets, and does not know which.
+    /// Whether the sender is taking tickets and does not know their numbers yet.
     taking: bool,
     share: u32,
     first: Ticket,
@@ -308,13 +308,13 @@ impl Claim {
         }
     }
 
-    /// Whether the message of `ticket` may still come.
+    /// Whether the message of `ticket` may still arrive.
     fn covers(self, share: u32, ticket: Ticket) -> bool {
         self.taking || self.share == share && (0..self.count as i32).contains(&ticket.since(self.first))
     }
 }
 
-/// Who waits for a slot, in one word that is not zero.
+/// A sender that waits for a slot, in one word that is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiter {
     rank: Rank,
@@ -337,8 +337,8 @@ impl Waiter {
     }
 }
 
-/// What a bell shows when `by` has granted all up to `ticket`. A bell may be rung late, when its sender has been dropped and another uses its words, to
-/// another receiver: that one's tickets have the same numbers.
+/// The word of a bell after `by` has granted all tickets up to `ticket`. A bell may be rung late, when its sender was dropped and a sender to another
+/// receiver uses its words. The tickets of that receiver have the same numbers, so the word contains the receiver.
 fn rung(by: Rank, share: u32, ticket: Ticket) -> u64 {
     let upper = 1 << 31 | by.number() << Claim::SHARE_BITS | share;
     u64::from(upper) << 32 | u64::from(ticket.number())
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(Waiter::of_word(0), None);
     }
 
-    /// Else one that was rung late would stand for a ticket of the next receiver that the same words are used for.
+    /// Otherwise a late bell would count for a ticket of the next receiver for which the same words are used.
     #[test]
     fn a_bell_shows_another_word_for_each_ticket_of_each_share_and_receiver_and_never_that_of_fresh_memory() {
         let mut shown = std::collections::HashSet::from([0]);

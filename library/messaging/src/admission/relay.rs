@@ -1,12 +1,12 @@
-//! Relays: senders near each other take their tickets by one atomic at the server (paper A, section 4.4, last paragraph).
+//! Relays: neighbouring senders take their tickets by one atomic at the server (paper A, section 4.4, last paragraph).
 //!
 //! The method is flat combining (Hendler, Incze, Shavit and Tzafrir, 2010) by one-sided operations. Memory, in words, at the rank that is the relay:
 //!
 //! | words | writer | for |
 //! |---|---|---|
 //! | a line | by compare-and-swap | the lock: the rank that takes tickets for all, plus one; 0 if it is free |
-//! | one for each member | the member | its request: a number, and how many tickets it wants |
-//! | one for each member | the holder of the lock | the answer: the number of the request, its first ticket, and how far tickets are granted |
+//! | one for each member | the member | its request: a number, and the count of tickets |
+//! | one for each member | the holder of the lock | the answer: the number of the request, its first ticket, and the granted tickets |
 //!
 //! ```text
 //!  member                       relay                        holder of the lock             server
@@ -18,15 +18,15 @@
 //!    |-- get answer ------------->|                                |                           |
 //! ```
 //!
-//! - **R1** Only the holder of the lock writes answers, and it unlocks when they are complete. So a request that has another number than its answer was
-//!   not served yet, and each is served once while no rank is lost.
+//! - **R1** Only the holder of the lock writes answers, and it unlocks when they are complete. So a request whose number differs from that of its answer
+//!   was not served yet, and each request is served once while no rank is lost.
 //! - **R2** A member claims *taking* (G1) from before its request until it knows its ticket.
-//! - **R3** Whoever finds the lock held by a lost rank takes it over. Tickets whose answers were lost with that rank, and tickets taken twice because its
-//!   last writes set answers back, are claimed by nobody: the receiver passes over them, as over those of any lost rank.
-//! - **R4** No ticket is taken before its sender has asked: one that a relay kept for later would hold up the receiver.
+//! - **R3** A rank that finds the lock held by a lost rank takes it over. No rank claims tickets whose answers were lost with that rank, or tickets that
+//!   were taken twice because its last writes restored old answers: the receiver skips them, like those of any lost rank.
+//! - **R4** No ticket is taken before its sender has requested it: a ticket that a relay keeps for later would delay the receiver.
 //!
-//! - **R5** If the relay itself is lost and the job goes on, its members take their tickets at the server from then on. What others take for their last requests is
-//!   claimed by nobody, as under R3.
+//! - **R5** If the relay itself is lost and the job goes on, its members take their tickets at the server from then on. No rank claims tickets that other
+//!   ranks take for their last requests, as under R3.
 
 use pelago_base::{Duration, Rank};
 use pelago_rma::{Error, Failure, Fault, GlobalPtr, Handle, Result};
@@ -43,31 +43,32 @@ const PAUSE_MIN: Duration = Duration::from_microseconds(1);
 /// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_microseconds(32);
 
-/// Words at a relay with so many members.
+/// Number of words of a relay with `members` members.
 pub(super) const fn words(members: u32) -> usize {
     LINE + 2 * members as usize
 }
 
-/// A member's way to its relay.
+/// A member's access to its relay.
 pub(super) struct Member<'w> {
     relay: Relay,
     /// Its number among the members.
     number: u32,
-    /// Requests and answers of all.
+    /// Copy of the requests and answers of all members.
     words: Box<[u64]>,
-    /// Answers and unlockings on their way. Should they fail, the relay is lost, which the members learn from their requests.
+    /// Answers and unlock operations in flight. They fail only if the relay is lost, which the members notice by their requests.
     pending: PendingOperations<'w>,
 }
 
 impl<'w> Member<'w> {
-    /// The way of `rank` to its relay; none if it shares it with nobody.
+    /// The access of `rank` to its relay; `None` if it is the only member.
     pub(super) fn new(rank: Rank, relay: Relay) -> Option<Self> {
         let words = vec![0; 2 * relay.members as usize].into_boxed_slice();
         let number = rank.number() - relay.first.number();
         (relay.members > 1).then(|| Self { relay, number, words, pending: PendingOperations::default() })
     }
 
-    /// Takes `count` tickets of a share for this member, and what others have asked for if nobody does so just now; at the server if the relay is lost (R5).
+    /// Takes `count` tickets of a share for this member, and serves the requests of other members if none of them does so. Takes the tickets at the server
+    /// if the relay is lost (R5).
     pub(super) fn take(&mut self, admission: &Admission<'w>, share: Share, to: Rank, count: u32) -> Result<Credit> {
         let world = admission.world;
         if is_lost(world, self.relay.holder) {
@@ -79,7 +80,7 @@ impl<'w> Member<'w> {
         }
     }
 
-    /// Waits for answers and unlockings on their way, so that the next `quiet` of the program does not tell it of a relay that is lost.
+    /// Waits for answers and unlock operations in flight, so that the next `quiet` of the program does not report a lost relay.
     pub(super) fn flush(&mut self) {
         let _relay_is_lost = self.pending.flush();
     }
@@ -98,7 +99,7 @@ impl<'w> Member<'w> {
         let asked = world.put(self.request_at(admission, self.number), &[Request { sequence, count }.word()])?;
         let (lock, mine) = (self.lock_at(admission), locked(world.rank()));
         let swapped = world.after(&asked).compare_swap(lock, 0, mine).and_then(|swapped| swapped.wait());
-        // With the request fails what follows it; that is one failure, which the caller deals with.
+        // If the request fails, the compare-and-swap after it fails as well; the caller handles both as one failure.
         let mut held = swapped.inspect_err(|_| drop(asked.wait()))?;
         let mut pause = PAUSE_MIN;
         loop {
@@ -117,13 +118,13 @@ impl<'w> Member<'w> {
                 unless_lost(world, never)?;
                 pause = (pause + pause).min(PAUSE_MAX);
             }
-            // R3: the lock of a lost rank is taken over by one of those who find it.
+            // R3: one of the members that find the lock of a lost rank takes it over.
             let found = world.compare_swap(lock, expected, mine)?.wait()?;
             held = if found == expected { 0 } else { found };
         }
     }
 
-    /// Serves all requests, with the lock held; and unlocks, whatever comes of that.
+    /// Serves all requests while this member holds the lock; then unlocks, also after a failure.
     fn serve(&mut self, admission: &Admission<'w>, share: Share, sequence: u16) -> Result<Credit> {
         let world = admission.world;
         let answered = self.answer_all(admission, share);
@@ -176,12 +177,12 @@ impl<'w> Member<'w> {
     }
 }
 
-/// What a lock shows that `rank` holds.
+/// The word of a lock that `rank` holds.
 fn locked(rank: Rank) -> u64 {
     u64::from(rank.number()) + 1
 }
 
-/// How many tickets a member wants.
+/// A member's request for tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Request {
     sequence: u16,
@@ -198,11 +199,11 @@ impl Request {
     }
 }
 
-/// The first ticket of a request.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Answer {
     sequence: u16,
-    /// How many tickets from this one on are granted; negative if that many before it are not. At most 32,767; below -32,767 it is not known.
+    /// Number of granted tickets from `first` on; negative if tickets before `first` are not granted either. At most 32,767; -32,768 means unknown.
     ahead: i16,
     first: Ticket,
 }
@@ -221,7 +222,7 @@ impl Answer {
         Self { sequence: (word >> 48) as u16, ahead: (word >> 32) as u16 as i16, first: Ticket::new(word as u32) }
     }
 
-    /// The ticket, and what is granted at least.
+    /// The first ticket, and the tickets that are granted at least.
     fn credit(self, admission: &Admission<'_>, share: Share) -> Result<Credit> {
         let granted = match self.ahead {
             i16::MIN => admission.look(share)?.granted,

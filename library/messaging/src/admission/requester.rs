@@ -14,9 +14,9 @@ use crate::peer_loss::{all_there, is_lost, progress, unless_lost};
 use crate::servers::Share;
 use crate::settings::{Counting, Waiting, check};
 
-/// How long a sender that looks at the counters pauses, at least and at most.
+/// Minimum pause of a sender between two reads of the counters.
 const PAUSE_MIN: Duration = Duration::from_microseconds(1);
-/// Maximum pause between two such reads.
+/// Maximum pause of a sender between two reads of the counters.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 
 /// Initial time that a sender waits for its bell before it reads the counters itself (G2). It doubles up to the maximum.
@@ -30,24 +30,25 @@ pub(crate) struct Requester<'a, 'w> {
     /// The words of this rank.
     words: CellSlice<'a, u64>,
     to: Rank,
-    /// Its number among the senders of this rank.
+    /// The number of this sender among the senders of this rank.
     sender: usize,
     share: u32,
-    /// What is known to be granted, and whether the atomic that took the last ticket told it.
+    /// The first ticket that is not known to be granted, and whether that was read after the last ticket was taken, by the atomic or a later read.
     granted: Ticket,
     fresh: bool,
-    /// The ticket taken last, and whether it had to wait.
+    /// The last ticket, and whether the sender had to wait for it.
     last: Option<Ticket>,
     waited: bool,
-    /// How often it has taken tickets.
+    /// Number of requests that took tickets.
     turns: u64,
-    /// How often it has looked at the counters without taking tickets.
+    /// Number of reads of the counters that took no tickets.
     looks: u64,
-    /// What is on its way, with the turn of its ticket.
+    /// Operations in flight, with the turn of their ticket.
     pending: VecDeque<(u64, Handle<'w>)>,
     /// The first sender of a rank takes its tickets through the relay of the rank, if there is one.
     relay: Option<Member<'w>>,
-    /// Tickets that were taken ahead and not used (G3), as far as they were not withdrawn; how many are taken at once.
+    /// The first of the tickets that were taken ahead and not used, and their number (G3), if the receiver has not withdrawn them; and the number to take
+    /// at once.
     ahead: Ticket,
     ahead_count: u32,
     pace: Pace,
@@ -86,8 +87,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         })
     }
 
-    /// A number for one more sender of this rank: one without tickets of a sender before it; where there is none, the first whose receiver withdraws
-    /// them.
+    /// Finds a number for a new sender of this rank: one without tickets of an earlier sender. If there is none, waits until the receiver has withdrawn the
+    /// tickets of the first unused number.
     fn free_sender(admission: &'a Admission<'w>) -> Result<usize> {
         let (words, used) = (admission.words.local(), admission.senders.get());
         let is_empty = |word| Held::of_word(word).is_none_or(|held| held.count == 0);
@@ -102,22 +103,22 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(first)
     }
 
-    /// How often it has taken tickets, a round trip each.
+    /// Number of requests that took tickets, a round trip each.
     pub(crate) fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// How often it has looked at the counters without taking tickets.
+    /// Number of reads of the counters that took no tickets.
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// The share by which it is admitted.
+    /// The share from which the sender takes tickets.
     pub(crate) fn share(&self) -> u32 {
         self.share
     }
 
-    /// Whether the next ticket would have to wait, as far as is known without a message; with a message if the last one had to.
+    /// Whether the sender would have to wait for the next ticket. Reads the counters only if it had to wait for the last ticket.
     pub(crate) fn is_full(&mut self) -> Result<bool> {
         if !self.waited {
             return Ok(false);
@@ -127,8 +128,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(self.waited)
     }
 
-    /// The ticket of the next message. Where tickets take a round trip, and as long as the program sends in a loop and the receiver consumes, more are
-    /// taken with it (G3). Cost: a compare-and-swap in the memory of this rank for a ticket that was taken ahead; else as [`take`](Self::take).
+    /// Returns the ticket of the next message. If tickets need a round trip, and while the program sends in a loop and the receiver consumes, takes more
+    /// tickets with it (G3). Cost: a compare-and-swap in the memory of this rank for a ticket that was taken ahead; else as [`take`](Self::take).
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Ticket> {
         match self.use_ahead(1) {
@@ -148,18 +149,18 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(first)
     }
 
-    /// Notes tickets taken ahead, where there are none; the receiver may withdraw them from now on.
+    /// Stores tickets taken ahead, when there are none; the receiver may withdraw them from now on.
     fn hold(&mut self, first: Ticket, count: u32) {
         (self.ahead, self.ahead_count) = (first, count);
         self.words.store(self.admission.sender_index(self.sender), self.held(first, count).word());
     }
 
-    /// The next ticket that was taken ahead, if there is one and it is granted as far as is known or can be asked; it may be withdrawn yet.
+    /// Whether the next ticket that was taken ahead is granted; `None` if there is none. The receiver may still withdraw it.
     pub(crate) fn is_ahead_granted(&mut self) -> Result<Option<bool>> {
         if self.ahead_count == 0 { Ok(None) } else { self.is_granted(self.ahead).map(Some) }
     }
 
-    /// Removes `count` of the tickets taken ahead and returns the first; `None` if there are none any more.
+    /// Removes `count` of the tickets taken ahead and returns the first; `None` if there are none left.
     pub(crate) fn use_ahead(&mut self, count: u32) -> Option<Ticket> {
         if self.ahead_count == 0 {
             return None;
@@ -175,8 +176,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         Some(first)
     }
 
-    /// Removes tickets that were taken ahead and are granted, for their slots to be left empty; the receiver withdraws the others. Returns the
-    /// first and their number. Nobody waits.
+    /// Removes the granted tickets that were taken ahead, whose slots the caller marks as void; the receiver withdraws the others. Returns the first and
+    /// their number. Does not wait.
     pub(crate) fn give_back(&mut self) -> Option<(Ticket, u32)> {
         let granted = self.granted.since(self.ahead).clamp(0, self.ahead_count as i32) as u32;
         if granted == 0 {
@@ -190,14 +191,14 @@ impl<'a, 'w> Requester<'a, 'w> {
         Held::new(self.to, self.share, first, count)
     }
 
-    /// Takes `count` tickets that follow each other, and returns the first; all tickets taken before are used. Cost: one round trip, two
-    /// if the counters lie apart.
+    /// Takes `count` consecutive tickets and returns the first; all earlier tickets must be used. Cost: one round trip, two if the counters are in two
+    /// words.
     pub(crate) fn take(&mut self, count: u32) -> Result<Ticket> {
         self.settle()?;
         if self.waited && self.admission.borrow {
             self.choose()?;
         }
-        // The place of this turn's claim is that of an earlier one, whose messages are to be complete.
+        // This turn reuses the claim of an earlier turn, whose messages must be complete.
         while let Some(&(turn, oldest)) = self.pending.front()
             && turn + CLAIMS as u64 <= self.turns
         {
@@ -215,12 +216,12 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(first)
     }
 
-    /// Takes a ticket if that is granted already, and says whether; nobody claims it.
+    /// Takes the next ticket only if it is already granted; returns whether it did. Does not claim the ticket.
     pub(crate) fn take_if_granted(&mut self) -> Result<bool> {
         let (admission, share) = (self.admission, self.counters());
         let taken_at = admission.taken_at(share);
         let found = admission.world.fetch(taken_at)?;
-        // Where the counters lie apart, this one is as old as the paper has it: more may be granted by now.
+        // With counters in two words this value is older, as in the paper: more tickets may be granted by now.
         let consumed = match admission.settings.counting {
             Counting::OneWord => None,
             Counting::TwoWords => Some(admission.world.get(admission.consumed_at(share))? as u32),
@@ -237,7 +238,7 @@ impl<'a, 'w> Requester<'a, 'w> {
             if credit.is_full() {
                 return self.look_around().map(|()| false);
             }
-            // Who finds another word was late: somebody took a ticket, or one more was granted.
+            // Another word means that another sender took a ticket, or that more tickets were granted.
             match admission.world.compare_swap(taken_at, word, next)?.wait()? {
                 seen if seen == word => return Ok(true),
                 seen => word = seen,
@@ -245,7 +246,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         }
     }
 
-    /// Whether `ticket` is granted. Cost: nothing if that is known, else as much as [`Admission::look`].
+    /// Whether `ticket` is granted. Cost: nothing if that is known, else as [`Admission::look`].
     pub(crate) fn is_granted(&mut self, ticket: Ticket) -> Result<bool> {
         if !self.admits(ticket) {
             self.looks += 1;
@@ -254,7 +255,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(self.admits(ticket))
     }
 
-    /// What who does not wait has to do between two looks.
+    /// Makes progress and checks for losses, for a caller that does not wait.
     pub(crate) fn look_around(&self) -> Result<()> {
         progress(self.admission.world)?;
         all_there(self.admission.world, &[self.to, self.counters().holder])
@@ -266,8 +267,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         if self.admits(ticket) { Ok(()) } else { self.wait_for_grant(ticket) }
     }
 
-    /// Who waits for a bell waits until all tickets that were taken with this one are granted, so that their messages leave together. That depends on
-    /// messages of earlier tickets alone: those taken at once are at most half of the slots.
+    /// A sender that waits for a bell waits until all tickets that were taken with this one are granted, so that their messages leave together. This
+    /// depends only on messages of earlier tickets, because at most half of the slots are taken at once.
     #[cold]
     fn wait_for_grant(&mut self, ticket: Ticket) -> Result<()> {
         let mut pause = Pause::new(self.admission.world.now());
@@ -275,7 +276,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         let Share { slots, waiters, .. } = self.counters();
         let begun = pause.looked;
         loop {
-            // Who has just been told knows what a look would tell.
+            // `granted` has just been read, so another read would return the same.
             if self.admits(ticket) || !std::mem::take(&mut self.fresh) && self.is_granted(ticket)? {
                 self.pace.waited(self.admission.world.now().since(begun));
                 return Ok(());
@@ -300,7 +301,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         }
     }
 
-    /// The message of one of the tickets taken last is complete with these.
+    /// Records the operations of the message of one of the last tickets.
     pub(crate) fn used<const N: usize>(&mut self, handles: [Handle<'w>; N]) -> Result<()> {
         let turn = self.turns - 1;
         for handle in handles.into_iter().filter(|handle| !handle.was_done_at_once()) {
@@ -314,13 +315,13 @@ impl<'a, 'w> Requester<'a, 'w> {
         self.settle()
     }
 
-    /// Waits until all messages are complete; the first failure is told.
+    /// Waits until all messages are complete; returns the first failure.
     pub(crate) fn flush(&mut self) -> Result<()> {
         self.relay.iter_mut().for_each(Member::flush);
         self.pending.drain(..).map(|(_, handle)| handle.wait()).fold(Ok(()), Result::and)
     }
 
-    /// Forgets messages that are complete. Their claims stay: nobody waits for what has come.
+    /// Removes the operations of complete messages. Their claims stay, which is harmless: the receiver does not wait for messages that have arrived.
     #[inline]
     fn settle(&mut self) -> Result<()> {
         if self.pending.is_empty() { Ok(()) } else { self.settle_some() }
@@ -347,12 +348,12 @@ impl<'a, 'w> Requester<'a, 'w> {
         self.admission.share(self.to, self.share)
     }
 
-    /// Claims at this turn's place.
+    /// Stores the claim of this turn.
     fn claim(&self, claim: Claim) {
         self.words.store(self.admission.claim_index(self.sender, self.turns), claim.word());
     }
 
-    /// Takes tickets: at the server, or with those of others through the relay.
+    /// Takes tickets: at the server, or through the relay together with other ranks.
     fn add(&mut self, count: u32) -> Result<Credit> {
         let share = self.counters();
         match &mut self.relay {
@@ -361,8 +362,8 @@ impl<'a, 'w> Requester<'a, 'w> {
         }
     }
 
-    /// Goes over to a share that is not used up, if its own is. Not before its last message was consumed: messages of different shares
-    /// may overtake each other.
+    /// Changes to a share with free slots, if the own share has none and the receiver has consumed the last message: messages of different shares may
+    /// overtake each other.
     fn choose(&mut self) -> Result<()> {
         let admission = self.admission;
         let credit = admission.look(self.counters())?;
@@ -386,18 +387,18 @@ impl<'a, 'w> Requester<'a, 'w> {
         Ok(())
     }
 
-    /// Asks the receiver to ring when it grants `ticket`, whose place is less than a lap behind what is known to be granted; says whether somebody rings.
-    /// The sender of an earlier lap that is registered there is rung for: the receiver finds it no more.
+    /// Registers this sender, so that the receiver rings its bell when it grants `ticket`, which is less than a lap of entries after the granted tickets.
+    /// Returns whether a bell will be rung. Rings for a sender of an earlier lap that it replaces, because the receiver no longer finds that sender.
     ///
-    /// Cost: one round trip, where tickets are taken ahead with a look at the counters.
+    /// Cost: one round trip, which includes a read of the counters if tickets are taken ahead.
     fn register(&mut self, ticket: Ticket) -> Result<bool> {
         let admission = self.admission;
         let waiter = Waiter { rank: admission.world.rank(), sender: self.sender, ticket };
         let place = admission.words.at(self.to, admission.waiter_index(self.share, ticket));
-        // What a bell of long ago has left there would look like one of this ticket some day.
+        // After a wrap of ticket numbers, the word of an old bell could count for this ticket.
         self.words.store(admission.bell_index(self.sender), 0);
-        // By an atomic, as the receiver looks: they are in one order with what both do to the counters. What is there of an earlier lap
-        // is replaced; who finds a later one was granted meanwhile.
+        // An atomic, so that it is in one total order with the receiver's reads and with the operations of both on the counters. Replaces an entry of
+        // an earlier lap; an entry of a later lap means that this ticket was granted meanwhile.
         let register = |expected| admission.world.compare_swap(place, expected, waiter.word());
         let mut expected = 0;
         let mut found = if self.pace.is_ahead() { self.look_behind(|| register(0))? } else { register(0)?.wait()? };
@@ -406,12 +407,12 @@ impl<'a, 'w> Requester<'a, 'w> {
             if found == expected {
                 return other.map_or(Ok(()), |replaced| self.ring_for(replaced)).map(|()| true);
             }
-            // It has looked before it is registered.
+            // The counters were read before the registration.
             self.fresh = false;
             match other {
-                // Also this ticket itself, if the wait for it was interrupted.
+                // This includes this ticket itself, if the wait for it was interrupted.
                 Some(other) if other.ticket.since(ticket) >= 0 => return Ok(true),
-                // The laps on both sides of the wrap of numbers overlap where places are no power of two.
+                // The laps before and after the wrap of numbers overlap if the number of entries is no power of two.
                 Some(other) if !self.admits(other.ticket) => return Ok(false),
                 _ => expected = found,
             }
@@ -419,7 +420,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         }
     }
 
-    /// Looks at the counters behind an atomic at the receiver, in one message; returns what the atomic found.
+    /// Reads the counters after an atomic at the receiver, in one message; returns the value that the atomic found.
     fn look_behind(&mut self, atomic: impl FnOnce() -> Result<Fetch<'w, u64>>) -> Result<u64> {
         let (admission, share) = (self.admission, self.counters());
         let (found, word) = admission.world.pair(atomic, |found| {
@@ -433,7 +434,7 @@ impl<'a, 'w> Requester<'a, 'w> {
         found
     }
 
-    /// Rings in the receiver's place for a sender whose ticket is granted. Who is lost, or looked for itself meanwhile, does not hear.
+    /// Rings instead of the receiver for a sender whose ticket is granted. The bell has no effect if the sender is lost or has read the counters meanwhile.
     fn ring_for(&self, Waiter { rank, sender, ticket }: Waiter) -> Result<()> {
         let admission = self.admission;
         if is_lost(admission.world, rank) {
@@ -462,7 +463,7 @@ impl Drop for Requester<'_, '_> {
         if std::thread::panicking() {
             return;
         }
-        // Messages that are complete need no claim; of those that fail, nobody waits for one but for a lost receiver.
+        // Complete messages need no claim. A message fails only if the receiver is lost, so no receiver waits for a failed one.
         let _told_by_quiet = self.flush();
         let (words, index) = (self.words, self.admission.sender_index(self.sender));
         (1..SENDER_WORDS).for_each(|word| words.store(index + word, 0));
@@ -475,22 +476,22 @@ impl Drop for Requester<'_, '_> {
     }
 }
 
-/// How long a sender pauses between two looks. One that is far back wakes amid the lap before its own: who overslept would hold up all
-/// behind it. So the pace of the receiver is judged by its best, and a sender that finds the receiver standing still looks more seldom only after
-/// some looks.
+/// The pause of a sender between two reads of the counters. A sender far back wakes in the middle of the lap before its own, because a late sender
+/// would delay all senders behind it. So the pause is computed from the best observed pace of the receiver, and a sender that observes no progress
+/// polls less often only after some reads.
 struct Pause {
     looked: Instant,
     granted: Option<Ticket>,
-    /// What a ticket takes at least.
+    /// Estimated minimum time that the receiver takes for a ticket.
     pace: Duration,
-    /// Looks since something was granted.
+    /// Number of reads since tickets were last granted.
     idle: u32,
 }
 
-/// What a ticket takes, before anything is known.
+/// Initial estimate of the time that the receiver takes for a ticket.
 const PACE: Duration = Duration::from_nanoseconds(100);
 
-/// Looks in vain after which each pause is twice the one before.
+/// Number of reads without progress after which each pause is twice the previous one.
 const IDLE_LOOKS: u32 = 8;
 
 impl Pause {
@@ -498,7 +499,7 @@ impl Pause {
         Self { looked: now, granted: None, pace: PACE, idle: 0 }
     }
 
-    /// The next pause of a sender with `behind` tickets before its own that are not granted, at an admission of so many slots.
+    /// The next pause of a sender with `behind` tickets before its own that are not granted, at an admission of `slots` slots.
     fn next(&mut self, now: Instant, granted: Ticket, behind: u32, slots: u32) -> Duration {
         let passed = self.granted.replace(granted).map_or(0, |before| granted.since(before) as u64);
         let elapsed = now.since(std::mem::replace(&mut self.looked, now));
@@ -528,7 +529,7 @@ impl Requester<'_, '_> {
         Ok(first)
     }
 
-    /// Knows of nothing that is granted, so that nothing can be given back.
+    /// Forgets the granted tickets, so that none can be returned.
     pub(crate) fn forget_grants(&mut self) {
         self.granted = self.ahead;
     }
@@ -540,7 +541,8 @@ mod tests {
 
     const SLOTS: u32 = 16;
 
-    /// The pauses of a sender that looks after each, and finds so many tickets granted at such times, with `behind` before its own.
+    /// The pauses of a sender with `behind` tickets before its own that reads the counters after each pause: at the times and with the granted tickets
+    /// of `looks`.
     fn pauses(behind: u32, looks: &[(Duration, u32)]) -> Vec<Duration> {
         let mut pause = Pause::new(Instant::ZERO);
         let next = |&(at, granted): &(Duration, u32)| pause.next(Instant::ZERO + at, Ticket::new(granted), behind, SLOTS);
@@ -551,7 +553,7 @@ mod tests {
         Pause::new(Instant::ZERO).next(Instant::ZERO, Ticket::new(0), behind, slots)
     }
 
-    /// Nothing is known of the receiver: it may take 100 ns for a ticket.
+    /// Before any observation the receiver is assumed to take 100 ns for a ticket.
     #[test]
     fn a_sender_wakes_amid_the_lap_before_its_own() {
         let nanoseconds = |tickets: u32| Duration::from_nanoseconds(100 * u64::from(tickets));
@@ -561,7 +563,7 @@ mod tests {
         assert_eq!(once(u32::MAX, SLOTS), PAUSE_MAX);
     }
 
-    /// A receiver that once was fast may be so again; one that is slow is believed to be so by and by.
+    /// A receiver that was fast may be fast again, so the estimate grows only gradually when it is slow.
     #[test]
     fn the_pace_of_the_receiver_is_judged_by_its_best() {
         let micro = Duration::from_microseconds;
@@ -569,7 +571,7 @@ mod tests {
         // Ten tickets in 400 ns, then in 10 µs.
         let looks = [(micro(0), 0), (Duration::from_nanoseconds(400), 10), (micro(10), 20)];
         assert_eq!(pauses(1000, &looks), [of(100), of(40), of(50)]);
-        // The time of looks that found nothing new counts.
+        // The time of reads without progress counts.
         let looks = [(micro(0), 0), (Duration::from_nanoseconds(200), 0), (Duration::from_nanoseconds(400), 10)];
         assert_eq!(pauses(1000, &looks)[2], of(20), "since the look before");
     }

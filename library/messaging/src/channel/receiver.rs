@@ -11,7 +11,7 @@ use crate::pending::PendingOperations;
 use crate::slot_flag::Content;
 use crate::slots::Slots;
 
-/// The receiving end of a channel; made by [`Channel::receiver`](super::Channel::receiver).
+/// The receiving end of a channel; created by [`Channel::receiver`](super::Channel::receiver).
 pub struct ChannelReceiver<'c> {
     context: &'c Context,
     from: Rank,
@@ -19,7 +19,7 @@ pub struct ChannelReceiver<'c> {
     ring: CellSlice<'c, u64>,
     /// The sender's word for the number of consumed messages: its credits.
     consumed: GlobalPtr<u64>,
-    /// The next message, how many of its bytes a stream has taken, and up to where the sender was told.
+    /// The ticket of the next message, the number of its bytes that a stream has taken, and the ticket up to which the sender has its credits.
     head: Ticket,
     offset: usize,
     told: Ticket,
@@ -27,9 +27,8 @@ pub struct ChannelReceiver<'c> {
 }
 
 impl<'c> ChannelReceiver<'c> {
-    /// An end that receives from a ring that the program has placed: `ring` is this rank's memory of
-    /// [`ring_words`](ChannelSettings::ring_words) words, and `consumed` a word at `from`; all are zero before either end is made, and belong
-    /// to this channel.
+    /// Creates a receiving end with memory of the program: `ring` is memory of this rank of [`ring_words`](ChannelSettings::ring_words) words,
+    /// and `consumed` a word at `from`. All words are zero before either end is created, and only this channel uses them.
     ///
     /// # Errors
     /// The settings are impossible; the ring is too small.
@@ -45,7 +44,7 @@ impl<'c> ChannelReceiver<'c> {
         Ok(Self { context, from, slots, ring, consumed, head, offset: 0, told, pending: PendingOperations::default() })
     }
 
-    /// The next message, or the rest of it that a stream has left, if it has arrived.
+    /// Returns the next message, or the part of it that a stream has left, if it has arrived.
     ///
     /// Cost: one load; without a message, as [`progress`](Context::progress).
     ///
@@ -56,7 +55,7 @@ impl<'c> ChannelReceiver<'c> {
         Ok(found.map(|bytes| self.message(bytes)))
     }
 
-    /// Waits for the next message, or the rest of it that a stream has left.
+    /// Waits for the next message, or the part of it that a stream has left.
     ///
     /// # Errors
     /// As [`try_receive`](Self::try_receive).
@@ -86,7 +85,7 @@ impl<'c> ChannelReceiver<'c> {
     /// Fills `into` with the next bytes, across segments; waits for them.
     ///
     /// # Errors
-    /// As [`try_receive`](Self::try_receive); bytes that arrived before are consumed.
+    /// As [`try_receive`](Self::try_receive); earlier bytes are then already consumed.
     pub fn receive_stream(&mut self, into: &mut [u8]) -> Result<()> {
         let mut filled = 0;
         while filled < into.len() {
@@ -99,7 +98,7 @@ impl<'c> ChannelReceiver<'c> {
     /// Copies the arrived bytes, as far as they fit, and returns their number.
     ///
     /// # Errors
-    /// As [`try_receive`](Self::try_receive), if none have come.
+    /// As [`try_receive`](Self::try_receive), if no bytes have arrived.
     pub fn try_receive_stream(&mut self, into: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < into.len() {
@@ -134,7 +133,7 @@ impl<'c> ChannelReceiver<'c> {
 
     /// As `find`; fails if no message can arrive any more.
     fn find_or_lost(&self) -> Result<Option<usize>> {
-        // In this order: what a sender has completed before it was lost is found.
+        // In this order, so that messages that the sender completed before it was lost are found.
         let is_lost = is_lost(self.context, self.from);
         match self.find() {
             None if is_lost => Err(Fault::PeerLost(self.from).into()),
@@ -168,7 +167,8 @@ impl<'c> ChannelReceiver<'c> {
         MessageGuard::new(self, 0, from, rest)
     }
 
-    /// Copies what is left of the next message, of so many bytes, as far as it fits, and returns how much; frees its segment after the last.
+    /// Copies the rest of the next message, of `bytes` bytes, as far as it fits; returns the number of copied bytes. Frees the segment after the
+    /// last byte.
     fn take(&mut self, bytes: usize, into: &mut [u8]) -> Result<usize> {
         let message = self.message(bytes);
         let (left, count) = (message.len(), message.len().min(into.len()));
@@ -191,13 +191,13 @@ impl Free for ChannelReceiver<'_> {
         }
         self.told = self.head;
         let count = [u64::from(self.head.number())];
-        // Behind the one before, so that the word does not go back.
+        // Ordered after the previous put, so that the number does not decrease.
         let told = match self.pending.last() {
             Some(last) => self.context.after(&last).put(self.consumed, &count),
             None => self.context.put(self.consumed, &count),
         };
         match told.and_then(|told| self.pending.add(told)) {
-            // The sender is lost; whoever receives next learns of it when all is consumed.
+            // The sender is lost; a receive returns that error once all messages are consumed.
             Err(Error::Failed(_)) => Ok(()),
             other => other,
         }

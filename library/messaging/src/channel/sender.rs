@@ -11,7 +11,7 @@ use crate::pending::PendingOperations;
 use crate::settings::check;
 use crate::slots::Slots;
 
-/// The sending end of a channel; made by [`Channel::sender`](super::Channel::sender).
+/// The sending end of a channel; created by [`Channel::sender`](super::Channel::sender).
 pub struct ChannelSender<'c> {
     context: &'c Context,
     to: Rank,
@@ -26,11 +26,11 @@ pub struct ChannelSender<'c> {
 }
 
 impl<'c> ChannelSender<'c> {
-    /// An end that sends to a ring that the program has placed: `ring` is the first of [`ring_words`](ChannelSettings::ring_words) words at
-    /// `to`, and `consumed` a word of this rank; all are zero before either end is made, and belong to this channel.
+    /// Creates a sending end with memory of the program: `ring` is the first of [`ring_words`](ChannelSettings::ring_words) words at `to`, and
+    /// `consumed` a word of this rank. All words are zero before either end is created, and only this channel uses them.
     ///
     /// # Errors
-    /// The settings are impossible; there is no word.
+    /// The settings are impossible; `consumed` is empty.
     pub fn over(
         context: &'c Context,
         to: Rank,
@@ -46,7 +46,7 @@ impl<'c> ChannelSender<'c> {
 
     /// Sends a message; waits for a credit. The buffer may be reused when the call returns.
     ///
-    /// Cost: two puts without waiting, and a put of the receiver for half of the slots.
+    /// Cost: two puts without waiting, and one put of the receiver for each half of the slots.
     ///
     /// # Errors
     /// The message is too long; the receiver was lost; the job is at fault.
@@ -73,7 +73,7 @@ impl<'c> ChannelSender<'c> {
         Ok(Sent::Sent)
     }
 
-    /// Sends bytes in as many segments as they need; waits for credits.
+    /// Sends bytes in as many segments as necessary; waits for credits.
     ///
     /// # Errors
     /// As [`send`](Self::send); some of the bytes may have been sent.
@@ -150,7 +150,7 @@ impl<'c> ChannelSender<'c> {
     }
 }
 
-/// The first ticket that is not granted when so many messages were consumed.
+/// The first ticket that is not granted after `consumed` messages were consumed.
 fn granted(consumed: u64, slots: Slots) -> Ticket {
     Ticket::new(consumed as u32).after(slots.count())
 }

@@ -12,40 +12,40 @@ use crate::settings::Counting;
 use crate::slot_flag::Content;
 use crate::slots::Slots;
 
-/// The time that a waiting receiver delays notifications for grants that are on their way to other holders.
+/// The interval at which a waiting receiver checks whether grants in flight have arrived at other holders, and then notifies senders.
 const CONFIRM_INTERVAL: Duration = Duration::from_microseconds(100);
 
-/// The receiving end of a mailbox; made by [`Mailbox::receiver`].
+/// The receiving end of a mailbox; created by [`Mailbox::receiver`].
 pub struct MailReceiver<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     /// The slots of each share.
     rings: Vec<(Slots, CellSlice<'m, u64>)>,
     granter: Granter<'m, 'w>,
-    /// The ticket of each share that is next.
+    /// The next ticket of each share.
     heads: Vec<Ticket>,
-    /// The share to be asked first, and for how many messages yet.
+    /// The share that is checked first, and the number of messages left in its turn.
     turn: u32,
     left: u32,
-    /// What the turns of each share were too short by, in parts of a message.
+    /// The fractions of messages by which the turns of each share were too short, in units of 1/`parts`.
     rests: Vec<u64>,
-    /// So many parts are a message.
+    /// Number of parts of a message.
     parts: u64,
-    /// When to ask next what went with lost ranks.
+    /// The time of the next check whether a missing message is lost with its sender.
     ask_at: Instant,
     missing: Missing,
 }
 
-/// The ticket whose message was missing last (G3 of the admission).
+/// The ticket whose message was last found missing (G3 of the admission).
 #[derive(Default)]
 struct Missing {
     ticket: Ticket,
-    /// From when on, if ever.
+    /// The time since which it is missing.
     since: Option<Instant>,
-    /// Whether its sender was looked for, and had a message for it or used it meanwhile.
+    /// Whether the senders were queried, and none held the ticket.
     is_used: bool,
 }
 
-/// A message that has come: its share, its sender, its length.
+/// An arrived message: its share, its sender, its length.
 type Found = (u32, Rank, usize);
 
 impl<'m, 'w> MailReceiver<'m, 'w> {
@@ -69,7 +69,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         }
     }
 
-    /// The next message, if it has arrived.
+    /// Returns the next message, if it has arrived.
     ///
     /// Cost: one load for each share of the counters; without a message, as [`progress`](pelago_rma::Context::progress).
     ///
@@ -113,7 +113,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
     /// `TimedOut`; as [`receive`](Self::receive).
     pub fn receive_within(&mut self, limit: Duration) -> Result<MessageGuard<'_>> {
         let world = self.mailbox.admission.world();
-        // The clock is read only where there is something to wait for.
+        // Reads the clock only if it has to wait.
         let (mut until, mut last_look) = (None, LastLook::default());
         let found = loop {
             if let Some(found) = self.find()? {
@@ -131,13 +131,13 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(self.message(found))
     }
 
-    /// Waits for a message, and calls `take` with it and with those that have arrived behind it, `most` together at most; frees the slot of each. Returns
-    /// how many there were.
+    /// Waits for a message, and calls `take` with it and with the messages that have arrived behind it, at most `most` in total; frees the slot of each.
+    /// Returns their number.
     ///
-    /// Cost: as [`receive`](Self::receive) for the first, a load for each other.
+    /// Cost: as [`receive`](Self::receive) for the first message, a load for each other one.
     ///
     /// # Errors
-    /// That of `take`, after which its message counts as received; as [`receive`](Self::receive).
+    /// The error of `take`, after which its message counts as received; as [`receive`](Self::receive).
     pub fn receive_each(&mut self, most: usize, mut take: impl FnMut(&MessageGuard<'_>) -> Result<()>) -> Result<usize> {
         if most == 0 {
             return Ok(0);
@@ -167,14 +167,14 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         self.granter.operations()
     }
 
-    /// After what time to look again whether the next ticket is to be withdrawn, for who has just looked.
+    /// The time after which a caller that has just called [`withdraw`](Self::withdraw) must call it again.
     pub(crate) fn withdraws_after(&self) -> Option<Duration> {
         let is_missing = self.missing.since.is_some() && self.missing.ticket == self.heads[0];
         (is_missing && !self.missing.is_used && self.granter.may_be_held(self.heads[0])).then_some(WITHDRAW_AFTER)
     }
 
-    /// Withdraws the next ticket, and those behind it, if it was taken ahead and its sender has had no message for it for a while. Says after what time
-    /// to look again: at once if tickets were passed over.
+    /// Withdraws the next ticket, and those behind it, if it was taken ahead and its message has been missing for [`WITHDRAW_AFTER`]. Returns the time after
+    /// which to call it again: zero after a query of the senders.
     pub(crate) fn withdraw(&mut self) -> Result<Option<Duration>> {
         let head = self.heads[0];
         if !self.granter.may_be_held(head) {
@@ -216,7 +216,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         if self.granter.is_telling() {
             intervals[3] = Some(CONFIRM_INTERVAL);
         }
-        // Whatever comes, comes into this memory.
+        // All messages arrive in this memory.
         let cells = mailbox.memory.local();
         let has_come = |_| self.has_come();
         let waited = match intervals.into_iter().flatten().min() {
@@ -226,7 +226,7 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         unless_lost(world, waited).map(drop)
     }
 
-    /// A message that has arrived, of the shares in turn.
+    /// Finds an arrived message, with the shares in turn.
     fn find(&mut self) -> Result<Option<Found>> {
         let (shares, turn) = (self.heads.len() as u32, self.turn);
         if let Some(Content::Message { from, bytes }) = self.found(turn) {
@@ -259,8 +259,8 @@ impl<'m, 'w> MailReceiver<'m, 'w> {
         Ok(None)
     }
 
-    /// Notes a message of a share. A round of turns has a quarter as many messages as there are slots, each turn those in proportion to the ranks that
-    /// use the share. So shares end together whose ranks send equally much, also where their numbers of slots are rounded.
+    /// Counts a message of a share. A round of turns has a quarter as many messages as there are slots; each turn is in proportion to the ranks that
+    /// use the share. So shares whose ranks send equally many messages finish together, also if their numbers of slots are rounded.
     #[inline]
     fn take_turn(&mut self, share: u32) {
         if share != self.turn {
@@ -299,7 +299,7 @@ impl Free for MailReceiver<'_, '_> {
         *head = head.after(1);
         match self.mailbox.admission.settings().counting {
             Counting::OneWord => self.granter.give(share),
-            // As in the paper: 1 is added for each message.
+            // As in the paper: an addition of 1 for each message.
             Counting::TwoWords => self.granter.give_at_once(share),
         }
     }

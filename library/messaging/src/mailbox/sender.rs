@@ -10,7 +10,7 @@ use crate::credit::Ticket;
 use crate::limits::BATCH_MAX;
 use crate::message_guard::Sent;
 
-/// Bytes that are appended to a buffer, which stays its owner's also if encoding fails.
+/// Appends bytes to a borrowed buffer, which its owner keeps also if encoding fails.
 #[cfg(feature = "serde")]
 struct Appended<'b>(&'b mut Vec<u8>);
 
@@ -21,16 +21,17 @@ impl Extend<u8> for Appended<'_> {
     }
 }
 
-/// The sending end of a mailbox; made by [`Mailbox::sender`].
+/// The sending end of a mailbox; created by [`Mailbox::sender`].
 ///
-/// Dropping it gives up an unused ticket, which may wait. A rank that panics does not wait: the receiver skips its ticket when the rank is lost.
+/// Dropping it returns an unused ticket, for which it may have to wait. A rank that panics does not wait: the receiver skips the ticket when the rank
+/// is lost.
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,
     to: Rank,
     requester: Requester<'m, 'w>,
     /// A ticket that was taken and not used.
     held: Option<Ticket>,
-    /// The pieces of a message that is sent in pieces; its memory is used again.
+    /// Buffer for the pieces of a message, reused.
     pieces: Vec<u8>,
 }
 
@@ -41,11 +42,11 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     /// Sends a message; waits for a slot. The buffer may be reused when the call returns.
     ///
-    /// Where tickets take a round trip, and the program sends in a loop while the receiver receives, the library takes tickets ahead: as many as the
-    /// program uses in 100 µs, at most a quarter of the slots and 128. Those that the program does not use do not delay other senders for longer than
-    /// about 100 µs and two round trips: the receiver withdraws them, whatever this rank does; [`flush`](Self::flush) and dropping the sender return them.
+    /// If tickets take a round trip, and the program sends in a loop while the receiver receives, the library takes tickets ahead: as many as the
+    /// program uses in 100 µs, at most a quarter of the slots and 128. Unused tickets delay other senders for at most about 100 µs and two round trips:
+    /// the receiver withdraws them without the help of this rank. [`flush`](Self::flush) and dropping the sender return them.
     ///
-    /// Cost: one round trip to the counters if a slot is free, for up to 128 messages of a loop, and two puts for each without waiting.
+    /// Cost: one round trip to the counters if a slot is free, for up to 128 messages of a loop, and two puts for each message without waiting.
     ///
     /// # Errors
     /// The message is too long; the receiver or the holder of the counters was lost; the job is at fault.
@@ -55,16 +56,16 @@ impl<'m, 'w> MailSender<'m, 'w> {
             Some(ticket) => ticket,
             None => self.requester.next()?,
         };
-        // Whatever happens: the ticket is taken, and used by the next message if not by this one.
+        // If the wait fails, the next message uses the ticket.
         self.held = Some(ticket);
         self.requester.wait(ticket)?;
         self.held = None;
         self.write(ticket, message)
     }
 
-    /// Sends one message that consists of several pieces, one behind the other.
+    /// Sends one message that consists of several consecutive pieces.
     ///
-    /// Cost: one copy of all pieces; else as [`send`](Self::send). Nothing is allocated if a message as long was sent so before.
+    /// Cost: one copy of all pieces; else as [`send`](Self::send). Allocates only if the message is longer than each earlier one.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -78,7 +79,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
         sent
     }
 
-    /// Sends values as they lie in memory; [`MessageGuard::values`](crate::MessageGuard::values) reads them.
+    /// Sends values in their representation in memory; [`MessageGuard::values`](crate::MessageGuard::values) reads them.
     ///
     /// Cost: as [`send`](Self::send).
     ///
@@ -88,12 +89,12 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.send(values.as_bytes())
     }
 
-    /// Sends a value of any type with serde, in the format of postcard; [`MessageGuard::decode`](crate::MessageGuard::decode) reads it.
+    /// Sends a value of a type with serde, in the format of postcard; [`MessageGuard::decode`](crate::MessageGuard::decode) reads it.
     ///
-    /// Cost: one copy of what the value becomes; else as [`send`](Self::send). Nothing is allocated if a message as long was sent so before.
+    /// Cost: one copy of the encoded value; else as [`send`](Self::send). Allocates only if the message is longer than each earlier one.
     ///
     /// # Errors
-    /// The value cannot be encoded, as a sequence of unknown length; as [`send`](Self::send).
+    /// The value cannot be encoded (for example a sequence of unknown length); as [`send`](Self::send).
     ///
     /// ```
     /// # use pelago_messaging::{MailReceiver, MailSender};
@@ -116,9 +117,9 @@ impl<'m, 'w> MailSender<'m, 'w> {
         sent
     }
 
-    /// Sends a message if a slot is free. Does not wait for the receiver. While other senders wait for slots, repeated calls may find none.
+    /// Sends a message if a slot is free. Does not wait for the receiver. While other senders wait for slots, repeated calls may fail to find one.
     ///
-    /// Cost: as [`send`](Self::send); if the last message found no room, one more round trip to the counters.
+    /// Cost: as [`send`](Self::send); if the last message found no free slot, one more round trip to the counters.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -144,11 +145,11 @@ impl<'m, 'w> MailSender<'m, 'w> {
 
     /// Sends messages one after another; waits for slots.
     ///
-    /// Cost: one round trip to the counters for as many messages as half the slots, up to 128, and two puts for each. The
-    /// receiver takes later messages of other senders after them.
+    /// Cost: one round trip to the counters for as many messages as half the slots, up to 128, and two puts for each message. The receiver takes
+    /// later messages of other senders after them.
     ///
     /// # Errors
-    /// As [`send`](Self::send); those before the one that failed are on their way.
+    /// As [`send`](Self::send); the messages before the one that failed were sent.
     pub fn send_all<M: AsRef<[u8]>>(&mut self, messages: &[M]) -> Result<()> {
         for message in messages {
             self.check(message.as_ref())?;
@@ -171,7 +172,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
             let first = self.requester.take(batch.len() as u32)?;
             for (step, message) in batch.iter().enumerate() {
                 let ticket = first.after(step as u32);
-                // Should this fail, nobody waits for those behind: the receiver is lost, or who grants them, or the job is at fault.
+                // After a failure no rank waits for the remaining tickets: the receiver or the holder of the counters is lost, or the job is at fault.
                 self.requester.wait(ticket)?;
                 self.write(ticket, message.as_ref())?;
             }
@@ -179,7 +180,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
         Ok(())
     }
 
-    /// The number of round trips to the counters that took tickets: fewer than messages where tickets are taken ahead, or by
+    /// The number of round trips to the counters that took tickets: fewer than messages if tickets are taken ahead, or by
     /// [`send_all`](Self::send_all).
     pub fn requests(&self) -> u64 {
         self.requester.turns()
@@ -190,7 +191,7 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.requester.looks()
     }
 
-    /// Waits until all sent messages are in the receiver's memory: the loss of this rank then loses none of them. Returns tickets that were taken ahead.
+    /// Waits until all sent messages are in the receiver's memory: the loss of this rank then loses none of them. Gives back tickets that were taken ahead.
     ///
     /// # Errors
     /// The receiver was lost; the job is at fault.
@@ -215,13 +216,13 @@ impl<'m, 'w> MailSender<'m, 'w> {
         self.requester.used(handles)
     }
 
-    /// Leaves the slots of tickets empty that were taken ahead, are granted and have no message.
+    /// Returns the granted tickets that were taken ahead and not used; marks their slots as void.
     fn give_back(&mut self) -> Result<()> {
         let Some((first, count)) = self.requester.give_back() else { return Ok(()) };
         (0..count).try_for_each(|step| self.give_up(first.after(step)))
     }
 
-    /// Leaves a slot empty, so that the receiver goes on behind it.
+    /// Marks the slot of a ticket as void, so that the receiver skips it.
     fn give_up(&mut self, ticket: Ticket) -> Result<()> {
         self.requester.wait(ticket)?;
         let mailbox = self.mailbox;
@@ -236,7 +237,7 @@ impl Drop for MailSender<'_, '_> {
         if std::thread::panicking() {
             return;
         }
-        // Should this fail, the receiver is lost, or the job at fault: nobody waits for what comes behind.
+        // After a failure no rank waits for later tickets: the receiver is lost, or the job is at fault.
         if let Some(ticket) = self.held.take() {
             let _nobody_waits = self.give_up(ticket);
         }
@@ -253,7 +254,7 @@ mod tests {
     use crate::settings::Settings;
     use pelago_test_support::threads::{Platform, run};
 
-    /// Else senders that only try would hold tickets in front of waiting senders.
+    /// Otherwise senders that only try would hold tickets in front of waiting senders.
     #[test]
     fn who_tries_takes_no_ticket_while_there_is_known_to_be_no_room() {
         run(Platform::Mapped, 1, |world| {
@@ -270,7 +271,7 @@ mod tests {
             step(false, 2, 2);
             receiver.receive().unwrap().release().unwrap();
             step(true, 2, 3);
-            // Its last ticket had to wait, so it looks whether another would.
+            // Its last ticket had to wait, so it first reads whether the next ticket would.
             step(false, 2, 3);
             receiver.receive().unwrap().release().unwrap();
             step(true, 3, 3);

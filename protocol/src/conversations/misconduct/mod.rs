@@ -1,5 +1,5 @@
-//! What a peer may do that has the job's key and does not keep to the protocol: it harms nobody but itself. And what only a look inside an
-//! endpoint shows: what it keeps, tells and measures.
+//! Tests of peers that have the job's key but violate the protocol: they harm only themselves. Also tests of internal state of an endpoint:
+//! what it keeps, sends and measures.
 
 mod scene;
 
@@ -63,7 +63,7 @@ fn what_makes_no_sense_is_refused_where_it_ends_to_make_sense() {
         let mut cut = [&whole[..bytes], &[0; TAG_BYTES][..]].concat();
         assert!(reseal(KEY, false, Rank::new(0), &mut cut));
         let outcome = scene.me.handle_datagram(scene.now, &mut cut, &mut scene.memory);
-        // With nothing behind its number it is whole; what it holds then is executed up to where it is cut, once.
+        // A datagram that ends after its sequence number is valid, and its number is then taken: the longer pieces are duplicates.
         let is_whole = bytes == HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8;
         let is_repeated = bytes > HEADER_BYTES + Acknowledgement::FIXED_BYTES + 8;
         assert_eq!(
@@ -77,7 +77,7 @@ fn what_makes_no_sense_is_refused_where_it_ends_to_make_sense() {
             }
         );
     }
-    // More words than an acknowledgement has, with room for them and without.
+    // More words than an acknowledgement may have, with room for them and without.
     for room in [0, 8 * 255] {
         let mut datagram = scene.datagram(1, received(0), None, &vec![0; room]);
         let one = scene.datagram(1, Acknowledgement { words_used: 1, ..received(0) }, None, &vec![0; room]);
@@ -86,7 +86,7 @@ fn what_makes_no_sense_is_refused_where_it_ends_to_make_sense() {
         assert!(reseal(KEY, false, Rank::new(0), &mut datagram));
         assert_eq!(scene.me.handle_datagram(scene.now, &mut datagram, &mut scene.memory), Err(Rejected::Malformed));
     }
-    // What comes before the nonsense is done, what follows is not.
+    // Frames before the invalid one are executed, later ones are not.
     let nonsense = [&frames[..], &[99], &frames].concat();
     let place = Some(Place { sequence: 1, after: 0 });
     assert_eq!(scene.send_bytes(1, received(0), place, &nonsense), Err(Rejected::Malformed));
@@ -107,12 +107,12 @@ fn nobody_answers_for_another_or_something_else() {
             Frame::PeerLost { operation: other, rank: Rank::new(1) },
         ]
     };
-    // Another rank, or about an operation that there is none of.
+    // Answers from another rank, or for an operation that does not exist.
     for (from, number) in [(2, operation), (1, operation + 1), (1, operation + (1 << 13)), (1, u32::MAX)] {
         scene.tell(from, &wrong(number)).unwrap();
         assert_eq!(scene.ended(), []);
     }
-    // No answer to a get, or more than it asked for.
+    // Not an answer to a get, or more bytes than requested.
     scene.tell(1, &[Frame::Value { operation, value: 5 }, Frame::Data { operation, bytes: &[9; 9] }]).unwrap();
     for offset in [1, 8, u64::MAX, u64::MAX - 7] {
         scene.tell(1, &[Frame::DataPiece { operation, offset, bytes: &[9; 8] }]).unwrap();
@@ -121,7 +121,7 @@ fn nobody_answers_for_another_or_something_else() {
     scene.tell(1, &[answer, answer]).unwrap();
     scene.tell(1, &[answer]).unwrap();
     assert_eq!((scene.ended(), &scene.memory.local[..]), (vec![(7, Ok(0))], &[1; 8][..]));
-    // A put has no answer but its acknowledgement: all numbers that it may have.
+    // A put has no answer except its acknowledgement: tries all numbers that it may have.
     let put = scene.submit(Request::Put { from: Local(0), to: at(1, 0), bytes: 8 }, 8);
     let numbers = (0..4).flat_map(|reused| [0, 1].map(|index| index + (reused << 13)));
     for number in numbers {
@@ -137,7 +137,7 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
     let mut scene = Scene::new();
     assert_eq!(scene.write(1).len(), 1);
     let told = |next, refused| Acknowledgement { refused, ..received(next) };
-    // One was refused, as it says, and an older datagram does not know that yet.
+    // The peer reports one refusal; an older datagram does not report it yet.
     for refused in [1, 0, 1] {
         scene.send(1, told(1, refused), None, &[]).unwrap();
         assert_eq!(scene.ended(), [], "what was refused is not known");
@@ -146,7 +146,7 @@ fn refusals_are_kept_within_bounds_and_waited_for() {
     let place = Some(Place { sequence: 0, after: 0 });
     scene.send(1, told(1, 1), place, &[refusal]).unwrap();
     assert_eq!(scene.ended(), [(1, Err(Failure::Misaligned(at(1, 0))))]);
-    // Of a datagram with one write, and of none.
+    // Refusals for a datagram with one write, and for a datagram that does not exist.
     assert_eq!(scene.write(2).len(), 1);
     let refusals = [1, 77].map(|sequence| [Frame::Refused { sequence, index: 5, denied: Denied::Outside }; 40]).concat();
     for sequence in 1..200 {
@@ -188,7 +188,7 @@ fn copies_lead_to_ranks_of_the_job() {
 #[test]
 fn who_asks_for_too_much_at_once_gets_no_further() {
     let mut scene = Scene::new();
-    // Nothing of what it asks for may be sent to it.
+    // With this window, no answer may be sent to the peer.
     let said = Acknowledgement { receive_window: 0, ..received(0) };
     let asks = [Frame::Get { operation: 1, from: at(0, 0), bytes: HEAP_BYTES as u64 }; 40];
     let mut taken = 0;
@@ -196,10 +196,10 @@ fn who_asks_for_too_much_at_once_gets_no_further() {
         taken += 1;
         assert!(taken < 100, "it takes everything");
     }
-    // It may ask for 512 at a time; twice as many, and what this rank itself may have under way, are kept.
+    // A peer may have 512 outstanding requests; twice as many are kept, plus this rank's own maximum of transfers.
     assert_eq!(taken, (256 + 2 * 512) / 40 + 1);
     assert_eq!(scene.send(1, said, Some(Place { sequence: taken, after: 0 }), &asks), Err(Rejected::Early));
-    // Another is served all the same.
+    // Another peer is served all the same.
     scene.tell(2, &[Frame::Get { operation: 1, from: at(0, 0), bytes: 8 }]).unwrap();
     assert_eq!(scene.listen(2).len(), 1);
 }
@@ -210,7 +210,7 @@ fn what_an_acknowledgement_has_no_room_for_is_told_by_the_next_datagram() {
         let mut scene = Scene::new();
         scene.memory.local = vec![1; 5_000];
         assert_eq!(scene.submit(Request::Put { from: Local(0), to: at(1, 0), bytes: 5_000 }, 1).len(), 5);
-        // The number that comes before this one is missing: an acknowledgement of it is longer than those that went with the put.
+        // The preceding number is missing: an acknowledgement of this one is longer than those sent with the put.
         scene.send(1, received(0), Some(Place { sequence: 1, after: 0 }), &[]).unwrap();
         if is_told_before {
             assert_eq!(scene.listen(1).len(), 1);
@@ -240,7 +240,7 @@ fn nothing_is_kept_of_what_has_arrived() {
         scene.acknowledge(sequence + 1, 0).unwrap();
         assert_eq!(scene.me.kept_bytes, 0, "{request:?}");
     }
-    // What this rank answers, also where memory is registered no longer when its bytes are to be sent.
+    // Answers of this rank, also if the memory is no longer registered when its bytes are sent.
     let asked =
         [Frame::Get { operation: 7, from: at(0, 0), bytes: 8 }, Frame::Get { operation: 8, from: at(0, 0), bytes: 2_000 }];
     scene.tell(1, &asked).unwrap();
@@ -252,7 +252,7 @@ fn nothing_is_kept_of_what_has_arrived() {
     assert!(scene.me.kept_bytes > 0);
     scene.acknowledge(heard[0].place.unwrap().sequence + 1, 0).unwrap();
     assert_eq!(scene.me.kept_bytes, 0);
-    // What is never answered, as the peer is lost.
+    // An operation that is never answered, as the peer has failed.
     scene.submit(requests[0], 9);
     scene.me.peer_failed(scene.now, Rank::new(1));
     assert_eq!(scene.me.kept_bytes, 0);
@@ -277,7 +277,7 @@ fn nothing_is_written_past_the_last_block_of_a_shape() {
 #[test]
 fn what_takes_the_last_place_of_the_table_is_the_last_that_is_taken() {
     let mut scene = Scene::new();
-    // Rank 2, to whom the copies go, says nothing.
+    // Rank 2, the destination of the copies, is silent.
     let copy = Frame::Copy { operation: 1, from: at(0, 0), to: at(2, 0), bytes: 8 };
     let mut taken = 0;
     while scene.tell(1, &[copy; 32]).is_ok() {
@@ -347,10 +347,10 @@ fn what_has_arrived_is_read_no_more_although_something_older_has_not() {
     assert_eq!([one.len(), other.len()], [5, 5]);
     let unread = |scene: &Scene| [first, second].map(|injection| scene.me.unread_from(&injection));
     assert_eq!(unread(&scene), [Some(0); 2]);
-    // The first two pieces of one, and all of the other but its fourth; of what was sent before them, nothing.
+    // Acknowledges the first two pieces of one, and all of the other except its fourth; nothing sent before them.
     scene.acknowledge(0, [1, 2, 6, 7, 8, 10].map(|sequence| 1 << sequence).iter().sum()).unwrap();
     assert_eq!(unread(&scene), [Some(one[2]), Some(other[3])]);
-    // What a peer has asked for is read until it has arrived, each for itself.
+    // Requested memory counts as being read until its bytes have arrived, separately for each request.
     let asks = [0, 2_000].map(|offset| Frame::Get { operation: 1, from: at(0, offset), bytes: 1_000 });
     scene.tell(1, &asks).unwrap();
     let is_read = |scene: &Scene| [0, 2_000].map(|offset| scene.me.is_reading(at(0, offset), 1));
@@ -378,7 +378,7 @@ fn memory_of_a_capture_is_used_again_once_its_bytes_have_arrived() {
         scene.acknowledge(next, 0).unwrap();
         assert_eq!((scene.me.captured_bytes(), scene.me.captures.spare_bytes()), (0, bytes.len()), "round {round}");
     }
-    // Nothing passes, and nothing is kept for it.
+    // There is no traffic, and no active state is kept for the peer.
     for _ in 0..100 {
         let due = scene.me.poll_timeout();
         due.inspect(|&due| scene.now = scene.now.max(due));
@@ -424,12 +424,12 @@ fn only_an_answer_that_was_given_at_once_to_the_latest_try_tells_a_round_trip() 
     now = pair.0[0].poll_timeout().unwrap();
     pair.0[0].handle_timeout(now);
     let _second = pair.next(0, now);
-    // The answer to the first comes just after the second has left.
+    // The answer to the first transmission arrives just after the second has been sent.
     pair.take(1, now, first);
     let answer = pair.next(1, now);
     pair.take(0, now + micro(1), answer);
     assert!(pair.smoothed(0) == Duration::ZERO || pair.smoothed(0) > micro(1000), "{:?}", pair.smoothed(0));
-    // Of an answer to a get, the one that has asked tells later that it has come.
+    // The requester of a get acknowledges the answer later.
     now = now + micro(10);
     pair.0[0].submit(now, to, Request::Get { from: at(0, 0), to: Local(0), bytes: 8 }, 2).unwrap();
     let asks = pair.next(0, now);
@@ -441,7 +441,7 @@ fn only_an_answer_that_was_given_at_once_to_the_latest_try_tells_a_round_trip() 
     let told = pair.next(0, now);
     pair.take(1, now, told);
     assert!(pair.smoothed(1) < micro(500), "{:?}", pair.smoothed(1));
-    // What is answered at once tells, be it by a value or by an acknowledgement.
+    // Answers that are sent at once give samples, whether they are values or acknowledgements.
     let (mut other, start) = (Pair([endpoint(0), endpoint(1)]), Instant::ZERO);
     let to = other.0[0].connect(Rank::new(1), 1200);
     other.0[0].submit(start, to, Request::Get { from: at(0, 0), to: Local(0), bytes: 8 }, 1).unwrap();

@@ -1,4 +1,4 @@
-//! A rank to which a test speaks in the name of its peers, and two ranks between which a test carries the datagrams.
+//! A rank whose peers are simulated by the test, and two ranks between which a test carries the datagrams.
 
 use pelago_base::{AddressLayout, AtomicOperator, Duration, GlobalAddress, Instant, Rank, SegmentId, Width};
 
@@ -15,7 +15,7 @@ pub(super) const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Local(pub(super) u64);
 
-/// Memory of a rank, one segment that answers to the addresses of rank 0, and local memory of its operations, which panics where it is left.
+/// Memory of a rank: one segment at the addresses of rank 0, and local memory of its operations, for which accesses out of bounds panic.
 pub(super) struct Bytes {
     pub(super) heap: Vec<u8>,
     pub(super) local: Vec<u8>,
@@ -66,17 +66,17 @@ impl Memory for Bytes {
     }
 }
 
-/// Rank 0, to which the test speaks in the name of the others.
+/// Rank 0; the test sends datagrams in the name of the other ranks.
 pub(super) struct Scene {
     pub(super) me: Conversations<Bytes>,
     pub(super) memory: Bytes,
     pub(super) now: Instant,
-    /// The latest transmission of anybody else, and the next number of each.
+    /// The latest transmission number of the other ranks, and the next sequence number of each.
     pub(super) transmission: u64,
     pub(super) next: [u64; RANKS as usize],
 }
 
-/// What rank 0 has sent.
+/// A datagram that rank 0 has sent.
 pub(super) struct Heard {
     pub(super) place: Option<Place>,
     pub(super) frames: Vec<u8>,
@@ -90,7 +90,7 @@ pub(super) fn at(rank: u32, offset: u64) -> GlobalAddress {
     layout().encode(Rank::new(rank), SegmentId::new(1).unwrap(), offset).unwrap()
 }
 
-/// That everything below `next` has come.
+/// Returns an acknowledgement of everything below `next`.
 pub(super) fn received(next: u64) -> Acknowledgement {
     let nothing = Acknowledgement::parse(&mut Reader(&[0; 64])).unwrap();
     Acknowledgement { next, receive_window: 1000, datagram_bytes: 1200, ..nothing }
@@ -123,7 +123,7 @@ impl Scene {
         Self { me, memory, now: Instant::ZERO, transmission: 0, next: [0; RANKS as usize] }
     }
 
-    /// Asks something of rank 1, and returns what is sent for it.
+    /// Submits a request to rank 1, and returns the datagrams that are sent for it.
     pub(super) fn submit(&mut self, request: Request<'_, Local>, token: u64) -> Vec<Heard> {
         let peer = self.me.connect(Rank::new(1), 1200);
         self.me.submit(self.now, peer, request, token).unwrap();
@@ -134,7 +134,7 @@ impl Scene {
         self.submit(Request::Write { to: at(1, 0), bytes: b"8 bytes." }, token)
     }
 
-    /// Everything that rank 0 sends now to `rank`.
+    /// Returns all datagrams that rank 0 sends now to `rank`.
     pub(super) fn listen(&mut self, rank: u32) -> Vec<Heard> {
         let (mut buffer, mut heard) = ([0; 1 << 16], Vec::new());
         while let Some(transmit) = self.me.poll_transmit(self.now, &self.memory, &mut buffer, false) {
@@ -151,7 +151,7 @@ impl Scene {
         heard
     }
 
-    /// A datagram with this place and these frames.
+    /// Delivers a datagram with this place and these frames.
     pub(super) fn send(
         &mut self,
         from: u32,
@@ -200,14 +200,14 @@ impl Scene {
         datagram
     }
 
-    /// These frames in the next datagram of a rank.
+    /// Delivers these frames in the next datagram of a rank.
     pub(super) fn tell(&mut self, from: u32, frames: &[Frame<'_>]) -> Result<(), Rejected> {
         let sequence = self.next[from as usize];
         self.next[from as usize] += 1;
         self.send(from, received(0), Some(Place { sequence, after: 0 }), frames)
     }
 
-    /// That everything below `next` has come, and what of the numbers from there on.
+    /// Acknowledges everything below `next`, and the numbers of `word` from there on.
     pub(super) fn acknowledge(&mut self, next: u64, word: u64) -> Result<(), Rejected> {
         let words_used = u8::from(word != 0);
         let mut said = Acknowledgement { words_used, ..received(next) };
@@ -215,13 +215,13 @@ impl Scene {
         self.send(1, said, None, &[])
     }
 
-    /// What has ended since it was asked last.
+    /// Returns the completions since the last call.
     pub(super) fn ended(&mut self) -> Vec<(u64, Result<u64, Failure>)> {
         let completions = std::iter::from_fn(|| self.me.poll_completion());
         completions.map(|completion| (completion.token, completion.result)).collect()
     }
 
-    /// The number that a request has given its operation.
+    /// Returns the operation number in a request.
     pub(super) fn operation(heard: &[Heard]) -> u32 {
         match wire::frames(&heard[0].frames).next() {
             Some(Some(Frame::Get { operation, .. } | Frame::Atomic { operation, .. } | Frame::Copy { operation, .. })) => {
@@ -232,7 +232,7 @@ impl Scene {
     }
 }
 
-/// Two ranks that keep to the protocol, between which the test carries each datagram by hand.
+/// Two ranks that follow the protocol, between which the test carries each datagram by hand.
 pub(super) struct Pair(pub(super) [Conversations<Bytes>; 2]);
 
 impl Pair {

@@ -1,4 +1,4 @@
-//! What a peer says that it has received, and its silence: which datagrams have arrived, which are lost, and which are done with.
+//! Acknowledgements and silence of a peer: which datagrams have arrived, which are lost, and which are settled.
 
 use pelago_base::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use crate::wire::{Acknowledgement, WORDS_MAX};
 const OVERTAKEN_MAX: u64 = 3;
 
 impl Sender {
-    /// How long the answer has taken to the transmission that the peer echoes, if it answered that one at once and had not said so; and
-    /// whether that one asked again, and has brought what no earlier one had.
+    /// Returns the round-trip time of the transmission that the peer echoes, if the peer answers that one at once and had not echoed it before;
+    /// and whether it was a probe that delivered something no earlier transmission had.
     pub(crate) fn sample(&mut self, now: Instant, echo: u64) -> Option<(Duration, bool)> {
         let index = self.by_transmission.binary_search_by_key(&echo, |sent| sent.number).ok()?;
         let Transmission { count, sequence, at, asks, .. } = self.by_transmission[index];
@@ -20,12 +20,12 @@ impl Sender {
         std::mem::take(&mut self.by_transmission[index].prompt).then(|| (now.since(at), was_needed))
     }
 
-    /// Whether this is the latest transmission of a datagram, and nothing is known of it.
+    /// Whether this is the latest transmission of a datagram whose fate is unknown.
     fn is_on_its_way(&self, count: u64, sequence: u64) -> bool {
         self.sent(sequence).is_some_and(|sent| sent.state == State::OnItsWay && sent.transmission == count)
     }
 
-    /// The peer says what it has received; returns whether anything of that was not known.
+    /// Handles an acknowledgement; returns whether it contains anything new.
     pub(crate) fn handle_acknowledgement(
         &mut self,
         now: Instant,
@@ -34,12 +34,12 @@ impl Sender {
         datagram_bytes: u64,
     ) -> bool {
         let known = (self.arrived.len(), self.refused);
-        // An older datagram says less; the count wraps around.
+        // An older datagram has a smaller count, which is ignored; the count wraps around.
         if (said.refused.wrapping_sub(self.refused) as i32) >= 0 {
             self.refused = said.refused;
         }
         let (base, end) = (self.base, self.next());
-        // What was never sent cannot have been received.
+        // A datagram that was never sent cannot have been received: the acknowledgement is invalid.
         if said.next > end {
             return false;
         }
@@ -72,7 +72,8 @@ impl Sender {
         if was_on_its_way {
             self.end_flight(bytes, prompt);
         }
-        // Of a datagram that was sent twice any transmission may have arrived, and an echo tells which. Where answers are rather lost, so are echoes and the first transmission.
+        // If a datagram was sent twice, either transmission may have arrived, and the echo shows which. Where answers are more often lost than late,
+        // so are echoes and first transmissions.
         if once || worth.is_lossy() {
             self.latest_arrived = self.latest_arrived.max(transmission);
         }
@@ -81,7 +82,7 @@ impl Sender {
         self.congestion.handle_arrived(charge(u64::from(bytes)), transmission, self.in_flight_charge(), charge(datagram_bytes));
     }
 
-    /// Marks what has been overtaken.
+    /// Marks datagrams as lost that later transmissions have overtaken.
     fn find_lost(&mut self, datagram_bytes: u64) {
         while let Some(&Transmission { count, sequence, .. }) = self.by_transmission.front() {
             let current = self.is_on_its_way(count, sequence);
@@ -104,8 +105,8 @@ impl Sender {
         self.lost.push_back(sequence);
     }
 
-    /// Takes the next datagram that has arrived and whose writes are known to have taken effect or not. `refusals` is how many
-    /// refusals have come from the peer.
+    /// Takes the next datagram that has arrived and for whose writes it is known whether they took effect. `refusals` is the number of
+    /// refusals received from the peer.
     pub(crate) fn settle(&mut self, refusals: u32) -> Option<Settled> {
         if self.arrived.is_empty() || refusals != self.refused {
             return None;
@@ -122,7 +123,7 @@ impl Sender {
         Some(settled)
     }
 
-    /// When the peer should have answered, if it has something to answer.
+    /// Returns when an answer of the peer is overdue, if it owes one.
     pub(crate) fn answer_due(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Instant> {
         let is_due = !self.is_all_arrived() && self.probes == 0;
         is_due.then(|| {
@@ -131,8 +132,8 @@ impl Sender {
         })
     }
 
-    /// How long to wait before a probe, until the peer has been silent for long. It answers at once what is overtaken by what it has
-    /// acknowledged, and what is marked so; other acknowledgements it keeps back.
+    /// Returns how long to wait before an early probe; `None` after the first timeout. The peer answers at once datagrams that are overtaken by
+    /// acknowledged ones, and those marked urgent; it delays other acknowledgements.
     fn probe_wait(&self, round_trip: &RoundTrip, patience: Patience) -> Option<Duration> {
         let is_overtaken = |oldest: &Transmission| oldest.count < self.latest_arrived;
         let is_prompt = self.prompt_in_flight > 0 || self.by_transmission.front().is_some_and(is_overtaken);
@@ -140,7 +141,7 @@ impl Sender {
         (self.tries == 0).then(|| round_trip.probe_wait(self.early, kept_back, patience)).flatten()
     }
 
-    /// Whether the peer is asked at `now` before it has been silent for long, once, by the oldest datagram that it has not acknowledged.
+    /// Sends an early probe if `now` is before the first timeout: the oldest unacknowledged datagram once more. Returns whether it does.
     pub(crate) fn ask_early(&mut self, now: Instant, round_trip: &RoundTrip, patience: Patience) -> bool {
         let is_early = self.probe_wait(round_trip, patience).is_some() && now < self.waiting_since + round_trip.wait(0, patience);
         if is_early {
@@ -149,9 +150,8 @@ impl Sender {
         is_early
     }
 
-    /// The peer repeats what was executed. What has been on its way to it for longer than a round trip, or
-    /// than an answer may cross a question, is taken for a lost answer; returns
-    /// whether there is any, the oldest of which is sent again.
+    /// Handles the repetition of an executed datagram by the peer. If a datagram has been in flight for longer than a round trip, or longer
+    /// than an answer and a repeated request can cross, it counts as a lost answer. Retransmits the oldest one, and returns whether there is any.
     pub(crate) fn handle_repetition(&mut self, now: Instant, round_trip: &RoundTrip) -> bool {
         let oldest = self.by_transmission.iter().find(|sent| self.is_on_its_way(sent.count, sent.sequence));
         let is_lost = oldest.is_some_and(|sent| now.since(sent.at) > round_trip.smoothed().min(CROSSING));
@@ -161,8 +161,9 @@ impl Sender {
         is_lost
     }
 
-    /// The peer has not answered in time: it is asked again. Where answers are rather lost than late, everything counts as lost from the second time on; elsewhere
-    /// later: what a peer that got to run late has in its buffers need not be sent again, and its first answer shows what was lost.
+    /// Handles a timeout: the peer is probed. If answers are more often lost than late, all datagrams in flight count as lost from the second
+    /// timeout on. Else that happens later: datagrams in the buffers of a peer that was scheduled late need no retransmission, and its first
+    /// answer shows which were lost.
     pub(crate) fn handle_silence(&mut self, datagram_bytes: u64, worth: Worth) {
         self.tries += 1;
         self.probes = 1;
@@ -170,13 +171,13 @@ impl Sender {
             let on_their_way = (0..self.in_flight.len()).filter(|&index| self.in_flight[index].state == State::OnItsWay);
             let sequences: Vec<u64> = on_their_way.map(|index| self.base + index as u64).collect();
             sequences.into_iter().for_each(|sequence| self.mark_lost(sequence));
-            // The oldest first: others may have to wait for it.
+            // The oldest first: later datagrams may have to wait for it.
             self.lost.make_contiguous().sort_unstable();
             self.congestion.handle_silence(self.transmissions, charge(datagram_bytes));
         }
     }
 
-    /// Asks whether the peer is there.
+    /// Requests a probe of the peer.
     pub(crate) fn probe(&mut self) {
         self.probes = self.probes.max(1);
     }

@@ -1,7 +1,7 @@
-//! What goes to one peer: frames and transfers that wait, datagrams that are on their way, and what is known to be lost.
+//! The sending direction to one peer: queued frames and transfers, datagrams in flight, and datagrams known to be lost.
 //!
-//! A datagram keeps its sequence number and its contents however often it is sent, so that the peer executes it once. Bytes of puts and
-//! answers are not kept: they are read from memory each time. What the peer answers, and its silence, is in `acknowledgement`.
+//! A datagram keeps its sequence number and its contents in all retransmissions, so that the peer executes it once. Bytes of puts and
+//! answers are not kept: each transmission reads them from memory. `acknowledgement` handles acknowledgements and silence of the peer.
 
 mod acknowledgement;
 #[cfg(test)]
@@ -18,36 +18,38 @@ use super::waiting::{Draft, Epoch, Piece, Spare, Transfer};
 use crate::memory::Denied;
 use crate::wire::{Frame, OVERHEAD_BYTES, WORDS_MAX};
 
-/// What the receiver's kernel keeps for a datagram besides its bytes, as the receive window counts them: the window is a quarter of what the
-/// kernel keeps, and the record of a short datagram takes up to 2,304 bytes of that.
+/// Charge in bytes per datagram, besides its bytes, against the receive window: the window is a quarter of the kernel's socket buffer, and the
+/// kernel's record of a short datagram takes up to 2,304 bytes of that buffer.
 pub(crate) const DATAGRAM_CHARGE: u64 = 512;
 
-/// Tries without an answer after which a peer is asked by one datagram at a time, and everything on its way counts as lost where answers are rather lost than late.
+/// Number of unanswered tries after which a peer is probed by one datagram at a time and, if answers are more often lost than late, all
+/// datagrams in flight count as lost.
 const SILENT_TRIES: u32 = 2;
 
-/// The same where answers are rather late: with the shortest waits a peer has not run for 60 ms then.
+/// Number of unanswered tries after which all datagrams in flight count as lost if answers are more often late than lost. With the shortest
+/// waits, the peer has not run for 60 ms then.
 const LATE_TRIES: u32 = 4;
 
-/// Bytes of frames that wait for one peer, besides answers.
+/// Maximum number of queued frame bytes for one peer, besides answers.
 const QUEUED_BYTES_MAX: usize = 256 << 10;
 
-/// Puts that wait for one peer or are being sent, besides answers.
+/// Maximum number of puts to one peer that are queued or being sent, besides answers.
 const TRANSFERS_MAX: usize = 256;
 
-/// Answers that one peer owes: what it may have to keep.
+/// Maximum number of answers that one peer owes: it bounds the answers that the peer has to keep.
 const AWAITED_MAX: u32 = 512;
 
-/// Fences behind each other that have not been passed.
+/// Maximum number of consecutive fences that have not been passed.
 const EPOCHS_MAX: usize = 64;
 
-/// Everything on the way to one peer that is not idle.
+/// The sending direction to one peer that is not idle.
 pub(crate) struct Sender {
-    /// What may be sent now, and what must wait for a fence.
+    /// Frames and transfers that may be sent now, and those that must wait for a fence.
     epoch: Epoch,
     later: VecDeque<Epoch>,
-    /// Datagrams before this number take effect before those that are made now.
+    /// Datagrams below this sequence number must take effect before new ones.
     after: u64,
-    /// The oldest datagram that is not settled.
+    /// Sequence number of the oldest datagram that is not settled.
     base: u64,
     in_flight: VecDeque<Sent>,
     /// Transmissions, oldest first.
@@ -60,39 +62,39 @@ pub(crate) struct Sender {
     bytes_in_flight: u64,
     datagrams_in_flight: u64,
     queued_bytes: usize,
-    /// Answers that the peer owes, or will owe.
+    /// Number of answers that the peer owes, or will owe once requests are sent.
     pub(crate) awaited: u32,
-    /// Gets and copies before the next fence that read memory later than they arrive, and have not ended.
+    /// Number of unfinished gets and copies before the next fence that read memory after their arrival.
     slow_reads: u32,
-    /// Writes that the peer has refused, as it says.
+    /// Number of writes that the peer reports as refused.
     refused: u32,
-    /// Datagrams to be sent whatever the window says.
+    /// Number of datagrams to send regardless of the window.
     probes: u32,
     pub(crate) tries: u32,
-    /// Probes since the peer has answered last.
+    /// Number of probes since the last answer of the peer.
     early: u32,
-    /// Datagrams on their way that the peer answers at once.
+    /// Number of datagrams in flight that the peer answers at once.
     prompt_in_flight: u64,
-    /// The last datagram of short operations that was sent.
+    /// Sequence number of the last datagram with only short operations that was sent.
     latest_short: u64,
     waiting_since: Instant,
     pub(crate) congestion: Congestion,
-    /// What the receiver grants; until it has, the part of a rank of the job if all send to it.
+    /// Receive window that the peer grants; until its first grant, one rank's share if all ranks of the job send to the peer.
     pub(crate) receive_window: u64,
 }
 
-/// A datagram that left.
+/// One transmission of a datagram.
 #[derive(Clone, Copy)]
 struct Transmission {
-    /// Counts those to this peer.
+    /// Number of this transmission among those to this peer.
     count: u64,
     sequence: u64,
-    /// As its header calls it, which counts those to all peers.
+    /// Transmission number in the header, which counts transmissions to all peers.
     number: u64,
     at: Instant,
-    /// Whether the peer answers it at once, and has not yet.
+    /// Whether the peer answers it at once and has not answered yet.
     prompt: bool,
-    /// Whether it was sent because no answer had come.
+    /// Whether it is a probe, sent because no answer had arrived.
     asks: bool,
 }
 
@@ -103,7 +105,7 @@ pub(crate) struct Sent {
     pub(crate) piece: Option<Piece>,
     pub(crate) after: u64,
     state: State,
-    /// Whether its latest transmission is answered at once.
+    /// Whether the peer answers its latest transmission at once.
     prompt: bool,
     transmission: u64,
     bytes: u32,
@@ -112,7 +114,8 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// How many words of an acknowledgement go along when it is sent again. A piece left room for those of its first time only.
+    /// Returns the number of acknowledgement words that a retransmission may carry. With a piece, only the words of the first transmission have
+    /// room.
     pub(crate) fn words_max(&self) -> usize {
         let Some(piece) = &self.piece else { return WORDS_MAX };
         let unfenced = if self.after == 0 { 8 } else { 0 };
@@ -121,7 +124,7 @@ impl Sent {
     }
 }
 
-/// A datagram that leaves: its number, that of its transmission, its length, and whether the peer answers it at once.
+/// A datagram being transmitted: its sequence number, its transmission number, its length, and whether the peer answers it at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Left {
     pub(crate) sequence: u64,
@@ -130,7 +133,7 @@ pub(crate) struct Left {
     pub(crate) prompt: bool,
 }
 
-/// What is left of a datagram that has arrived.
+/// Contents of a datagram that has arrived, for the completion of its operations.
 pub(crate) struct Settled {
     pub(crate) draft: Draft,
     pub(crate) piece: Option<Piece>,
@@ -146,19 +149,19 @@ enum State {
     Settled,
 }
 
-/// What to send next.
+/// The next datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A datagram that was lost, or may be.
+    /// Retransmission of a datagram that was lost, or may have been.
     Again(u64),
-    /// A new one, if there is something for it.
+    /// A new datagram, if there are contents for it.
     New,
-    /// A new one with nothing in it, to hear whether the peer is there.
+    /// A new, empty datagram that probes the peer.
     Empty,
 }
 
 impl Sender {
-    /// The sender of a peer to which datagrams below `base` have been sent.
+    /// Creates the sender of a peer to which all datagrams below `base` have been sent.
     pub(crate) fn new(base: u64, datagram_bytes: usize, receive_window: u64, now: Instant) -> Self {
         Self {
             epoch: Epoch::default(),
@@ -188,27 +191,27 @@ impl Sender {
         }
     }
 
-    /// The number of the next new datagram.
+    /// Returns the sequence number of the next new datagram.
     pub(crate) fn next(&self) -> u64 {
         self.base + self.in_flight.len() as u64
     }
 
-    /// Whether nothing waits, is on its way or is awaited.
+    /// Whether nothing is queued, in flight or awaited.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight.is_empty() && self.awaited == 0 && !self.has_new()
     }
 
-    /// Whether something waits to be sent for the first time.
+    /// Whether anything waits for its first transmission.
     pub(crate) fn has_new(&self) -> bool {
         !self.epoch.is_empty() || !self.later.is_empty()
     }
 
-    /// Whether everything that was sent has arrived.
+    /// Whether all sent datagrams have arrived.
     pub(crate) fn is_all_arrived(&self) -> bool {
         self.bytes_in_flight == 0 && self.lost.is_empty()
     }
 
-    /// Whether something may have to be sent now.
+    /// Whether there may be something to send now.
     pub(crate) fn has_work(&self) -> bool {
         self.probes > 0 || !self.lost.is_empty() || self.has_new()
     }
@@ -221,7 +224,7 @@ impl Sender {
             && self.last_epoch().transfers.len() < TRANSFERS_MAX
     }
 
-    /// Queues a frame of an operation of this rank; a write comes with its token. Returns how many bytes it takes.
+    /// Queues a frame of an operation of this rank; `write` is the token of a write. Returns the size of the frame in bytes.
     pub(crate) fn request(&mut self, frame: &Frame<'_>, write: Option<u64>, datagram_bytes: usize, spare: &mut Spare) -> usize {
         if self.epoch.fenced_within && !self.epoch.may_go_along(frame, datagram_bytes) {
             self.part();
@@ -233,8 +236,8 @@ impl Sender {
         bytes
     }
 
-    /// Queues a short write if it leaves with a datagram that waits for company: something is on its way, whose answer sends what waits, and
-    /// nothing else is to be done first. Returns how many bytes it takes.
+    /// Appends a short write to a datagram that is held back, if there is one: short operations are in flight, whose answer triggers sending, and
+    /// nothing else has to be sent first. Returns the size of the frame in bytes.
     #[inline]
     pub(crate) fn join(&mut self, to: GlobalAddress, bytes: &[u8], token: u64, datagram_bytes: usize) -> Option<usize> {
         let is_held = self.awaits_company() && self.lost.is_empty() && self.probes == 0 && self.later.is_empty();
@@ -246,7 +249,7 @@ impl Sender {
         Some(added)
     }
 
-    /// The peer owes an answer to what was requested last; it may read memory later than the request arrives.
+    /// Records that the peer owes an answer to the last request, and whether it may read memory after the request's arrival.
     pub(crate) fn await_answer(&mut self, reads_late: bool) {
         self.awaited += 1;
         let late = u32::from(reads_late);
@@ -256,25 +259,25 @@ impl Sender {
         }
     }
 
-    /// The peer has answered.
+    /// Records an answer of the peer.
     pub(crate) fn handle_answer(&mut self, reads_late: bool) {
         self.awaited = self.awaited.saturating_sub(1);
         self.slow_reads = self.slow_reads.saturating_sub(u32::from(reads_late));
     }
 
-    /// Queues an answer, which no fence of this rank holds up. Returns how many bytes it takes.
+    /// Queues an answer, which does not wait for fences of this rank. Returns the size of the frame in bytes.
     pub(crate) fn answer(&mut self, frame: &Frame<'_>, datagram_bytes: usize, spare: &mut Spare) -> usize {
         let bytes = self.epoch.append(frame, None, datagram_bytes, spare);
         self.queued_bytes += bytes;
         bytes
     }
 
-    /// Whether the peer has asked for more long answers than it may await: its requests are left to be sent again.
+    /// Whether the peer has requested more long answers than it may await. Its requests are then dropped, and the peer retransmits them.
     pub(crate) fn is_overasked(&self) -> bool {
         self.epoch.transfers.len() > TRANSFERS_MAX + 2 * AWAITED_MAX as usize
     }
 
-    /// Queues a put of this rank, or the list of a get.
+    /// Queues a put of this rank, or the block list of a get.
     pub(crate) fn transfer(&mut self, transfer: Transfer) {
         self.part();
         let epoch = self.later.back_mut().unwrap_or(&mut self.epoch);
@@ -286,37 +289,37 @@ impl Sender {
         self.epoch.transfers.push_back(transfer);
     }
 
-    /// Orders what was queued before what will be.
+    /// Orders everything queued so far before everything queued later.
     pub(crate) fn fence(&mut self) {
         if self.later.back().is_some_and(Epoch::is_empty) {
             return;
         }
         let drafts = self.epoch.drafts.len();
         if self.later.is_empty() && self.slow_reads == 0 && drafts <= 1 && self.epoch.transfers.is_empty() {
-            // What follows may go along with what has not left, if the datagram waits for those before it.
+            // Later operations may share the unsent datagram, if that datagram waits for the earlier ones.
             (self.epoch.fenced_within, self.after) = (drafts == 1, self.next());
         } else {
             self.later.push_back(Epoch::default());
         }
     }
 
-    /// What follows a fence within a datagram does not go along with it.
+    /// Ends the sharing of a datagram across a fence: later operations start a new epoch.
     fn part(&mut self) {
         if std::mem::take(&mut self.epoch.fenced_within) && self.later.is_empty() {
             self.later.push_back(Epoch::default());
         }
     }
 
-    /// Whether a datagram that is not full waits, so that what is posted meanwhile goes along (Nagle, RFC 896): while short operations are on their way, whose
-    /// answer comes at once and sends what waits. Pieces of long operations and answers hold up nothing: what follows a long put is as a rule its signal,
-    /// and nothing would send it while its rank computes (Minshall's variant of the rule).
+    /// Whether a datagram that is not full is held back so that later operations can share it (Nagle, RFC 896): while short operations are in
+    /// flight, whose answer arrives at once and triggers sending. Pieces of long operations and answers do not hold datagrams back: a long put is
+    /// usually followed by its signal, which nothing would send while its rank computes (Minshall's variant of the rule).
     fn awaits_company(&self) -> bool {
         self.sent(self.latest_short).is_some_and(|sent| sent.state != State::Settled)
     }
 
-    /// What to send next, if anything may be sent. Unless `eagerly`, a new datagram may have to wait for company.
+    /// Returns the next datagram to send, if any may be sent. Unless `eagerly`, a new datagram may be held back to share it with later operations.
     pub(crate) fn poll(&mut self, now: Instant, round_trip: &RoundTrip, eagerly: bool) -> Option<Next> {
-        // A peer that has not answered twice is asked by one datagram at a time.
+        // A peer with two unanswered tries is probed by one datagram at a time.
         let allowed = self.tries < SILENT_TRIES && self.congestion.allows(self.in_flight_charge(), self.receive_window);
         while let Some(&sequence) = self.lost.front() {
             if self.sent(sequence).is_some_and(|sent| sent.state == State::Lost) {
@@ -340,12 +343,12 @@ impl Sender {
             && (self.in_flight.len() as u64) + 1 < SEQUENCE_WINDOW
     }
 
-    /// What is on its way, as the receive window counts it.
+    /// Returns the charge of all datagrams in flight against the receive window.
     fn in_flight_charge(&self) -> u64 {
         self.bytes_in_flight + self.datagrams_in_flight * DATAGRAM_CHARGE
     }
 
-    /// Opens the next epoch if this one is wholly on its way and nothing of it reads memory later than it arrives.
+    /// Starts the next epoch if all of this one has been sent and none of its operations reads memory after its arrival.
     fn pass_fence(&mut self) {
         while self.epoch.is_empty() && self.slow_reads == 0 {
             let Some(epoch) = self.later.pop_front() else { return };
@@ -355,7 +358,7 @@ impl Sender {
         }
     }
 
-    /// The frames of the next new datagram, if any wait, and the transfer that may fill it.
+    /// Returns the frames of the next new datagram, if any are queued, and the transfer that may fill it.
     pub(crate) fn draft(&mut self) -> (Option<Draft>, Option<Transfer>) {
         self.part();
         let draft = self.epoch.drafts.pop_front();
@@ -363,7 +366,7 @@ impl Sender {
         (draft, self.epoch.transfers.front().copied())
     }
 
-    /// The first transfer has come so far; `done` if it needs no further datagram.
+    /// Updates the progress of the first transfer; `done` if it needs no further datagram.
     pub(crate) fn advance(&mut self, transfer: Transfer, done: bool) {
         if done {
             self.epoch.transfers.pop_front();
@@ -372,12 +375,12 @@ impl Sender {
         }
     }
 
-    /// Whether a new datagram waits for earlier ones, and for which; 0 if not.
+    /// Returns the sequence number below which all datagrams must take effect before a new one; 0 if none must.
     pub(crate) fn after(&self) -> u64 {
         if self.after > self.base { self.after } else { 0 }
     }
 
-    /// A datagram that was sent and is not settled.
+    /// Returns a datagram that was sent and is not settled.
     pub(crate) fn sent(&self, sequence: u64) -> Option<&Sent> {
         self.in_flight.get(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
     }
@@ -386,13 +389,13 @@ impl Sender {
         self.in_flight.get_mut(usize::try_from(sequence.checked_sub(self.base)?).ok()?)
     }
 
-    /// A new datagram gets the next number.
+    /// Adds a new datagram under the next sequence number, which it returns.
     pub(crate) fn push(&mut self, draft: Draft, piece: Option<Piece>, after: u64) -> u64 {
         self.in_flight.push_back(Sent { draft, piece, after, ..Sent::default() });
         self.next() - 1
     }
 
-    /// A datagram leaves, by a transmission of this number.
+    /// Records the transmission of a datagram.
     pub(crate) fn handle_sent(&mut self, now: Instant, left: Left, round_trip: &RoundTrip) {
         let Left { sequence, number, bytes, prompt } = left;
         self.transmissions += 1;
@@ -415,31 +418,31 @@ impl Sender {
             self.latest_short = sequence;
         }
         self.by_transmission.push_back(Transmission { count, sequence, number, at: now, prompt, asks });
-        // The pace is for long bursts: one that counted records would hold up short datagrams that follow each other's answers.
+        // Pacing is for long bursts: if it counted the charge per datagram, it would delay short datagrams that follow each other's answers.
         self.congestion.handle_sent(now, bytes as u64, round_trip.smoothed());
     }
 
-    /// A datagram of `bytes` bytes is on its way no longer.
+    /// Removes a datagram of `bytes` bytes from those in flight.
     fn end_flight(&mut self, bytes: u32, prompt: bool) {
         self.bytes_in_flight -= u64::from(bytes);
         self.datagrams_in_flight -= 1;
         self.prompt_in_flight -= u64::from(prompt);
     }
 
-    /// Everything that is not settled, when the peer is lost.
+    /// Returns all drafts that are not settled, when the peer has failed.
     pub(crate) fn into_drafts(self) -> impl Iterator<Item = Draft> {
         let waiting = std::iter::once(self.epoch).chain(self.later).flat_map(|epoch| epoch.drafts);
         self.in_flight.into_iter().map(|sent| sent.draft).chain(waiting)
     }
 
-    /// The tokens of the writes that wait or are on their way.
+    /// Returns the tokens of the writes that are queued or in flight.
     #[cfg(test)]
     pub(crate) fn tokens(&self) -> impl Iterator<Item = u64> {
         let waiting = std::iter::once(&self.epoch).chain(&self.later).flat_map(|epoch| &epoch.drafts);
         self.in_flight.iter().map(|sent| &sent.draft).chain(waiting).flat_map(|draft| draft.writes.iter().copied())
     }
 
-    /// Where answers that are being sent are read.
+    /// Returns the source addresses of answers that are being sent.
     pub(crate) fn answers(&self) -> impl Iterator<Item = GlobalAddress> {
         let waiting = self.epoch.transfers.iter().filter_map(|transfer| match transfer {
             Transfer::Answer { from, .. } => Some(*from),
@@ -451,7 +454,7 @@ impl Sender {
         }))
     }
 
-    /// Pieces of puts that have not arrived: of which operation, and from which byte on.
+    /// Returns the pieces of puts that have not arrived: operation and offset of each.
     pub(crate) fn puts_under_way(&self) -> impl Iterator<Item = (u32, u64)> {
         self.in_flight.iter().filter_map(|sent| match sent.piece {
             Some(Piece::Put { operation, offset, .. }) if !matches!(sent.state, State::Arrived | State::Settled) => {
@@ -466,7 +469,7 @@ impl Sender {
     }
 }
 
-/// What a datagram takes of the receive window.
+/// Returns the charge of a datagram against the receive window.
 pub(crate) fn charge(bytes: u64) -> u64 {
     bytes + DATAGRAM_CHARGE
 }

@@ -1,4 +1,4 @@
-//! Of a sender alone; `tests/mesh` and `tests/crowd` have whole conversations.
+//! Tests of a sender alone; `tests/mesh` and `tests/crowd` test whole conversations.
 
 use pelago_base::Duration;
 
@@ -19,7 +19,7 @@ fn a_piece_that_is_sent_again_has_room_for_the_words_of_its_first_time() {
         for piece in pieces.map(Some) {
             let draft = || Draft { frames: vec![0; frames], ..Draft::default() };
             assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), words);
-            // As long as a datagram that left without any.
+            // As long as a datagram that was sent without any words.
             let bytes = bytes - 8 * words as u32;
             assert_eq!(Sent { draft: draft(), piece, after, bytes, ..Sent::default() }.words_max(), 0);
         }
@@ -33,7 +33,7 @@ fn sender() -> Sender {
     Sender::new(0, DATAGRAM_BYTES, 1 << 20, Instant::ZERO)
 }
 
-/// Sends again all that may be sent now; returns how many datagrams that is.
+/// Retransmits all datagrams that may be sent now; returns their number.
 fn repeat(sender: &mut Sender) -> usize {
     let (now, round_trip) = (Instant::ZERO, RoundTrip::default());
     let next = |sender: &mut Sender| match sender.poll(now, &round_trip, true)? {
@@ -46,7 +46,7 @@ fn repeat(sender: &mut Sender) -> usize {
     std::iter::from_fn(|| next(sender)).take(100).count()
 }
 
-/// How many datagrams go to a peer at once that answers the first of five after so many tries.
+/// Returns the number of datagrams that are sent at once to a peer that answers the first of five after `silences` tries.
 fn repeated_after(silences: u32, worth: Worth) -> usize {
     let mut sender = sender();
     for number in 0..5 {
@@ -70,7 +70,7 @@ fn a_peer_that_has_not_answered_is_asked_by_one_datagram_at_a_time() {
     for (silences, worth) in [(5, late), (LATE_TRIES, late), (5, lossy), (SILENT_TRIES, lossy)] {
         assert_eq!(repeated_after(silences, worth), 4, "it has answered: all others at once");
     }
-    // One that is late has them in its buffers, unless it has been silent for long.
+    // A late peer has them in its buffers, unless it has been silent for long.
     for silences in 0..LATE_TRIES {
         assert_eq!(repeated_after(silences, late), 0, "after {silences} tries");
     }
@@ -87,21 +87,21 @@ fn nothing_follows_the_last_datagram_of_a_window() {
     assert!(!sender.may_follow(DATAGRAM_BYTES as u64));
 }
 
-/// The round trip to a near peer.
+/// Returns the round trip of a fast link.
 fn near() -> RoundTrip {
     let mut round_trip = RoundTrip::default();
     (0..50).for_each(|_| round_trip.sample(Duration::from_microseconds(5)));
     round_trip
 }
 
-/// A new datagram leaves; returns its sequence number.
+/// Sends a new datagram; returns its sequence number.
 fn send(sender: &mut Sender, now: Instant, prompt: bool) -> u64 {
     let sequence = sender.push(Draft::default(), None, 0);
     sender.handle_sent(now, Left { sequence, number: 100 + sequence, bytes: 100, prompt }, &near());
     sequence
 }
 
-/// The peer has received all datagrams before `next`.
+/// Acknowledges all datagrams before `next`.
 fn acknowledge(sender: &mut Sender, now: Instant, next: u64) {
     let nothing = Acknowledgement::parse(&mut crate::wire::Reader(&[0; 64])).unwrap();
     sender.handle_acknowledgement(now, &Acknowledgement { next, ..nothing }, Worth::default(), DATAGRAM_BYTES as u64);
@@ -164,7 +164,7 @@ fn what_is_on_its_way_for_a_round_trip_is_not_lost_when_the_peer_repeats() {
     let later = answered + Duration::from_nanoseconds(1);
     assert!(sender.handle_repetition(later, &round_trip));
     assert_eq!(sender.poll(later, &round_trip, true), Some(Next::Again(sequence)));
-    // However long the way seemed to be: who asks again has waited for longer.
+    // Regardless of the estimated round trip: a peer that repeats its request has waited for longer.
     let mut far = RoundTrip::default();
     far.sample(Duration::from_milliseconds(1));
     send(&mut sender, later, false);

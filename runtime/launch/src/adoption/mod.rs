@@ -1,11 +1,11 @@
-//! Jobs of other launchers: processes that only know a number and a store of keys and values become the ranks of a job by themselves.
+//! Jobs of other launchers: processes that know only a number and a key-value store set up a job among themselves.
 //!
 //! | folder | content |
 //! |---|---|
-//! | `launcher_store` | the interface to the launcher, a store of keys and values: by PMI-1 (Hydra, MPICH, Intel MPI, srun), PMIx (Open MPI, PRRTE, srun), by the variables of Open MPI's `mpirun` where these tell all, and a rendezvous over TCP |
-//! | `hosts` | the hosts of the job, and on what their first ranks agree through the store |
-//! | `gathering` | the first rank of a host makes what our launcher would make, and passes it to the other ranks |
-//! | `monitor` | how the end or the stop of a rank is noticed without our launcher |
+//! | `launcher_store` | the interface to the launcher, a key-value store: PMI-1 (Hydra, MPICH, Intel MPI, srun), PMIx (Open MPI, PRRTE, srun), the variables of Open MPI's `mpirun` if they are sufficient, and a rendezvous over TCP |
+//! | `hosts` | the hosts of the job, and the agreement of their first ranks through the store |
+//! | `gathering` | the first rank of a host creates the resources that our launcher would create, and passes them to the other ranks |
+//! | `monitor` | detection of ended and stopped ranks without our launcher |
 //!
 //! `docs/decisions/0019-adoption.md` gives the reasons.
 
@@ -45,20 +45,20 @@ use crate::adoption::monitor::rank_monitor::LEAVE_LIMIT;
 use crate::system::{job_key, udp_ports};
 use crate::{AdoptedJob, ForeignStore, LaunchSettings, OsClock, TransportChoice};
 
-/// The key under which a host's leader leaves the secret of its ranks, before the number of the host.
+/// The key under which a host's leader stores the secret of its ranks, followed by the number of the host.
 const SECRET_KEY: &str = "pelago-secret-";
 
 /// The key under which each rank's process is published in the memory of the host.
 const PROCESS_KEY: &str = "process";
 
-/// Processes that another launcher has started could not become a job.
+/// The error of processes of another launcher that could not become a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdoptionError {
     /// The launcher's store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The ranks are on several hosts, and are not to use a network.
+    /// The ranks are on several hosts, and must not use a network.
     #[error("ranks on {0} hosts cannot reach each other by shared memory; set PELAGO_TRANSPORT to auto or udp")]
     Apart(usize),
     /// A host cannot take part.
@@ -66,27 +66,27 @@ pub enum AdoptionError {
     HostRefused {
         /// Its name.
         host: String,
-        /// Why it cannot.
+        /// The reason.
         why: String,
     },
-    /// Hosts do not agree.
+    /// Hosts disagree.
     #[error(
         "the ranks of host {host} reach others by {transport}, and those of host {first} by {first_transport}: PELAGO_TRANSPORT has to be the same"
     )]
     TransportOfHost {
         /// A host.
         host: String,
-        /// How its ranks would reach others.
+        /// The transport of its ranks.
         transport: String,
         /// The first host.
         first: String,
-        /// How its ranks would.
+        /// The transport of its ranks.
         first_transport: String,
     },
-    /// The addresses of this host are not known.
+    /// The addresses of this host are unknown.
     #[error("cannot list the network interfaces: {0}")]
     Interfaces(std::io::Error),
-    /// Ranks have not come.
+    /// Ranks have not arrived.
     #[error(
         "{0} did not come within the start limit (PELAGO_START_SECONDS allows more): is each process of the job this program?"
     )]
@@ -94,50 +94,50 @@ pub enum AdoptionError {
     /// A rank has ended.
     #[error("rank {0} ended while the job was set up")]
     Ended(u32),
-    /// Ranks do not agree.
+    /// Ranks disagree.
     #[error("rank {rank} belongs to a job of {size} ranks, and the first rank of its host to one of {leader_size}")]
     Size {
         /// The rank.
         rank: u32,
-        /// How many ranks there are for it.
+        /// Number of ranks according to the rank.
         size: u32,
-        /// How many there are for its leader.
+        /// Number of ranks according to its leader.
         leader_size: u32,
     },
-    /// Ranks do not agree.
+    /// Ranks disagree.
     #[error(
         "rank {rank} reaches others by {transport}, and the first rank of its host by {leader_transport}: PELAGO_TRANSPORT has to be the same"
     )]
     Transport {
         /// The rank.
         rank: u32,
-        /// How it would reach others.
+        /// Its transport.
         transport: String,
-        /// How its leader would.
+        /// The transport of its leader.
         leader_transport: String,
     },
-    /// Two processes have one number.
+    /// Two processes have the same number.
     #[error("two processes of this host claim to be rank {0}")]
     Twice(u32),
     /// A process is not visible.
     #[error("rank {0} is in another PID namespace, so that its end could not be seen: the ranks of a host have to share one")]
     Namespace(u32),
-    /// A process of the same user is not of the job.
+    /// A process of the same user does not belong to the job.
     #[error("a process that claims to be rank {0} does not know the secret that the launcher gave to the ranks")]
     Proof(u32),
     /// The leader refuses.
     #[error("{0}")]
     Refused(String),
-    /// Somebody else has the name of the meeting place.
+    /// A process of another user occupies the name of the meeting place.
     #[error("a process of user {0} occupies the meeting place of the ranks of this host")]
     User(u32),
-    /// Somebody else has the name of the meeting place.
+    /// Another process occupies the name of the meeting place.
     #[error("another process occupies the meeting place of the ranks of this host")]
     Taken,
-    /// A rank of another version.
+    /// A rank has another version.
     #[error("rank {0} uses another version of the protocol of Pelago: are all ranks the same program?")]
     Message(u32),
-    /// So many ranks cannot be gathered.
+    /// Too many ranks to gather.
     #[error(
         "the first rank of a host needs {needed} open files to gather the others and {allowed} are allowed; raise the limit (ulimit -n)"
     )]
@@ -147,10 +147,10 @@ pub enum AdoptionError {
         /// Descriptors allowed.
         allowed: u64,
     },
-    /// The memory of the job cannot be made.
+    /// The memory of the job cannot be created.
     #[error(transparent)]
     Host(#[from] HostMemoryError),
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("cannot draw the key of the job: {0}")]
     Key(std::io::Error),
     /// The ranks cannot reach each other over UDP.
@@ -184,7 +184,7 @@ pub(crate) struct Adopted {
     pub(crate) monitor: RankMonitor,
 }
 
-/// Becomes a rank of the job that another launcher has started; `socket` leads to it where it speaks PMI-1.
+/// Becomes a rank of the job that another launcher has started; `socket` is the connection to a launcher with PMI-1.
 pub(crate) fn adopt(
     job: &AdoptedJob,
     socket: Option<OwnedFd>,
@@ -193,7 +193,7 @@ pub(crate) fn adopt(
 ) -> Result<Adopted, AdoptionError> {
     let until = clock.now() + settings.start_limit;
     let process = job.rank.number();
-    // Takes no time now, and some 20 ms after PMIx has started threads: the kernel waits until all of its cores have passed the scheduler.
+    // Takes no time now, but about 20 ms after PMIx has started threads: the kernel waits until all of its cores have passed the scheduler.
     let _without_it_sleepers_poll = pelago_sync::asymmetric::register();
     let mut store: Box<dyn KeyValue> = match (&job.launcher, socket) {
         (&ForeignStore::Pmi { size, .. }, Some(socket)) => Box::new(Pmi::start(socket, clock, process, size, until)?),
@@ -210,10 +210,10 @@ pub(crate) fn adopt(
         Ok(adopted) => adopted,
         Err(error) => {
             if order.are_several() && !matches!(error, AdoptionError::Refused(_)) {
-                // Ranks of other hosts cannot be told otherwise.
+                // Ranks of other hosts have no other way to learn of the failure.
                 exit_abort::at_exit(Arc::new(Mutex::new(store)), 1, clock);
             } else {
-                // So that the launcher leaves the others the time to say why they end.
+                // The launcher then gives the others time to report why they end.
                 store.leave(clock.now() + LEAVE_LIMIT);
             }
             return Err(error);
@@ -225,15 +225,15 @@ pub(crate) fn adopt(
     Ok(Adopted { monitor: monitor?, host, rank, socket })
 }
 
-/// The rank that this process has become among those of another launcher, which numbers processes in its own way.
+/// The rank of this process among those of another launcher, which numbers processes in its own way.
 static ADOPTED_RANK: OnceLock<Rank> = OnceLock::new();
 
-/// The rank that this process has become, if another launcher has started it.
+/// Returns the rank of this process, if another launcher has started it.
 pub fn adopted_rank() -> Option<Rank> {
     ADOPTED_RANK.get().copied()
 }
 
-/// The memory of this host and this rank's socket, which the first rank of the host has made.
+/// Returns the memory of this host and this rank's socket, which the first rank of the host has created.
 fn by_store(
     store: &mut dyn KeyValue,
     order: &HostOrder,
@@ -247,7 +247,7 @@ fn by_store(
     if here.count > RANKS_PER_HOST_MAX {
         return Err(HostMemoryError::Ranks(here.count).into());
     }
-    // What ends of ranks are seen by.
+    // The monitor detects ends of ranks by pidfds.
     if let ProcessLookup::Unknown(error) = ProcessIdentity::of(std::process::id()).find() {
         return Err(AdoptionError::System("pidfd_open", error));
     }
@@ -317,7 +317,7 @@ fn lead(
     Ok((host, own))
 }
 
-/// The memory of a job of one host, and a socket for each rank if they reach each other over UDP.
+/// Creates the memory of a job of one host, and a socket for each rank if they reach each other over UDP.
 fn make(size: u32, settings: &LaunchSettings) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), AdoptionError> {
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let plan = HostPlan::local(size, settings.heap_bytes);

@@ -1,4 +1,4 @@
-//! Threads as ranks, by a store in memory: who comes in which order, who does not, and who is none.
+//! Threads as ranks, with a store in memory: orders of arrival, missing ranks, and processes that are not ranks.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -18,14 +18,14 @@ use crate::adoption::launcher_store::{JobFacts, Placement, StoreEvent};
 #[derive(Default)]
 struct Shared {
     values: Mutex<HashMap<String, String>>,
-    /// How many have ever come to a fence.
+    /// Number of arrivals at fences.
     come: Mutex<u32>,
     /// The launcher's ends of the connections to the ranks.
     streams: Mutex<Vec<UnixStream>>,
 }
 
 impl Shared {
-    /// One more of `size` ranks has come to a fence.
+    /// Counts an arrival of one of `size` ranks at a fence.
     fn arrive(&self, size: u32) {
         let mut come = self.come.lock().unwrap();
         *come += 1;
@@ -77,7 +77,7 @@ impl KeyValue for Memory {
     }
 }
 
-/// A job of this name, whose ranks have a store in common.
+/// A job of this name, whose ranks share a store.
 struct ThreadJob {
     name: String,
     size: u32,
@@ -90,7 +90,7 @@ impl ThreadJob {
         Self::placed(name, &vec![0; size as usize])
     }
 
-    /// Ranks on these hosts, which all are this machine.
+    /// Ranks on these hosts, which are all this machine.
     fn placed(name: &str, hosts: &[u32]) -> Self {
         let (size, placement) = (hosts.len() as u32, Placement::listed(hosts));
         Self { name: format!("{name}-{}", std::process::id()), size, placement, shared: Arc::default() }
@@ -106,13 +106,13 @@ impl ThreadJob {
         by_store(&mut store, &order, settings, OsClock::start())
     }
 
-    /// Somebody at the job's meeting place.
+    /// Connects an unidentified process to the job's meeting place.
     fn stranger(&self) -> Connection {
         let (name, clock) = (SocketName::new(&self.name, 0).unwrap(), OsClock::start());
         Connection::open(&name, clock, clock.now() + settings().start_limit).unwrap().expect("a leader")
     }
 
-    /// Somebody who says that it is a rank.
+    /// Connects a process that claims to be a rank.
     fn impostor(&self, hello: Hello) -> Connection {
         let stranger = self.stranger();
         assert!(stranger.send(&ToLeader::Hello(hello).to_string(), &[]));
@@ -123,7 +123,7 @@ impl ThreadJob {
         Hello { rank, size: self.size, process: std::process::id(), transport: settings().transport.to_string() }
     }
 
-    /// What the leader of two ranks says in the end, if somebody does this meanwhile.
+    /// Returns the final error of the leader of two ranks, while `meanwhile` runs.
     fn led(&self, meanwhile: impl FnOnce()) -> String {
         std::thread::scope(|threads| {
             let leader = threads.spawn(|| self.adopt(0, &settings()));
@@ -138,7 +138,7 @@ fn settings() -> LaunchSettings {
     LaunchSettings { heap_bytes: Some(1 << 20), start_limit: Duration::from_milliseconds(20_000), ..none }
 }
 
-/// Waits for what is said next.
+/// Waits for the next message.
 fn hear(connection: &Connection) -> Received {
     let clock = OsClock::start();
     socket::wait(&[connection.as_fd()], clock, clock.now() + settings().start_limit).unwrap().expect("an answer");
@@ -173,7 +173,7 @@ fn many_that_come_at_once_are_all_let_in() {
     const RANKS: u32 = 150;
     let job = ThreadJob::new("crowd", RANKS);
     std::thread::scope(|threads| {
-        // The leader comes last.
+        // The leader arrives last.
         let ranks: Vec<_> = (0..RANKS)
             .rev()
             .map(|rank| {
@@ -285,7 +285,7 @@ fn who_does_not_know_the_secret_gets_nothing() {
         assert!(matches!(stranger.receive(), Received::End), "nobody else is listened to");
         let (name, clock) = (SocketName::new(&job.name, 0).unwrap(), OsClock::start());
         assert!(Connection::open(&name, clock, clock.now()).unwrap().is_none(), "nobody else is let in");
-        // As the rank that it pretends to be would.
+        // As the rank that it claims to be would.
         job.shared.arrive(2);
         assert!(impostor.send(&ToLeader::Proof(Secret([0; 16])).to_string(), &[]));
         let Received::Message(text, descriptors) = hear(&impostor) else { panic!("an answer") };

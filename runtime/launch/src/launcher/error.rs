@@ -1,4 +1,4 @@
-//! Why a job could not be started.
+//! The reasons why a job could not be started.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use crate::launcher::system::call_error::SystemCallError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// The number of ranks is wrong.
+    /// The number of ranks is invalid.
     #[error("{0} ranks: a job has 1 to {RANKS_PER_HOST_MAX} ranks on one host")]
     Ranks(u32),
     /// The program cannot be run.
     #[error("cannot run {}: {}", .0.display(), reason(.1))]
     Program(PathBuf, std::io::Error),
-    /// There is no program of this name.
+    /// No program has this name.
     #[error("cannot run {0:?}: no such program in PATH; name one in this folder as ./{0}")]
     Unknown(String),
-    /// So many processes cannot be watched.
+    /// Too many processes to monitor.
     #[error(
         "{processes} processes need {needed} open files in the launcher and {allowed} are allowed; raise the limit (ulimit -n) or start fewer"
     )]
     Descriptors {
-        /// The ranks, or the remote shells.
+        /// Number of ranks, or of remote shells.
         processes: u32,
         /// Descriptors needed.
         needed: u64,
@@ -38,22 +38,22 @@ pub enum LaunchError {
     /// The ranks cannot reach each other over UDP.
     #[error("cannot bind {0} UDP sockets to {1}: {2}; {hint}", hint = socket_hint(.2))]
     Sockets(u32, IpAddr, std::io::Error),
-    /// The memory of the job cannot be made.
+    /// The memory of the job cannot be created.
     #[error(transparent)]
     Host(#[from] HostMemoryError),
-    /// The hosts do not suit the ranks.
+    /// The hosts do not fit the ranks.
     #[error(transparent)]
     Hosts(#[from] HostListError),
     /// Shared memory was requested between several hosts.
     #[error("ranks on {0} hosts cannot reach each other by shared memory; use --transport auto or udp")]
     Apart(usize),
-    /// A variable that ranks should have is not there.
+    /// A variable that is to be exported is not set.
     #[error("--export {0}: this variable is not set")]
     Export(String),
-    /// Arguments and variables are too many.
+    /// Arguments and variables are too long.
     #[error("the command line and its variables take {0} bytes to pass on; {DOWN_BYTES_MAX} are allowed")]
     Large(usize),
-    /// The working folder of the job is not one of this host.
+    /// The working folder of the job does not exist on this host.
     #[error("cannot enter the folder {}: {}", .0.display(), reason(.1))]
     Folder(PathBuf, std::io::Error),
     /// A user has called the command of the node daemon.
@@ -61,10 +61,10 @@ pub enum LaunchError {
         "pelago {HOST_COMMAND} is an internal command: pelago run --hosts starts it on each host and controls it through its standard input"
     )]
     Uncalled,
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("cannot draw the key of the job: getrandom and /dev/urandom give no random numbers: {}", reason(.0))]
     Key(std::io::Error),
-    /// Datagrams do not reach this host from itself.
+    /// Datagrams of this host to itself do not arrive.
     #[error(
         "datagrams do not reach {0} on this machine: {1}; is its interface up (ip link set lo up)? --transport shm needs no network"
     )]
@@ -77,7 +77,7 @@ pub enum LaunchError {
     System(#[from] std::io::Error),
 }
 
-/// What may help where sockets cannot be bound.
+/// Returns the remedy for sockets that cannot be bound.
 fn socket_hint(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::AddrNotAvailable => {
@@ -87,7 +87,7 @@ fn socket_hint(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// What is wrong, without the number of the error.
+/// Returns the text of an error, without its number.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().into()

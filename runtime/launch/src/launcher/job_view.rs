@@ -1,7 +1,7 @@
-//! A look at a running job from outside, for `pelago top`: the memory of its host, opened by way of the launcher that holds it.
+//! Inspection of a running job from outside, for `pelago top`: the memory of its host, opened through the launcher that holds it.
 //!
-//! The system decides who may look: the descriptors of a process in `/proc` are open to its user and to root. A launcher of a job over a
-//! network keeps the job's key from other processes, and so only root may look at such a job.
+//! The system decides which users may inspect a job: the descriptors of a process in `/proc` are open to its user and to root. A launcher of a job over a
+//! network protects the job's key from other processes, so that only root may inspect such a job.
 
 use std::fs::{File, OpenOptions, read_dir, read_link};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use pelago_shm::{HostMemory, RankStage, ShownCounters, ShownWait};
 use crate::system::process_stat::ProcessStat;
 use crate::system::report::monotonic_ns;
 
-/// How the kernel shows the memory of a job among the descriptors of a process.
+/// The kernel's name for the memory of a job among the descriptors of a process.
 const MEMORY: &str = "/memfd:pelago (deleted)";
 
 /// The memory of a job on this host, while it runs.
@@ -21,32 +21,32 @@ pub struct JobView {
     launcher: u32,
 }
 
-/// What one rank does now, and what has been counted.
+/// The current activity of one rank, and its counters.
 #[derive(Clone, Debug)]
 pub struct RankView {
-    /// Which.
+    /// The rank.
     pub rank: Rank,
     /// Its process; 0 before it has joined.
     pub process: u32,
     /// `absent`, `finished`, `failed`, `waits`, `runs`, `sleeps` (outside the library), `stopped` or `gone`.
     pub state: &'static str,
-    /// What it waits for, and for how many seconds.
+    /// The event for which it waits, and the number of seconds.
     pub wait: Option<(String, f64)>,
-    /// What has been counted.
+    /// Its counters.
     pub counters: ShownCounters,
 }
 
-/// A job cannot be looked at.
+/// A job cannot be inspected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobViewError {
-    /// No process that may be looked into holds the memory of a job.
+    /// No process that this user may inspect holds the memory of a job.
     #[error("no job of this user runs on this host; of a job over a network, root alone can see the memory")]
     NoJob,
-    /// There are several.
+    /// There are several jobs.
     #[error("several jobs run here: name the process of a launcher: {}", .0.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
     SeveralJobs(Vec<u32>),
-    /// The process cannot be looked into, or holds no memory of a job.
+    /// The process cannot be inspected, or holds no memory of a job.
     #[error("process {0} is no launcher of a job that this user may look at")]
     NoLauncher(u32),
     /// The memory is of another version.
@@ -55,7 +55,7 @@ pub enum JobViewError {
 }
 
 impl JobView {
-    /// The job of the launcher with this process number, or of the only launcher that this user may look into.
+    /// Opens the job of the launcher with this process number, or of the only launcher that this user may inspect.
     ///
     /// # Errors
     /// There is no such job, or there are several.
@@ -65,7 +65,7 @@ impl JobView {
         Ok(Self { host: HostMemory::attach(&file)?, launcher })
     }
 
-    /// The process of the launcher.
+    /// The launcher's process number.
     pub fn launcher(&self) -> u32 {
         self.launcher
     }
@@ -75,12 +75,12 @@ impl JobView {
         ProcessStat::of(self.launcher).is_some_and(|stat| stat.state != b'Z')
     }
 
-    /// How many ranks the job has, on all hosts.
+    /// Number of ranks of the job, on all hosts.
     pub fn ranks_of_job(&self) -> u32 {
         self.host.ranks()
     }
 
-    /// What the ranks of this host do now.
+    /// Returns the activity of the ranks of this host.
     ///
     /// Cost: a read of `/proc` for each rank that does not wait.
     pub fn ranks(&self) -> Vec<RankView> {
@@ -108,7 +108,7 @@ impl JobView {
     }
 }
 
-/// What a process does that does not wait in the library.
+/// Returns the state of a process that does not wait in the library.
 fn state(process: u32) -> &'static str {
     match ProcessStat::of(process).map(|stat| stat.state) {
         Some(b'R') => "runs",
@@ -131,7 +131,7 @@ fn only_launcher() -> Result<u32, JobViewError> {
     }
 }
 
-/// The entry in `/proc` of the memory that a process holds open.
+/// Returns the entry in `/proc` for the memory that a process holds open.
 fn descriptor_of(process: u32) -> Option<PathBuf> {
     let descriptors = read_dir(format!("/proc/{process}/fd")).ok()?;
     let mut paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));

@@ -1,4 +1,4 @@
-//! Bounds of the launcher, with their reasons.
+//! Limits of the launcher, with their reasons.
 
 use pelago_base::Duration;
 

@@ -22,41 +22,41 @@ use crate::rank::environment::FAILURE_LIMIT_DEFAULT;
 use crate::system::job_key;
 use crate::{OsClock, TransportChoice, names};
 
-/// Where the ranks of a job on one host receive datagrams.
+/// The address at which the ranks of a job on one host receive datagrams.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A job to run on this host.
 #[derive(Clone, Debug)]
 pub struct LocalJob {
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// The program that each of them runs: a path, or a name to look up in `PATH`.
     pub program: OsString,
     /// The program's arguments.
     pub arguments: Vec<OsString>,
-    /// Variables that the ranks have besides the launcher's.
+    /// Variables of the ranks in addition to the launcher's.
     pub environment: Vec<(OsString, OsString)>,
-    /// How the ranks reach each other.
+    /// The transport between the ranks.
     pub transport: TransportChoice,
-    /// The most bytes of a heap; `None` is as much as the machine has.
+    /// Maximum size of a heap in bytes; `None` is as much as the machine has.
     pub heap_bytes: Option<u64>,
     /// Whether each line of output begins with the number of the rank that wrote it.
     pub label: bool,
-    /// How long ranks have to call the library once all of them run; `None` is for ever.
+    /// Maximum time until ranks have called the library, after all of them run; `None` is for ever.
     pub start_limit: Option<Duration>,
-    /// How long the job may take; `None` is for ever.
+    /// Maximum duration of the job; `None` is for ever.
     pub time_limit: Option<Duration>,
-    /// For how long a rank may be stopped, as by SIGSTOP, while others run.
+    /// Maximum time for which a rank may be stopped, as by SIGSTOP, while others run.
     pub failure_limit: Duration,
 }
 
 const _: () = assert!(RANKS_PER_HOST_MAX <= RANKS_MAX, "every rank of a full host can be addressed");
 
 impl LocalJob {
-    /// How long ranks have to call the library, unless the job says otherwise.
+    /// Default of the maximum time until ranks have called the library.
     pub const START_LIMIT_DEFAULT: Duration = crate::limits::START_LIMIT_DEFAULT;
 
-    /// A job of `ranks` ranks of `program`, without arguments, labels or a time limit.
+    /// Returns a job of `ranks` ranks of `program`, without arguments, labels or a time limit.
     pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
         Self {
             ranks,
@@ -72,13 +72,13 @@ impl LocalJob {
         }
     }
 
-    /// Runs the job to its end: starts the ranks, passes their output on to this process's, and leaves none behind.
+    /// Runs the job to its end: starts the ranks, forwards their output to this process's output, and leaves no process behind.
     ///
-    /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job while this runs. The calling thread must live as long as the job,
-    /// which it does; no other thread is needed. Rank 0 has this process's standard input unless that is a terminal.
+    /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job meanwhile. The calling thread must live as long as the job,
+    /// which it does; no other thread is needed. Rank 0 has this process's standard input unless this is a terminal.
     ///
     /// # Errors
-    /// The job could not be started; nothing runs.
+    /// The job could not be started; no process is left.
     pub fn run(&self) -> Result<JobOutcome, LaunchError> {
         let clock = OsClock::start();
         if !(1..=RANKS_PER_HOST_MAX).contains(&self.ranks) {
@@ -102,7 +102,7 @@ impl LocalJob {
         JobLimits { start: self.start_limit, time: self.time_limit, failure: self.failure_limit }
     }
 
-    /// The memory of the job, and a socket for each rank if they reach each other over UDP.
+    /// Returns the memory of the job, and a socket for each rank if they reach each other over UDP.
     fn supplies(&self) -> Result<(HostMemory, OwnedFd, Vec<UdpSocket>), LaunchError> {
         let plan = HostPlan::local(self.ranks, self.heap_bytes);
         if !self.transport.has_network() {
@@ -117,11 +117,11 @@ impl LocalJob {
         Ok((host, memory, sockets))
     }
 
-    /// What `rank` runs.
+    /// Returns the command of `rank`.
     pub(crate) fn command(&self, program: &Path, rank: Rank) -> Command {
         let mut command = Command::new(program);
         command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        // Where this launcher is itself part of a job, that job's descriptors are none of its ranks'.
+        // If this launcher belongs to a job itself, its ranks must not inherit that job's descriptors.
         for name in [names::MEMORY, names::SOCKET, names::CALL] {
             command.env_remove(name);
         }

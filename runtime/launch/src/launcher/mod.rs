@@ -4,17 +4,17 @@
 //! |---|---|
 //! | `local_job` | a job whose ranks all run on this host |
 //! | `cluster` | a job of several hosts |
-//! | `allocation` | the hosts that a scheduler has given to this process |
-//! | `job` | the job state machine, the event loop that drives it, and how a job ended |
-//! | `job_view` | a look at a running job from outside |
-//! | `process` | processes of ranks and all that they start; signals to the launcher |
+//! | `allocation` | the hosts that a scheduler has allocated to this process |
+//! | `job` | the job state machine, the event loop that drives it, and the outcome of a job |
+//! | `job_view` | inspection of a running job from outside |
+//! | `process` | processes of ranks and their descendants; signals to the launcher |
 //! | `output` | the output of ranks, line by line |
-//! | `system` | what the system grants, and resources for ranks |
-//! | `error` | why a job could not be started |
-//! | `limits` | the bounds |
+//! | `system` | the system calls that are available, and resources for ranks |
+//! | `error` | the reasons why a job could not be started |
+//! | `limits` | the limits |
 //!
-//! Nothing of a job has a name in the file system. If the launcher dies, the kernel kills the ranks, and a guard process kills what ranks have
-//! started. The launcher blocks in `poll` only, for signals too, and for a bounded time on processes that it has killed.
+//! A job has no name in the file system. If the launcher dies, the kernel kills the ranks, and a guard process kills processes that ranks have
+//! started. The launcher blocks in `poll` only, also for signals, and for a bounded time on processes that it has killed.
 
 mod allocation;
 mod cluster;
@@ -36,7 +36,7 @@ pub use self::local_job::LocalJob;
 pub use self::system::call_error::SystemCallError;
 pub use self::system::system_calls;
 
-/// A number of bytes, with an optional K, M, G or T for powers of 1024, as everywhere in Pelago.
+/// Parses a number of bytes, with an optional K, M, G or T for powers of 1024, as everywhere in Pelago.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     crate::rank::environment::parse_bytes(text)
 }

@@ -1,27 +1,27 @@
-//! Which cores a rank keeps to.
+//! The cores to which a rank is bound.
 //!
-//! The system moves ranks that tell each other something to one core, where they take turns, though another is idle. A rank that
-//! keeps to its own part of the cores does not share it, and its threads have as many as there are for each rank.
+//! The system moves communicating ranks to one core, where they alternate, although another core is idle. A rank that
+//! is bound to its own part of the cores shares them with no other rank, and its threads have as many cores as there are per rank.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Which cores the ranks of a host keep to.
+/// The cores to which the ranks of a host are bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoreBinding {
     /// An equal part each, if there is a core for each rank of the host and there are two ranks or more; else as [`None`](Self::None).
     #[default]
     Auto,
-    /// Any, as the system finds best.
+    /// No binding: the system chooses.
     None,
 }
 
 impl CoreBinding {
-    /// The words for them in the environment.
+    /// The corresponding words in the environment.
     pub(crate) const WORDS: [(&'static str, Self); 2] = [("auto", Self::Auto), ("none", Self::None)];
 
-    /// Keeps the calling thread, and those that it starts from now on, to the cores of the rank with this number of so many on the host.
+    /// Binds the calling thread, and threads that it starts later, to the cores of rank `number` of `ranks` on the host.
     ///
-    /// A system that refuses is no error: everything goes on as without.
+    /// A refusal by the system is not an error: the threads stay unbound.
     pub(crate) fn keep(self, number: u32, ranks: u32) {
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect();
@@ -31,7 +31,7 @@ impl CoreBinding {
         let _refused = sched_setaffinity(None, &set);
     }
 
-    /// Which of these cores the rank keeps to, if not to all.
+    /// Returns the cores to which the rank is bound, if not to all.
     fn share(self, allowed: &[usize], number: usize, ranks: usize) -> Option<&[usize]> {
         let is_shared = (2..=allowed.len()).contains(&ranks) && number < ranks;
         let bound = |number: usize| number * allowed.len() / ranks;

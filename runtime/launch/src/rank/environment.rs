@@ -18,109 +18,109 @@ use crate::{CoreBinding, ForeignLauncher, IpNetwork};
 pub mod names {
     /// This rank's number. Set by the launcher.
     pub const RANK: &str = "PELAGO_RANK";
-    /// How many ranks the job has. Set by the launcher.
+    /// Number of ranks of the job. Set by the launcher.
     pub const SIZE: &str = "PELAGO_SIZE";
     /// The descriptor of the memory that the ranks of this host share. Set by the launcher.
     pub const MEMORY: &str = "PELAGO_MEMORY";
     /// The descriptor of the socket by which this rank receives datagrams. Set by the launcher, if ranks reach each other over UDP.
     pub const SOCKET: &str = "PELAGO_SOCKET";
-    /// The descriptor of a pipe that does not block: the last rank of the host to come to a meeting writes a byte there. Set by the
+    /// The descriptor of a non-blocking pipe: the last rank of the host to enter a barrier of the bootstrap writes a byte to it. Set by the
     /// launcher, if the job has other hosts.
     pub const CALL: &str = "PELAGO_CALL";
-    /// `auto`, `shm`, `udp` or `ofi`: how ranks reach each other.
+    /// `auto`, `shm`, `udp` or `ofi`: the transport between ranks.
     pub const TRANSPORT: &str = "PELAGO_TRANSPORT";
     /// `PROVIDER` or `PROVIDER:DOMAIN` of libfabric, for the transport `ofi`; one for each rail, separated by commas.
     pub const FABRIC: &str = "PELAGO_FABRIC";
-    /// `1`: what ranks send over a network is encrypted.
+    /// `1`: data that ranks send over a network is encrypted.
     pub const ENCRYPT: &str = "PELAGO_ENCRYPT";
-    /// For how many seconds a rank may be stopped, or not answer others over a network, before it counts as failed.
+    /// Number of seconds for which a rank may be stopped, or not answer others over a network, before it counts as failed.
     pub const FAILURE: &str = "PELAGO_FAILURE_SECONDS";
     /// `auto`, `thread` or `manual`: whether a progress thread or the rank itself serves the requests of other ranks.
     pub const PROGRESS: &str = "PELAGO_PROGRESS";
-    /// `auto` or `none`: whether ranks keep to cores of their own, where there are enough.
+    /// `auto` or `none`: whether ranks are bound to their own cores, if there are enough.
     pub const BIND: &str = "PELAGO_BIND";
     /// `attach` or `thread`: how registered memory of other ranks is copied.
     pub const COPY: &str = "PELAGO_COPY";
-    /// The most that each heap of a rank may grow to: bytes, or with K, M, G or T.
+    /// Maximum size of each heap of a rank: bytes, or with K, M, G or T.
     pub const HEAP: &str = "PELAGO_HEAP";
     /// `1`: each rank writes every operation that passes through a transport to standard error.
     pub const TRACE: &str = "PELAGO_TRACE";
-    /// A folder of this host, where each rank leaves what it has recorded for a trace, in a file with its number. Set by `pelago run --trace`.
+    /// A folder of this host, where each rank writes its record for a trace, in a file with its number. Set by `pelago run --trace`.
     pub const RECORD: &str = "PELAGO_RECORD";
     /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`.
     pub const RECORD_ALL: &str = "PELAGO_RECORD_ALL";
-    /// With [`RECORD`], which ranks record, and in which time since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
+    /// With [`RECORD`], the ranks that record, and the period since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
     /// `pelago run --sample`.
     pub const RECORD_SAMPLE: &str = "PELAGO_RECORD_SAMPLE";
-    /// `1`: each rank ends with a line on standard error that counts them.
+    /// `1`: each rank ends with a line on standard error with the counters of its operations.
     pub const STATISTICS: &str = "PELAGO_STATISTICS";
-    /// After how many seconds in which every rank waits the job is declared deadlocked; 0 is never.
+    /// Number of seconds for which every rank has to wait before a deadlock is declared; 0 is never.
     pub const DEADLOCK: &str = "PELAGO_DEADLOCK_SECONDS";
-    /// `1`: the program is to run alone, though another launcher has started several of its kind.
+    /// `1`: the program runs alone, although another launcher has started several processes of it.
     pub const SINGLE: &str = "PELAGO_SINGLE";
-    /// For how many seconds ranks that another launcher has started wait for each other.
+    /// Number of seconds for which ranks that another launcher has started wait for each other.
     pub const START: &str = "PELAGO_START_SECONDS";
-    /// Where ranks that another launcher has started on several hosts reach each other: a network such as `10.1.0.0/16`.
+    /// The network between ranks that another launcher has started on several hosts, such as `10.1.0.0/16`.
     pub const NETWORK: &str = "PELAGO_NETWORK";
-    /// The descriptor by which a launcher that speaks PMI-1 is spoken to. Set by that launcher, as the next two.
+    /// The descriptor of the connection to a launcher with PMI-1. Set by that launcher, as the next two.
     pub const PMI_DESCRIPTOR: &str = "PMI_FD";
-    /// The number of this process among those that it has started.
+    /// The number of this process among those that the launcher has started.
     pub const PMI_RANK: &str = "PMI_RANK";
-    /// How many it has started.
+    /// Number of processes that the launcher has started.
     pub const PMI_SIZE: &str = "PMI_SIZE";
-    /// The job, under a launcher that speaks PMIx.
+    /// The job, under a launcher with PMIx.
     pub const PMIX_JOB: &str = "PMIX_NAMESPACE";
-    /// The number of this process, under a launcher that speaks PMIx.
+    /// The number of this process, under a launcher with PMIx.
     pub const PMIX_RANK: &str = "PMIX_RANK";
-    /// The secret of ranks that meet at one of them, where the launcher has no store: 32 hexadecimal digits, the same for all.
+    /// The secret of ranks that use a rendezvous, if the launcher has no store: 32 hexadecimal digits, the same for all.
     pub const SECRET: &str = "PELAGO_SECRET";
-    /// The file that holds it instead, which nobody else may read.
+    /// The file that holds the secret instead, which no other user may read.
     pub const SECRET_FILE: &str = "PELAGO_SECRET_FILE";
-    /// The port of rank 0 where ranks meet, if another than [`MASTER_PORT`].
+    /// The port of rank 0 for the rendezvous, if it differs from [`MASTER_PORT`].
     pub const PORT: &str = "PELAGO_PORT";
-    /// The number of this process, under torchrun and its kind.
+    /// The number of this process, under torchrun and similar launchers.
     pub const WORLD_RANK: &str = "RANK";
-    /// How many there are.
+    /// Number of these processes.
     pub const WORLD_SIZE: &str = "WORLD_SIZE";
     /// The host of process 0.
     pub const MASTER_ADDRESS: &str = "MASTER_ADDR";
-    /// A port there.
+    /// A port on that host.
     pub const MASTER_PORT: &str = "MASTER_PORT";
     /// Whether torchrun itself listens at that port.
     pub const TORCHRUN_LISTENS: &str = "TORCHELASTIC_USE_AGENT_STORE";
     /// The number of this process, under srun.
     pub const SLURM_RANK: &str = "SLURM_PROCID";
-    /// How many srun has started, and how many the job has.
+    /// Number of processes that srun has started, and number of tasks of the job.
     pub const SLURM_SIZES: [&str; 2] = ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"];
-    /// What srun has started; batch scripts have none.
+    /// The step that srun has started; batch scripts have none.
     pub const SLURM_STEP: &str = "SLURM_STEP_ID";
     /// The number of the job.
     pub const SLURM_JOB: &str = "SLURM_JOB_ID";
     /// The hosts of the step, and of the job.
     pub const SLURM_HOSTS: [&str; 3] = ["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
-    /// How many processes Open MPI has started.
+    /// Number of processes that Open MPI has started.
     pub const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
     /// The number of this process, under Open MPI's `mpirun`.
     pub const OPEN_MPI_RANK: &str = "OMPI_COMM_WORLD_RANK";
-    /// How many of its processes are of this host.
+    /// Number of its processes on this host.
     pub const OPEN_MPI_LOCAL_SIZE: &str = "OMPI_COMM_WORLD_LOCAL_SIZE";
-    /// A secret of its job, which its processes alone are told.
+    /// A secret of its job, which only its processes know.
     pub const OPEN_MPI_KEY: &str = "OMPI_MCA_orte_precondition_transports";
-    /// A folder of a launcher that speaks PMIx, which names its process.
+    /// A folder of a launcher with PMIx, whose name contains the launcher's process.
     pub const PMIX_SERVER: &str = "PMIX_SERVER_TMPDIR";
 }
 
 const DEADLOCK_SECONDS_DEFAULT: f64 = 5.0;
 pub(crate) const FAILURE_LIMIT_DEFAULT: Duration = Duration::from_milliseconds(5000);
 
-/// What each rank records.
+/// The recording settings of each rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordSettings {
-    /// Where it leaves that.
+    /// The folder for the records.
     pub folder: PathBuf,
-    /// Whether that is all: operations on mapped memory too, and the shortest waits.
+    /// Whether everything is recorded: also operations on mapped memory, and the shortest waits.
     pub all: bool,
-    /// Which ranks record, and when.
+    /// The ranks that record, and the period.
     pub sample: Sample,
 }
 
@@ -129,37 +129,37 @@ pub struct RecordSettings {
 pub struct LaunchSettings {
     /// The job that a launcher started, or `None` if the program was started alone.
     pub job: Option<LaunchedJob>,
-    /// The job that another launcher started, and that its processes set up by themselves; `None` if a single rank is intended.
+    /// The job that another launcher started, and that its processes set up among themselves; `None` if a single rank is intended.
     pub adopted: Option<AdoptedJob>,
-    /// Another launcher that has started the program, of which it cannot be a rank; `None` if a single rank is intended.
+    /// Another launcher that has started the program, but whose processes cannot become ranks; `None` if a single rank is intended.
     pub foreign: Option<ForeignLauncher>,
-    /// How long ranks that another launcher has started wait for each other.
+    /// Maximum time for which ranks that another launcher has started wait for each other.
     pub start_limit: Duration,
-    /// How ranks reach each other.
+    /// The transport between ranks.
     pub transport: TransportChoice,
-    /// Which fabric the transport `ofi` uses, as it understands it; `None` if it chooses.
+    /// The fabric of the transport `ofi`, in its notation; `None` for the default.
     pub fabric: Option<String>,
-    /// By which network ranks that another launcher has started on several hosts reach each other; `None` is one by which all hosts do.
+    /// The network between ranks that another launcher has started on several hosts; `None` is a network that all hosts share.
     pub network: Option<IpNetwork>,
-    /// Whether what they send over a network is encrypted.
+    /// Whether data that ranks send over a network is encrypted.
     pub encrypt: bool,
-    /// For how long a rank may be stopped, or not answer others over a network, before it counts as failed.
+    /// Maximum time for which a rank may be stopped, or not answer others over a network, before it counts as failed.
     pub failure_limit: Duration,
-    /// Who serves other ranks' requests.
+    /// The thread that serves other ranks' requests.
     pub progress: ProgressMode,
-    /// Which cores ranks keep to.
+    /// The cores to which ranks are bound.
     pub binding: CoreBinding,
-    /// Who copies registered memory of other ranks.
+    /// The process that copies registered memory of other ranks.
     pub copy: CopyMode,
-    /// Whether operations of the transport are written down.
+    /// Whether operations of the transport are printed.
     pub trace: bool,
-    /// Where each rank leaves what it has recorded for a trace; `None` if nothing is recorded.
+    /// The records of each rank for a trace; `None` if nothing is recorded.
     pub record: Option<RecordSettings>,
-    /// Whether they are counted.
+    /// Whether operations of the transport are counted.
     pub statistics: bool,
-    /// The most bytes of a heap; `None` is as much as the machine has.
+    /// Maximum size of a heap in bytes; `None` is as much as the machine has.
     pub heap_bytes: Option<u64>,
-    /// After how long in which every rank waits the job is declared deadlocked; `None` is never.
+    /// Time for which every rank has to wait before a deadlock is declared; `None` is never.
     pub deadlock_after: Option<Duration>,
 }
 
@@ -168,36 +168,36 @@ pub struct LaunchSettings {
 pub struct AdoptedJob {
     /// This rank.
     pub rank: Rank,
-    /// How the launcher is spoken to.
+    /// The connection to the launcher.
     pub launcher: ForeignStore,
 }
 
-/// How the store of another launcher is reached.
+/// The access to the store of another launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignStore {
     /// By PMI-1 over an inherited descriptor: Hydra, MPICH, Intel MPI, `srun --mpi=pmi2`.
     Pmi {
         /// The descriptor.
         descriptor: RawFd,
-        /// How many ranks the job has.
+        /// Number of ranks of the job.
         size: u32,
     },
     /// By the library of PMIx: Open MPI's `mpirun`, `prterun`, `srun --mpi=pmix`.
     Pmix,
-    /// There is none, and process 0 serves one: `srun` without a plugin, torchrun and its kind.
+    /// No store; process 0 serves one: `srun` without a plugin, torchrun and similar launchers.
     Rendezvous(RendezvousPoint),
 }
 
-/// Where the processes of a launcher without a store meet.
+/// The rendezvous of processes whose launcher has no store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RendezvousPoint {
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub size: u32,
     /// The host of process 0.
     pub address: String,
-    /// The port where it listens.
+    /// The port at which it listens.
     pub port: u16,
-    /// By what the processes recognize each other.
+    /// The secret by which the processes recognize each other.
     pub secret: SecretSource,
 }
 
@@ -206,33 +206,33 @@ pub struct RendezvousPoint {
 pub struct LaunchedJob {
     /// This rank.
     pub rank: Rank,
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub size: u32,
     /// The descriptor of the memory that the ranks of this host share.
     pub memory: RawFd,
     /// The descriptor of the socket by which this rank receives datagrams, if ranks reach each other over UDP.
     pub socket: Option<RawFd>,
-    /// The descriptor of the pipe by which the launcher is called when all ranks of this host have come to a meeting, if the job has
+    /// The descriptor of the pipe by which the launcher is notified when all ranks of this host have entered a barrier of the bootstrap, if the job has
     /// other hosts.
     pub call: Option<RawFd>,
 }
 
-/// How ranks reach each other. As text: `auto`, or the rails that there are: `shm`, `udp`, `ofi`, `shm,udp` or `shm:N,udp`.
+/// The transports between ranks. As text: `auto`, or the rails: `shm`, `udp`, `ofi`, `shm,udp` or `shm:N,udp`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize), serde(try_from = "String", into = "String"))]
 pub enum TransportChoice {
-    /// By shared memory on one host, over UDP from host to host.
+    /// Shared memory on one host, UDP between hosts.
     #[default]
     Auto,
-    /// By shared memory only.
+    /// Shared memory only.
     Shm,
-    /// Over UDP only, on one host too.
+    /// UDP only, also on one host.
     Udp,
-    /// By a fabric of libfabric from host to host, and by shared memory on each; if all ranks are of one host, by the fabric only.
+    /// A libfabric fabric between hosts, and shared memory on each; if all ranks are on one host, the fabric only.
     Ofi,
-    /// By shared memory between those ranks of a host that are of one group, over UDP between all.
+    /// Shared memory between ranks of a host that are in one group, UDP between all.
     Both {
-        /// Ranks of a group, in their order; all of them are one if absent.
+        /// Number of consecutive ranks of a group; all ranks are one group if absent.
         group: Option<NonZeroU32>,
     },
 }
@@ -240,7 +240,7 @@ pub enum TransportChoice {
 impl TransportChoice {
     const EXPECTED: &'static str = "auto, shm, udp, ofi, shm,udp or shm:N,udp";
 
-    /// Whether ranks of one host reach each other over UDP too.
+    /// Whether ranks of one host use UDP as well.
     pub fn has_network(self) -> bool {
         matches!(self, Self::Udp | Self::Both { .. })
     }
@@ -303,7 +303,7 @@ impl From<TransportChoice> for String {
     }
 }
 
-/// Who serves other ranks' requests.
+/// The thread that serves other ranks' requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgressMode {
     /// A progress thread, if the transports need one.
@@ -315,7 +315,7 @@ pub enum ProgressMode {
     Manual,
 }
 
-/// Who copies registered memory of other ranks of the host.
+/// The process that copies registered memory of other ranks of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyMode {
     /// The rank that needs the copy: it attaches to the owner's process.
@@ -325,7 +325,7 @@ pub enum CopyMode {
     ProgressThread,
 }
 
-/// A variable has a value that it cannot have.
+/// A variable has an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} cannot be {value:?}: it is {expected}")]
 pub struct LaunchSettingsError {
@@ -338,7 +338,7 @@ impl LaunchSettings {
     /// Reads the environment of this process.
     ///
     /// # Errors
-    /// A variable has a value that it cannot have.
+    /// A variable has an invalid value.
     pub fn from_environment() -> Result<Self, LaunchSettingsError> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -346,7 +346,7 @@ impl LaunchSettings {
     /// Reads the variables that `variable` looks up.
     ///
     /// # Errors
-    /// A variable has a value that it cannot have.
+    /// A variable has an invalid value.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, LaunchSettingsError> {
         let variables = Variables(variable);
         let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
@@ -390,7 +390,7 @@ impl LaunchSettings {
     }
 }
 
-/// Where variables are looked up.
+/// The source of the variables.
 struct Variables<F>(F);
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
@@ -402,7 +402,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         Ok(Some(LaunchedJob { rank: Rank::new(rank as u32), size: size as u32, memory, socket, call }))
     }
 
-    /// A job of several processes of a launcher that speaks PMI-1 or PMIx.
+    /// Returns a job of several processes of a launcher with PMI-1 or PMIx.
     fn adopted_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
             return self.pmix_job();
@@ -415,7 +415,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher }))
     }
 
-    /// A job of a launcher that speaks PMIx. One that says that it has started a single process has no job.
+    /// Returns a job of a launcher with PMIx. A launcher that reports a single process has no job.
     fn pmix_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         let is_single = (self.0)(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
         if is_single {
@@ -428,7 +428,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         Ok(rank.map(|rank| AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Pmix }))
     }
 
-    /// A job of several processes of a launcher that has no store, if there is a secret by which they could recognize each other.
+    /// Returns a job of several processes of a launcher without a store, if there is a secret by which they can recognize each other.
     fn meeting_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         let file = || (self.0)(names::SECRET_FILE).map(|path| SecretSource::File(path.into()));
         let Some(secret) = (self.0)(names::SECRET).map(SecretSource::Text).or_else(file) else { return Ok(None) };
@@ -466,7 +466,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         Ok(Some(AdoptedJob { rank: Rank::new(rank as u32), launcher: ForeignStore::Rendezvous(point) }))
     }
 
-    /// As `read`, of a variable that has to be there.
+    /// As `read`, for a variable that must be set.
     fn required<T>(
         &self,
         name: &'static str,
@@ -477,7 +477,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         found.ok_or(LaunchSettingsError { name, value: String::new(), expected })
     }
 
-    /// A rank, a number of ranks or a descriptor.
+    /// Reads a rank, a number of ranks or a descriptor.
     fn number(&self, name: &'static str) -> Result<Option<i32>, LaunchSettingsError> {
         self.read(name, "a number set by the launcher", |text| text.parse().ok().filter(|&number| number >= 0))
     }
@@ -486,7 +486,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         self.choice(name, "0 or 1", &[("0", false), ("1", true)])
     }
 
-    /// What one of `words` stands for; the default if none is said.
+    /// Returns the meaning of one of `words`; the default if the variable is not set.
     fn choice<T: Copy + Default>(
         &self,
         name: &'static str,
@@ -508,12 +508,12 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     }
 }
 
-/// A number of seconds, small enough to be added to any moment.
+/// Parses a number of seconds, small enough to be added to any time.
 fn seconds(text: &str) -> Option<f64> {
     text.parse().ok().filter(|seconds| (0.0..=1e6).contains(seconds))
 }
 
-/// A number of bytes, with an optional K, M, G or T for powers of 1024.
+/// Parses a number of bytes, with an optional K, M, G or T for powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().last()? {
         (end, 'K' | 'k') => (&text[..end], 10),

@@ -1,35 +1,35 @@
-//! Other launchers, which start a program as many processes and give them nothing by which they could become a job yet.
+//! Other launchers that start several processes of a program, but provide no means by which the processes could become a job.
 
 use std::fmt;
 
-/// What the environment says about a launcher whose processes cannot become the ranks of one job.
+/// The information in the environment about a launcher whose processes cannot become the ranks of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignLauncher {
     variable: &'static str,
-    /// How many processes it has started, where it says so.
+    /// Number of processes that it has started, if known.
     processes: Option<u64>,
-    /// Whether it has started this process; otherwise the process runs by itself in an allocation.
+    /// Whether it has started this process; otherwise the process runs on its own in an allocation.
     has_started: bool,
 }
 
-/// Variables that hold the number of processes: of Open MPI, of PMI where there is no connection to the launcher, of Slurm, of torchrun and its
-/// kind.
+/// Variables that hold the number of processes: of Open MPI, of PMI if there is no connection to the launcher, of Slurm, of torchrun and similar
+/// launchers.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", SLURM_SIZE, WORLD_SIZE];
 
-/// Torchrun and its kind set this one.
+/// Set by torchrun and similar launchers.
 const WORLD_SIZE: &str = "WORLD_SIZE";
 
-/// Slurm sets this one for batch scripts too.
+/// Set by Slurm, also for batch scripts.
 const SLURM_SIZE: &str = "SLURM_NTASKS";
 
-/// Slurm sets this one for the processes that srun starts.
+/// Set by Slurm for the processes that srun starts.
 const SLURM_STEP: &str = "SLURM_STEP_ID";
 
-/// What a PMIx server tells its processes.
+/// Set by PMIx servers for their processes.
 const PMIX: [&str; 2] = ["PMIX_NAMESPACE", "PMIX_RANK"];
 
 impl ForeignLauncher {
-    /// Looks for a launcher of several processes. One that says that it has started a single process does no harm.
+    /// Detects a launcher of several processes. A launcher that reports a single process is ignored.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &&'static str| Some((*name, variable(name)?.trim().parse::<u64>().ok()?));
         let sizes: Vec<_> = SIZES.iter().filter_map(number).collect();

@@ -1,4 +1,4 @@
-//! Which launcher has started this process, how it would become a rank, and why not otherwise: for `pelago info --launch`.
+//! The detected launcher, the way by which this process would become a rank, and the reasons against the other ways: for `pelago info --launch`.
 
 use crate::rank::environment::{ForeignStore, LaunchSettings, names};
 use crate::rank::mpirun::OneHostJob;
@@ -8,24 +8,24 @@ use crate::rank::mpirun::OneHostJob;
 pub struct LaunchWay {
     /// Its name.
     pub name: &'static str,
-    /// What it needs and finds, or why it is not used.
+    /// Its requirements and findings, or the reason why it is not used.
     pub why: String,
     /// Whether it is used.
     pub is_used: bool,
 }
 
-/// What the environment says about launchers.
+/// The information in the environment about launchers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchReport {
     /// The launchers whose variables are set.
     pub detected: Vec<&'static str>,
     /// Every way to become a rank, in the order in which they are tried.
     pub ways: Vec<LaunchWay>,
-    /// What comes of it, in one line.
+    /// The result, in one line.
     pub outcome: String,
 }
 
-/// Launchers by a variable that only they set.
+/// Launchers, by a variable that no other launcher sets.
 const MARKS: [(&str, &str); 7] = [
     (names::RANK, "pelago run"),
     (names::OPEN_MPI_SIZE, "Open MPI (mpirun)"),
@@ -40,7 +40,7 @@ const MARKS: [(&str, &str); 7] = [
 const WAYS: [&str; 5] = ["pelago run", "PMI-1", "PMIx", "rendezvous", "alone"];
 
 impl LaunchReport {
-    /// What the variables that `variable` looks up mean.
+    /// Interprets the variables that `variable` looks up.
     pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
         let settings = LaunchSettings::from_variables(&variable);
         let (used, outcome) = outcome(&settings, &variable);
@@ -53,13 +53,13 @@ impl LaunchReport {
         Self { detected, ways: WAYS.iter().map(way).collect(), outcome }
     }
 
-    /// Of the environment of this process.
+    /// Interprets the environment of this process.
     pub fn from_environment() -> Self {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 }
 
-/// The way that is used, and what comes of it.
+/// Returns the way that is used, and the result.
 fn outcome(
     settings: &Result<LaunchSettings, crate::LaunchSettingsError>,
     variable: impl Fn(&str) -> Option<String>,
@@ -95,7 +95,7 @@ fn outcome(
     }
 }
 
-/// Why a way is not used.
+/// Returns the reason why a way is not used.
 fn rejection(name: &str, used: Option<&str>, variable: &impl Fn(&str) -> Option<String>) -> String {
     let missing = |names: &[&str]| {
         let missing: Vec<&str> = names.iter().copied().filter(|name| variable(name).is_none()).collect();

@@ -7,16 +7,16 @@ use std::path::PathBuf;
 use crate::rank::environment::names;
 use crate::system::job_key;
 
-/// Where the secret of a rendezvous comes from: 32 hexadecimal digits.
+/// The source of the secret of a rendezvous: 32 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq)]
 pub enum SecretSource {
-    /// From a variable.
+    /// A variable.
     Text(String),
-    /// From a file that nobody else may read.
+    /// A file that no other user may read.
     File(PathBuf),
 }
 
-/// It is in no message.
+/// No message contains the secret.
 impl fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -27,7 +27,7 @@ impl fmt::Debug for SecretSource {
 }
 
 impl SecretSource {
-    /// The secret, or why there is none.
+    /// Returns the secret, or the reason why there is none.
     pub(crate) fn read(&self) -> Result<[u8; 16], String> {
         let digits = "32 hexadecimal digits, as `openssl rand -hex 16` prints them";
         let parse = |text: &str| job_key::parse(text.trim());

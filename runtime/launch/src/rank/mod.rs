@@ -3,10 +3,10 @@
 //! | file | content |
 //! |---|---|
 //! | `environment` | the variables that describe a job, as settings |
-//! | `core_binding` | the cores that each rank of a host keeps to |
-//! | `launch_report` | the launcher that is found, and the way that is used |
-//! | `meeting_secret` | the secret of ranks that meet at one of them |
-//! | `mpirun` | what `mpirun` tells its processes if they are all of one host |
+//! | `core_binding` | the cores to which each rank of a host is bound |
+//! | `launch_report` | the detected launcher, and the way to become a rank |
+//! | `meeting_secret` | the secret of ranks that use a rendezvous |
+//! | `mpirun` | the variables of `mpirun` for processes that are all on one host |
 //! | `quit_report` | the line that a rank writes at SIGQUIT |
 //! | `slurm` | Slurm's lists of hosts |
 //! | `foreign_launcher` | other launchers, whose processes cannot become ranks |

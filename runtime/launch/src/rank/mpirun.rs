@@ -1,4 +1,4 @@
-//! What Open MPI's `mpirun` tells its processes by variables: all that they have to know, if they are all of one host.
+//! The variables of Open MPI's `mpirun`: they describe the job completely if all its processes are on one host.
 
 use crate::rank::environment::names;
 use crate::system::process_stat::ProcessStat;
@@ -6,22 +6,22 @@ use crate::system::process_stat::ProcessStat;
 /// Maximum number of processes between the launcher and this one, such as shells and debuggers.
 const ANCESTORS_MAX: usize = 16;
 
-/// A job whose processes are all of this host, as its launcher tells each of them.
+/// A job whose processes are all on this host, as its launcher describes it to each of them.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
 pub(crate) struct OneHostJob {
     pub(crate) rank: u32,
     pub(crate) size: u32,
     pub(crate) job: String,
-    /// 32 hexadecimal digits, which other processes are not told.
+    /// 32 hexadecimal digits, which other processes do not know.
     pub(crate) secret: String,
-    /// The process of the launcher.
+    /// The launcher's process number.
     pub(crate) launcher: u32,
 }
 
 impl OneHostJob {
-    /// `None` if something is missing, if the processes are not all of this host, or if the launcher is not an ancestor of this process: then
-    /// the variables are left over from another job.
+    /// Reads the job from variables. `None` if a variable is missing, if the processes are not all on this host, or if the launcher is not an ancestor of this
+    /// process: then the variables are left over from another job.
     pub(crate) fn of_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         Self::told(variable).filter(Self::is_of_us)
     }

@@ -1,10 +1,10 @@
-//! The line that a rank writes to its standard error at SIGQUIT; then it goes on. It says what this rank alone knows; under the `pelago`
-//! launcher, a SIGQUIT of the launcher reports about all ranks.
+//! The line that a rank writes to its standard error at SIGQUIT; the rank then continues. The line contains the local knowledge of this rank;
+//! under the `pelago` launcher, a SIGQUIT of the launcher reports on all ranks.
 //!
 //! - **Q1** The handler allocates nothing, takes no lock and calls nothing that sets `errno`: it reads atomics of the host's memory, formats numbers and
 //!   text into a buffer on its stack, and makes the system calls `clock_gettime` and `write`.
-//! - **Q2** What it reads is never freed: the state is made once in a process and kept.
-//! - **Q3** A handler of the program, or a signal that is ignored, stays as it is.
+//! - **Q2** The data that it reads is never freed: the state is created once per process and kept.
+//! - **Q3** A handler of the program, or an ignored signal, stays unchanged.
 #![allow(unsafe_code)]
 
 use std::fmt::{self, Write};
@@ -18,13 +18,13 @@ use pelago_shm::{HostMemory, RankReport};
 use crate::limits::REPORT_LINE_BYTES;
 use crate::system::report::monotonic_ns;
 
-/// The rank that this process is.
+/// The rank of this process.
 static RANK: OnceLock<(Arc<HostMemory>, Rank)> = OnceLock::new();
 
-/// Whether the handler may read `RANK`: it is set after it, and so nothing of a `OnceLock` that is being set is touched.
+/// Whether the handler may read `RANK`: set after `RANK`, so that the handler never accesses a `OnceLock` that is being initialized.
 static IS_READY: AtomicBool = AtomicBool::new(false);
 
-/// Reports where this process, which is `rank`, waits when SIGQUIT comes. The first rank of a process counts.
+/// Makes SIGQUIT report the wait of this process, which is `rank`. The first rank of a process counts.
 pub(crate) fn install(host: &Arc<HostMemory>, rank: Rank) {
     if RANK.set((host.clone(), rank)).is_err() {
         return;
@@ -39,7 +39,7 @@ pub(crate) fn install(host: &Arc<HostMemory>, rank: Rank) {
         let handler: extern "C" fn(libc::c_int) = on_quit;
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_RESTART;
-        // A refusal leaves the signal with its default effect.
+        // After a refusal the signal keeps its default effect.
         let _ = libc::sigaction(libc::SIGQUIT, &action, std::ptr::null_mut());
     }
 }
@@ -51,10 +51,10 @@ extern "C" fn on_quit(_signal: libc::c_int) {
     let Some((host, rank)) = RANK.get() else { return };
     let Some(control) = host.control(*rank) else { return };
     let mut line = Line::default();
-    // A line that is too long is cut.
+    // A line that is too long is truncated.
     let _ = describe(&mut line, *rank, &control.report, monotonic_ns());
     line.end();
-    // Raw system calls: `errno` stays.
+    // Raw system calls: they do not change `errno`.
     let _ = rustix::io::write(std::io::stderr().as_fd(), line.bytes());
 }
 
@@ -77,7 +77,7 @@ fn describe(line: &mut impl Write, rank: Rank, report: &RankReport, now_ns: u64)
     Ok(())
 }
 
-/// A time with tenths. Integers alone, which `core` formats without memory.
+/// Writes a time with tenths. Integers only, which `core` formats without allocation.
 fn write_seconds(line: &mut impl Write, seconds: f64) -> fmt::Result {
     let tenths = (seconds * 10.0) as u64;
     write!(line, "{}.{} s", tenths / 10, tenths % 10)

@@ -1,8 +1,8 @@
-//! Lists of hosts as Slurm writes them, and the port at which the processes of a step can meet.
+//! Slurm's notation of host lists, and the port at which the processes of a step can meet.
 
 use crate::limits::{HOST_NAME_BYTES_MAX, HOST_RANGES_MAX};
 
-/// The hosts of a list such as `n[7-9,12],m`, in order, but at most `most`; what follows these is not looked at.
+/// Expands a list such as `n[7-9,12],m`, in order, but at most `most` hosts; the rest of the list is not read.
 ///
 /// As in Slurm, the first number of a range gives the width of all of its numbers, and of several ranges in one name the last varies fastest.
 /// `None` if the list is malformed.
@@ -20,12 +20,12 @@ pub(crate) fn hosts(list: &str, most: usize) -> Option<Vec<String>> {
     Some(hosts)
 }
 
-/// The first host of such a list.
+/// Returns the first host of such a list.
 pub(crate) fn first_host(list: &str) -> Option<String> {
     hosts(list, 1)?.pop()
 }
 
-/// The text before the first comma that is outside of brackets, and the text after it.
+/// Splits the text at the first comma outside of brackets.
 fn first_pattern(text: &str) -> (&str, Option<&str>) {
     let mut is_inside = false;
     for (place, byte) in text.bytes().enumerate() {
@@ -71,13 +71,13 @@ fn expand(pattern: &str, most: usize, hosts: &mut Vec<String>) -> Option<()> {
     }
 }
 
-/// A number of 18 digits at most.
+/// Parses a number of at most 18 digits.
 fn number(digits: &str) -> Option<u64> {
     let is_number = (1..=18).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)
 }
 
-/// The numbers of a list such as `4(x2),3`, one for each host, for exactly `hosts` hosts. `None` if the list is malformed or of another length.
+/// Expands a list such as `4(x2),3`, one number per host, for exactly `hosts` hosts. `None` if the list is malformed or of another length.
 #[cfg(any(test, feature = "launcher"))]
 pub(crate) fn numbers(list: &str, hosts: usize) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn numbers(list: &str, hosts: usize) -> Option<Vec<u64>> {
     (numbers.len() == hosts).then_some(numbers)
 }
 
-/// A port that steps which run at the same time hardly share, below those that the system gives to connections.
+/// Returns a port that concurrent steps are unlikely to share, below the ports that the system assigns to connections.
 pub(crate) fn port(job: u64, step: u64) -> u16 {
     const FIRST: u64 = 10_000;
     const PORTS: u64 = 20_000;

@@ -5,17 +5,17 @@ use pelago_platform::Clock;
 
 use crate::system::report::monotonic_ns;
 
-/// The system's monotonic clock, counted from when this value was made.
+/// The system's monotonic clock, relative to the creation of this value.
 #[derive(Clone, Copy, Debug)]
 pub struct OsClock(std::time::Instant);
 
 impl OsClock {
-    /// A clock that stands at zero now.
+    /// Returns a clock that is zero now.
     pub fn start() -> Self {
         Self(std::time::Instant::now())
     }
 
-    /// The monotonic time of the host at which this clock stood at zero, in nanoseconds. All processes of a host share that time.
+    /// The monotonic time of the host at which this clock was zero, in nanoseconds. All processes of a host share that time.
     pub fn started_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.0.elapsed().as_nanos() as u64)
     }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `clock`, `wait` | the clock of the machine; waiting by yielding and then sleeping on a doorbell |
 //! | `process_stat` | the state of a process in `/proc` |
-//! | `report` | where the ranks of a host wait, and for whom |
-//! | `network` | the addresses of a host, and which of them others reach |
+//! | `report` | the waits of the ranks of a host, and the ranks for which they wait |
+//! | `network` | the addresses of a host, and their reachability from other hosts |
 //! | `udp_ports` | sockets on consecutive ports |
 //! | `job_key` | the secret of a job |
 
@@ -17,7 +17,7 @@ pub(crate) mod report;
 pub(crate) mod udp_ports;
 pub(crate) mod wait;
 
-/// The text as far as it fits into `limit` bytes.
+/// Returns the longest prefix of the text that fits into `limit` bytes.
 pub(crate) fn shortened(text: &str, limit: usize) -> &str {
     let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]

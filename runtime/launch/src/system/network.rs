@@ -1,11 +1,11 @@
-//! The addresses of a host, and the network by which the ranks of several hosts reach each other.
+//! The addresses of a host, and the network between the hosts of a job.
 
 use std::fmt;
 use std::fs::{read_link, read_to_string};
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-/// An address with the network that it belongs to: the first bits, which all addresses there have in common.
+/// An address with its network: the first bits, which all addresses of the network share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize))]
 pub struct IpNetwork {
@@ -13,33 +13,33 @@ pub struct IpNetwork {
     pub(crate) prefix_bits: u8,
 }
 
-/// What a host says about where it can be reached.
+/// The addresses at which a host can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "launcher", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HostAddresses {
-    /// The same for two hosts if they are one machine and share its loopback.
+    /// Equal for two hosts if they are one machine and share its loopback.
     pub(crate) machine: String,
     /// In the system's order.
     pub(crate) addresses: Vec<IpNetwork>,
 }
 
-/// A text is no network.
+/// The error for a text that is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("use an address and a prefix length, such as 10.1.0.0/16")]
 pub struct IpNetworkError;
 
-/// Why hosts cannot reach each other: one of them has no address that would do.
+/// The reason why hosts cannot reach each other: one of them has no suitable address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has no address {wanted}; it has {has}")]
 pub(crate) struct ChoiceError {
-    /// Its place among the hosts.
+    /// Index of the host.
     pub(crate) place: usize,
     wanted: String,
     has: String,
 }
 
 impl IpNetwork {
-    /// Whether `address` belongs to it.
+    /// Whether the network contains `address`.
     fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(one), IpAddr::V4(other)) => {
@@ -56,7 +56,7 @@ impl IpNetwork {
 }
 
 impl HostAddresses {
-    /// Those of this host, at most so many.
+    /// Returns the addresses of this host, at most `addresses_max`.
     ///
     /// # Errors
     /// The system does not list its interfaces.
@@ -66,7 +66,7 @@ impl HostAddresses {
             if_addrs::IfAddr::V6(v6) => IpNetwork { address: v6.ip.into(), prefix_bits: v6.prefixlen },
         };
         let interfaces = if_addrs::get_if_addrs()?.into_iter().filter(if_addrs::Interface::is_oper_up);
-        // One kernel, and one network of that kernel, which has a loopback of its own.
+        // One kernel, and one of its network namespaces, which has its own loopback.
         let kernel = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let network_of_kernel = read_link("/proc/self/ns/net").unwrap_or_default();
         let machine = format!("{} {}", kernel.trim(), network_of_kernel.display());
@@ -96,10 +96,10 @@ impl FromStr for IpNetwork {
     }
 }
 
-/// The address of each host by which the others reach it.
+/// Chooses the address of each host by which the others reach it.
 ///
-/// That is the network that is `asked` for; or loopback, where all are one machine; or the first network, in the order of the first
-/// host, in which every host has an address; or, with routers between, the first address of each.
+/// The addresses are those in the network `asked`, if there is one; or loopback, if all hosts are one machine; or those in the first network, in
+/// the order of the first host, in which every host has an address; or, across routers, the first address of each.
 pub(crate) fn choose(hosts: &[&HostAddresses], asked: Option<&IpNetwork>) -> Result<Vec<IpAddr>, ChoiceError> {
     if let Some(network) = asked {
         return everywhere(hosts, |address| network.contains(address))
@@ -119,12 +119,12 @@ pub(crate) fn choose(hosts: &[&HostAddresses], asked: Option<&IpNetwork>) -> Res
         .ok_or_else(|| without(hosts, "that the others could reach".into(), usable))
 }
 
-/// The first address of each host that is `good`, if every host has one.
+/// Returns the first `good` address of each host, if every host has one.
 fn everywhere(hosts: &[&HostAddresses], good: impl Fn(IpAddr) -> bool) -> Option<Vec<IpAddr>> {
     hosts.iter().map(|host| host.first(&good)).collect()
 }
 
-/// The first host that has no such address, or none of a kind that the others have too.
+/// Returns the error for the first host without a suitable address, or for host 0 if each has one, but not of the same family.
 fn without(hosts: &[&HostAddresses], wanted: String, good: impl Fn(IpAddr) -> bool) -> ChoiceError {
     let place = hosts.iter().position(|host| host.first(&good).is_none()).unwrap_or(0);
     let has = match &*hosts[place].addresses {
@@ -134,7 +134,7 @@ fn without(hosts: &[&HostAddresses], wanted: String, good: impl Fn(IpAddr) -> bo
     ChoiceError { place, wanted, has }
 }
 
-/// Whether more than the machine itself and its neighbours on the wire could reach it.
+/// Whether the address is reachable beyond the machine itself and its link.
 fn is_global(address: IpAddr) -> bool {
     let link_local = match address {
         IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
@@ -143,7 +143,7 @@ fn is_global(address: IpAddr) -> bool {
     !(link_local || address.is_loopback() || address.is_unspecified() || address.is_multicast())
 }
 
-/// An address that several machines have, as bridges to containers do on each of them, leads nowhere.
+/// Whether only one machine has the address. An address of several machines, such as that of a container bridge on each of them, is not usable.
 fn is_of_one_machine(address: IpAddr, hosts: &[&HostAddresses]) -> bool {
     let mut owners = hosts.iter().filter(|host| host.first(|one| one == address).is_some());
     let machine = owners.next().map(|host| &host.machine);
@@ -160,7 +160,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What is chosen for hosts a, b, …, each a machine of its own with these addresses.
+    /// Returns the addresses chosen for hosts a, b, …, each a separate machine with these addresses.
     fn chosen(hosts: &[&[&str]], asked: Option<&str>) -> Result<Vec<String>, String> {
         let machines = hosts.iter().enumerate().map(|(index, addresses)| HostAddresses {
             machine: format!("machine {index}"),
@@ -233,7 +233,7 @@ mod tests {
         for wrong in ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "10.0.0/8", "10.0.0.0/", "/8"] {
             assert_eq!(wrong.parse::<IpNetwork>(), Err(IpNetworkError), "{wrong}");
         }
-        // As a wrong host could say.
+        // As a faulty host could report.
         let odd = IpNetwork { prefix_bits: 255, ..network("10.0.0.1/8") };
         assert!(odd.contains(odd.address) && !odd.contains(Ipv4Addr::LOCALHOST.into()));
         assert!(network("::/0").contains(Ipv6Addr::LOCALHOST.into()) && network("0.0.0.0/0").contains(odd.address));

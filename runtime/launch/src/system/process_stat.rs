@@ -1,27 +1,27 @@
-//! What the system tells of any process: `/proc/PID/stat`.
+//! The system's information on any process: `/proc/PID/stat`.
 
 use std::fs::read_to_string;
 
-/// A process, as far as it matters here.
+/// The relevant part of a process's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
-    /// Its state, as the kernel letters it: `R` runs, `S` and `D` sleep, `T` is stopped.
+    /// Its state, as the kernel's letter: `R` runs, `S` and `D` sleep, `T` is stopped.
     pub(crate) state: u8,
-    /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
+    /// Whether it is stopped, as by SIGSTOP. A process that is stopped in a debugger is not.
     pub(crate) is_stopped: bool,
-    /// The process that has started it, or has taken its place.
+    /// The parent process.
     pub(crate) parent: u32,
     /// Its group.
     pub(crate) group: u32,
-    /// When it was started, in the kernel's ticks.
+    /// Its start time, in the kernel's ticks.
     pub(crate) started: u64,
 }
 
 impl ProcessStat {
-    /// `None` if there is no such process, or it cannot be seen.
+    /// Reads the state of a process; `None` if the process does not exist, or is not visible.
     pub(crate) fn of(process: u32) -> Option<Self> {
         let status = read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name before it is in parentheses, and may hold any. The third word of the line follows.
+        // The name before the state is in parentheses, and may itself contain parentheses. The third word of the line follows.
         let mut words = status.rsplit_once(')')?.1.split_whitespace();
         let state = *words.next()?.as_bytes().first()?;
         let is_stopped = state == b'T';

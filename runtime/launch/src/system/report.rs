@@ -1,7 +1,7 @@
-//! Where the ranks of a host wait, and for whom: written at SIGQUIT by the launcher, and at a deadlock by the rank that finds it.
+//! The waits of the ranks of a host, and the ranks for which they wait: reported at SIGQUIT by the launcher, and at a deadlock by the rank that detects it.
 //!
-//! The ranks show their waits in the memory of the host (`pelago_shm::RankReport`), so that a report needs no answer of a rank: one that
-//! computes, or is stopped, is described as well.
+//! The ranks publish their waits in the memory of the host (`pelago_shm::RankReport`), so that a report needs no reply of a rank: a rank that
+//! computes, or is stopped, is included.
 
 use std::fmt;
 
@@ -19,13 +19,13 @@ pub(crate) fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What the ranks of a host do at one moment. Its text has a line for each rank, and one for each group of ranks that others wait for.
+/// The activity of the ranks of a host at one moment. Its text has a line per rank, and one for each group of awaited ranks.
 pub(crate) struct HostReport {
     ranks: Vec<RankLine>,
     now_ns: u64,
 }
 
-/// What one rank does.
+/// The activity of one rank.
 struct RankLine {
     rank: Rank,
     process: u32,
@@ -34,7 +34,7 @@ struct RankLine {
 }
 
 enum Doing {
-    /// It has not called the library.
+    /// The rank has not called the library.
     Absent,
     Ended(RankStage),
     /// The waits of its threads, of which there is at least one.
@@ -48,7 +48,7 @@ impl HostReport {
         Self { ranks: host.controls().map(|(rank, control)| RankLine::of(rank, control)).collect(), now_ns }
     }
 
-    /// The lines, each with the rank that it is about. Those of ranks that do not wait come first.
+    /// Returns the lines, each with its rank. Ranks that do not wait take precedence.
     pub(crate) fn lines(&self) -> Vec<(Rank, String)> {
         let (waiting, others): (Vec<_>, Vec<_>) = self.ranks.iter().partition(|line| line.waits().is_some());
         let mut shown: Vec<_> = others.into_iter().chain(waiting).take(REPORT_RANKS_MAX).collect();
@@ -81,20 +81,20 @@ impl HostReport {
         format!("rank {rank} (process {process}) {doing}{past}")
     }
 
-    /// A wait of `rank`, and the ranks that keep it waiting, as far as the states of all tell.
+    /// Describes a wait of `rank`, and the ranks for which it waits, as far as the states of all ranks show.
     fn wait(&self, rank: Rank, wait: &ShownWait) -> String {
         let text = format!("{:.1} s in {wait}", wait.seconds_before(self.now_ns));
         if wait.awaited != Awaited::Everyone {
             return text;
         }
-        // At a barrier of all ranks, those are missing that do not wait at the same place.
+        // At a barrier of all ranks, the missing ranks are those that do not wait in the same barrier.
         let is_there = |line: &RankLine| line.waits().is_some_and(|waits| waits.iter().any(|other| other.what() == wait.what()));
         let missing = self.ranks.iter().filter(|line| line.rank != rank && !is_there(line)).map(|line| line.rank);
         let missing: Vec<_> = missing.collect();
         if missing.is_empty() { text } else { format!("{text}; not there: {}", names(&missing)) }
     }
 
-    /// Who does not wait while others do.
+    /// Names the ranks that do not wait while others do.
     fn summary(&self) -> Option<String> {
         let works = self.ranks.iter().filter(|line| matches!(line.doing, Doing::Works(_) | Doing::Absent)).map(|line| line.rank);
         let (works, waits): (Vec<_>, usize) = (works.collect(), self.ranks.iter().filter(|line| line.waits().is_some()).count());
@@ -143,7 +143,7 @@ fn state_text(state: Option<u8>) -> &'static str {
     }
 }
 
-/// The first of some ranks by number.
+/// Lists the first of some ranks by number.
 fn names(ranks: &[Rank]) -> String {
     let shown: Vec<_> = ranks.iter().take(REPORT_NAMES_MAX).map(|rank| rank.to_string()).collect();
     let more = ranks.len() - shown.len();

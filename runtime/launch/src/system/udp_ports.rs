@@ -1,4 +1,4 @@
-//! The sockets by which the ranks of a host receive datagrams: bound before any of them is used, so that every address is known.
+//! The sockets by which the ranks of a host receive datagrams: all are bound before the first is used, so that every address is known.
 
 use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, UdpSocket};
@@ -6,10 +6,10 @@ use std::net::{IpAddr, UdpSocket};
 use crate::limits::BIND_ATTEMPTS_MAX;
 
 /// Binds `count` sockets to consecutive ports of `ip`, which the system chooses; returns the first port, and the sockets in the order
-/// of their ports. Programs that are started do not inherit them by themselves.
+/// of their ports. Started programs do not inherit them by default.
 ///
 /// # Errors
-/// The system refuses, or no `count` consecutive ports were found free.
+/// The system refuses, or no `count` consecutive free ports were found.
 pub(crate) fn bind(ip: IpAddr, count: u32) -> std::io::Result<(u16, Vec<UdpSocket>)> {
     bind_from(ip, count, || UdpSocket::bind((ip, 0)))
 }
@@ -30,7 +30,7 @@ fn bind_from(
     Err(Error::new(ErrorKind::AddrInUse, "no such number of consecutive ports was found free"))
 }
 
-/// The sockets of an attempt; `None` if one of the ports is in use or past the last that there is.
+/// Returns the sockets of an attempt; `None` if one of the ports is in use or beyond the last port number.
 fn follow(ip: IpAddr, first: UdpSocket, port: u16, count: u32) -> std::io::Result<Option<Vec<UdpSocket>>> {
     let mut sockets = vec![first];
     for next in (u32::from(port) + 1..).take(count as usize - 1) {

@@ -14,30 +14,30 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::OsClock;
 use crate::system::report::{HostReport, monotonic_ns};
 
-/// How often a wait looks before it gives up the core, if each rank has its own: about two microseconds, which is twice
-/// what a barrier takes.
+/// Number of polls before a wait yields the core, if each rank has its own core: about two microseconds, twice
+/// the duration of a barrier.
 const SPINS_ALONE: u32 = 2000;
 
-/// The same if the host is oversubscribed: the rank that this one waits for may need its core.
+/// The same on an oversubscribed host: the rank for which this one waits may need its core.
 const SPINS_SHARED: u32 = 1;
 
-/// How often a wait lets others run before it sleeps. Where ranks share cores, this is what hands the turn round; where they do not,
-/// it lasts some ten microseconds, as long as waking a sleeper on another core.
+/// Number of yields before a wait sleeps. If ranks share cores, yields pass the core from rank to rank; otherwise
+/// they last about ten microseconds, as long as waking a sleeping thread on another core.
 const YIELDS: u32 = 50;
 
-/// How long a sleeper that has to watch a socket itself may not notice the bell.
+/// Maximum delay with which a sleeping rank that polls a socket itself notices its doorbell.
 const GLANCE: Duration = Duration::from_milliseconds(1);
 
-/// How long a sleeper may wait for the network before it sleeps on its bell. It does not hear the bell meanwhile.
+/// Maximum time for which a rank sleeps on the network before it sleeps on its doorbell. It does not notice the doorbell meanwhile.
 const NAP: Duration = Duration::from_milliseconds(1);
 
-/// How often, at least, a sleeper looks whether the whole job stands still.
+/// Maximum interval between two checks of a sleeping rank for a deadlock of the whole job.
 const WATCH: Duration = Duration::from_milliseconds(500);
 
-/// How often it looks, at least, in the time after which it declares a deadlock.
+/// Minimum number of checks in the time after which a deadlock is declared.
 const WATCHES: u64 = 4;
 
-/// Sleeping on the doorbell of a rank.
+/// Waits that sleep on the doorbell of a rank.
 pub struct OsWait {
     host: Arc<HostMemory>,
     rank: Rank,
@@ -46,20 +46,20 @@ pub struct OsWait {
     is_oversubscribed: bool,
     /// A socket whose data should wake the rank, if no progress thread watches it.
     socket: OnceLock<OwnedFd>,
-    /// What the network has counted, if there is one.
+    /// The counters of the network, if there is one.
     network: OnceLock<NetworkCounters>,
-    /// How a rank sleeps for a moment that hears of others by the network alone.
+    /// The short sleep of a rank that receives only through the network.
     nap: OnceLock<Nap>,
 }
 
-/// Sleeps until something has come by the network, for so long at most; whether it has.
+/// Sleeps until data has arrived through the network, for the given time at most; returns whether data has arrived.
 type Nap = Box<dyn Fn(Duration) -> bool + Send + Sync>;
 
-/// Tells what a network has counted.
+/// Returns the counters of a network.
 type NetworkCounters = Box<dyn Fn() -> Counters + Send + Sync>;
 
 impl OsWait {
-    /// The waiting of `rank`, which declares a deadlock when every rank has waited for `deadlock_after`.
+    /// Creates the wait object of `rank`, which declares a deadlock after every rank has waited for `deadlock_after`.
     ///
     /// # Panics
     /// `rank` is not on `host`.
@@ -67,7 +67,7 @@ impl OsWait {
         assert!(host.control(rank).is_some(), "rank {rank} is on this host");
         let cores = available_parallelism().map_or(1, usize::from);
         let is_oversubscribed = host.count() as usize > cores;
-        // Ranks on other hosts are out of sight: there, silence of this host's ranks is no deadlock.
+        // Ranks on other hosts are not visible: there, waits of all ranks of this host are no deadlock.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
         Self {
             host,
@@ -81,7 +81,7 @@ impl OsWait {
         }
     }
 
-    /// Wakes sleepers when `socket` becomes readable too. For a rank without a progress thread: it notices its bell up to a millisecond late.
+    /// Wakes sleeping waits also when `socket` becomes readable. For a rank without a progress thread, which notices its doorbell up to a millisecond late.
     ///
     /// # Errors
     /// The system refuses another descriptor.
@@ -90,13 +90,13 @@ impl OsWait {
         Ok(())
     }
 
-    /// Waits begin with a sleep by `nap`, which needs no `membarrier`, and from which the network wakes the rank itself rather than its progress thread. For a rank
-    /// to whose memory other processes write by the network alone.
+    /// Makes waits begin with a sleep by `nap`, which needs no `membarrier`, and from which the network wakes the rank directly instead of its
+    /// progress thread. For a rank to whose memory other processes write through the network only.
     pub fn nap_by(&self, nap: impl Fn(Duration) -> bool + Send + Sync + 'static) {
         let _only_one = self.nap.set(Box::new(nap));
     }
 
-    /// What `counted` tells is what the network of this rank has counted; the first time that this is called.
+    /// Sets the source of the network counters of this rank; only the first call counts.
     pub fn count_network(&self, counted: impl Fn() -> Counters + Send + Sync + 'static) {
         let _only_one = self.network.set(Box::new(counted));
     }
@@ -110,7 +110,7 @@ impl OsWait {
         self.host.control(self.rank).expect("checked when made")
     }
 
-    /// Sleeps for a moment, if a rank may that has no other thread which may wake it; whether something has come, or its time.
+    /// Sleeps for a moment, if the rank has no other thread that might wake it; returns whether data has arrived or the time has come.
     fn nap(&self, until: Option<Instant>) -> bool {
         let Some(nap) = self.nap.get().filter(|_| self.control().threads.load(Ordering::Relaxed) <= 1) else { return false };
         nap(until.map_or(NAP, |until| until.since(self.clock.now()).min(NAP)))
@@ -134,7 +134,7 @@ impl OsWait {
             let Some(limit) = self.deadlock_after else { continue };
             match (&stillness, self.still()) {
                 (Some((since, before)), Some(moves)) if *before == moves => {
-                    // A rank that was to report, and has died over it, is not waited for longer than that.
+                    // If the rank that claimed the report has died, the others wait for the limit once more.
                     let still = now.since(*since);
                     if still >= limit && self.host.job().claim_deadlock_report() {
                         eprint!("{}", HostReport::of(&self.host, monotonic_ns()));
@@ -148,12 +148,12 @@ impl OsWait {
         }
     }
 
-    /// As [`park`](Wait::park), for what rings the bell and does not come by the network; and for callers that look by `ready` alone.
+    /// As [`park`](Wait::park), for events that ring the doorbell and do not arrive through the network, and for callers that poll by `ready` alone.
     pub(crate) fn park_on_bell(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         if let Some(fault) = self.fault() {
             return Woken::Fault(fault);
         }
-        // A wait with an end is no part of a deadlock: it moves by itself.
+        // A wait with a time limit is not part of a deadlock: it ends by itself.
         let endless = u32::from(until.is_none());
         self.control().waiting.fetch_add(endless, Ordering::SeqCst);
         let woken = self.sleep(what, until, ready);
@@ -181,14 +181,14 @@ impl OsWait {
         }
     }
 
-    /// How often each rank has moved, if every rank is asleep for ever unless another moves.
+    /// Returns the move counters of all ranks, if every rank sleeps and only another rank could wake it.
     fn still(&self) -> Option<Vec<u64>> {
         self.host
             .controls()
             .map(|(_, control)| {
                 let stuck = match control.stage() {
                     RankStage::Absent => false,
-                    // A rank that starts or ends has no thread that uses the library; then it waits, or is no part of this.
+                    // A rank that starts or ends has no registered thread: it counts as stuck only if a thread waits.
                     RankStage::Joined => {
                         let threads = control.threads.load(Ordering::SeqCst).max(1);
                         control.waiting.load(Ordering::SeqCst) >= threads && control.is_unasked()
@@ -209,7 +209,7 @@ impl Wait for OsWait {
 
     fn park(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         match self.fault() {
-            // `ready` would leave what comes to the progress thread: the caller looks.
+            // `ready` would leave arriving data to the progress thread: the caller polls instead.
             None if self.nap(until) => Woken::Look,
             _ => self.park_on_bell(what, until, ready),
         }
@@ -273,17 +273,17 @@ mod tests {
     const OTHER: Rank = Rank::new(1);
     const LIMIT: Duration = Duration::from_milliseconds(4);
 
-    /// Looks of a sleeper in far more time than the limit.
+    /// Number of polls of a sleeping rank, in much more time than the limit.
     const LOOKS: u32 = 40;
 
-    /// Two ranks that have joined, of which the other sleeps: its one thread waits, and nobody has rung since.
+    /// Two ranks that have joined, of which the other one sleeps: its only thread waits, and its doorbell was not rung since.
     fn asleep(plan: &HostPlan<'_>) -> Arc<HostMemory> {
         let host = Arc::new(HostMemory::create(plan).expect("memory for two ranks").0);
         [ME, OTHER].into_iter().for_each(|rank| host.join(rank));
         let other = host.control(OTHER).expect("of this host");
         other.threads.store(1, Ordering::SeqCst);
         other.waiting.store(1, Ordering::SeqCst);
-        // Announces a sleeper, which only a ring takes away.
+        // Announces a sleep, which only a ring of the doorbell ends.
         other.bell.sleep(None, &mut || true);
         host
     }
@@ -296,7 +296,7 @@ mod tests {
         OsWait::new(host.clone(), ME, OsClock::start(), Some(LIMIT))
     }
 
-    /// How a wait ends that ends by itself after so many looks; `each` is done at every look.
+    /// Returns the end of a wait that ends by itself after `looks` polls; `each` is called at every poll.
     fn wait(sleeper: &OsWait, until: Option<Instant>, looks: u32, each: impl Fn()) -> Woken {
         let mut left = looks;
         sleeper.park(For::Anything, until, &mut || {

@@ -1,4 +1,4 @@
-//! What active messages can call.
+//! The functions that active messages can call.
 
 use core::marker::PhantomData;
 use std::cell::RefCell;
@@ -10,25 +10,25 @@ use zerocopy::IntoBytes;
 use crate::limits::{ACTIVE_FUNCTIONS_MAX, ACTIVE_REPLY_BYTES_MAX};
 use crate::{Context, Error};
 
-/// Messages that are [prepared](Functions::register_prepared) together, at most.
+/// Maximum number of messages that are [prepared](Functions::register_prepared) together.
 pub const PREPARED: usize = 16;
 
-/// Runs messages of one run, from the first of these words on; returns how many have run.
+/// Runs consecutive messages of one function from these words; returns how many have run.
 type Run = Box<dyn FnMut(&Call<'_>, &[u64]) -> usize>;
 
 /// The functions of a set of active messages: each rank registers the same ones in the same order.
 ///
-/// A function is named at compile time: [`Function`] has the types of its argument and its reply, and no address of code travels.
+/// A function is identified at compile time: [`Function`] has the types of its argument and its reply, and no code address is sent.
 #[derive(Default)]
 pub struct Functions {
     entries: Vec<Entry>,
     print: u64,
 }
 
-/// A function.
+/// A registered function.
 pub(super) struct Entry {
     pub(super) run: Run,
-    /// Words of a message.
+    /// Number of words of a message.
     pub(super) record_words: usize,
 }
 
@@ -46,16 +46,16 @@ impl<A, R> Clone for Function<A, R> {
 
 impl<A, R> Copy for Function<A, R> {}
 
-/// Whether a message has run, or has to be tried later.
+/// Whether a message has run, or has to be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It has run.
+    /// The message has run.
     Done,
-    /// It could not run now: it is tried again when this rank makes progress, and messages behind it wait.
+    /// The message could not run now: it is retried when this rank makes progress, and messages behind it wait.
     Later,
 }
 
-/// What a function is given beside its argument.
+/// The environment of a function call.
 pub struct Call<'c> {
     pub(super) context: &'c Context,
     pub(super) from: Rank,
@@ -68,24 +68,25 @@ impl<'c> Call<'c> {
         self.from
     }
 
-    /// The context of the rank on which the function runs. The function may issue operations, and must not wait for other ranks.
+    /// The context of the rank on which the function runs. The function may issue operations, but must not wait for other ranks.
     pub fn context(&self) -> &'c Context {
         self.context
     }
 
-    /// Says that the message failed: the next [barrier](super::ActiveMessages::barrier) reports the first of these errors here, and that there was one elsewhere.
+    /// Reports that the message failed: the next [barrier](super::ActiveMessages::barrier) returns the first of these errors on this rank, and an
+    /// unspecific error on others.
     pub fn fail(&self, error: Error) {
         self.failure.borrow_mut().get_or_insert(error);
     }
 }
 
 impl Functions {
-    /// No functions.
+    /// Returns an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Registers a function without a reply. State that the program shares with it is in an `Rc`.
+    /// Registers a function without a reply. It shares state with the program by an `Rc`.
     ///
     /// # Panics
     /// There are 4,096 functions already.
@@ -96,7 +97,7 @@ impl Functions {
         })
     }
 
-    /// Registers a function that may find that it cannot run yet, as long as another rank has not finished something.
+    /// Registers a function that may be unable to run until another rank has finished some work.
     ///
     /// # Panics
     /// There are 4,096 functions already.
@@ -114,8 +115,9 @@ impl Functions {
         self.add::<A, ()>(Box::new(run), words_of::<A>())
     }
 
-    /// As [`register_retried`](Self::register_retried), for functions that look up memory all over the place: `prepare` is called before the function, with the arguments
-    /// of up to [`PREPARED`] messages that are next. It may read what they are going to use, so that the core waits for all of that at once.
+    /// As [`register_retried`](Self::register_retried), for functions with scattered memory accesses: `prepare` is called before the function,
+    /// with the arguments of up to [`PREPARED`] messages that are next. It may read the memory that they will use, so that the cache misses of all
+    /// of them overlap.
     ///
     /// # Panics
     /// There are 4,096 functions already.
@@ -165,7 +167,7 @@ impl Functions {
     fn add<A, R>(&mut self, run: Run, record_words: usize) -> Function<A, R> {
         assert!(self.entries.len() < ACTIVE_FUNCTIONS_MAX, "at most {ACTIVE_FUNCTIONS_MAX} functions");
         let number = self.entries.len() as u16;
-        // Ranks run the same executable: types of one name are the same.
+        // Ranks run the same executable: equal type names mean equal types.
         let name = core::any::type_name::<fn(A) -> R>().bytes();
         self.print =
             name.fold(self.print ^ record_words as u64, |print, byte| (print ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
@@ -173,12 +175,12 @@ impl Functions {
         Function { number, types: PhantomData }
     }
 
-    /// By which ranks find out that they registered different functions.
+    /// Returns a hash by which ranks detect that they registered different functions.
     pub(super) fn fingerprint(&self) -> u64 {
         self.print.wrapping_add(self.entries.len() as u64)
     }
 
-    /// Words of the longest message, with the word of its run.
+    /// Number of words of the longest message, including the header of its run.
     pub(super) fn record_words_max(&self) -> usize {
         self.entries.iter().map(|entry| 1 + entry.record_words).max().unwrap_or(0)
     }
@@ -188,7 +190,7 @@ impl Functions {
     }
 }
 
-/// Words of an argument; a message has one at least.
+/// Number of words of an argument; a message has at least one.
 pub(super) const fn words_of<A>() -> usize {
     let words = size_of::<A>().div_ceil(8);
     if words == 0 { 1 } else { words }

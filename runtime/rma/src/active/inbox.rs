@@ -1,4 +1,4 @@
-//! The queue of a rank, and how its progress runs what comes.
+//! The queue of a rank, whose messages run during progress.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,16 +14,16 @@ use crate::{Advance, Background, Context, Error};
 /// The queue of this rank, as its receiver sees it.
 pub(super) struct Inbox {
     layout: Layout,
-    /// Where its words lie in the symmetric heap.
+    /// Offset of its words in the symmetric heap.
     offset: u64,
     functions: RefCell<Vec<Entry>>,
-    /// The ticket whose batch is next.
+    /// The ticket of the next batch.
     next: Cell<u64>,
-    /// The batch that runs, a copy of its slot; empty when there is none.
+    /// The running batch, a copy of its slot; empty if there is none.
     batch: RefCell<Vec<u64>>,
-    /// Where its next run begins, and how many messages of that have run.
+    /// Index of its next run, and number of messages of that run that have run.
     place: Cell<(usize, usize)>,
-    /// How many messages have run.
+    /// Number of messages that have run.
     pub(super) run: Cell<u64>,
     failure: RefCell<Option<Error>>,
 }
@@ -50,7 +50,7 @@ impl Inbox {
         self.failure.borrow_mut().take()
     }
 
-    /// Runs the rest of the batch; whether that is all of it.
+    /// Runs the rest of the batch; returns whether all of it has run.
     fn run_batch(&self, context: &Context, from: Rank, batch: &[u64]) -> bool {
         let call = Call { context, from, failure: &self.failure };
         let functions = &mut *self.functions.borrow_mut();
@@ -79,7 +79,7 @@ impl Background for Inbox {
     fn advance(&self, context: &Context) -> Advance {
         let words = own::<u64>(context, SegmentId::SYMMETRIC, self.offset, self.layout.words());
         let before = self.run.get();
-        // As many batches as there are slots: then the caller looks whether what it waits for has come.
+        // At most as many batches as there are slots: then the caller checks whether the awaited event has occurred.
         for _ in 0..self.layout.slots() {
             let ticket = self.next.get();
             let slot = self.layout.slot(ticket);
@@ -106,13 +106,13 @@ impl Background for Inbox {
         } else if self.batch.borrow().is_empty() {
             Advance::Nothing
         } else {
-            // A function has put its message off.
+            // A function has postponed its message.
             Advance::Blocked
         }
     }
 }
 
-/// Sends a reply to the place that the caller has for it.
+/// Sends a reply to its slot at the caller.
 pub(super) fn reply(call: &Call<'_>, place: u64, bytes: &[u8]) {
     let (offset, sequence) = replies::parts(place);
     let context = call.context;

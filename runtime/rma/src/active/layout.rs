@@ -1,26 +1,26 @@
-//! The words of active messages in the symmetric memory of a rank: counters, places of replies, slots.
+//! The layout of active messages in the symmetric memory of a rank: counters, reply slots, queue slots.
 
 use super::QueueSettings;
 use super::replies::PLACE_WORDS;
 
-/// The number of tickets that were taken: senders add to it.
+/// Index of the number of tickets taken: senders add to it.
 pub(super) const TAKEN: usize = 0;
 
-/// The number of batches that have run: their receiver alone writes it. In a cache line of its own.
+/// Index of the number of batches that have run: only the receiver writes it. In its own cache line.
 pub(super) const GRANTED: usize = 8;
 
-/// Words before the places of replies.
+/// Number of words before the reply slots.
 const FIRST: usize = 16;
 
-/// Words of a slot before its records: its flag (one more than the ticket of its batch), and what the batch says of itself.
+/// Number of words of a slot before its records: its flag (the ticket of its batch plus one), and the header of the batch.
 pub(super) const SLOT_HEADER_WORDS: usize = 2;
 
-/// Where everything lies.
+/// The layout of all parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     calls: usize,
     slots: usize,
-    /// Words of the records of a batch.
+    /// Number of words for the records of a batch.
     pub(super) batch_words: usize,
 }
 
@@ -30,28 +30,28 @@ impl Layout {
         Self { calls: settings.calls as usize, slots: settings.slots as usize, batch_words }
     }
 
-    /// All words of a rank.
+    /// Number of words per rank.
     pub(super) fn words(&self) -> usize {
         self.slot_start(self.slots)
     }
 
-    /// The number of slots.
+    /// Number of slots.
     pub(super) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// The slot of a ticket.
+    /// Returns the index of the slot of a ticket.
     #[inline]
     pub(super) fn slot(&self, ticket: u64) -> usize {
         self.slot_start(ticket as usize & (self.slots - 1))
     }
 
-    /// The place of a reply.
+    /// Returns the index of a reply slot.
     pub(super) fn reply(&self, place: usize) -> usize {
         FIRST + place * PLACE_WORDS
     }
 
-    /// What must be the same on all ranks.
+    /// Returns a hash of the sizes, which must be equal on all ranks.
     pub(super) fn fingerprint(&self) -> u64 {
         (self.calls as u64) << 40 ^ (self.slots as u64) << 20 ^ self.batch_words as u64
     }

@@ -2,19 +2,19 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | here | [`ActiveMessages`]: sending, calling, and the barrier after which all have run |
-//! | `functions` | [`Functions`]: what can be called; [`Call`]: what a function is given |
-//! | `inbox` | the queue of a rank, and how its progress runs what comes |
-//! | `outbox` | the messages for one rank that fill a batch |
-//! | `replies` | places for replies at the caller |
-//! | `layout` | the words of all this in symmetric memory |
+//! | here | [`ActiveMessages`]: sending, calling, and the barrier after which all messages have run |
+//! | `functions` | [`Functions`]: the functions that can be called; [`Call`]: the environment of a function |
+//! | `inbox` | the queue of a rank, whose messages run during progress |
+//! | `outbox` | the batch of messages for one rank |
+//! | `replies` | slots for replies at the caller |
+//! | `layout` | the layout of the queue, its counters and the replies in symmetric memory |
 //!
-//! **Admission.** The queue of a rank has a fixed number of slots, one for each batch. A sender takes a ticket by a remote atomic add, waits until the
-//! receiver has granted it (a slot is granted again when its batch has run), and writes its batch, then the slot's flag, which names the ticket. So the
-//! queue never overflows, and batches run once, in the order of their tickets.
+//! **Admission.** The queue of a rank has a fixed number of slots, one per batch. A sender takes a ticket by a remote atomic add, waits until the
+//! receiver has granted it (a slot is granted again after its batch has run), and writes its batch, then the slot's flag, which contains the
+//! ticket. Therefore the queue never overflows, and batches run once, in the order of their tickets.
 //!
-//! **Progress.** Functions run on the thread of the rank, inside of calls of the library: those that wait, and `progress`. They never interrupt the
-//! program between two calls. A rank that computes for long without such a call runs nothing meanwhile.
+//! **Progress.** Functions run on the thread of the rank, inside calls of the library: those that wait, and `progress`. They never interrupt the
+//! program between two calls. A rank that computes for long without such a call runs no messages meanwhile.
 
 mod functions;
 mod inbox;
@@ -38,16 +38,16 @@ use self::replies::Replies;
 use crate::limits::{ACTIVE_BATCH_BYTES_MAX, ACTIVE_CALLS_MAX, ACTIVE_SLOTS_MAX};
 use crate::{Background, Error, Result, Symmetric, World};
 
-/// Sizes of the queues of active messages, the same on all ranks.
+/// Sizes of the queues of active messages, equal on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// The number of batches that the queue of a rank holds; a power of two, at most 65,536.
+    /// Number of batches that the queue of a rank holds; a power of two, at most 65,536.
     pub slots: u32,
-    /// The bytes of a batch, at most 1 MiB: so much is kept at a sender for each rank that it sends to, and in each slot.
+    /// Size of a batch in bytes, at most 1 MiB: the memory at a sender for each rank that it sends to, and of each slot.
     pub batch_bytes: usize,
-    /// The number of calls of one rank whose replies have not been taken, at most 65,536; 64 bytes each.
+    /// Number of calls of one rank whose replies have not been taken, at most 65,536; 64 bytes each.
     pub calls: u32,
-    /// How long a sender waits for a slot of a full queue; without a limit it waits as long as the job is well.
+    /// Maximum time for which a sender waits for a slot of a full queue; without a limit it waits as long as the job has no fault.
     pub limit: Option<Duration>,
 }
 
@@ -73,33 +73,33 @@ impl QueueSettings {
     }
 }
 
-/// Numbers of one rank's active messages, since they were made.
+/// Counters of one rank's active messages, since their creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActiveCounters {
     /// Messages that this rank has sent.
     pub sent: u64,
-    /// Batches in which they have left.
+    /// Batches in which these messages were sent.
     pub batches: u64,
-    /// Messages that have run here.
+    /// Messages that have run on this rank.
     pub run: u64,
 }
 
-/// Functions of the program that run at other ranks; made by all ranks together.
+/// Functions of the program that run at other ranks; created collectively by all ranks.
 ///
-/// A message is one argument of a function. Messages to a rank are collected in a batch, which leaves when it is full, and by [`flush`](Self::flush),
+/// A message is one argument of a function. Messages to a rank are collected in a batch, which is sent when it is full, and by [`flush`](Self::flush),
 /// [`barrier`](Self::barrier) and [`Reply::wait`]. The target runs its functions on its own thread while it waits in any call of the library, or makes
-/// [`progress`](crate::Context::progress); never between two calls. A function may use the memory of its rank, issue operations and set state that the program
-/// shares with it (`Rc`); it sends no active messages, and it must not wait for other ranks.
+/// [`progress`](crate::Context::progress); never between two calls. A function may use the memory of its rank, issue operations and change state
+/// that the program shares with it (`Rc`); it must not send active messages, nor wait for other ranks.
 ///
-/// Each message runs once. Messages of one rank to one other run in the order in which they were sent; those of different ranks in no order.
+/// Each message runs once. Messages from one rank to another run in the order in which they were sent; messages of different ranks are unordered.
 ///
-/// Memory: [`QueueSettings`] times the sizes there, on each rank, however many ranks send; a sender has one batch for each rank that it has sent to, and 8 bytes for each
-/// rank of the job. A full queue makes its senders wait, who run their own messages meanwhile.
+/// Memory: that of [`QueueSettings`], on each rank, however many ranks send; a sender has one batch for each rank that it has sent to, and 8 bytes for each
+/// rank of the job. Senders to a full queue wait, and run their own messages meanwhile.
 ///
-/// If a rank is lost in a job that [goes on](World::on_peer_lost), all calls here end with `PeerLost` on all ranks: the queues may hold the ticket of a
-/// lost sender.
+/// If a rank fails in a job that [continues](World::on_peer_lost), all calls here end with `PeerLost` on all ranks: the queues may contain the ticket of a
+/// failed sender.
 ///
-/// Dropping it does not wait. A message that reaches a rank after that never runs: call [`barrier`](Self::barrier) before.
+/// The drop does not wait. A message that reaches a rank after that never runs: call [`barrier`](Self::barrier) first.
 ///
 /// ```
 /// # use std::{cell::Cell, rc::Rc};
@@ -124,25 +124,25 @@ pub struct ActiveMessages<'w> {
     world: &'w World,
     settings: QueueSettings,
     layout: Layout,
-    /// Keeps the memory of the queue.
+    /// The memory of the queue.
     memory: Symmetric<'w, u64>,
     inbox: Rc<Inbox>,
-    /// By rank; made when the first message for it is sent.
+    /// By rank; allocated with the first message to it.
     outboxes: RefCell<Vec<Option<Box<Outbox>>>>,
     replies: RefCell<Replies>,
     sent: Cell<u64>,
     batches: Cell<u64>,
-    /// How many ranks were lost when this was made.
+    /// Number of ranks that had failed at creation.
     losses: usize,
 }
 
 impl<'w> ActiveMessages<'w> {
-    /// Queues on all ranks, with the same functions in the same order on each. Collective.
+    /// Creates queues on all ranks, with the same functions in the same order on each. Collective.
     ///
     /// Cost: an allreduce and an allocation.
     ///
     /// # Errors
-    /// The settings are impossible, or differ between ranks; functions differ; too many have something to do in the background; as [`World::alloc`].
+    /// The settings are invalid, or differ between ranks; functions differ; too many objects have background work; as [`World::alloc`].
     pub fn new(world: &'w World, functions: Functions, settings: QueueSettings) -> Result<Self> {
         settings.check()?;
         let layout = Layout::new(&settings);
@@ -174,13 +174,13 @@ impl<'w> ActiveMessages<'w> {
         })
     }
 
-    /// Runs `function` with `argument` at rank `to`, some time from now.
+    /// Runs `function` with `argument` at rank `to`, at a later time.
     ///
     /// Cost: a copy of the argument; for a full batch, a remote atomic and two puts in one message, and a wait if the queue of the target is full.
     ///
     /// # Errors
-    /// A rank was lost; the queue was full for as long as the settings say (`TimedOut`), then this message is not sent, and earlier ones are kept; the job is at
-    /// fault.
+    /// A rank failed; the queue was full for the time limit of the settings (`TimedOut`): then this message is not sent, and earlier ones are kept; the job has
+    /// a fault.
     ///
     /// # Panics
     /// The job has no such rank.
@@ -189,12 +189,12 @@ impl<'w> ActiveMessages<'w> {
         self.push(to, function.number, None, &argument)
     }
 
-    /// Runs `function` with `argument` at rank `to`, and brings back what it returns.
+    /// Runs `function` with `argument` at rank `to`, and returns its result in a reply.
     ///
     /// Cost: as [`send`](Self::send), and one put of the target.
     ///
     /// # Errors
-    /// `TooMany`: as many calls as the settings say have replies that were not taken; as [`send`](Self::send).
+    /// `TooMany`: the maximum number of calls have replies that were not taken; as [`send`](Self::send).
     pub fn call<A: Pod, R: Pod>(&self, to: Rank, function: Function<A, R>, argument: A) -> Result<Reply<'_, 'w, R>> {
         let place = self.replies.borrow_mut().take(|place| self.arrived(place))?;
         match self.push(to, function.number, Some(place.word()), &argument) {
@@ -206,7 +206,7 @@ impl<'w> ActiveMessages<'w> {
         }
     }
 
-    /// Sends off what was collected for all ranks, without waiting until it has run.
+    /// Sends the collected messages for all ranks, without waiting until they have run.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -215,7 +215,7 @@ impl<'w> ActiveMessages<'w> {
         (0..ranks).map(Rank::new).try_for_each(|rank| self.flush_to(rank))
     }
 
-    /// Sends off what was collected for one rank.
+    /// Sends the collected messages for one rank.
     ///
     /// # Errors
     /// As [`send`](Self::send).
@@ -226,14 +226,14 @@ impl<'w> ActiveMessages<'w> {
         }
     }
 
-    /// Returns when all messages of all ranks that were sent before have run. Collective.
+    /// Returns after all earlier messages of all ranks have run. Collective.
     ///
-    /// Cost: one allreduce, or a few if messages are still under way.
+    /// Cost: one allreduce, or a few if messages are still in flight.
     ///
     /// # Errors
     /// A function [failed](Call::fail) on some rank since the last barrier; as [`send`](Self::send).
     pub fn barrier(&self) -> Result<()> {
-        // Others wait for this rank whatever happens here, as far as the job is well.
+        // The other ranks wait for this rank even after an error here, unless the job has a fault.
         let mut flushed = self.flush();
         loop {
             if let Err(error @ Error::Failed(_) | error @ Error::Fault(_)) = flushed {
@@ -255,23 +255,23 @@ impl<'w> ActiveMessages<'w> {
                     Ok(())
                 });
             }
-            // Something is still on its way, here or elsewhere.
+            // A message is still in flight, here or elsewhere.
             self.pause(ROUND, || self.inbox.run.get() > run)?;
             flushed = self.flush();
         }
     }
 
-    /// What passed here.
+    /// Returns the counters of this rank.
     pub fn counters(&self) -> ActiveCounters {
         ActiveCounters { sent: self.sent.get(), batches: self.batches.get(), run: self.inbox.run.get() }
     }
 
-    /// Bytes of a rank's memory that the queue and the places of replies have, however many ranks send.
+    /// Number of bytes of a rank's memory for the queue and the replies, however many ranks send.
     pub fn queue_bytes(&self) -> usize {
         self.memory.len() * 8
     }
 
-    /// The world that it is part of.
+    /// The world of these active messages.
     pub fn world(&self) -> &'w World {
         self.world
     }
@@ -293,7 +293,7 @@ impl<'w> ActiveMessages<'w> {
         Ok(())
     }
 
-    /// Writes a batch into the queue of its target, when there is room.
+    /// Writes a batch into the queue of its target, as soon as there is room.
     #[cold]
     #[inline(never)]
     fn ship(&self, to: Rank, outbox: &mut Outbox) -> Result<()> {
@@ -317,7 +317,7 @@ impl<'w> ActiveMessages<'w> {
         world.pair(write, |written| world.after(&written).set(self.at(to, slot), ticket + 1))?;
         outbox.clear();
         self.batches.set(self.batches.get() + 1);
-        // Who sends in a loop runs what comes to it, too.
+        // A rank that sends in a loop has to run its own messages, too.
         world.progress();
         Ok(())
     }
@@ -341,7 +341,7 @@ impl<'w> ActiveMessages<'w> {
         }
     }
 
-    /// Lets the library move for a while, or until something holds.
+    /// Makes progress for `time`, or until a condition holds.
     fn pause(&self, time: Duration, mut until: impl FnMut() -> bool) -> Result<()> {
         self.nothing_lost()?;
         match self.world.wait_for("active messages", Some(time), || Ok(until().then_some(()))) {
@@ -354,7 +354,7 @@ impl<'w> ActiveMessages<'w> {
         self.world.nothing_lost_since(self.losses)
     }
 
-    /// A word of another rank.
+    /// Returns a pointer to a word of another rank.
     fn at(&self, rank: Rank, word: usize) -> crate::GlobalPtr<u64> {
         self.memory.at(rank, word)
     }
@@ -365,5 +365,5 @@ const PAUSE_MIN: Duration = Duration::from_microseconds(2);
 /// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(1);
 
-/// How long a rank waits for its own messages before it asks again whether all have run.
+/// Time for which a rank waits for its own messages before it checks again whether all have run.
 const ROUND: Duration = Duration::from_microseconds(50);

@@ -1,25 +1,25 @@
-//! The messages for one rank that fill a batch: runs of arguments of one function each.
+//! The batch of messages for one rank: runs of arguments of one function each.
 
 use pelago_base::Rank;
 use pelago_memory::Pod;
 use zerocopy::IntoBytes;
 
-/// Low bits of the word before a run: how many messages it has. Above them is the function's number.
+/// Number of low bits of the header of a run: the number of its messages. The bits above contain the function's number.
 pub(super) const COUNT_BITS: u32 = 32;
 
-/// Low bits of what a batch says of itself: how many words it has. Above them is its sender.
+/// Number of low bits of the header of a batch: the number of its words. The bits above contain its sender.
 pub(super) const LENGTH_BITS: u32 = 32;
 
-/// A batch that is being filled, and its place in the queue of its target.
+/// A batch that is being filled, and its ticket for the queue of its target.
 pub(super) struct Outbox {
-    /// What the batch says of itself, then its runs.
+    /// The header of the batch, then its runs.
     words: Vec<u64>,
     capacity: usize,
-    /// Where the last run begins.
+    /// Index of the last run.
     run: usize,
     /// The ticket that was taken for this batch, while it waits for room.
     pub(super) ticket: Option<u64>,
-    /// How many batches had run at the target when this rank looked last.
+    /// Number of batches that had run at the target at this rank's last query.
     pub(super) granted: u64,
 }
 
@@ -34,14 +34,14 @@ impl Outbox {
         self.words.len() == 1
     }
 
-    /// Whether a message of so many words fits.
+    /// Whether a message of `words` words fits.
     #[inline]
     pub(super) fn has_room(&self, function: u16, words: usize) -> bool {
         let run = usize::from(!self.is_in_run(function));
         self.words.len() - 1 + run + words <= self.capacity
     }
 
-    /// Adds a message, for which there is room.
+    /// Adds a message; the caller has checked that it fits.
     #[inline]
     pub(super) fn push<A: Pod>(&mut self, function: u16, reply: Option<u64>, argument: &A) {
         if !self.is_in_run(function) {
@@ -55,13 +55,13 @@ impl Outbox {
         self.words[start..].as_mut_bytes()[..bytes].copy_from_slice(argument.as_bytes());
     }
 
-    /// The batch, with what it says of itself.
+    /// Returns the batch with its header.
     pub(super) fn sealed(&mut self, from: Rank) -> &[u64] {
         self.words[0] = u64::from(from.number()) << LENGTH_BITS | (self.words.len() - 1) as u64;
         &self.words
     }
 
-    /// Begins another batch.
+    /// Starts another batch.
     pub(super) fn clear(&mut self) {
         self.words.truncate(1);
         (self.run, self.ticket) = (0, None);

@@ -1,4 +1,4 @@
-//! Places for replies at the caller, each a cache line: a flag that names the call, and the bytes of the reply.
+//! Slots for replies at the caller, each a cache line: a flag that contains the number of the call, and the bytes of the reply.
 
 use core::marker::PhantomData;
 
@@ -8,14 +8,14 @@ use pelago_memory::Pod;
 use super::ActiveMessages;
 use crate::{Error, Result};
 
-/// Words of a place.
+/// Number of words of a slot.
 pub(super) const PLACE_WORDS: usize = 8;
 
-/// Low bits of the word that tells the target of a call where its reply goes: the number of the call at this place. Above them is the place's offset in
-/// the heap, in words.
+/// Number of low bits, for the sequence number of the call in this slot, of the word that specifies the destination of a reply. The bits above
+/// contain the slot's offset in the heap, in words.
 const SEQUENCE_BITS: u32 = 24;
 
-/// A place that a call has, and the number of the call there.
+/// The slot of a call, and the sequence number of the call in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) index: u32,
@@ -24,26 +24,26 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What the target is told.
+    /// Returns the word that is sent to the target.
     pub(super) fn word(self) -> u64 {
         self.offset_words << SEQUENCE_BITS | self.sequence
     }
 }
 
-/// Where a reply goes, by that word: the offset in the heap in bytes, and what its flag becomes.
+/// Decodes that word: the offset in the heap in bytes, and the new value of the flag.
 pub(super) fn parts(word: u64) -> (u64, u64) {
     ((word >> SEQUENCE_BITS) * 8, word & ((1 << SEQUENCE_BITS) - 1))
 }
 
-/// The places of one rank.
+/// The slots of one rank.
 pub(super) struct Replies {
     limit: u32,
-    /// The number of the latest call of each place that was used.
+    /// The sequence number of the latest call of each slot that was used.
     sequences: Vec<u64>,
     free: Vec<u32>,
-    /// Places whose replies nobody waits for any more.
+    /// Slots whose replies were abandoned and had not arrived.
     left: Vec<u32>,
-    /// Where the places begin in the heap, in words.
+    /// Start of the slots in the heap, in words.
     start_words: u64,
 }
 
@@ -52,7 +52,7 @@ impl Replies {
         Self { limit, sequences: Vec::new(), free: Vec::new(), left: Vec::new(), start_words }
     }
 
-    /// A place for a reply; `arrived` tells the flag of a place.
+    /// Takes a slot for a reply; `arrived` returns the flag of a slot.
     pub(super) fn take(&mut self, arrived: impl Fn(u32) -> u64) -> Result<Place> {
         if self.free.is_empty() {
             let sequences = &self.sequences;
@@ -68,26 +68,26 @@ impl Replies {
             None => return Err(Error::TooMany { what: "calls whose replies were not taken", limit: self.limit as usize }),
         };
         let sequence = &mut self.sequences[index as usize];
-        // Never 0, which an unused place has.
+        // Never 0, the flag of an unused slot.
         *sequence = (*sequence + 1) & ((1 << SEQUENCE_BITS) - 1);
         *sequence += u64::from(*sequence == 0);
         Ok(Place { index, sequence: *sequence, offset_words: self.start_words + u64::from(index) * PLACE_WORDS as u64 })
     }
 
-    /// Gives back the place of a call that was not sent.
+    /// Frees the slot of a call that was not sent.
     pub(super) fn give_unused(&mut self, place: Place) {
         self.free.push(place.index);
     }
 
-    /// Gives back the place of a call whose reply has come, or is left.
+    /// Frees the slot of a call whose reply has arrived, or was abandoned.
     fn give(&mut self, place: Place, has_come: bool) {
         if has_come { &mut self.free } else { &mut self.left }.push(place.index);
     }
 }
 
-/// The reply to a call, which may have yet to come; made by [`ActiveMessages::call`].
+/// The reply to a call, which may not have arrived; returned by [`ActiveMessages::call`].
 ///
-/// Dropped before it has come, it gives the reply up; the function runs all the same.
+/// If it is dropped before the arrival, the reply is discarded; the function runs nevertheless.
 #[must_use = "the reply is lost if nobody waits for it"]
 pub struct Reply<'m, 'w, R> {
     messages: &'m ActiveMessages<'w>,
@@ -101,15 +101,15 @@ impl<'m, 'w, R: Pod> Reply<'m, 'w, R> {
         Self { messages, from, place, value: PhantomData }
     }
 
-    /// Whether the reply has come, as far as is known; nothing moves by asking.
+    /// Whether the reply is known to have arrived; makes no progress.
     pub fn has_come(&self) -> bool {
         self.messages.arrived(self.place.index) == self.place.sequence
     }
 
-    /// Sends off the call, and waits for its reply. Runs messages of others meanwhile.
+    /// Sends the batch with the call, and waits for its reply. Runs messages of others meanwhile.
     ///
     /// # Errors
-    /// A rank was lost; the job is at fault.
+    /// A rank failed; the job has a fault.
     pub fn wait(self) -> Result<R> {
         let messages = self.messages;
         messages.flush_to(self.from)?;
@@ -133,7 +133,7 @@ impl<R> Drop for Reply<'_, '_, R> {
 }
 
 impl ActiveMessages<'_> {
-    /// The flag of a place of replies.
+    /// Returns the flag of a reply slot.
     pub(super) fn arrived(&self, place: u32) -> u64 {
         self.memory.local().load(self.layout.reply(place as usize))
     }

@@ -1,4 +1,4 @@
-//! What goes on in every call of a context that waits or makes progress: operations of the layers above, and what is done for other ranks (active messages).
+//! Background work of a context, done in every call that waits or makes progress: operations of higher layers, and work for other ranks (active messages).
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -8,53 +8,53 @@ use pelago_base::{Duration, Instant};
 use crate::limits::BACKGROUND_MAX;
 use crate::{Context, Error, Result};
 
-/// How long a rank sleeps that has something to try again.
+/// Maximum sleep of a rank with background work that has to be retried.
 const RETRY_INTERVAL: Duration = Duration::from_microseconds(100);
 
-/// Something that goes on while its rank waits for something else; see [`Context::go_on_with`].
+/// Work that progresses while its rank waits for other events; see [`Context::go_on_with`].
 pub trait Background {
-    /// Goes on as far as it goes at once, without waiting for other ranks.
+    /// Proceeds as far as possible without waiting for other ranks.
     ///
-    /// It is called inside calls that wait or make progress. What it calls makes progress too, but calls neither this nor anything else in the background.
+    /// The function is called inside calls that wait or make progress. Calls from this function make progress as well, but do not run background work again.
     fn advance(&self, context: &Context) -> Advance;
 }
 
-/// What came of an attempt to go on.
+/// The result of an attempt to proceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advance {
-    /// There is nothing more to do: the object is forgotten.
+    /// The work is complete: the object is removed.
     Done,
-    /// Nothing moved. What is missing comes as a completion, or is written to the memory of this rank.
+    /// No progress. The missing event is a completion or a write to the memory of this rank.
     Nothing,
-    /// Something moved.
+    /// Progress was made.
     Moved,
-    /// Something could not be done, and is to be tried again though nothing comes.
+    /// A step could not be done and has to be retried, although no event will announce that it can be done.
     Blocked,
 }
 
-/// What goes on meanwhile; made with the first object.
+/// The background work of a context; allocated with the first object.
 #[derive(Default)]
 pub(super) struct Backgrounds {
     any: Cell<bool>,
     list: RefCell<Vec<Weak<dyn Background>>>,
-    /// Whether one of them goes on just now.
+    /// Whether a round over the objects is running.
     is_running: Cell<bool>,
-    /// Whether one of them has something to try again.
+    /// Whether an object has a step to retry.
     is_blocked: Cell<bool>,
 }
 
 impl Context {
-    /// Goes on with an object in every call of this context that waits or makes [`progress`](Self::progress), until it says that it has nothing more to do or is dropped.
-    /// For libraries whose operations take several steps, or that do something for other ranks.
+    /// Adds an object that is advanced in every call of this context that waits or makes [`progress`](Self::progress), until the object returns
+    /// [`Advance::Done`] or is dropped. For libraries whose operations take several steps, or that work for other ranks.
     ///
-    /// Cost: a call for each look at the transport while this rank waits. Nothing for put, get and atomics.
+    /// Cost: a call per poll of the transport while this rank waits. No cost for put, get and atomics.
     ///
     /// # Errors
-    /// Too many have something to do.
+    /// Too many objects have background work.
     pub fn go_on_with(&self, background: &Rc<dyn Background>) -> Result<()> {
         let backgrounds = self.background.get_or_init(Box::default);
         let mut list = backgrounds.list.borrow_mut();
-        // A round goes by index.
+        // A round iterates by index, so that the list must not shrink during a round.
         if !backgrounds.is_running.get() {
             list.retain(|known| known.strong_count() > 0);
         }
@@ -66,19 +66,19 @@ impl Context {
         Ok(())
     }
 
-    /// Whether anything goes on in the background: then whatever is written to the memory of this rank may concern it.
+    /// Whether there is background work: then any write to the memory of this rank may be relevant to it.
     #[inline]
     pub(super) fn has_background(&self) -> bool {
         self.background.get().is_some_and(|backgrounds| backgrounds.any.get())
     }
 
-    /// When something is to be tried again.
+    /// Returns the time of the next retry.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         let backgrounds = self.background.get().filter(|backgrounds| backgrounds.is_blocked.get())?;
         (!backgrounds.is_running.get()).then(|| self.shared().clock.now() + RETRY_INTERVAL)
     }
 
-    /// Goes on with all of it, unless that is what is going on; returns whether anything moved.
+    /// Advances all background work, unless the call comes from within such a round; returns whether progress was made.
     #[cold]
     #[inline(never)]
     pub(super) fn advance_background(&self) -> bool {
@@ -86,10 +86,10 @@ impl Context {
         if backgrounds.is_running.replace(true) {
             return false;
         }
-        // A function of the program may panic.
+        // The program's function may panic.
         let _ended = Ended(&backgrounds.is_running);
         let (mut moved, mut is_blocked, mut index) = (false, false, 0);
-        // Others may be added meanwhile, behind these: nothing is borrowed while one goes on.
+        // An object may add others at the end of the list: the list is not borrowed while an object is advanced.
         let at = |index| backgrounds.list.borrow().get(index).map(Weak::upgrade);
         while let Some(background) = at(index) {
             let advance = background.map_or(Advance::Done, |background| background.advance(self));
@@ -106,7 +106,7 @@ impl Context {
     }
 }
 
-/// Ends a round.
+/// Ends a round when dropped.
 struct Ended<'a>(&'a Cell<bool>);
 
 impl Drop for Ended<'_> {

@@ -1,4 +1,4 @@
-//! Operations that wait for others, or go by a rail of the program's choice.
+//! Operations that start after other operations, or that use a rail chosen by the program.
 
 use pelago_base::GlobalAddress;
 use pelago_platform::Rail;
@@ -7,14 +7,14 @@ use crate::order::graph::After;
 use crate::progress::record::Terms;
 use crate::{Context, Error, Handle, Result};
 
-/// Operations that take effect after others, or that go by a rail; made by [`Context::after`], [`Context::after_all`] and [`Context::on`].
+/// Operations that take effect after others, or that use a given rail; returned by [`Context::after`], [`Context::after_all`] and [`Context::on`].
 ///
-/// Every call returns at once: the library begins the operation when its time has come. What it is to write is copied.
-/// An operation whose predecessor failed fails in the same way and has no effect. Whoever learns of its failure has learned of that of its
-/// predecessor.
+/// Every call returns immediately: the library starts the operation after its predecessors have completed. The data to write is copied.
+/// An operation whose predecessor failed fails with the same error and has no effect. A report of its failure counts as a report of the
+/// predecessor's failure.
 ///
-/// Cost: as the operation, and a wait of the library, not of the caller, for the completion of what comes before. No such wait where both
-/// concern the heaps of one rank that is not mapped: both are under way at once, ordered by a fence of the transport.
+/// Cost: that of the operation, and a wait of the library, not of the caller, for the completion of the predecessors. There is no such wait if
+/// both operations access the heaps of one rank that is not mapped: both are in flight at once, ordered by a fence of the transport.
 pub struct Ordered<'c> {
     context: &'c Context,
     /// `None` for a handle of another context.
@@ -28,7 +28,7 @@ impl<'c> Ordered<'c> {
         Self { context, after, rail: None }
     }
 
-    /// The same by `rail`; see [`Context::on`].
+    /// Returns the same operations through `rail`; see [`Context::on`].
     #[must_use]
     pub const fn on(self, rail: Rail) -> Self {
         Self { rail: Some(rail), ..self }
@@ -43,8 +43,8 @@ impl<'c> Ordered<'c> {
         self.context
     }
 
-    /// The terms of an operation on what lies at `at`: nothing to wait for if it has ended already, and no rail if that is mapped memory, so that
-    /// the operation may go the direct way.
+    /// Returns the terms of an operation at address `at`: no predecessor if the predecessor has already completed, and no rail if the rail is
+    /// mapped memory, so that the operation may take the direct path.
     #[inline]
     pub(crate) fn pending(&self, at: GlobalAddress) -> Result<Terms> {
         let after = match self.after {
@@ -71,13 +71,13 @@ impl<'c> Ordered<'c> {
         Ok(if ended { After::Nothing } else { after })
     }
 
-    /// Whether the operation can go to the same peer at once, so that there is no hurry to learn whether the others have ended.
+    /// Whether the operation can be posted to the same peer immediately, so that polling for the end of the predecessors is unnecessary.
     fn may_be_followed(&self, after: After) -> bool {
         self.context.engine().borrow().is_orderly(after)
     }
 }
 
-/// A sequence of operations, each of which begins when the one before has taken effect.
+/// A sequence of operations, each of which starts after the previous one has taken effect.
 ///
 /// ```
 /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -104,15 +104,15 @@ impl<'c> Chain<'c> {
         Ok(self)
     }
 
-    /// The last operation.
+    /// Returns the handle of the last operation.
     pub fn handle(&self) -> Handle<'c> {
         self.last
     }
 
-    /// Waits for the last operation, and so for all.
+    /// Waits for the last operation, and thereby for all.
     ///
     /// # Errors
-    /// One of them failed, or the job is at fault.
+    /// One of them failed, or the job has a fault.
     pub fn wait(self) -> Result<()> {
         self.last.wait()
     }

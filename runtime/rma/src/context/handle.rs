@@ -7,25 +7,25 @@ use pelago_memory::Word;
 
 use crate::{Context, Result};
 
-/// An operation in flight: it can be waited for, tested, and ordered after. 16 bytes.
+/// An operation in flight: the program can wait for it, test it, and order other operations after it. 16 bytes.
 ///
-/// A handle may be dropped: the operation goes on, and [`quiet`](Context::quiet) or the next barrier waits for it and reports its failure. Kept,
-/// it reports how its operation ended each time it is asked, as often as it is copied, and a failure that it has reported is not reported by
-/// `quiet` any more.
+/// A handle may be dropped: the operation continues, and [`quiet`](Context::quiet) or the next barrier waits for it and reports its failure. A
+/// handle that is kept reports the result of its operation each time it is queried, as does each copy, and `quiet` does not report a failure
+/// that a handle has reported.
 ///
-/// An operation that failed is never reported as successful. How one ended is known for as long as few that are newer have failed: some
-/// 2,000, and 64 times as many where operations issued one after another fail alike. After that a handle returns
-/// [`Error::Forgotten`](crate::Error::Forgotten), also if its operation did not fail, and nothing can be ordered after it; `quiet` still
-/// reports the failures that nobody was told of. An operation that has not ended when its handle is asked is never forgotten.
+/// A failed operation is never reported as successful. The result of an operation is stored until too many newer operations have failed: about
+/// 2,000, and 64 times as many if operations issued one after another fail with the same error. After that a handle returns
+/// [`Error::Forgotten`](crate::Error::Forgotten), even if its operation did not fail, and no operation can be ordered after it; `quiet` still
+/// reports the unreported failures. The result of an operation that has not ended when its handle is queried is never forgotten.
 #[derive(Clone, Copy)]
 pub struct Handle<'c> {
-    /// `None` if the operation was done when it was issued.
+    /// `None` if the operation completed when it was issued.
     context: Option<&'c Context>,
     id: u64,
 }
 
 impl<'c> Handle<'c> {
-    /// The handle of what is done already: nothing to wait for, and nothing to come after.
+    /// Returns the handle of an operation that has completed: there is no wait, and no operation is delayed by it.
     #[inline(always)]
     pub const fn done() -> Self {
         Self { context: None, id: 0 }
@@ -35,7 +35,7 @@ impl<'c> Handle<'c> {
         Self { context: Some(context), id }
     }
 
-    /// The operation's context and number, unless it was done when it was issued.
+    /// Returns the operation's context and number, unless the operation completed when it was issued.
     pub(crate) const fn parts(self) -> Option<(&'c Context, u64)> {
         match self.context {
             Some(context) => Some((context, self.id)),
@@ -43,18 +43,18 @@ impl<'c> Handle<'c> {
         }
     }
 
-    /// Whether the operation was done when it was issued, so that nothing of it is left to wait for or to fail. Cost: a comparison.
+    /// Whether the operation completed successfully when it was issued. Cost: a comparison.
     #[inline(always)]
     pub const fn was_done_at_once(self) -> bool {
         self.context.is_none()
     }
 
-    /// Waits until the operation has taken effect: every rank that looks from now on sees it.
+    /// Waits until the operation has taken effect: every later read by any rank sees it.
     ///
     /// Cost: nothing if the target was mapped.
     ///
     /// # Errors
-    /// The operation failed, or how it ended was forgotten; the job is at fault.
+    /// The operation failed, or its result was forgotten; the job has a fault.
     #[inline(always)]
     pub fn wait(self) -> Result<()> {
         match self.context {
@@ -63,19 +63,19 @@ impl<'c> Handle<'c> {
         }
     }
 
-    /// Whether the operation has taken effect, as far as is known; nothing moves by asking.
+    /// Whether the operation is known to have taken effect; makes no progress.
     ///
     /// # Errors
-    /// The operation failed, or how it ended was forgotten.
+    /// The operation failed, or its result was forgotten.
     #[inline]
     pub fn has_ended(self) -> Result<bool> {
         self.context.map_or(Ok(true), |context| context.poll_id(self.id))
     }
 
-    /// Whether the operation has taken effect; moves it on if not.
+    /// Whether the operation has taken effect; makes progress if it has not.
     ///
     /// # Errors
-    /// The operation failed, or how it ended was forgotten.
+    /// The operation failed, or its result was forgotten.
     #[inline]
     pub fn test(self) -> Result<bool> {
         match self.context {
@@ -94,11 +94,11 @@ impl fmt::Debug for Handle<'_> {
     }
 }
 
-/// An operation in flight that brings a word. 16 bytes.
+/// An operation in flight that returns a word. 16 bytes.
 ///
-/// Dropped before it is waited for, it gives up the word; the operation still takes effect, and a failure that it has not reported is left to
-/// [`quiet`](Context::quiet). A read has no effect: its failure is not reported to anybody once its word is given up. How its operation ended
-/// is never forgotten while it is there.
+/// If a `Fetch` is dropped before a wait, the word is discarded; the operation still takes effect, and [`quiet`](Context::quiet) reports an
+/// unreported failure. A read has no effect: its failure is not reported after its word has been discarded. The result of the operation is
+/// never forgotten while the `Fetch` exists.
 #[must_use = "the word is lost if nobody waits for it; the operation takes effect all the same"]
 pub struct Fetch<'c, T: Word> {
     /// `None` if `word` holds the result.
@@ -123,7 +123,7 @@ impl<'c, T: Word> Fetch<'c, T> {
     /// Cost: nothing if the target was mapped.
     ///
     /// # Errors
-    /// The operation failed, or the job is at fault.
+    /// The operation failed, or the job has a fault.
     #[inline(always)]
     pub fn wait(mut self) -> Result<T> {
         match self.context.take() {
@@ -132,7 +132,7 @@ impl<'c, T: Word> Fetch<'c, T> {
         }
     }
 
-    /// Whether the word is there; moves the operation on if not.
+    /// Whether the word has arrived; makes progress if it has not.
     ///
     /// # Errors
     /// The operation failed.
@@ -140,7 +140,7 @@ impl<'c, T: Word> Fetch<'c, T> {
         self.context.map_or(Ok(true), |context| context.test_id(self.word))
     }
 
-    /// The operation, without its word, to order others after it or to wait for it among others.
+    /// Returns the operation without its word, to order other operations after it or to wait for it among others.
     pub fn handle(&self) -> Handle<'c> {
         self.context.map_or(Handle::done(), |context| Handle::pending(context, self.word))
     }

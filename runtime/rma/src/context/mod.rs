@@ -1,15 +1,15 @@
-//! One thread's way to the memory of the job. Its methods, by subject:
+//! The access of one thread to the memory of the job. The methods, by subject:
 //!
 //! | file | subject |
 //! |---|---|
-//! | here | who it is, the memory that it maps, progress |
+//! | here | rank and size, mapped memory, progress |
 //! | `handle` | operations in flight |
 //! | `ordering`, `chain` | fence, quiet, flush; operations after others, in chains and batches |
 //! | `waiting`, `wait` | waiting for handles, values and conditions |
 //! | `rails` | networks |
-//! | `time` | clocks, and what only a simulation knows |
+//! | `time` | clocks, and functions for simulations only |
 //! | `threads` | other threads of the rank |
-//! | `background` | what goes on while this rank waits: operations of other layers, active messages |
+//! | `background` | work that progresses while this rank waits: operations of higher layers, active messages |
 //! | `survival` | ranks that failed |
 //! | `../operations` | put, get, copy, atomics, messages |
 //! | `../memory` | allocation and registration |
@@ -43,31 +43,31 @@ use crate::progress::record::{Audience, Terms};
 use crate::progress::task::Task;
 use crate::shared::Shared;
 
-/// How long a context that is dropped waits for its operations.
+/// Maximum time for which a dropped context waits for its operations.
 const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
-/// One thread's way to the memory of the job.
+/// The access of one thread to the memory of the job.
 ///
-/// It stays in its thread (it is not `Sync`), so that nothing it does needs a lock while it is the only one; [`context_factory`](Self::context_factory)
-/// makes more for other threads.
+/// A context stays in its thread (it is not `Sync`), so that its operations need no lock while it is the only context;
+/// [`context_factory`](Self::context_factory) creates contexts for other threads.
 ///
-/// What every wait reads comes first, together: of a million simulated ranks, none finds its context in a cache.
+/// The fields that every wait reads come first, adjacent to each other: with a million simulated ranks, a context is never in a cache when its rank runs.
 #[repr(C)]
 pub struct Context {
-    /// First, so that a transport is dropped before the memory that it was lent (R2).
-    /// Apart, as a context may be moved and stands on its thread's stack, which can be small.
+    /// First, so that a transport is dropped before the memory that was lent to it (R2).
+    /// Boxed, because a context may be moved and lies on its thread's stack, which can be small.
     engine: Box<RefCell<Engine>>,
     shared: Arc<Shared>,
     pace: Pace,
     /// Whether the engine may have something to do.
     pub(crate) busy: Cell<bool>,
-    /// Its count comes first.
+    /// The counter that every wait reads is its first field.
     losses: Losses,
     pub(crate) reach: Reach,
     pub(crate) spare: RefCell<Spare>,
-    /// Made with the first of them.
+    /// Allocated with the first background object.
     background: OnceCell<Box<Backgrounds>>,
-    /// The place of the last accumulation on mapped memory, and the number that it left there.
+    /// The address of the last accumulation on mapped memory, and the number stored there.
     pub(crate) left: Cell<(u64, u64)>,
 }
 
@@ -87,19 +87,19 @@ impl Context {
         }
     }
 
-    /// This process.
+    /// This rank.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.shared.rank
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     #[inline]
     pub fn size(&self) -> u32 {
         self.shared.size
     }
 
-    /// Where the ranks of the job are in its machine: its hosts; in a simulation the switches of a fat tree, or the coordinates in a torus.
+    /// The location of each rank in the machine: its host; in a simulation the switches of a fat tree, or the coordinates in a torus.
     pub fn topology(&self) -> &Topology {
         &self.shared.topology
     }
@@ -109,36 +109,36 @@ impl Context {
         (0..self.size()).map(Rank::new)
     }
 
-    /// Whether loads and stores reach the heaps of `rank`, so that operations on them are done when the call returns.
+    /// Whether loads and stores reach the heaps of `rank`, so that operations on them complete before the call returns.
     #[inline]
     pub fn maps(&self, rank: Rank) -> bool {
         self.reach.holds(rank)
     }
 
-    /// What is known to be wrong with the job.
+    /// The known fault of the job.
     pub fn fault(&self) -> Option<Fault> {
         self.shared.wait.fault()
     }
 
-    /// What has happened, by [name](pelago_base::Event::name): the operations of this context that were not done by loads and stores and their bytes,
-    /// how often one was deferred and how often this context slept; and what the network counts, for all contexts of the rank:
-    /// datagrams, those that left again, those that were refused.
+    /// Returns the event counters, by [name](pelago_base::Event::name): the operations of this context that were not done by loads and stores, and their
+    /// bytes; the number of deferred operations and of sleeps of this context; and the counters of the network, for all contexts of the rank:
+    /// datagrams, retransmissions, refused datagrams.
     ///
-    /// Cost: operations on mapped memory are not counted and pay nothing. Others pay two additions. The call copies an array of some 25 words and takes
-    /// the lock of the network.
+    /// Cost: operations on mapped memory are not counted and have no cost. Each other operation takes two additions. The call copies an array of about 25
+    /// words and takes the lock of the network.
     pub fn counters(&self) -> Counters {
         let mut counters = self.shared.wait.reports().map_or_else(Counters::default, |reports| reports.counters());
         counters.merge(&self.engine.borrow().counters());
         counters
     }
 
-    /// The memory that loads and stores reach. Threads that have no context may use it, and what is done there is done at once.
+    /// The memory that loads and stores reach. Threads without a context may use it; accesses take effect immediately.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Lets the library move: posts what could not be posted, serves other ranks' requests with manual progress, and takes in what completed.
-    /// Returns whether anything moved. Waiting calls do this by themselves.
+    /// Makes progress: posts deferred operations, serves other ranks' requests under manual progress, and processes completions.
+    /// Returns whether progress was made. Waiting calls make progress themselves.
     pub fn progress(&self) -> bool {
         let _inside = self.shared.inside();
         if self.shared.tolerates_peer_failures() {
@@ -173,7 +173,7 @@ impl Context {
         self.engine.borrow_mut().port().with(|transport| transport.before_sleep());
     }
 
-    /// Hands an operation to the engine, when there is room.
+    /// Passes an operation to the engine, as soon as the engine has room.
     pub(crate) fn submit(&self, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let _inside = self.shared.inside();
         self.make_room(task.captured())?;
@@ -181,7 +181,7 @@ impl Context {
         self.engine.borrow_mut().submit(&self.shared, terms, task, audience)
     }
 
-    /// Waits until the engine can take another operation that keeps so many bytes.
+    /// Waits until the engine can accept another operation that captures `bytes` bytes.
     #[inline]
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         if self.engine.borrow().has_room(bytes) { Ok(()) } else { self.await_room(bytes) }
@@ -194,8 +194,8 @@ impl Context {
 }
 
 impl Drop for Context {
-    /// Waits for what is in flight, for a bounded time: an operation that was accepted takes effect though nobody waits for it. A failure that
-    /// nobody was told of is left to [`World::finish`](crate::World::finish).
+    /// Waits for operations in flight, for a bounded time: an accepted operation takes effect even if the program does not wait for it.
+    /// [`World::finish`](crate::World::finish) reports a failure that was not reported before.
     fn drop(&mut self) {
         if self.busy.get() && !std::thread::panicking() {
             let ended = self.drain(Some(DROP_LIMIT)).and_then(|()| self.tell_all());

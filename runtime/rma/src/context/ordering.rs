@@ -1,4 +1,4 @@
-//! What takes effect before what: fences, quiet, and operations that follow others.
+//! The order in which operations take effect: fences, quiet, and operations after others.
 
 use pelago_base::{Duration, Rank};
 
@@ -7,7 +7,7 @@ use crate::order::graph::After;
 use crate::{Chain, Context, Handle, Ordered, Result};
 
 impl Context {
-    /// Operations that take effect after the one of `handle`, whichever ranks either concerns.
+    /// Returns operations that take effect after the operation of `handle`, whichever ranks either accesses.
     #[inline]
     pub fn after<'c>(&'c self, handle: &Handle<'_>) -> Ordered<'c> {
         let after = match handle.parts() {
@@ -17,21 +17,21 @@ impl Context {
         Ordered::new(self, after)
     }
 
-    /// Operations that take effect after all that this context issued before.
+    /// Returns operations that take effect after all operations that this context issued before.
     ///
-    /// Such an operation has no effect if one before it fails while it waits. If one has failed already that nobody was told of, the call reports
-    /// it as [`quiet`](Self::quiet) does, also if it is one that brings a word.
+    /// Such an operation has no effect if one of its predecessors fails while it waits. If a predecessor has already failed and the failure is
+    /// unreported, the call reports it as [`quiet`](Self::quiet) does, even for an operation that returns a word.
     pub fn after_all(&self) -> Ordered<'_> {
         Ordered::new(self, Some(After::All))
     }
 
-    /// A sequence of operations, each of which takes effect after the one before.
+    /// Starts a sequence of operations, each of which takes effect after the previous one.
     pub fn chain(&self) -> Chain<'_> {
         Chain::new(self)
     }
 
-    /// Issues several operations at once. Those that go to one rank leave in one message where the network allows it, which spares a message each;
-    /// ordered ones as well.
+    /// Issues several operations at once. Those to one rank leave in one message where the network permits, which saves a message per operation;
+    /// ordered operations as well.
     ///
     /// ```
     /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -53,7 +53,7 @@ impl Context {
         issue()
     }
 
-    /// Issues two operations in one [batch](Self::batch), the second with what the first returned: they leave together, when the second is issued.
+    /// Issues two operations in one [batch](Self::batch), the second with the result of the first: both leave when the second is issued.
     ///
     /// ```
     /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -66,7 +66,7 @@ impl Context {
     /// # }
     /// ```
     ///
-    /// Cost: nothing beside the operations.
+    /// Cost: no cost beyond that of the operations.
     ///
     /// # Errors
     /// Those of `first` and `second`.
@@ -82,8 +82,8 @@ impl Context {
         second(found)
     }
 
-    /// Begins or ends a batch whose operations no closure issues. Operations wait for others to the same rank at most until this context waits or makes
-    /// progress, until their datagram is full, or until the batch ends.
+    /// Begins or ends a batch whose operations are not issued by a closure. An operation is held back for others to the same rank at most until this
+    /// context waits or makes progress, until its datagram is full, or until the batch ends.
     ///
     /// Cost: the end is a call of the transport, unless all ranks are mapped.
     pub fn set_batching(&self, batches: bool) {
@@ -92,42 +92,42 @@ impl Context {
         }
     }
 
-    /// Orders operations per target and rail: those issued before take effect there before those issued after. One by
-    /// [all rails](crate::Rails::all) is on each.
+    /// Orders operations per target and rail: operations issued before the fence take effect at the target before those issued after it. An operation
+    /// through [all rails](crate::Rails::all) counts for each rail.
     ///
-    /// What fails at its target does not hold back what comes behind the fence: for that, order it [`after`](Self::after) the operation.
+    /// An operation that fails at its target does not hold back operations after the fence: to get this, order them [`after`](Self::after) it.
     ///
-    /// Cost: nothing if nothing is in flight; waits where no transport can order what comes next.
+    /// Cost: none if no operation is in flight; waits if a transport cannot order the next operations.
     ///
     /// # Errors
-    /// An operation is known to have failed that nobody was told of, as by [`quiet`](Self::quiet); the job is at fault.
+    /// An operation is known to have failed and was not reported, as for [`quiet`](Self::quiet); the job has a fault.
     #[inline]
     pub fn fence(&self) -> Result<()> {
         if self.busy.get() { self.fence_engine() } else { Ok(()) }
     }
 
-    /// Waits until every operation of this context has taken effect, and orders them before every later one, loads included.
+    /// Waits until every operation of this context has taken effect, and orders these operations before every later one, including loads.
     ///
-    /// **Each failure is reported once, unless its handle reports it.** A failed operation is untold until its handle says so or a call of
-    /// this context reports it: `quiet`, [`fence`](Self::fence), [`flush`](Self::flush), [`flush_all`](Self::flush_all), a barrier, or the
-    /// issue of an operation [`after_all`](Self::after_all). Such a call returns the untold failure of the operation that was issued first,
-    /// and all that are untold at that moment count as told by it: the next such call succeeds, if nothing fails in between. A
-    /// [`Fetch`](crate::Fetch) that is still there reports its own failure, to which these calls come only when it is dropped unasked, and not
-    /// if it only reads. An operation that is ordered [`after`](Self::after) one that fails reports the failure of both. A [`Handle`] reports
-    /// the failure of its operation each time it is asked, whoever was told before.
+    /// **Each failure is reported once, unless its handle reports it.** A failed operation is unreported until its handle reports it or a call of
+    /// this context does: `quiet`, [`fence`](Self::fence), [`flush`](Self::flush), [`flush_all`](Self::flush_all), a barrier, or the
+    /// issue of an operation [`after_all`](Self::after_all). Such a call returns the unreported failure of the operation that was issued first,
+    /// and all failures that are unreported at that moment count as reported: the next such call succeeds, if no operation fails in between. A live
+    /// [`Fetch`](crate::Fetch) reports its own failure; these calls report it only after the `Fetch` was dropped without a query, and never
+    /// if the operation only reads. An operation ordered [`after`](Self::after) a failed one reports the failure of both. A [`Handle`] reports
+    /// the failure of its operation each time it is queried, even if a call has reported it before.
     ///
     /// # Errors
-    /// An operation has failed that nobody was told of (the first is named), or the job is at fault.
+    /// An operation has failed and was not reported (the error names the first), or the job has a fault.
     #[inline]
     pub fn quiet(&self) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         if self.busy.get() { self.quiet_engine() } else { Ok(()) }
     }
 
-    /// Waits until every operation of this context that concerns `rank` has taken effect.
+    /// Waits until every operation of this context on the memory of `rank` has taken effect.
     ///
     /// # Errors
-    /// An operation has failed that nobody was told of, whichever rank it concerned, as by [`quiet`](Self::quiet); the job is at fault.
+    /// An operation on any rank has failed and was not reported, as for [`quiet`](Self::quiet); the job has a fault.
     pub fn flush(&self, rank: Rank) -> Result<()> {
         core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
         if !self.busy.get() {
@@ -137,8 +137,8 @@ impl Context {
         self.tell_all()
     }
 
-    /// As [`flush`](Self::flush), for all ranks. The words by which a barrier tells others are waited for too, which [`quiet`](Self::quiet)
-    /// leaves to the next barrier.
+    /// As [`flush`](Self::flush), for all ranks. It also waits for the signal words of a barrier, which [`quiet`](Self::quiet) leaves to the next
+    /// barrier.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -176,7 +176,7 @@ impl Context {
         self.tell_all()
     }
 
-    /// Reports the first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    /// Reports the first unreported failure that no `Fetch` will report; all such failures count as reported from now on.
     pub(super) fn tell_all(&self) -> Result<()> {
         let mut engine = self.engine.borrow_mut();
         let told = engine.tell_all();
@@ -184,13 +184,13 @@ impl Context {
         told
     }
 
-    /// Waits until everything has ended.
+    /// Waits until all operations have ended.
     pub(crate) fn drain(&self, limit: Option<Duration>) -> Result<()> {
         self.block_until_left(0, limit, || Ok(self.engine.borrow().is_idle().then_some(())))
     }
 }
 
-/// What is issued may wait for company until this is dropped, or longer, if it did before.
+/// A batch: issued operations may be held back for others until this is dropped, or longer if an enclosing batch exists.
 struct Batch<'c> {
     context: &'c Context,
     is_inner: bool,

@@ -1,4 +1,4 @@
-//! The networks by which a rank reaches others, and operations that go by one of them.
+//! The networks by which a rank reaches others, and operations through one of them.
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_platform::{Capabilities, Rail};
@@ -6,31 +6,31 @@ use pelago_platform::{Capabilities, Rail};
 use crate::order::graph::After;
 use crate::{Context, Ordered};
 
-/// The networks by which a rank reaches others, by their numbers from [`Rail::FIRST`] on; see [`Context::rails`].
+/// The networks by which a rank reaches others, numbered from [`Rail::FIRST`]; see [`Context::rails`].
 #[derive(Clone, Copy)]
 pub struct Rails<'c> {
     context: &'c Context,
 }
 
 impl Context {
-    /// The networks by which this rank reaches others. The first is the memory of the host where that is mapped.
+    /// Returns the networks by which this rank reaches others. The first is the shared memory of the host, if it is mapped.
     pub fn rails(&self) -> Rails<'_> {
         Rails { context: self }
     }
 
-    /// Operations that go by `rail` and no other: a copy is asked for by it of the owner of its source.
+    /// Returns operations that use `rail` only: the request of a copy to the owner of its source uses this rail as well.
     ///
-    /// Nothing orders what goes by one rail and what goes by another, [`fence`](Self::fence) included, but [`after`](Self::after) and completion.
+    /// Operations through different rails are ordered only by [`after`](Self::after) and completion, not by [`fence`](Self::fence).
     ///
-    /// Cost: by the rail that is best nothing; by another to memory that is mapped an operation of the transport.
+    /// Cost: none through the best rail; through another rail to mapped memory, an operation of the transport.
     ///
     /// # Errors
-    /// Of each operation: the rail does not lead to the rank that it is posted to.
+    /// Of each operation: the rail has no route to the rank that the operation is posted to.
     pub fn on(&self, rail: Rail) -> Ordered<'_> {
         Ordered::new(self, Some(After::Nothing)).on(rail)
     }
 
-    /// Whether `rail` is the memory that an address lies in.
+    /// Whether `rail` is the mapped memory that contains the address.
     pub(crate) fn is_mapped_by(&self, rail: Rail, at: GlobalAddress) -> bool {
         let rank = self.reach.addresses().rank(at);
         self.reach.holds(rank) && self.rails().to(rank) == rail
@@ -39,34 +39,34 @@ impl Context {
 
 #[expect(clippy::len_without_is_empty, reason = "there is always a rail")]
 impl<'c> Rails<'c> {
-    /// How many there are: one at least.
+    /// Number of rails: at least one.
     pub fn len(self) -> usize {
         self.capabilities(<[_]>::len)
     }
 
-    /// What each does by itself, and what operations cost on it, in the order of their numbers.
+    /// Returns the capabilities of each rail, with the cost of its operations, in the order of their numbers.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Capabilities> + use<> {
         self.capabilities(<[_]>::to_vec).into_iter()
     }
 
-    /// The rail that operations on `rank` take by themselves.
+    /// Returns the default rail of operations on `rank`.
     pub fn to(self, rank: Rank) -> Rail {
         self.context.engine().borrow_mut().port().with(|transport| transport.network().rail_to(rank))
     }
 
-    /// Whether operations on `rank` may go by `rail`; by [all of them](Self::all), if two lead there.
+    /// Whether operations on `rank` may use `rail`; for [all rails](Self::all), whether two rails have a route to it.
     pub fn reach(self, rail: Rail, rank: Rank) -> bool {
         rank.number() < self.context.size() && self.context.engine().borrow_mut().is_reachable(rail, rank)
     }
 
-    /// All rails at once, under a number of their own, after that of the last; `None` where there is one rail.
+    /// Returns the rail number that stands for all rails at once, which follows the number of the last; `None` if there is only one rail.
     ///
-    /// By it a put, get or copy of 4096 bytes or more is striped over all rails that lead there, in proportion to the bytes per second of
-    /// each: one block is cut, several are dealt out. It is one operation with one handle: it has ended when all parts
-    /// have, and what comes [`after`](Context::after) it, or after a [`fence`](Context::fence), comes after all of them. Whatever is shorter, and
-    /// atomics, go by the rail that is best.
+    /// Through it a put, get or copy of 4096 bytes or more is striped over all rails with a route to the rank, in proportion to the bandwidth of
+    /// each: a single block is split, several blocks are distributed. It is one operation with one handle: it has ended when all its parts
+    /// have, and an operation [`after`](Context::after) it, or after a [`fence`](Context::fence), takes effect after all parts. Shorter operations and
+    /// atomics use the best rail.
     ///
-    /// Cost: an operation of the transport for each part. Nothing follows a striped operation before it has ended.
+    /// Cost: an operation of the transport per part. An operation after a striped one starts only when the striped one has ended.
     ///
     /// ```
     /// # use pelago_base::Rank;

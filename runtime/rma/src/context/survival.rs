@@ -1,4 +1,4 @@
-//! Going on without ranks that were lost.
+//! Continuing after the failure of other ranks.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,24 +7,24 @@ use pelago_platform::Fault;
 
 use crate::{Context, Result};
 
-/// Who is called with each rank that is lost.
+/// The function that is called with each failed rank.
 pub(crate) type Tell = Box<dyn FnMut(Rank)>;
 
-/// What one context knows of lost ranks.
+/// The failed ranks that one context knows.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Losses {
-    /// How many it has taken notice of, which every wait reads.
+    /// Number of failed ranks that the context has noticed; every wait reads it.
     count: Cell<usize>,
-    /// Made when the program asks for them, or a rank is lost.
+    /// Allocated when the program registers a function, or when a rank fails.
     details: RefCell<Option<Box<LossDetails>>>,
 }
 
 #[derive(Default)]
 struct LossDetails {
-    /// The lost ranks that the context has taken notice of.
+    /// The failed ranks that the context has noticed.
     known: Vec<Rank>,
-    /// Called with each lost rank.
+    /// Called with each failed rank.
     tell: Option<Tell>,
 }
 
@@ -35,23 +35,23 @@ impl Losses {
 }
 
 impl Context {
-    /// Goes on when ranks are lost, and calls `tell` with each of them; see [`World::on_peer_lost`](crate::World::on_peer_lost).
+    /// Makes the job continue after failures of ranks, and calls `tell` with each failed rank; see [`World::on_peer_lost`](crate::World::on_peer_lost).
     pub(crate) fn go_on_without_lost_ranks(&self, tell: Tell) {
         self.losses.change(|details| details.tell = Some(tell));
         self.shared().tolerate_peer_failures();
     }
 
-    /// Whether the job [goes on](crate::World::on_peer_lost) when ranks are lost, as far as this rank has said.
+    /// Whether this rank has requested that the job [continues](crate::World::on_peer_lost) after failures of ranks.
     pub fn goes_on_without_lost_ranks(&self) -> bool {
         self.shared().tolerates_peer_failures()
     }
 
-    /// The ranks that the job goes on without, as far as this context has noticed.
+    /// The failed ranks that this context has noticed; the job continues without them.
     pub fn lost(&self) -> Vec<Rank> {
         self.losses.details.borrow().as_ref().map_or_else(Vec::new, |details| details.known.clone())
     }
 
-    /// Takes notice of ranks that were lost since the last time.
+    /// Notices ranks that have failed since the last call.
     #[cold]
     pub(crate) fn note_losses(&self) {
         while let Some(rank) = self.shared().wait.failed_peer(self.losses.count.get()) {
@@ -59,7 +59,7 @@ impl Context {
             self.losses.change(|details| details.known.push(rank));
             let now = self.shared().clock.now();
             self.engine().borrow_mut().port().with(|transport| transport.network().peer_failed(now, rank));
-            // Not borrowed while it runs: it may use this context, and so come back here.
+            // Not borrowed during the call: the function may use this context, and thereby call this method again.
             let tell = self.losses.change(|details| details.tell.take());
             if let Some(mut tell) = tell {
                 tell(rank);
@@ -68,13 +68,13 @@ impl Context {
         }
     }
 
-    /// How many they are. Cost: one load.
+    /// Number of failed ranks. Cost: one load.
     #[inline]
     pub fn losses(&self) -> usize {
         self.losses.count.get()
     }
 
-    /// Fails if a rank was lost after the first `known`.
+    /// Fails if a rank has failed after the first `known`.
     #[inline]
     pub(crate) fn nothing_lost_since(&self, known: usize) -> Result<()> {
         if self.losses() <= known {
@@ -83,7 +83,7 @@ impl Context {
         self.losses.change(|details| Err(Fault::PeerLost(details.known[known]).into()))
     }
 
-    /// Fails if a member of `team` was lost.
+    /// Fails if a member of `team` has failed.
     #[inline]
     pub(crate) fn is_whole(&self, team: &Team) -> Result<()> {
         if self.losses() == 0 {

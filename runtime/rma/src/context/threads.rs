@@ -8,36 +8,36 @@ use crate::progress::port::{Hub, Port};
 use crate::shared::Shared;
 use crate::{Context, Result};
 
-/// Makes contexts for other threads of this rank. Cheap to clone and to send.
+/// Creates contexts for other threads of this rank. Cheap to clone and to send.
 ///
-/// Every thread has a context of its own, so that the path to mapped memory stays free of locks; threads meet at a lock only when they
-/// use a transport. Handles are of the context that issued them.
+/// Every thread has its own context, so that the path to mapped memory stays free of locks; threads contend for a lock only when they
+/// use a transport. A handle belongs to the context that issued it.
 #[derive(Clone)]
 pub struct ContextFactory {
-    /// First, so that the transport is dropped before the memory that it was lent (R2).
+    /// First, so that the transport is dropped before the memory that was lent to it (R2).
     hub: Arc<Mutex<Hub>>,
     shared: Arc<Shared>,
 }
 
 impl Context {
-    /// A maker of contexts for other threads. From the first call on, contexts meet at a lock when they use a transport; the path to
-    /// mapped memory stays free of it.
+    /// Returns a factory of contexts for other threads. After the first call, contexts take a lock when they use a transport; the path to
+    /// mapped memory stays lock-free.
     pub fn context_factory(&self) -> ContextFactory {
         ContextFactory { hub: self.engine.borrow_mut().port().share(), shared: self.shared.clone() }
     }
 
-    /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and none other may.
+    /// Whether other threads of this rank may use contexts. In a simulation ranks are coroutines of one thread, and no other thread may.
     pub fn takes_threads(&self) -> bool {
         self.shared.policy.takes_threads
     }
 
-    /// Whether this rank's host has more ranks than cores, as far as this rank sees, so that they take turns.
+    /// Whether this rank's host has more ranks than cores, as far as this rank knows, so that ranks share cores.
     pub fn shares_cores(&self) -> bool {
         self.shared.policy.is_oversubscribed
     }
 
-    /// Waits for something that is no part of the library, for as long as `wait` does. Meanwhile this thread is none of those that use the
-    /// library: if all others wait, it is a deadlock, though this one may go on.
+    /// Calls `wait`, which waits for an event outside the library. Meanwhile this thread does not count as a user of the library: if all other
+    /// threads wait, a deadlock is reported, although this thread may continue.
     pub fn blocking_region<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.shared.wait.note(Activity::Leaves);
         let _back = Back(self);
@@ -49,13 +49,13 @@ impl ContextFactory {
     /// A context for the calling thread.
     ///
     /// # Errors
-    /// There are 65,536 contexts, or so many have been dropped while operations of theirs were under way, which have not ended.
+    /// There are 65,536 contexts, including dropped ones with operations that have not ended.
     pub fn context(&self) -> Result<Context> {
         Ok(Context::new(self.shared.clone(), Port::to(self.hub.clone())?))
     }
 }
 
-/// A thread that is aside uses the library again when this is dropped.
+/// Makes a thread in a blocking region a user of the library again when dropped.
 struct Back<'c>(&'c Context);
 
 impl Drop for Back<'_> {

@@ -1,4 +1,4 @@
-//! The only file that blocks.
+//! Blocking: the only file with calls that block.
 
 use core::hint::spin_loop;
 
@@ -9,38 +9,38 @@ use pelago_platform::{Awaited, For, WaitSite, Woken};
 use crate::shared::Shared;
 use crate::{Context, Error, Result};
 
-/// How many looks at memory come between two looks at the transport, while nothing of this context is under way there. Looking at
-/// the transport of a host, for the requests of others, costs as much as many looks at memory, and what is waited for comes by memory.
+/// Number of polls of memory per poll of the transport, while no operation of this context is in flight there. Polling the
+/// transport of a host, for the requests of others, costs as much as many polls of memory, and the awaited event arrives through memory.
 const LOOKS_PER_PROGRESS: Looks = Looks { at_once: 64, giving_way: 8 };
 
-/// The same where some ranks are not mapped, and cores of this rank perform the atomics of others: what is waited for is as likely to come by the
-/// transport. Where networks write to memory and perform atomics without a core, it comes by memory.
+/// The same if some ranks are not mapped, and cores of this rank perform the atomics of others: the awaited event is as likely to arrive through
+/// the transport. If networks write to memory and perform atomics without a core, the event arrives through memory.
 const LOOKS_PER_PROGRESS_REMOTE: Looks = Looks { at_once: 1, giving_way: 1 };
 
-/// A number of looks while looking at once, and while giving way; powers of two.
+/// Number of polls per poll of the transport while spinning, and while yielding; powers of two.
 #[derive(Clone, Copy)]
 struct Looks {
     at_once: u32,
     giving_way: u32,
 }
 
-/// How long a wait for what rings nobody sleeps at first, and at most: what a thread costs to be woken, and a delay that polling once a millisecond hides.
+/// First and maximum sleep of a wait for an event that rings no doorbell: the cost of waking a thread, and a delay that is small for such waits.
 const POLL_PAUSES: [Duration; 2] = [Duration::from_microseconds(20), Duration::from_milliseconds(1)];
 
-/// What is waited for.
+/// An awaited event.
 struct Wanted {
     what: &'static str,
     whom: Whom,
     limit: Option<Duration>,
-    /// What brings it about.
+    /// The kind of action that can cause the event.
     on: For,
-    /// The element of this rank's memory that alone brings it about, if it is one: an address of the process, and bytes.
+    /// The address and size of the only element of this rank's memory that can cause the event, if there is one.
     word: Option<(usize, usize)>,
-    /// Whether it comes about without the library, and rings nobody.
+    /// Whether the event occurs outside the library and rings no doorbell.
     rings_nobody: bool,
 }
 
-/// Whose action ends a wait, as far as its caller knows: for reports alone, and looked up only when the wait sleeps.
+/// The rank whose action ends a wait, as far as the caller knows: used for reports only, and looked up only when the wait sleeps.
 #[derive(Clone, Copy)]
 pub(crate) enum Whom {
     Unknown,
@@ -48,18 +48,18 @@ pub(crate) enum Whom {
     Rank(Rank),
     /// The rank that an operation of this context was posted to.
     Operation(u64),
-    /// The rank that all operations of this context were posted to, if it is one.
+    /// The rank that all operations of this context were posted to, if it is a single one.
     Operations,
-    /// Whoever writes the word at this address of the process.
+    /// The writer of the word at this address of the process.
     Word(usize),
 }
 
-/// How a context waits.
+/// The polling parameters of a context.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
-    /// How often it looks at once.
+    /// Number of polls while spinning.
     spins: u32,
-    /// How many looks come between two looks at the transport.
+    /// Number of polls of memory per poll of the transport.
     idle: Looks,
 }
 
@@ -74,12 +74,12 @@ impl Pace {
 impl Context {
     /// Waits until the element at `index` of this rank's own memory satisfies `condition`, and returns it.
     ///
-    /// Looks for a moment, then lets others run, then sleeps until somebody writes to this rank's memory by an operation of the
-    /// library (a plain store of another thread is noticed late). `condition` may look at other words of that memory as well; where it does not, nothing
-    /// else wakes a rank in [`wait_for_word`](Self::wait_for_word).
+    /// Spins for a moment, then yields the core, then sleeps until an operation of the library writes to this rank's memory
+    /// (a plain store of another thread is noticed late). `condition` may read other words of that memory as well; if it does not,
+    /// [`wait_for_word`](Self::wait_for_word) avoids wake-ups by writes to other words.
     ///
     /// # Errors
-    /// The job is at fault: a rank was lost, or all ranks wait; see [`on_peer_lost`](crate::World::on_peer_lost).
+    /// The job has a fault: a rank failed, or all ranks wait; see [`on_peer_lost`](crate::World::on_peer_lost).
     ///
     /// # Panics
     /// `index` is past the end.
@@ -95,7 +95,7 @@ impl Context {
     /// As [`wait_until`](Self::wait_until), for at most `limit`.
     ///
     /// # Errors
-    /// The time ran out, or the job is at fault.
+    /// The limit expired, or the job has a fault.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -114,7 +114,7 @@ impl Context {
         })
     }
 
-    /// Waits until `ready` returns something, while the library moves.
+    /// Waits until `ready` returns a value, and makes progress meanwhile.
     #[inline]
     pub(crate) fn block<T>(
         &self,
@@ -126,7 +126,7 @@ impl Context {
         self.wait(Wanted { what, whom, limit, on: For::Anything, word: None, rings_nobody: false }, ready)
     }
 
-    /// As `block`, where `ready` may turn true without a sign.
+    /// As `block`, for a `ready` whose result may change without a doorbell.
     pub(crate) fn block_polling<T>(
         &self,
         what: &'static str,
@@ -136,7 +136,7 @@ impl Context {
         self.wait(Wanted { what, whom: Whom::Unknown, limit, on: For::Anything, word: None, rings_nobody: true }, ready)
     }
 
-    /// As `block`, where `ready` depends on what others write to this rank's memory alone.
+    /// As `block`, for a `ready` that depends only on the contents of this rank's memory.
     #[inline]
     pub(crate) fn block_on_memory<T>(
         &self,
@@ -148,7 +148,7 @@ impl Context {
         self.wait(Wanted { what, whom, limit, on: For::Memory, word: None, rings_nobody: false }, ready)
     }
 
-    /// As `block_on_memory`, where `ready` depends on the element at `index` alone.
+    /// As `block_on_memory`, for a `ready` that depends only on the element at `index`.
     #[inline]
     pub(crate) fn block_on_word<T, V: Pod>(
         &self,
@@ -162,7 +162,7 @@ impl Context {
         self.wait(Wanted { what, whom, limit, on: For::Memory, word, rings_nobody: false }, ready)
     }
 
-    /// As `block`, where `ready` cannot hold while more than `left` operations of this context are under way.
+    /// As `block`, for a `ready` that cannot hold while more than `left` operations of this context are in flight.
     pub(crate) fn block_until_left(
         &self,
         left: usize,
@@ -181,8 +181,8 @@ impl Context {
         }
     }
 
-    /// Looks so many times at once, and again as long as anything moves: a message is often followed by another, and to be woken takes
-    /// longer.
+    /// Spins for the configured number of polls, and starts again whenever progress was made: a message is often followed by another, and a wake-up
+    /// takes longer.
     #[inline]
     fn look_at_once<T>(&self, ready: &mut (impl FnMut() -> Result<Option<T>> + ?Sized)) -> Result<Option<T>> {
         let (mut look, mut idle) = (0, self.pace.idle.at_once);
@@ -194,14 +194,14 @@ impl Context {
             if !self.is_time_to_move(look, idle) {
                 spin_loop();
             } else if self.progress() {
-                // What moves by the transport, the requests of others among it, comes one after another too.
+                // Events at the transport, including requests of others, come in succession as well.
                 (look, idle) = (0, 1);
             }
         }
         Ok(None)
     }
 
-    /// Whether the library is to move at this look: at every look while something is under way, else at every so many.
+    /// Whether to make progress at this poll: at every poll while operations are in flight, else at every `idle`-th.
     #[inline]
     fn is_time_to_move(&self, look: u32, idle: u32) -> bool {
         self.busy.get() || look & (idle - 1) == 0
@@ -217,7 +217,7 @@ impl Context {
         let _waiting = shared.waiting();
         let until = limit.map(|limit| shared.clock.now() + limit);
         let is_late = || until.is_some_and(|until| shared.clock.now() >= until);
-        // Messages come one after another: where one was just seen, so may the next be.
+        // Messages come in succession: after one has been seen, spin for the next.
         let mut moved = true;
         loop {
             if std::mem::take(&mut moved)
@@ -244,13 +244,13 @@ impl Context {
                         false
                     }
                 };
-                // What has yet to be posted may follow any completion; what goes on in the background may follow anything that is written.
+                // A deferred operation may become possible with any completion; background work may depend on any write.
                 let is_alone = !self.has_background() && self.engine().borrow().is_all_begun();
                 let on =
                     if is_alone { word.and_then(|word| self.line_of_own(word)).map_or(on, For::Line) } else { For::Anything };
                 let woken = shared.wait.park(on, due, &mut look_again);
                 if let Woken::Fault(fault) = woken {
-                    // What was waited for may have come all the same; then the fault is the next wait's.
+                    // The awaited event may have occurred nevertheless; then the next wait reports the fault.
                     return ready()?.ok_or(fault.into());
                 }
             }
@@ -265,7 +265,7 @@ impl Context {
         }
     }
 
-    /// What a report says of a wait.
+    /// Returns the description of a wait for reports.
     #[cold]
     fn site(&self, wanted: &Wanted) -> WaitSite {
         let engine = self.engine().borrow();
@@ -280,13 +280,13 @@ impl Context {
         WaitSite { what: wanted.what, awaited, word, in_flight: engine.in_flight() }
     }
 
-    /// The cache line of an element in a heap of this rank, which others write by the mapping of the heaps alone.
+    /// Returns the cache line of an element in a heap of this rank, which others write only through the mapping of the heaps.
     fn line_of_own(&self, (place, bytes): (usize, usize)) -> Option<u32> {
         self.offset_of_own(place)?;
         self.reach.bell(self.rank())?.line(std::ptr::without_provenance(place), bytes)
     }
 
-    /// The offset of an address of this process in a heap of this rank.
+    /// Returns the offset of an address of this process in a heap of this rank.
     fn offset_of_own(&self, place: usize) -> Option<u64> {
         let bytes = self.reach.addresses().segment_bytes();
         [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL].into_iter().find_map(|segment| {
@@ -295,8 +295,8 @@ impl Context {
         })
     }
 
-    /// Looks, and lets others run between two looks; looks at once again while anything moves. Ends with what was waited for, when nothing
-    /// has moved for long, or late.
+    /// Polls, and yields the core between polls; spins again after progress. Returns the awaited value, or `None` after the configured number of
+    /// polls without progress, or when the wait is late.
     #[inline(never)]
     fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
         let shared = self.shared();
@@ -312,7 +312,7 @@ impl Context {
                     return Ok(Some(found));
                 }
             }
-            // Others may take the core for milliseconds each time.
+            // A yield may give the core to other threads for milliseconds.
             if is_late() {
                 break;
             }
@@ -322,7 +322,7 @@ impl Context {
     }
 }
 
-/// Where the element at `index` lies.
+/// Returns the address of the element at `index`, for reports.
 pub(super) fn word_of<T: Pod>(cells: CellSlice<'_, T>, index: usize) -> Whom {
     Whom::Word(place_of(cells, index))
 }
@@ -331,7 +331,7 @@ fn place_of<T: Pod>(cells: CellSlice<'_, T>, index: usize) -> usize {
     cells.cells().pointer().addr().get() + index * size_of::<T>()
 }
 
-/// A wait that sleeps, as the platform shows it until the value is dropped.
+/// Publishes a sleeping wait to the platform's reports until dropped.
 struct Shown<'s> {
     shared: &'s Shared,
     site: WaitSite,

@@ -1,4 +1,4 @@
-//! Waiting for operations, and for what no single call waits for. What blocks is in `wait`.
+//! Waiting for operations and for conditions. The blocking code is in `wait`.
 
 use pelago_base::Duration;
 use pelago_memory::{CellSlice, GlobalPtr, Pod};
@@ -10,7 +10,7 @@ impl Context {
     /// Waits for all of `handles`.
     ///
     /// # Errors
-    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job is at fault.
+    /// The first failure among them, after all have ended, or [`Error::Forgotten`]; the job has a fault.
     pub fn wait_all(&self, handles: &[Handle<'_>]) -> Result<()> {
         let mut failure = Ok(());
         for handle in handles {
@@ -25,7 +25,7 @@ impl Context {
     /// Waits until one of `handles` has ended and returns its index; `None` if there are none.
     ///
     /// # Errors
-    /// The operation that ended failed, or [`Error::Forgotten`]; the job is at fault.
+    /// The operation that ended has failed, or [`Error::Forgotten`]; the job has a fault.
     pub fn wait_any(&self, handles: &[Handle<'_>]) -> Result<Option<usize>> {
         if handles.is_empty() {
             return Ok(None);
@@ -42,13 +42,13 @@ impl Context {
         .map(Some)
     }
 
-    /// Waits until one of the elements at `indices` of this rank's own memory satisfies `condition`, which is asked with the index and the element; returns both.
-    /// Of several, the first in `indices`.
+    /// Waits until one of the elements at `indices` of this rank's own memory satisfies `condition`, which is called with the index and the element.
+    /// Returns both; if several elements satisfy it, those of the first in `indices`.
     ///
-    /// Cost: a load of each element for a look; else as [`wait_until`](Self::wait_until).
+    /// Cost: a load of each element per poll; otherwise as [`wait_until`](Self::wait_until).
     ///
     /// # Errors
-    /// There are no indices; `limit` has passed; the job is at fault.
+    /// `indices` is empty; `limit` has expired; the job has a fault.
     ///
     /// # Panics
     /// An index is past the end.
@@ -72,12 +72,12 @@ impl Context {
         })
     }
 
-    /// Waits until `ready` returns something, while the library moves: for what no single call here waits for. `ready` is asked again after
-    /// everything that may have changed its answer, and when this rank's doorbell is rung ([`reach`](Self::reach) has it for other threads).
-    /// `what` names it in the error.
+    /// Waits until `ready` returns a value, and makes progress meanwhile: for conditions without a specific call here. `ready` is called again after
+    /// every event that may have changed its result, and when this rank's doorbell is rung ([`reach`](Self::reach) has the doorbell for other threads).
+    /// `what` names the event in the error.
     ///
     /// # Errors
-    /// Those of `ready`; `limit` has passed; the job is at fault.
+    /// Those of `ready`; `limit` has expired; the job has a fault.
     pub fn wait_for<T>(
         &self,
         what: &'static str,
@@ -87,8 +87,8 @@ impl Context {
         self.block(what, Whom::Unknown, limit, ready)
     }
 
-    /// As [`wait_for`](Self::wait_for), where `ready` depends on the element at `word` of this rank's own memory alone, and on what rings this rank's doorbell by itself: a rank
-    /// that sleeps is not woken by what others write beside the cache line of that element.
+    /// As [`wait_for`](Self::wait_for), for a `ready` that depends only on the element at `word` of this rank's own memory, and on events that ring this
+    /// rank's doorbell: a sleeping rank is not woken by writes of others outside the cache line of that element.
     ///
     /// ```
     /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -103,7 +103,7 @@ impl Context {
     /// Cost: as [`wait_for`](Self::wait_for); a writer that finds the rank asleep compares an address.
     ///
     /// # Errors
-    /// Those of `ready`; `limit` has passed; the job is at fault; [`Error::Invalid`]: the element is not in a heap of this rank.
+    /// Those of `ready`; `limit` has expired; the job has a fault; [`Error::Invalid`]: the element is not in a heap of this rank.
     pub fn wait_for_word<T, V: Pod>(
         &self,
         what: &'static str,
@@ -118,9 +118,9 @@ impl Context {
         }
     }
 
-    /// As [`wait_for`](Self::wait_for), for what comes about without the library and rings no doorbell: an event of a GPU, a message of another library.
-    /// `ready` is asked again after 20 us, then after pauses that double up to a millisecond, and whenever the library moves. Such a wait is no part of a
-    /// deadlock, however long it takes.
+    /// As [`wait_for`](Self::wait_for), for events outside the library that ring no doorbell: an event of a GPU, a message of another library.
+    /// `ready` is called again after 20 us, then after intervals that double up to a millisecond, and whenever the library makes progress. Such a wait
+    /// never counts as part of a deadlock, however long it takes.
     ///
     /// ```
     /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {
@@ -131,7 +131,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Those of `ready`; `limit` has passed; the job is at fault.
+    /// Those of `ready`; `limit` has expired; the job has a fault.
     pub fn poll_for<T>(
         &self,
         what: &'static str,
@@ -151,7 +151,7 @@ impl Context {
         Ok(self.engine.borrow_mut().poll(id).transpose()?.is_some())
     }
 
-    /// As `poll_id`, after moving it on if need be.
+    /// As `poll_id`, but makes progress if the operation has not ended.
     pub(crate) fn test_id(&self, id: u64) -> Result<bool> {
         if self.poll_id(id)? {
             return Ok(true);
@@ -175,11 +175,11 @@ impl Context {
     pub(crate) fn forget_word(&self, id: u64) {
         let mut engine = self.engine.borrow_mut();
         engine.forget(id);
-        // `quiet` is to report a failure that nobody came for.
+        // `quiet` has to report a failure that no handle has reported.
         self.busy.set(self.busy.get() || engine.has_failures());
     }
 
-    /// The number of an operation of this context, `None` if it was done at once.
+    /// Returns the number of an operation of this context, `None` if it completed when it was issued.
     fn own(&self, handle: &Handle<'_>) -> Result<Option<u64>> {
         match handle.parts() {
             None => Ok(None),

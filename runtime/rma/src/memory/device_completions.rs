@@ -1,4 +1,4 @@
-//! Words of a device that tell its streams that operations are complete.
+//! Words of a device that signal the completion of operations to its streams.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -12,50 +12,50 @@ use crate::{Context, Error, Handle, RegisteredDevice, Result};
 
 const WORD_BYTES: u64 = 8;
 
-/// How long a drop waits for what was recorded, before it lets streams go on all the same.
+/// Maximum time for which a drop waits for recorded operations, before it releases the streams nevertheless.
 const DROP_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
-/// Lets streams of a device wait for operations, without the host; made by [`Context::device_completions`].
+/// Lets streams of a device wait for operations, without the host; returned by [`Context::device_completions`].
 ///
-/// Each recorded operation takes a word of the device, which is written behind the operation. A stream waits for the word, for example with
-/// `cuStreamWaitValue64` (`Stream::wait_at_least` of `pelago-cuda`). A word is used again as soon as it has been written.
+/// Each recorded operation takes a word of the device, which is written after the operation. A stream waits for the word, for example with
+/// `cuStreamWaitValue64` (`Stream::wait_at_least` of `pelago-cuda`). A word can be reused as soon as it has been written.
 ///
-/// **Progress.** The word is written by calls of this rank that wait or make progress, in whichever of them the operation turns out to be complete. The host need
-/// not wait for the operation, but it calls the library now and then: [`progress`](Context::progress), or any wait.
+/// **Progress.** The word is written by a call of this rank that waits or makes progress, after the operation has completed. The host need
+/// not wait for the operation, but it has to call the library from time to time: [`progress`](Context::progress), or any wait.
 ///
-/// **Failures.** The word of an operation that fails is not written, so that no stream takes the failure for success: the stream waits until
-/// [`release`](Self::release), or until this is dropped. The handle of the operation, and `quiet`, report the failure.
+/// **Failures.** The word of a failed operation is not written, so that no stream takes the failure for success: the stream waits until
+/// [`release`](Self::release), or until this object is dropped. The handle of the operation, and `quiet`, report the failure.
 ///
-/// Dropped, it waits up to 10 s for what was recorded, and then lets all streams go on.
+/// The drop waits up to 10 s for recorded operations, and then releases all streams.
 pub struct DeviceCompletions<'c> {
     context: &'c Context,
     registered: RegisteredDevice<'c, u64>,
     memory: DeviceRange,
     words: RefCell<Vec<Recorded<'c>>>,
-    /// The word after the one that was taken last.
+    /// Index of the word after the one that was taken last.
     next: Cell<usize>,
 }
 
-/// What a word was taken for last.
+/// The last use of a word.
 #[derive(Clone, Copy)]
 struct Recorded<'c> {
     value: u64,
     written: Handle<'c>,
 }
 
-/// What a stream waits for: until `word` is `value` or more.
+/// The condition for which a stream waits: `word` is at least `value`.
 #[derive(Clone)]
 pub struct DeviceCompletion<'c> {
     /// Eight aligned bytes of the device.
     pub word: DeviceRange,
-    /// Its value once the operation is complete, or more: the word may have been taken for a later operation.
+    /// Minimum value of the word after the operation has completed: the word may have been taken for a later operation.
     pub value: u64,
-    /// The write of the word, which is behind the operation and fails with it.
+    /// The write of the word, which follows the operation and fails with it.
     pub written: Handle<'c>,
 }
 
 impl Context {
-    /// Makes words of a device's memory, as many as it holds and at most 1,024, tell streams of operations. The memory is used for nothing else meanwhile.
+    /// Makes words of a device's memory, as many as fit and at most 1,024, signal completions to streams. The memory must not be used otherwise meanwhile.
     ///
     /// Cost: the memory is registered, and written once.
     ///
@@ -88,13 +88,15 @@ impl Context {
 }
 
 impl<'c> DeviceCompletions<'c> {
-    /// Has a word written when an operation of this context is complete.
+    /// Writes a word when an operation of this context has completed.
     ///
-    /// Cost: a put of 8 bytes to the device, issued behind the operation, which passes through the host; the search for a free word looks at each once at most.
+    /// Cost: a put of 8 bytes to the device, issued after the operation, which passes through the host; the search for a free word tests each word
+    /// at most once.
     ///
     /// # Errors
-    /// All words are taken by operations that are not complete or have failed ([`Error::TooMany`]): wait for one, or [`release`](Self::release). The operation is
-    /// another context's, or has failed already; the job is at fault while the call waits for room. No stream needs to wait then.
+    /// All words are taken by operations that have not completed or have failed ([`Error::TooMany`]): wait for one, or [`release`](Self::release).
+    /// The operation belongs to another context, or has already failed; the job has a fault while the call waits for room. In these cases no
+    /// stream has to wait.
     pub fn record(&self, operation: &Handle<'_>) -> Result<DeviceCompletion<'c>> {
         let mut words = self.words.borrow_mut();
         let count = words.len();
@@ -108,7 +110,8 @@ impl<'c> DeviceCompletions<'c> {
         Ok(DeviceCompletion { word: self.word(index), value, written })
     }
 
-    /// Lets streams go on that wait for operations that have failed; how many operations. What the streams read is not what the operations would have brought.
+    /// Releases streams that wait for failed operations; returns the number of these operations. The streams then read data that the operations
+    /// have not written.
     ///
     /// # Errors
     /// The device cannot be written.
@@ -116,7 +119,7 @@ impl<'c> DeviceCompletions<'c> {
         self.write_where(|written| written.test().is_err())
     }
 
-    /// Writes the words whose write is so.
+    /// Writes the words whose write satisfies `is_so`.
     fn write_where(&self, is_so: impl Fn(Handle<'c>) -> bool) -> Result<usize> {
         let mut released = 0;
         for (index, recorded) in self.words.borrow_mut().iter_mut().enumerate() {
@@ -141,7 +144,7 @@ impl Drop for DeviceCompletions<'_> {
         let have_ended = |words: &[Recorded<'_>]| words.iter().all(|word| word.written.test() != Ok(false));
         let ready = || Ok(have_ended(&self.words.borrow()).then_some(()));
         let _late = self.context.wait_for("operations that streams wait for", Some(DROP_LIMIT), ready);
-        // A device that fails has no streams that go on.
+        // A failed device has no streams to release.
         let _failed = self.write_where(|written| written.test() != Ok(true));
     }
 }

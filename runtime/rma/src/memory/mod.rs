@@ -1,4 +1,4 @@
-//! Memory that operations reach: of segments, and of the symmetric heap.
+//! Memory that operations access: segments, and the symmetric heap.
 
 pub(crate) mod device_completions;
 pub(crate) mod segment;

@@ -1,4 +1,4 @@
-//! Memory that operations reach.
+//! Memory that operations access: individual allocations, registered memory, and memory of devices.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use pelago_platform::Transport;
 use crate::context::wait::Whom;
 use crate::{Context, Error, GlobalPtr, Result};
 
-/// Objects begin at multiples of a cache line, so that those of different ranks' interest do not share one.
+/// Objects begin at multiples of a cache line, so that objects that different ranks access do not share a line.
 pub(crate) const ALIGN_BYTES: u64 = 64;
 
-/// Large objects begin at multiples of a page, so that whole pages of them can be given back.
+/// Large objects begin at multiples of a page, so that whole pages can be returned to the system.
 const PAGE_BYTES: u64 = 4096;
 
-/// How long dropping registered memory waits for peers that are inside it, before it is leaked.
+/// Maximum time for which the drop of registered memory waits for peers that access it, before the memory is leaked.
 const DEREGISTER_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
 /// The alignment of an object of `bytes` bytes.
@@ -24,12 +24,12 @@ pub(crate) const fn align_of_object(bytes: u64) -> u64 {
     if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGN_BYTES }
 }
 
-/// Of which type a global pointer is.
+/// Marks the type of a global pointer.
 type GlobalPtrOf<T> = core::marker::PhantomData<fn() -> T>;
 
-/// Values that only this rank has, in memory that all ranks reach; made by [`Context::alloc_individual`].
+/// Values of this rank only, in memory that all ranks can access; returned by [`Context::alloc_individual`].
 ///
-/// Other ranks learn of it by being told its [`ptr`](Self::ptr). It is freed when dropped, whoever still knows it.
+/// Other ranks need its [`ptr`](Self::ptr) to access it. It is freed when dropped, even if other ranks still hold the pointer.
 pub struct Individual<'c, T> {
     context: &'c Context,
     offset: u64,
@@ -38,17 +38,17 @@ pub struct Individual<'c, T> {
 }
 
 impl<T: Pod> Individual<'_, T> {
-    /// How many values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The value at `index`.
+    /// Returns a pointer to the value at `index`.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -56,7 +56,7 @@ impl<T: Pod> Individual<'_, T> {
         known(self.context.own_address(SegmentId::INDIVIDUAL, self.offset + offset_of::<T>(index, self.length)))
     }
 
-    /// The values themselves.
+    /// Returns the values.
     pub fn local(&self) -> CellSlice<'_, T> {
         own(self.context, SegmentId::INDIVIDUAL, self.offset, self.length)
     }
@@ -72,30 +72,30 @@ impl<T> Drop for Individual<'_, T> {
     }
 }
 
-/// Memory that the program already owned, now reached by all ranks; made by [`Context::register`].
+/// Memory that the program already owned, made accessible to all ranks; returned by [`Context::register`].
 ///
-/// Dropped, it is taken back: peers that are inside are waited for.
+/// The drop ends the registration and waits for peers that access the memory.
 pub struct Registered<'c, T: Pod> {
     registration: Registration<'c>,
     pointer: *mut T,
     length: usize,
-    /// The memory, if it is to be freed with the registration.
+    /// The memory, if it is freed with the registration.
     owned: Option<Vec<T>>,
 }
 
-/// Addresses of this rank that lead to memory that is in no heap.
+/// Addresses of this rank for memory outside the heaps.
 struct Registration<'c> {
     context: &'c Context,
     start: GlobalAddress,
     bytes: u64,
-    /// Whether nobody has tried to take it back.
+    /// Whether `take_back` has not been called.
     is_registered: bool,
 }
 
-/// Memory of a device that all ranks reach; made by [`Context::register_device`].
+/// Memory of a device that all ranks can access; returned by [`Context::register_device`].
 ///
-/// It has global addresses as any other memory, for puts, gets, copies and atomics of every rank, its own included; no load or store of a program
-/// reaches it, so there is no slice of its values. Dropped, it is taken back as [`Registered`] is.
+/// It has global addresses as any other memory, for puts, gets, copies and atomics of every rank, including its own; the program cannot access it by loads
+/// and stores, so there is no slice of its values. The drop ends the registration as for [`Registered`].
 pub struct RegisteredDevice<'c, T> {
     registration: Registration<'c>,
     memory: Arc<dyn DeviceMemory>,
@@ -104,17 +104,17 @@ pub struct RegisteredDevice<'c, T> {
 }
 
 impl<T: Pod> Registered<'_, T> {
-    /// How many values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The value at `index`.
+    /// Returns a pointer to the value at `index`.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -122,7 +122,7 @@ impl<T: Pod> Registered<'_, T> {
         self.registration.ptr(index, self.length)
     }
 
-    /// The values themselves.
+    /// Returns the values.
     pub fn local(&self) -> CellSlice<'_, T> {
         let bytes = self.length * size_of::<T>();
         let pointer = core::ptr::NonNull::new(self.pointer.cast()).expect("slices have an address");
@@ -130,38 +130,38 @@ impl<T: Pod> Registered<'_, T> {
         unsafe { Cells::new(pointer, bytes) }.elements().expect("values are aligned")
     }
 
-    /// Ends the registration and gives the values back; `None` if they were borrowed.
+    /// Ends the registration and returns the values; `None` if they were borrowed.
     ///
     /// # Errors
-    /// A peer did not leave the memory in time; it is leaked.
+    /// A peer still accesses the memory after the time limit; the memory is leaked.
     pub fn unregister(mut self) -> Result<Option<Vec<T>>> {
         self.take_back()?;
         Ok(self.owned.take())
     }
 
     fn take_back(&mut self) -> Result<()> {
-        // Peers may still be inside.
+        // Peers may still access the memory.
         self.registration.take_back().inspect_err(|_| core::mem::forget(self.owned.take()))
     }
 }
 
 impl<T: Pod> RegisteredDevice<'_, T> {
-    /// How many values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Of which device it is.
+    /// The kind of device memory.
     pub fn kind(&self) -> MemoryKind {
         self.memory.kind()
     }
 
-    /// The value at `index`.
+    /// Returns a pointer to the value at `index`.
     ///
     /// # Panics
     /// `index` is past the end.
@@ -169,10 +169,10 @@ impl<T: Pod> RegisteredDevice<'_, T> {
         self.registration.ptr(index, self.length)
     }
 
-    /// Ends the registration and gives the memory back.
+    /// Ends the registration and returns the memory.
     ///
     /// # Errors
-    /// A peer did not leave the memory in time; it stays registered.
+    /// A peer still accesses the memory after the time limit; the memory stays registered.
     pub fn unregister(mut self) -> Result<Arc<dyn DeviceMemory>> {
         self.registration.take_back()?;
         Ok(self.memory.clone())
@@ -207,7 +207,7 @@ impl<'c> Registration<'c> {
             let ended = context.engine().borrow_mut().port().with(|transport| transport.memory().deregister(self.start));
             Ok(ended.then_some(()))
         });
-        // Peers may still be inside: the addresses are not used again.
+        // Peers may still access the memory: the addresses are not reused.
         if ended.is_ok() {
             context.shared().free_addresses(self.start, self.bytes);
         }
@@ -232,7 +232,7 @@ impl Drop for Registration<'_> {
 }
 
 impl Context {
-    /// Allocates `count` zeroed values in this rank's memory, for all ranks to reach.
+    /// Allocates `count` zeroed values in this rank's memory, accessible to all ranks.
     ///
     /// # Errors
     /// The heap is full.
@@ -240,33 +240,34 @@ impl Context {
         let heap_bytes = self.reach.addresses().segment_bytes();
         let bytes = bytes_of::<T>(count, heap_bytes)?;
         let allocated = self.shared().with_individual(|heap| {
-            // Whole lines, as what is left of one serves nobody.
+            // Whole cache lines, because the rest of a line fits no allocation.
             heap.allocate(bytes.max(1).checked_next_multiple_of(ALIGN_BYTES)?, align_of_object(bytes))
         });
         let offset = allocated.ok_or(Error::NoMemory { bytes, heap_bytes })?;
         Ok(Individual { context: self, offset, length: count, first: core::marker::PhantomData })
     }
 
-    /// Lets all ranks reach memory that the program already has, without copying it.
+    /// Makes memory of the program accessible to all ranks, without copying it.
     ///
-    /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or its progress thread. Memory of `alloc` is faster.
+    /// Cost for peers on this host: copies by one system call; atomics by this rank, if it waits in the library, or by its progress thread. Memory
+    /// of `alloc` is faster.
     ///
-    /// Any number of regions may be registered; each takes some hundred bytes and O(log n). Addresses past the end of one lead nowhere, and those of one
-    /// that was dropped are used again as late as possible.
+    /// Any number of regions may be registered; each takes some hundred bytes and O(log n) time. Addresses past the end of a region are invalid,
+    /// and addresses of a dropped region are reused as late as possible.
     ///
     /// # Errors
-    /// The memory is longer than a heap may be (`--heap`); the system refuses.
+    /// The memory is longer than a heap may be (`--heap`); the system refuses the registration.
     pub fn register<T: Pod>(&self, mut memory: Vec<T>) -> Result<Registered<'_, T>> {
         let (pointer, length) = (memory.as_mut_ptr(), memory.len());
-        // SAFETY: the vector moves into the registration, which neither frees nor touches it before peers have left; if the
+        // SAFETY: the vector moves into the registration, which neither frees nor accesses it until all peers have finished; if the
         // registration is forgotten, so is the vector.
         unsafe { self.register_at(pointer, length, Some(memory)) }
     }
 
-    /// As [`register`](Self::register), for memory that something else owns: static data, a stack, a foreign allocator.
+    /// As [`register`](Self::register), for memory with another owner: static data, a stack, a foreign allocator.
     ///
     /// # Safety
-    /// `length` values from `pointer` on are valid for reads and writes, and nothing makes references to them, until the
+    /// `length` values from `pointer` on are valid for reads and writes, and no references to them are created, until the
     /// registration is dropped; if it is forgotten, for ever.
     ///
     /// # Errors
@@ -285,21 +286,22 @@ impl Context {
         Ok(Registered { registration: Registration::new(self, cells.into())?, pointer, length, owned })
     }
 
-    /// Lets all ranks reach memory of a device, as values of type `T`: as many as it holds.
+    /// Makes memory of a device accessible to all ranks, as values of type `T`: as many as fit.
     ///
-    /// Cost: ranks of this host copy to and from memory that its driver exports ([`DeviceMemory::export`]) without this rank, once they have opened it. All
-    /// other operations by ranks of other processes are asked of this rank, if it waits in the library, or its progress thread, and their bytes pass through
-    /// the host; copies between memory of one device that this rank has registered need no such way, if its driver has another.
+    /// Cost: ranks of this host copy to and from memory that the device's driver exports ([`DeviceMemory::export`]) without this rank, once they
+    /// have opened it. All other operations by ranks of other processes are requests to this rank, which serves them while it waits in the
+    /// library, or to its progress thread, and their bytes pass through the host; copies between registered memories of one device of this rank do
+    /// not, if the driver has a direct path.
     ///
     /// # Errors
-    /// As [`register`](Self::register). A device that fails later makes the operations fail that need it, with [`Failure::Device`](pelago_platform::Failure).
+    /// As [`register`](Self::register). If the device fails later, operations that need it fail with [`Failure::Device`](pelago_platform::Failure).
     pub fn register_device<T: Pod>(&self, memory: Arc<dyn DeviceMemory>) -> Result<RegisteredDevice<'_, T>> {
         let length = (memory.bytes() / size_of::<T>() as u64) as usize;
         let registration = Registration::new(self, Region::Device(DeviceRange::whole(memory.clone())))?;
         Ok(RegisteredDevice { registration, memory, length, first: core::marker::PhantomData })
     }
 
-    /// `bytes` bytes of this rank's own heaps, for its transport; `None` if they are another's, or were registered.
+    /// Returns `bytes` bytes of this rank's own heaps, for its transport; `None` if the address belongs to another rank or to registered memory.
     pub(crate) fn own_cells(&self, from: GlobalAddress, bytes: u64) -> Option<Cells<'static>> {
         let addresses = self.reach.addresses();
         if addresses.rank(from) != self.rank() {
@@ -315,9 +317,9 @@ impl Context {
     }
 }
 
-/// Lets `transport` give other ranks access to this rank's heaps.
+/// Registers this rank's heaps with `transport`, so that other ranks can access them.
 ///
-/// Invariant **R2**: whoever owns the transport also owns a clone of `reach` and drops it later.
+/// Invariant **R2**: the owner of the transport also owns a clone of `reach` and drops it after the transport.
 pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Transport) -> Result<()> {
     for segment in [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL] {
         // SAFETY: R2.
@@ -328,25 +330,25 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
     Ok(())
 }
 
-/// The bytes of `count` values, if a heap could hold them.
+/// Returns the size of `count` values in bytes, if a heap could hold them.
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
 }
 
-/// How far the value at `index` of `length` is from the first, in bytes; of no values, the place of the first has an address too.
+/// Returns the byte offset of the value at `index` of `length` values; index 0 is valid even if there are no values.
 pub(crate) fn offset_of<T>(index: usize, length: usize) -> u64 {
     assert!(index < length.max(1), "element {index} of {length}");
     (index * size_of::<T>()) as u64
 }
 
-/// The pointer to an address of the library's own choice.
+/// Returns a typed pointer to an address that the library has chosen.
 #[inline(always)]
 pub(crate) fn known<T: Pod>(address: GlobalAddress) -> GlobalPtr<T> {
     GlobalPtr::from_address(address).expect("allocations are aligned")
 }
 
-/// This rank's own values in a heap.
+/// Returns values of this rank in one of its heaps.
 pub(crate) fn own<T: Pod>(context: &Context, segment: SegmentId, offset: u64, length: usize) -> CellSlice<'_, T> {
     let address = context.own_address(segment, offset);
     let cells = context.reach.cells(address, (length * size_of::<T>()) as u64);

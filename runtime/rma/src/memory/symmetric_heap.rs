@@ -1,8 +1,8 @@
-//! Which symmetric memory is in use, and how ranks find out what all of them have dropped.
+//! The symmetric memory in use, and the agreement of ranks on the allocations that all of them have dropped.
 //!
-//! An allocation has a slot, a number that is the same on every rank. Each rank knows which slots it has dropped itself; memory is free when all
-//! have. To learn that, ranks combine a summary of at most 1,024 bits: one for each slot while these are enough, else one for a run of slots,
-//! of which some is dropped. Where all have dropped some of a run, they combine the bits of its slots in a second step.
+//! An allocation has a slot, a number that is the same on every rank. Each rank knows which slots it has dropped itself; memory is free after all
+//! have dropped it. For this agreement, ranks combine a summary of at most 1,024 bits: one per slot as long as this suffices, else one per run of slots,
+//! which is set if any of them is dropped. For runs in which all ranks have dropped a slot, they combine the bits of the single slots in a second step.
 
 use pelago_memory::Heap;
 
@@ -11,13 +11,13 @@ use crate::memory::segment::{ALIGN_BYTES, align_of_object};
 /// Maximum number of words of a summary.
 const SUMMARY_WORDS_MAX: usize = 16;
 
-/// Bits of a word.
+/// Number of bits of a word.
 const WORD: usize = u64::BITS as usize;
 
-/// The symmetric memory of a rank; the same on every rank, but for what this one alone has dropped.
+/// The symmetric memory of a rank; the same on every rank, except for the slots that only some ranks have dropped.
 pub(crate) struct SymmetricHeap {
     heap: Heap,
-    /// Where the allocation of each slot lies; `None` for a slot without one.
+    /// Offset of the allocation of each slot; `None` for a slot without one.
     slots: Vec<Option<u64>>,
     /// Slots without an allocation.
     free: Vec<usize>,
@@ -25,14 +25,14 @@ pub(crate) struct SymmetricHeap {
     dropped: Vec<u64>,
 }
 
-/// Runs of slots of which every rank has dropped some.
+/// Runs of slots in which every rank has dropped at least one.
 pub(crate) struct Runs {
     first_slots: Vec<usize>,
     run: usize,
 }
 
 impl SymmetricHeap {
-    /// A heap of so many bytes, of which the first are in use for good.
+    /// Creates a heap of `heap_bytes` bytes, of which the first `scratch_bytes` are permanently in use.
     pub(crate) fn new(heap_bytes: u64, scratch_bytes: u64) -> Self {
         let mut heap = Heap::new(heap_bytes);
         let scratch = heap.allocate(scratch_bytes, ALIGN_BYTES);
@@ -40,9 +40,9 @@ impl SymmetricHeap {
         Self { heap, slots: Vec::new(), free: Vec::new(), dropped: Vec::new() }
     }
 
-    /// Allocates so many bytes; the slot and the offset, or `None` if there is no room.
+    /// Allocates `bytes` bytes; returns the slot and the offset, or `None` if there is no room.
     pub(crate) fn allocate(&mut self, bytes: u64) -> Option<(usize, u64)> {
-        // Whole lines: what is left of one would be looked at by every later allocation, and serve none.
+        // Whole cache lines: a rest of a line would be considered by every later allocation, and fit none.
         let offset = self.heap.allocate(bytes.max(1).checked_next_multiple_of(ALIGN_BYTES)?, align_of_object(bytes))?;
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
@@ -53,12 +53,12 @@ impl SymmetricHeap {
         Some((slot, offset))
     }
 
-    /// This rank has dropped the allocation of a slot.
+    /// Records that this rank has dropped the allocation of a slot.
     pub(crate) fn drop_slot(&mut self, slot: usize) {
         self.dropped[slot / WORD] |= 1 << (slot % WORD);
     }
 
-    /// What this rank has dropped, by runs of slots: to be combined by *and* with that of all ranks.
+    /// Returns the slots that this rank has dropped, by runs of slots: to be combined by *and* over all ranks.
     pub(crate) fn summary(&self) -> Vec<u64> {
         let run = self.run();
         let mut summary = vec![0; self.slots.len().div_ceil(run).div_ceil(WORD)];
@@ -68,15 +68,15 @@ impl SymmetricHeap {
         summary
     }
 
-    /// The runs of which every rank has dropped some, by the summaries of all; `None` if there is none.
+    /// Returns the runs in which every rank has dropped a slot, from the combined summary; `None` if there is none.
     pub(crate) fn runs(&self, combined: &[u64]) -> Option<Runs> {
         let run = self.run();
         let first_slots: Vec<_> = ones(combined).map(|bit| bit * run).collect();
         (!first_slots.is_empty()).then_some(Runs { first_slots, run })
     }
 
-    /// What this rank has dropped of some runs, a bit for each slot: to be combined by *and* with that of all ranks. Nothing if each of the runs
-    /// is one slot, so that the summary has said it.
+    /// Returns the slots of these runs that this rank has dropped, one bit per slot: to be combined by *and* over all ranks. Empty if each run
+    /// is one slot, so that the summary contains the same bits.
     pub(crate) fn detail(&self, runs: &Runs) -> Vec<u64> {
         if runs.run == 1 {
             return Vec::new();
@@ -89,7 +89,7 @@ impl SymmetricHeap {
         detail
     }
 
-    /// Frees what every rank has dropped of some runs, by the details of all; returns where it lies and how many bytes it has.
+    /// Frees the slots of these runs that every rank has dropped, from the combined detail; returns the offset and size of each.
     pub(crate) fn free(&mut self, runs: &Runs, combined: &[u64]) -> Vec<(u64, u64)> {
         let is_dropped = |bit: usize| runs.run == 1 || combined[bit / WORD] >> (bit % WORD) & 1 == 1;
         let mut freed = Vec::new();
@@ -102,7 +102,7 @@ impl SymmetricHeap {
         freed
     }
 
-    /// Slots for which a bit of the summary stands.
+    /// Number of slots per bit of the summary.
     fn run(&self) -> usize {
         self.slots.len().div_ceil(SUMMARY_WORDS_MAX * WORD).next_power_of_two()
     }
@@ -114,7 +114,7 @@ impl Runs {
     }
 }
 
-/// The numbers of the bits that are set.
+/// Returns the indices of the bits that are set.
 fn ones(words: &[u64]) -> impl Iterator<Item = usize> {
     words.iter().enumerate().flat_map(|(index, &word)| {
         let following = |&rest: &u64| Some(rest & (rest - 1)).filter(|&rest| rest != 0);
@@ -130,12 +130,12 @@ mod tests {
 
     const HEAP_BYTES: u64 = 1 << 30;
 
-    /// What ranks would combine.
+    /// Returns the combination of the ranks' words.
     fn combined(parts: impl Iterator<Item = Vec<u64>>) -> Vec<u64> {
         parts.reduce(|one, other| one.iter().zip(other).map(|(one, other)| one & other).collect()).unwrap()
     }
 
-    /// Frees what all have dropped; returns the longest message that it took.
+    /// Frees the slots that all have dropped; returns the length of the longest message.
     fn agree(ranks: &mut [SymmetricHeap]) -> usize {
         let summary = combined(ranks.iter().map(SymmetricHeap::summary));
         let Some(runs) = ranks[0].runs(&summary) else { return summary.len() };
@@ -148,7 +148,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// Memory is in use until all ranks have dropped it, and not longer, however many allocations there are.
+        /// Memory is in use until all ranks have dropped it, and no longer, however many allocations there are.
         #[test]
         fn what_all_have_dropped_is_free_at_once(
             count in prop_oneof![1..100_usize, 1000..1100_usize, 2000..5000_usize],
@@ -177,7 +177,7 @@ mod tests {
             let free = dropped.iter().filter(|&&by| by == 0b111).count();
             prop_assert_eq!(ranks[0].heap.bytes_used(), used - 128 * free as u64);
             prop_assert!(count > 1024 || words <= SUMMARY_WORDS_MAX);
-            // The slots and the memory are given to others.
+            // The slots and the memory are reused.
             let again: Vec<_> = (0..free).map(|_| allocate(&mut ranks)).collect();
             prop_assert_eq!(ranks[0].slots.len(), count);
             agree(&mut ranks);

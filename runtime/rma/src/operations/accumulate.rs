@@ -1,4 +1,4 @@
-//! Sums, minima and maxima of numbers of any kind.
+//! Sums, minima and maxima of integers and floating-point numbers.
 
 use pelago_base::AtomicOperator;
 use pelago_memory::{NumberKind, Pod, Word};
@@ -7,13 +7,13 @@ use super::indexed::check;
 use crate::memory::segment::known;
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
-/// Accumulations of one batch: a part of the operations that may be in flight.
+/// Number of accumulations per batch: a part of the operations that may be in flight.
 const TOGETHER: usize = 256;
 
-/// Numbers of mapped memory that are loaded before the first of them is accumulated.
+/// Number of values of mapped memory that are loaded before the first of them is accumulated.
 const AHEAD: usize = 8;
 
-/// What an accumulation leaves where it found a number.
+/// The result that an accumulation stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accumulation {
     /// The sum; integers wrap.
@@ -24,12 +24,12 @@ pub enum Accumulation {
     Max,
 }
 
-/// A number that [`Context::accumulate`] works on: `u32`, `i32`, `u64`, `i64`, `f32` or `f64`.
+/// A number type for [`Context::accumulate`]: `u32`, `i32`, `u64`, `i64`, `f32` or `f64`.
 pub trait Number: Pod + sealed::Sealed {
     /// The word of its bits.
     #[doc(hidden)]
     type Bits: Word;
-    /// What it is in memory of a device.
+    /// The number kind for memory of a device.
     const KIND: NumberKind;
     /// Its bits.
     #[doc(hidden)]
@@ -76,17 +76,17 @@ numbers! {
 }
 
 impl Context {
-    /// Leaves the sum, the minimum or the maximum of `value` and the number at `at` there.
+    /// Stores the sum, the minimum or the maximum of `value` and the number at `at` there.
     ///
-    /// A sum of floating-point numbers depends on the order in which ranks add, as far as it is rounded. A minimum or maximum of a number and NaN is the number; a sum
+    /// A floating-point sum depends on the order of the ranks' additions, because of rounding. A minimum or maximum of a number and NaN is the number; a sum
     /// that is NaN is `NAN`.
     ///
-    /// Cost: mapped target: one atomic instruction; for minima and maxima of signed numbers and for floating-point numbers a load and a compare-and-swap, which are repeated
-    /// if others come between. An accumulation at the place of the last one expects the number that the last one left, and does not load. Other targets: one operation of
-    /// the transport.
+    /// Cost: mapped target: one atomic instruction; for minima and maxima of signed numbers and for floating-point numbers a load and a
+    /// compare-and-swap, which are repeated after a conflict with another writer. An accumulation at the address of the previous one expects the
+    /// number that the previous one stored, and needs no load. Other targets: one operation of the transport.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     ///
     /// ```
     /// # use pelago_base::Rank;
@@ -107,16 +107,17 @@ impl Context {
             let ((last, left), address) = (self.left.get(), at.address().bits());
             let expected = if last == address { T::Bits::from_bits(left) } else { place.load() };
             let left = place.update(operator, operand, expected);
-            // An expectation that was wrong is likely wrong again: the place is one of several ranks.
+            // After a wrong expectation the next one is probably wrong as well: several ranks accumulate at this address.
             self.left.set(left.map_or((0, 0), |left| (address, left.to_bits())));
             return Ok(Handle::done());
         }
         self.apply(at, operator, operand)
     }
 
-    /// As [`accumulate`](Self::accumulate), for each of `values` and the number at its place from `at` on. Each is changed at one moment, all of them at no common one.
+    /// As [`accumulate`](Self::accumulate), for each of `values` and the number at the same index from `at` on. Each change is atomic, but not all
+    /// changes together.
     ///
-    /// Cost: as many times as much; mapped targets: numbers that no instruction accumulates are loaded ahead, eight at a time. Other targets: issued in
+    /// Cost: that of all accumulations; mapped targets: numbers without an atomic instruction are loaded ahead, eight at a time. Other targets: issued in
     /// [batches](Self::batch), so that one message carries several.
     ///
     /// # Errors
@@ -125,12 +126,12 @@ impl Context {
         self.accumulate_each(at, accumulation, (0..values.len()).map(|place| (place as u64, values[place])))
     }
 
-    /// As [`accumulate`](Self::accumulate), for each of `values` and the number at place `places[i]` counted from `at` on. A place may occur as often as it likes.
+    /// As [`accumulate`](Self::accumulate), for each of `values` and the number at index `places[i]` from `at` on. An index may occur several times.
     ///
     /// Cost: as [`accumulate_all`](Self::accumulate_all).
     ///
     /// # Errors
-    /// There are not as many places as values; as [`accumulate`](Self::accumulate).
+    /// The numbers of indices and values differ; as [`accumulate`](Self::accumulate).
     pub fn accumulate_indexed<T: Number>(
         &self,
         at: GlobalPtr<T>,
@@ -159,8 +160,8 @@ impl Context {
         Ok(())
     }
 
-    /// Accumulates as long as places are mapped. Loads several numbers before the first is changed, because a load behind an atomic instruction waits for it; a number that
-    /// changes in between is accumulated all the same.
+    /// Accumulates as long as the addresses are mapped. Loads several numbers before it changes the first, because a load after an atomic
+    /// instruction waits for it; a number that changes in between is accumulated correctly.
     fn accumulate_mapped<T: Number>(
         &self,
         at: GlobalPtr<T>,
@@ -184,7 +185,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::accumulate`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    /// The handle belongs to another context, or its operation failed; the job has a fault.
     pub fn accumulate<T: Number>(&self, at: GlobalPtr<T>, accumulation: Accumulation, value: T) -> Result<Handle<'c>> {
         self.apply(known::<T::Bits>(at.address()), T::operator(accumulation), value.into_bits())
     }

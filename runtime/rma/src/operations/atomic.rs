@@ -7,7 +7,7 @@ use crate::progress::record::{Audience, Terms};
 use crate::progress::task::Task;
 use crate::{Context, Fetch, GlobalPtr, Handle, Ordered, Result};
 
-/// For each operator: the operation that fetches what was there, and the one that does not.
+/// For each operator: the operation that fetches the old value, and the one that does not.
 macro_rules! operators {
     ($($fetching:ident, $plain:ident, $operator:ident, $verb:literal;)+) => {
         impl Context {$(
@@ -16,7 +16,7 @@ macro_rules! operators {
             /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
             ///
             /// # Errors
-            /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+            /// The job has a fault while the call waits for room. The result reports an invalid address.
             #[inline(always)]
             pub fn $fetching<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Fetch<'_, T>> {
                 self.fetch_by(at, AtomicOperator::$operator, operand)
@@ -27,7 +27,7 @@ macro_rules! operators {
             /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
             ///
             /// # Errors
-            /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+            /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
             #[inline(always)]
             pub fn $plain<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Handle<'_>> {
                 self.apply(at, AtomicOperator::$operator, operand)
@@ -38,7 +38,7 @@ macro_rules! operators {
             #[doc = concat!("As [`Context::", stringify!($fetching), "`].")]
             ///
             /// # Errors
-            /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+            /// The handle belongs to another context, or its operation failed; the job has a fault.
             pub fn $fetching<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Fetch<'c, T>> {
                 self.fetch_by(at, AtomicOperator::$operator, operand)
             }
@@ -46,7 +46,7 @@ macro_rules! operators {
             #[doc = concat!("As [`Context::", stringify!($plain), "`].")]
             ///
             /// # Errors
-            /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+            /// The handle belongs to another context, or its operation failed; the job has a fault.
             pub fn $plain<T: Word>(&self, at: GlobalPtr<T>, operand: T) -> Result<Handle<'c>> {
                 self.apply(at, AtomicOperator::$operator, operand)
             }
@@ -65,12 +65,12 @@ operators! {
 }
 
 impl Context {
-    /// Writes `new` to the word at `at` if it equals `expected`; returns what was there.
+    /// Writes `new` to the word at `at` if it equals `expected`; returns the old value.
     ///
     /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+    /// The job has a fault while the call waits for room. The result reports an invalid address.
     #[inline(always)]
     pub fn compare_swap<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Fetch<'_, T>> {
         self.fetch_by(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
@@ -79,7 +79,7 @@ impl Context {
     /// Reads the word at `at` without waiting for it.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the result.
+    /// The job has a fault while the call waits for room. The result reports an invalid address.
     #[inline(always)]
     pub fn fetch<T: Word>(&self, at: GlobalPtr<T>) -> Result<Fetch<'_, T>> {
         self.fetch_by(at, AtomicOperator::Load, T::from_bits(0))
@@ -117,7 +117,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::compare_swap`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    /// The handle belongs to another context, or its operation failed; the job has a fault.
     pub fn compare_swap<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Fetch<'c, T>> {
         self.fetch_by(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
     }
@@ -125,7 +125,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::fetch`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    /// The handle belongs to another context, or its operation failed; the job has a fault.
     pub fn fetch<T: Word>(&self, at: GlobalPtr<T>) -> Result<Fetch<'c, T>> {
         self.fetch_by(at, AtomicOperator::Load, T::from_bits(0))
     }

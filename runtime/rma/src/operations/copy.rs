@@ -1,4 +1,4 @@
-//! From any rank to any.
+//! Copies: from any rank to any rank.
 
 use pelago_base::Shape;
 use pelago_memory::Pod;
@@ -10,31 +10,31 @@ use crate::progress::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
-    /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from the one to the other.
+    /// Copies `count` values from `from` on to `to`, whichever ranks own them; the bytes go directly from one rank to the other.
     ///
-    /// Without waiting and without a further copy: for large transfers that overlap with computing, allocate both ends globally. The values
-    /// that are found at `from` until it is done may be the ones that go. The two ranges may overlap only where
+    /// There is no wait and no further copy: for large transfers that overlap with computation, allocate both ends globally. Changes
+    /// at `from` before the operation has ended may be transferred. The two ranges may overlap only if
     /// both are mapped: a transport may copy them in parts, in any order.
     ///
-    /// Cost: both ends mapped: one copy, done when the call returns. Else one operation of the transport.
+    /// Cost: both ends mapped: one copy, which completes before the call returns. Otherwise one operation of the transport.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     #[inline]
     pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'_>> {
         let shape = Shape::contiguous(count as u64);
         self.copy_after(Terms::FREE, from, shape, to, shape)
     }
 
-    /// Copies the blocks of `from_shape` from `from` on onto those of `to_shape` from `to` on. Shapes are in elements.
+    /// Copies the blocks of `from_shape` from `from` on to those of `to_shape` from `to` on. Shapes are in elements.
     ///
     /// Blocks of another rank lie in one heap or registered region, gaps included.
     ///
-    /// Cost: both ends mapped: no packing, one copy. Else, if one end is a heap of this rank, one operation of a transport that
-    /// [takes blocks](pelago_platform::Capabilities::blocks_max), which reads or writes the heap in place; else one for each block.
+    /// Cost: both ends mapped: no packing, one copy. Otherwise, if one end is a heap of this rank, one operation of a transport that
+    /// [takes blocks](pelago_platform::Capabilities::blocks_max), which reads or writes the heap in place; otherwise one per block.
     ///
     /// # Errors
-    /// The shapes differ; else as [`copy`](Self::copy).
+    /// The shapes differ; otherwise as [`copy`](Self::copy).
     pub fn copy_strided<T: Pod>(
         &self,
         from: GlobalPtr<T>,
@@ -72,8 +72,8 @@ impl Context {
 }
 
 impl Context {
-    /// A move from this rank's own heap as a put of that memory, which nobody has to be asked for. A contiguous one is made here, the ends of
-    /// others are put right.
+    /// Converts a copy from this rank's own heap to a put of that memory, which needs no request to another rank. Returns a contiguous copy as a put task; for
+    /// others it replaces the source end of `moving`.
     fn own_put(&self, moving: &mut Move) -> Option<Task> {
         let (End::Global(from), End::Global(to)) = (&moving.from, &moving.to) else { return None };
         let (own, to) = (self.own_cells(*from, moving.from_shape.extent().ok()?)?, *to);
@@ -84,7 +84,7 @@ impl Context {
         None
     }
 
-    /// A move to this rank's own heap as a get to that memory: what comes need not be acknowledged to whom it is read from.
+    /// Converts a copy to this rank's own heap to a get into that memory, whose arrival needs no acknowledgement to the source.
     fn own_get(&self, moving: &mut Move) {
         if let (End::Global(_), End::Global(to)) = (&moving.from, &moving.to)
             && let Ok(bytes) = moving.to_shape.extent()
@@ -99,7 +99,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::copy`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::copy`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::copy`].
     pub fn copy<T: Pod>(&self, from: GlobalPtr<T>, to: GlobalPtr<T>, count: usize) -> Result<Handle<'c>> {
         let shape = Shape::contiguous(count as u64);
         self.copy_strided(from, shape, to, shape)
@@ -108,7 +108,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::copy_strided`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::copy_strided`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::copy_strided`].
     pub fn copy_strided<T: Pod>(
         &self,
         from: GlobalPtr<T>,

@@ -1,4 +1,4 @@
-//! From any rank to this one.
+//! Gets: from any rank to this rank.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Handle, Result};
 
-/// Bytes that are fetched by one operation: a core's own cache holds them until they are handed on.
+/// Size of the operations of a long get: a core's private cache holds the bytes until they are copied to the program.
 const PART_BYTES: usize = Spare::BYTES_MAX;
 
 /// Maximum number of concurrent operations of one get.
@@ -25,10 +25,10 @@ impl Context {
     /// Reads the value at `from`.
     ///
     /// Cost: mapped source: one load for a value of up to 8 bytes, else one copy. Other sources: waits for one operation of the
-    /// transport. To fetch without waiting, use [`start_get`](Self::start_get), [`copy`](Self::copy) or [`fetch`](Self::fetch).
+    /// transport. To read without waiting, use [`start_get`](Self::start_get), [`copy`](Self::copy) or [`fetch`](Self::fetch).
     ///
     /// # Errors
-    /// The address leads nowhere, its rank was lost, or the job is at fault.
+    /// The address is invalid, its rank failed, or the job has a fault.
     #[inline(always)]
     pub fn get<T: Pod>(&self, from: GlobalPtr<T>) -> Result<T> {
         if let Some(place) = self.reach.place(from) {
@@ -41,11 +41,11 @@ impl Context {
 
     /// Reads values from `from` on until `into` is full.
     ///
-    /// Cost: as [`get`](Self::get); other sources: one operation for each 256 KiB, four of them under way at once, and one more copy.
-    /// The context keeps what they are fetched into, up to 1 MiB, for the next.
+    /// Cost: as [`get`](Self::get); other sources: one operation per 256 KiB, four of them in flight at once, and one more copy.
+    /// The context caches the buffers, up to 1 MiB, for the next get.
     ///
     /// # Errors
-    /// The address leads nowhere, its rank was lost, or the job is at fault; then `into` may be partly filled.
+    /// The address is invalid, its rank failed, or the job has a fault; then `into` may be partly filled.
     #[inline]
     pub fn get_into<T: Pod>(&self, from: GlobalPtr<T>, into: &mut [T]) -> Result<()> {
         if self.reach.read(from.address(), into.as_mut_bytes()) {
@@ -54,7 +54,7 @@ impl Context {
         self.get_remote(from.address(), into.as_mut_bytes())
     }
 
-    /// Reads the blocks of `from_shape` from `from` on onto those of `into_shape` in `into`. Shapes are in elements.
+    /// Reads the blocks of `from_shape` from `from` on into those of `into_shape` in `into`. Shapes are in elements.
     ///
     /// Cost: mapped source: no packing, one copy. Other sources: one operation of a transport that
     /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `from`; unpacked.
@@ -62,7 +62,7 @@ impl Context {
     /// The blocks of `from_shape` lie in one heap or registered region, gaps included.
     ///
     /// # Errors
-    /// The shapes differ, or `into_shape` reaches past `into`; else as [`get`](Self::get).
+    /// The shapes differ, or `into_shape` extends past `into`; otherwise as [`get`](Self::get).
     pub fn get_strided<T: Pod>(&self, from: GlobalPtr<T>, from_shape: Shape, into: &mut [T], into_shape: Shape) -> Result<()> {
         let into_shape = shape_in_slice::<T>(into_shape, into.len())?;
         let from_shape = from_shape.scaled(size_of::<T>() as u64)?;
@@ -75,7 +75,7 @@ impl Context {
         let bytes = from_shape.bytes()?;
         let by_size = self.shared().goes_by_size(from.address(), bytes)?;
         let buffer = if by_size { Buffer::hollow(bytes as usize) } else { self.spare.borrow_mut().take(bytes as usize) };
-        // Packed bytes have no blocks of their own: those of the source decide, joined as far as they go.
+        // Packed bytes have no block structure: only the blocks of the source count, merged as far as possible.
         let from_shape = from_shape.canonical();
         let (from, to) = (End::Global(from.address()), End::Buffer(buffer));
         let moving = Move { from, to, from_shape, to_shape: from_shape.packed(), by_size, stripes: Stripes::Whole };
@@ -94,7 +94,7 @@ impl Context {
         self.fetch_part(from, into.len())?.hand_on(|buffer| buffer.read(into))
     }
 
-    /// One after another, so that what has come is copied while more comes, and no get takes more memory than some parts.
+    /// Reads in parts, so that parts that have arrived are copied while others arrive, and the memory for a get is limited.
     #[inline(never)]
     fn get_in_parts(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let mut parts = into.chunks_mut(PART_BYTES).zip((0..).step_by(PART_BYTES));
@@ -110,7 +110,7 @@ impl Context {
             }
             let Some((fetched, part)) = under_way.pop_front() else { return outcome };
             match fetched.hand_on(|buffer| buffer.read(part)) {
-                // The others under way end too, and nobody else is to be told how.
+                // The other parts in flight end too, but their results are not reported.
                 Err(error @ Error::Failed(_)) => outcome = outcome.and(Err(error)),
                 other => other?,
             }
@@ -127,7 +127,7 @@ impl Context {
     }
 }
 
-/// An operation that fills a buffer, which goes with it if nobody waits for it.
+/// An operation that fills a buffer, which is discarded with it if there is no wait.
 pub(super) struct Fetched<'c> {
     context: &'c Context,
     id: u64,
@@ -138,7 +138,7 @@ impl<'c> Fetched<'c> {
         Handle::pending(self.context, self.id)
     }
 
-    /// Waits, and hands the bytes on, unless only their number has travelled.
+    /// Waits, and passes the bytes to `hand_on`, unless only their size was transferred.
     pub(super) fn hand_on(self, hand_on: impl FnOnce(Cells<'_>)) -> Result<()> {
         self.context.wait_id(self.id)?;
         let taken = self.context.engine().borrow_mut().take(self.id);

@@ -1,4 +1,4 @@
-//! Values at places of their own in the memory of one rank.
+//! Values at individual offsets in the memory of one rank.
 
 use pelago_memory::{Cells, Pod};
 use zerocopy::IntoBytes;
@@ -11,19 +11,19 @@ use crate::progress::task::Task;
 use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
-    /// Writes `values[i]` to the element at place `places[i]` counted from `to` on, for each `i`. Values and places may be reused as soon as the call
-    /// returns. If a place occurs twice, either of its values is there at the end.
+    /// Writes `values[i]` to the element at index `places[i]` from `to` on, for each `i`. Both slices may be reused as soon as the call
+    /// returns. If an index occurs twice, either of its values remains.
     ///
-    /// All places lie in one heap or registered region, as those of a slice do.
+    /// All elements lie in one heap or registered region, as those of a slice do.
     ///
-    /// Cost: mapped target: a copy of each value. Other targets: the values are copied once more. Where the transport takes lists of blocks, one operation
-    /// for up to [`blocks_max`](pelago_platform::Capabilities::blocks_max) of them: over UDP three bytes or so for each place besides the
-    /// values, in as few datagrams as hold them. Elsewhere one operation for each value. As [`put_strided`](Self::put_strided), of which
-    /// this is the irregular form; MPI has it as indexed datatypes, SHMEM as `ibput`.
+    /// Cost: mapped target: a copy of each value. Other targets: one more copy of the values. If the transport accepts lists of blocks, one operation
+    /// per [`blocks_max`](pelago_platform::Capabilities::blocks_max) of them: over UDP about three bytes per index in addition to the
+    /// values, in as few datagrams as hold them. Otherwise one operation per value. This is the irregular form of
+    /// [`put_strided`](Self::put_strided); MPI has it as indexed datatypes, SHMEM as `ibput`.
     ///
     /// # Errors
-    /// There are not as many values as places; the job is at fault while the call waits for room. A place that leads nowhere is reported by
-    /// the handle or `quiet`: then no value of its operation was written.
+    /// The numbers of values and indices differ; the job has a fault while the call waits for room. The handle or `quiet` reports an invalid
+    /// address: then no value of its operation was written.
     ///
     /// ```
     /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -38,15 +38,15 @@ impl Context {
         self.put_indexed_after(Terms::FREE, to, places, values)
     }
 
-    /// Reads the element at place `places[i]` counted from `from` on into `into[i]`, for each `i`. A place may occur as often as it likes.
+    /// Reads the element at index `places[i]` from `from` on into `into[i]`, for each `i`. An index may occur several times.
     ///
-    /// All places lie in one heap or registered region, as those of a slice do.
+    /// All elements lie in one heap or registered region, as those of a slice do.
     ///
-    /// Cost: mapped source: a copy of each value. Other sources: as of [`put_indexed`](Self::put_indexed); the answer holds the values alone, and
+    /// Cost: mapped source: a copy of each value. Other sources: as for [`put_indexed`](Self::put_indexed); the reply contains only the values, and
     /// takes one more copy.
     ///
     /// # Errors
-    /// There are not as many places as values fit; a place leads nowhere, its rank was lost, or the job is at fault: then `into` may be partly filled.
+    /// The numbers of indices and values differ; an address is invalid, its rank failed, or the job has a fault: then `into` may be partly filled.
     pub fn get_indexed<T: Pod>(&self, from: GlobalPtr<T>, places: &[u64], into: &mut [T]) -> Result<()> {
         check(places.len(), into.len())?;
         for (places, into) in places.chunks(INDEXED_VALUES_MAX).zip(into.chunks_mut(INDEXED_VALUES_MAX)) {
@@ -63,13 +63,13 @@ impl Context {
         Ok(())
     }
 
-    /// Copies the element at place `from_places[i]` counted from `from` on to the one at place `to_places[i]` counted from `to` on, for each `i`. The two may be of any
-    /// ranks; the values pass through this one. The handle is that of the writing; the elements have been read when the call returns.
+    /// Copies the element at index `from_places[i]` from `from` on to the element at index `to_places[i]` from `to` on, for each `i`. The two may be on any
+    /// ranks; the values pass through this one. The handle is that of the put; the elements have been read when the call returns.
     ///
-    /// Cost: as [`get_indexed`](Self::get_indexed), which is waited for, and [`put_indexed`](Self::put_indexed).
+    /// Cost: as [`get_indexed`](Self::get_indexed), for which the call waits, and [`put_indexed`](Self::put_indexed).
     ///
     /// # Errors
-    /// The lists differ in length, or are longer than an indexed put may be; as the two.
+    /// The lists differ in length, or are longer than an indexed put permits; otherwise as the two operations.
     pub fn copy_indexed<T: Pod>(
         &self,
         from: GlobalPtr<T>,
@@ -105,7 +105,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::put_indexed`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_indexed`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::put_indexed`].
     pub fn put_indexed<T: Pod>(&self, to: GlobalPtr<T>, places: &[u64], values: &[T]) -> Result<Handle<'c>> {
         let terms = self.pending(to.address())?;
         self.context().put_indexed_after(terms, to, places, values)

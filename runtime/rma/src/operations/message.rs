@@ -1,4 +1,4 @@
-//! Two-sided messages, where the network has them by itself.
+//! Two-sided messages, if the network supports them.
 
 use pelago_base::Rank;
 
@@ -6,22 +6,22 @@ use crate::context::wait::Whom;
 use crate::{Context, Error, Handle, Result};
 
 impl Context {
-    /// Whether the network has two-sided messages by itself, so that [`send`](Self::send) is possible.
+    /// Whether the network supports two-sided messages, so that [`send`](Self::send) is possible.
     ///
-    /// Nothing of the library is built on them; they are for programs that compare. What becomes of one that finds no room at its
-    /// receiver is the network's: it is tried again so many times, waits in the network, or is gone.
+    /// The library does not use them; they are for comparisons. The network determines what happens to a message for which the receiver has no room:
+    /// it is retried a number of times, waits in the network, or is lost.
     pub fn is_two_sided(&self) -> bool {
         self.engine().borrow_mut().port().with(|transport| transport.two_sided().is_some())
     }
 
     /// Sends a message that its receiver [takes](Self::take). The bytes may be reused as soon as the call returns.
     ///
-    /// The handle is done when the network lets the sender know that the message has come, or, where it does not, when it has left.
+    /// The handle completes when the network reports the arrival to the sender, or, if the network does not report arrivals, when the message has left.
     ///
-    /// Cost: one message of the network; waits while this rank has too many under way.
+    /// Cost: one message of the network; waits while this rank has too many in flight.
     ///
     /// # Errors
-    /// The network has none; there is no such rank; the job is at fault. By the handle or `quiet`: the receiver had no room.
+    /// The network does not support messages; there is no such rank; the job has a fault. By the handle or `quiet`: the receiver had no room.
     pub fn send(&self, to: Rank, bytes: &[u8]) -> Result<Handle<'_>> {
         if to.number() >= self.size() {
             return Err(Error::Invalid("the receiver must be a rank of the job"));
@@ -36,7 +36,7 @@ impl Context {
         Ok(Handle::pending(self, id))
     }
 
-    /// The next message that has come, and who sent it. Does not move the library.
+    /// Returns the next message that has arrived, and its sender. Makes no progress.
     pub fn take(&self) -> Option<(Rank, Box<[u8]>)> {
         self.engine().borrow_mut().port().with(|transport| transport.two_sided()?.take())
     }

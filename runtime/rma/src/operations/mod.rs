@@ -1,7 +1,7 @@
-//! The operations themselves: first the direct way to mapped memory, then the way through the engine.
+//! The operations: first the direct path to mapped memory, then the path through the engine.
 //!
 //! `put` local to remote, `get` remote to local, `pending_get` the same without waiting, `signal` puts with a signal, `copy` any to any, `atomic` on words,
-//! `indexed` values at places of their own, `raw` the same with memory of the program. Each file has the direct operations of
+//! `indexed` values at individual offsets, `raw` the same with memory of the program. Each file has the direct operations of
 //! `Context`, then those of `Ordered`, which wait for others.
 
 pub(crate) mod accumulate;
@@ -20,7 +20,7 @@ use pelago_memory::Pod;
 
 use crate::{Error, Result};
 
-/// The shape in bytes of one in elements of `T`, if it stays inside a slice of `length` elements.
+/// Converts a shape in elements of `T` to bytes, if it stays inside a slice of `length` elements.
 fn shape_in_slice<T: Pod>(shape: Shape, length: usize) -> Result<Shape> {
     let needed = shape.extent()?;
     if needed > length as u64 {
@@ -29,7 +29,7 @@ fn shape_in_slice<T: Pod>(shape: Shape, length: usize) -> Result<Shape> {
     Ok(shape.scaled(size_of::<T>() as u64)?)
 }
 
-/// Two shapes with equal blocks and counts, joined to as few blocks as both allow.
+/// Merges adjacent blocks of two shapes with equal blocks and counts, as far as both permit.
 fn joined(from: Shape, to: Shape) -> Result<(Shape, Shape)> {
     from.matches(&to)?;
     from.extent()?;

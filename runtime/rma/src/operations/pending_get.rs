@@ -10,9 +10,9 @@ use crate::buffer::Buffer;
 use crate::progress::task::{End, Task};
 use crate::{Context, Error, GlobalPtr, Handle, Result};
 
-/// Values on their way from another rank, to be waited for later: several of them take one round trip together.
+/// A get that is waited for later: several of them take one round trip together.
 ///
-/// Made by [`Context::start_get`]. Dropped before it is waited for, it gives up the values, and a failure is reported to nobody.
+/// Returned by [`Context::start_get`]. If it is dropped before a wait, the values are discarded, and a failure is not reported.
 ///
 /// ```
 /// # use pelago_rma::{Context, GlobalPtr, Result};
@@ -30,21 +30,21 @@ pub struct PendingGet<'c, T: Pod> {
 }
 
 enum State<'c> {
-    /// The values were there: what the memory of this host held when the get was issued.
+    /// The memory was mapped: the values when the get was issued.
     Here(Buffer),
     Pending(Fetched<'c>),
 }
 
 impl Context {
-    /// Begins to read `count` values from `from` on.
+    /// Starts to read `count` values from `from` on.
     ///
-    /// Cost: mapped source: one copy. Other sources: one operation of the transport for each message's length, and one more copy when the values are waited
-    /// for. The context keeps buffers for up to 64 gets and 1 MiB, so that gets in steady state allocate nothing. To read into memory of this rank that
-    /// others reach, use [`copy`](Self::copy).
+    /// Cost: mapped source: one copy. Other sources: one operation of the transport per maximum message size, and one more copy in the wait.
+    /// The context caches buffers for up to 64 gets and 1 MiB, so that gets in steady state allocate no memory. To read into memory of this rank that
+    /// others can access, use [`copy`](Self::copy).
     ///
     /// # Errors
-    /// The values are too many to be addressed; the job is at fault while the call waits for room. An address that leads nowhere is reported when the
-    /// values are waited for.
+    /// The values exceed the address space; the job has a fault while the call waits for room. The wait for the values reports an invalid
+    /// address.
     pub fn start_get<T: Pod>(&self, from: GlobalPtr<T>, count: usize) -> Result<PendingGet<'_, T>> {
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Error::Invalid("more values than an address space has"))?;
         let state = match self.reach().cells(from.address(), bytes as u64) {
@@ -64,7 +64,7 @@ impl Context {
 }
 
 impl<'c, T: Pod> PendingGet<'c, T> {
-    /// The number of values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -74,10 +74,10 @@ impl<'c, T: Pod> PendingGet<'c, T> {
         self.count == 0
     }
 
-    /// Waits for the values, and returns the first of them; zeros if there are none.
+    /// Waits for the values, and returns the first one; zeros if there are none.
     ///
     /// # Errors
-    /// The address leads nowhere, its rank was lost, or the job is at fault.
+    /// The address is invalid, its rank failed, or the job has a fault.
     pub fn wait(self) -> Result<T> {
         let (mut value, first) = (T::new_zeroed(), size_of::<T>() * self.count.min(1));
         self.hand_on(&mut value.as_mut_bytes()[..first])?;
@@ -87,7 +87,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
     /// Waits for the values, and copies them to `into`.
     ///
     /// # Errors
-    /// `into` has another length; the address leads nowhere, its rank was lost, or the job is at fault.
+    /// `into` has another length; the address is invalid, its rank failed, or the job has a fault.
     pub fn wait_into(self, into: &mut [T]) -> Result<()> {
         if into.len() != self.count {
             return Err(Error::Invalid("a get is waited for with memory of its own length"));
@@ -95,7 +95,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
         self.hand_on(into.as_mut_bytes())
     }
 
-    /// Whether the values are there; moves the operation on if not.
+    /// Whether the values have arrived; makes progress if they have not.
     ///
     /// # Errors
     /// The operation failed.
@@ -103,7 +103,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
         self.handle().test()
     }
 
-    /// The operation, without its values, to order others after it or to wait for it among others.
+    /// Returns the operation without its values, to order other operations after it or to wait for it among others.
     pub fn handle(&self) -> Handle<'c> {
         match &self.state {
             State::Here(_) => Handle::done(),

@@ -1,4 +1,4 @@
-//! From this rank to any.
+//! Puts: from this rank to any rank.
 
 use pelago_base::{GlobalAddress, Shape};
 use pelago_memory::{Pod, write_strided};
@@ -12,13 +12,13 @@ use crate::progress::task::{End, Move, Task};
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
-    /// Writes `values` from `to` on. They may be reused as soon as the call returns.
+    /// Writes `values` to memory from `to` on. The slice may be reused as soon as the call returns.
     ///
-    /// Cost: mapped target: one store for a value of up to 8 bytes, else one copy. Other targets: the values are copied once
-    /// more, and one operation of the transport.
+    /// Cost: mapped target: one store for a value of up to 8 bytes, else one copy. Other targets: one more copy of the values,
+    /// and one operation of the transport.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     #[inline(always)]
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
         if let [value] = values
@@ -33,7 +33,7 @@ impl Context {
         self.put_remote(Terms::FREE, to.address(), values.as_bytes())
     }
 
-    /// Writes the blocks of `from_shape` in `from` onto those of `to_shape` from `to` on. Shapes are in elements.
+    /// Writes the blocks of `from_shape` in `from` to those of `to_shape` from `to` on. Shapes are in elements.
     ///
     /// The blocks of `to_shape` lie in one heap or registered region, gaps included.
     ///
@@ -41,12 +41,12 @@ impl Context {
     /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `to`.
     ///
     /// # Errors
-    /// The shapes differ, or `from_shape` reaches past `from`.
+    /// The shapes differ, or `from_shape` extends past `from`.
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'_>> {
         self.put_strided_after(Terms::FREE, to, to_shape, from, from_shape)
     }
 
-    /// As [`put`](Self::put), where the bytes are needed though only sizes are moved: for collective operations.
+    /// As [`put`](Self::put), but moves the bytes even in a simulation of sizes only: for collective operations.
     #[inline]
     pub(crate) fn put_data<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'_>> {
         if self.reach.write(to.address(), values.as_bytes()) {
@@ -55,7 +55,7 @@ impl Context {
         self.put_remote_as(Terms::FREE, to.address(), values.as_bytes(), false)
     }
 
-    /// Puts a word of a meeting: `quiet` does not wait for its end, which the next meeting implies.
+    /// Puts a word of a barrier: `quiet` does not wait for its end, which the next barrier implies.
     #[inline]
     pub(crate) fn signal(&self, to: GlobalPtr<u64>, word: u64) -> Result<Handle<'_>> {
         let handle = self.put(to, &[word])?;
@@ -116,14 +116,14 @@ impl Context {
             write_strided(from.as_bytes(), from_shape, buffer.cells(), from_shape.packed());
             buffer
         };
-        // Packed bytes have no blocks of their own: those of the target decide, joined as far as they go.
+        // Packed bytes have no block structure: only the blocks of the target count, merged as far as possible.
         let to_shape = to_shape.canonical();
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
         let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, stripes: Stripes::Whole };
         Ok(Handle::pending(self, self.submit(terms, moving.into(), Audience::Anyone)?))
     }
 
-    /// Wakes the owner of an address of this host, if it sleeps.
+    /// Wakes the owner of an address on this host, if the owner sleeps.
     #[inline]
     pub(crate) fn ring(&self, address: GlobalAddress) {
         if let Some(bell) = self.reach.bell(self.reach.addresses().rank(address)) {
@@ -136,7 +136,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::put`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::put`].
     #[inline]
     pub fn put<T: Pod>(&self, to: GlobalPtr<T>, values: &[T]) -> Result<Handle<'c>> {
         match self.pending(to.address())? {
@@ -148,7 +148,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::put_strided`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_strided`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::put_strided`].
     pub fn put_strided<T: Pod>(&self, to: GlobalPtr<T>, to_shape: Shape, from: &[T], from_shape: Shape) -> Result<Handle<'c>> {
         let terms = self.pending(to.address())?;
         self.context().put_strided_after(terms, to, to_shape, from, from_shape)

@@ -1,7 +1,7 @@
-//! Operations whose local end is memory of the program, which stays where it is: nothing is captured, nothing is handed back.
+//! Operations whose local end is memory of the program, accessed in place: no payload is captured, and no buffer is returned.
 //!
 //! Invariant **P1**: from the call until the operation has ended, the memory is valid for reads and writes, and no reference to it is
-//! used. Whoever calls promises it; bindings to languages that know no lifetimes hand the promise on to their programs.
+//! used. The caller promises it; bindings to languages without lifetimes pass this obligation on to their programs.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -15,7 +15,7 @@ use crate::progress::task::{End, Move, Task};
 use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
-    /// Writes `bytes` bytes from `from` on to `to`. What is found there until the operation has ended may be what goes.
+    /// Writes `bytes` bytes from `from` on to `to`. Changes at `from` before the operation has ended may be transferred.
     ///
     /// Cost: mapped target: one copy. Other targets: one operation of the transport, and no further copy.
     ///
@@ -23,7 +23,7 @@ impl Context {
     /// Until the operation has ended, the bytes at `from` are valid for reads and writes, and no reference to them is used.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     pub unsafe fn put_raw(&self, to: GlobalAddress, from: NonNull<u8>, bytes: usize) -> Result<Handle<'_>> {
         // SAFETY: P1.
         self.put_cells(Terms::FREE, to, unsafe { Cells::new(from, bytes) })
@@ -34,25 +34,25 @@ impl Context {
     /// Cost: mapped source: one copy. Other sources: one operation of the transport, and no further copy.
     ///
     /// # Safety
-    /// As [`put_raw`](Self::put_raw), of the bytes at `into`.
+    /// As [`put_raw`](Self::put_raw), for the bytes at `into`.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     pub unsafe fn get_raw(&self, from: GlobalAddress, into: NonNull<u8>, bytes: usize) -> Result<Handle<'_>> {
         // SAFETY: P1.
         self.get_cells(Terms::FREE, from, unsafe { Cells::new(into, bytes) })
     }
 
-    /// Performs an atomic on the word at `at` and stores what was there at `into`, before the operation ends.
+    /// Performs an atomic on the word at `at` and stores the old value at `into`, before the operation ends.
     ///
     /// Cost: mapped target: one atomic instruction and a store. Other targets: one operation of the transport.
     ///
     /// # Safety
-    /// As [`put_raw`](Self::put_raw), of the word at `into`.
+    /// As [`put_raw`](Self::put_raw), for the word at `into`.
     ///
     /// # Errors
-    /// `into` is not aligned; the job is at fault while the call waits for room. An address that leads nowhere is reported by the handle
-    /// or `quiet`.
+    /// `into` is not aligned; the job has a fault while the call waits for room. The handle or `quiet` reports an invalid
+    /// address.
     pub unsafe fn fetch_raw<T: Word>(
         &self,
         at: GlobalPtr<T>,
@@ -118,7 +118,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::put_raw`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_raw`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::put_raw`].
     pub unsafe fn put_raw(&self, to: GlobalAddress, from: NonNull<u8>, bytes: usize) -> Result<Handle<'c>> {
         // SAFETY: P1.
         self.context().put_cells(self.pending(to)?, to, unsafe { Cells::new(from, bytes) })
@@ -130,7 +130,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::get_raw`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::get_raw`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::get_raw`].
     pub unsafe fn get_raw(&self, from: GlobalAddress, into: NonNull<u8>, bytes: usize) -> Result<Handle<'c>> {
         // SAFETY: P1.
         self.context().get_cells(self.pending(from)?, from, unsafe { Cells::new(into, bytes) })
@@ -142,7 +142,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::fetch_raw`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::fetch_raw`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::fetch_raw`].
     pub unsafe fn fetch_raw<T: Word>(
         &self,
         at: GlobalPtr<T>,
@@ -156,7 +156,7 @@ impl<'c> Ordered<'c> {
     }
 }
 
-/// A contiguous move.
+/// Returns a contiguous move.
 fn moving(from: End, to: End, bytes: u64, by_size: bool) -> Task {
     let shape = Shape::contiguous(bytes);
     Move { from, to, from_shape: shape, to_shape: shape, by_size, stripes: Stripes::Whole }.into()

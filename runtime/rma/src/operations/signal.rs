@@ -1,4 +1,4 @@
-//! Puts that tell their target that they have come, and compare-and-swaps that nobody waits for.
+//! Puts that signal their arrival to the target, and compare-and-swaps without a result.
 
 use pelago_base::{AtomicOperator, GlobalAddress};
 use pelago_memory::{Pod, Word};
@@ -8,28 +8,28 @@ use zerocopy::IntoBytes;
 use crate::progress::record::Terms;
 use crate::{Context, GlobalPtr, Handle, Ordered, Result};
 
-/// What a put does with the word by which it signals; see [`Context::put_signal`].
+/// The change of a put's signal word; see [`Context::put_signal`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal<W: Word> {
-    /// Write this.
+    /// Writes this value atomically.
     Set(W),
-    /// Add this: several puts may signal by one word.
+    /// Adds this value: several puts may signal by one word.
     Add(W),
-    /// Put this: as `Set`, of a word that nothing but puts changes, which takes less where atomics are done by the owner of a word.
+    /// Puts this value: as `Set`, for a word that only puts change; cheaper if the owner of a word performs its atomics.
     Put(W),
 }
 
 impl Context {
-    /// Writes `values` from `to` on, and then changes the word at `at`: whoever sees the changed word sees the values. The words of a signal wake a rank that
-    /// [waits](Self::wait_until) for them. Both are issued in one [batch](Self::batch).
+    /// Writes `values` to memory from `to` on, and then changes the word at `at`: a rank that sees the changed word sees the values. The signal
+    /// wakes a rank that [waits](Self::wait_until) for the word. Both are issued in one [batch](Self::batch).
     ///
-    /// The handle is that of the signal, which comes after the values, and fails if they do.
+    /// The handle is that of the signal, which follows the values, and fails if they do.
     ///
-    /// Cost: as [`put`](Self::put) and an atomic, in one message where the network lets operations wait for company. A set word of 8 bytes leaves with the last of its
-    /// values, however many they are, where the network [takes both as one](pelago_platform::Capabilities::signalled_bytes_min).
+    /// Cost: as [`put`](Self::put) and an atomic, in one message if the network supports batches. A set word of 8 bytes leaves with the last of its
+    /// values, however many they are, if the network [supports both as one operation](pelago_platform::Capabilities::signalled_bytes_min).
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     ///
     /// ```
     /// # use pelago_base::Rank;
@@ -80,7 +80,7 @@ impl Context {
         })
     }
 
-    /// Bytes and their word as one operation; `None` if they are to be two.
+    /// Puts bytes and their word as one operation; `None` if they have to be two.
     fn put_signalled(
         &self,
         terms: Terms,
@@ -99,12 +99,12 @@ impl Context {
         Ok(id.map(|id| Handle::pending(self, id)))
     }
 
-    /// Writes `new` to the word at `at` if it equals `expected`, without telling what was there: many of them are under way at once, and none is waited for.
+    /// Writes `new` to the word at `at` if it equals `expected`, without returning the old value: many such operations are in flight at once, without waiting.
     ///
-    /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport, without an answer of its own.
+    /// Cost: mapped target: one atomic instruction. Other targets: one operation of the transport, without its own reply.
     ///
     /// # Errors
-    /// The job is at fault while the call waits for room. An address that leads nowhere is reported by the handle or `quiet`.
+    /// The job has a fault while the call waits for room. The handle or `quiet` reports an invalid address.
     #[inline(always)]
     pub fn compare_set<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Handle<'_>> {
         self.apply(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
@@ -115,7 +115,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::put_signal`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; else as [`Context::put_signal`].
+    /// The handle belongs to another context, or its operation failed; otherwise as [`Context::put_signal`].
     pub fn put_signal<T: Pod, W: Word>(
         &self,
         to: GlobalPtr<T>,
@@ -130,7 +130,7 @@ impl<'c> Ordered<'c> {
     /// As [`Context::compare_set`].
     ///
     /// # Errors
-    /// The handle to wait for belongs to another context or its operation failed; the job is at fault.
+    /// The handle belongs to another context, or its operation failed; the job has a fault.
     pub fn compare_set<T: Word>(&self, at: GlobalPtr<T>, expected: T, new: T) -> Result<Handle<'c>> {
         self.apply(at, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
     }

@@ -1,13 +1,13 @@
-//! Which operations failed, how, and whether somebody knows: exact for the latest, in bounded memory, and never a success for one that failed.
+//! The failed operations, their failures, and which were reported: exact for the latest, in bounded memory, and never a success for a failed operation.
 //!
-//! - **Exact.** Failed operations are kept in groups of equal failure among 64 consecutive numbers, so that many failures of one peer take a
-//!   bit each. An operation that is not there has succeeded, if its number is at least `known_from`.
-//! - **Bounded.** When there is no room for another group, those of the lowest numbers are forgotten and `known_from` moves past them. How an
-//!   operation below it ended is unknown from then on, which is an error of its own.
-//! - **Late.** An operation that ends below `known_from` is kept in a list of the last of that kind, as many as may be in flight: whoever waits for
-//!   an operation that has not ended learns how it ends.
-//! - **Once.** A failure is untold until its handle or [`Failures::tell_all`] reports it. One that is forgotten before that is still reported by
-//!   the latter.
+//! - **Exact.** Failed operations are stored in groups of equal failure among 64 consecutive numbers, so that many failures of one peer take a
+//!   bit each. An operation that is not stored has succeeded, if its number is at least `known_from`.
+//! - **Bounded.** When there is no room for another group, the groups of the lowest numbers are dropped and `known_from` moves past them. The
+//!   result of an operation below `known_from` is unknown from then on, which has its own error.
+//! - **Late.** An operation that ends below `known_from` is stored in a list of the latest such operations, as many as may be in flight: a wait for
+//!   an operation that has not ended always gets its result.
+//! - **Once.** A failure is unreported until its handle or [`Failures::tell_all`] reports it. `tell_all` also reports a failure that was
+//!   forgotten before it was reported.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,31 +16,31 @@ use pelago_platform::Failure;
 use crate::limits::{FAILURE_GROUPS_MAX, OPERATIONS_IN_FLIGHT_MAX};
 use crate::{Error, Result};
 
-/// Numbers of a group: bits of a word.
+/// Number of operations of a group: the bits of a word.
 const GROUP: u64 = u64::BITS as u64;
 
 /// The operations that failed.
 pub(crate) struct Failures {
-    /// Each at the number of the first of its operations that was added; several for the same numbers if their failures differ.
+    /// Each group at the number of its operation that was added first; several groups cover the same numbers if their failures differ.
     groups: BTreeMap<u64, Group>,
     known_from: u64,
     /// Operations that ended below `known_from`, in the order of their ends.
     late: VecDeque<Late>,
-    /// Failures that nobody was told of, and a number that is not above that of any of them in the groups.
+    /// Number of unreported failures, and a lower bound of the numbers of those in the groups.
     untold: usize,
     untold_from: u64,
-    /// The first of those that were forgotten before anybody was told.
+    /// The first failure that was forgotten before it was reported.
     forgotten: Option<(u64, Failure)>,
 }
 
-/// Operations of equal failure whose numbers differ in the last six bits only: a bit each.
+/// Operations of equal failure whose numbers differ only in the last six bits: a bit each.
 struct Group {
     failure: Failure,
     failed: u64,
     told: u64,
 }
 
-/// An operation that ended when what is known began after it.
+/// An operation that ended after `known_from` had moved past it.
 struct Late {
     id: u64,
     failure: Option<Failure>,
@@ -54,13 +54,13 @@ impl Default for Failures {
 }
 
 impl Failures {
-    /// Whether there is a failure that nobody was told of.
+    /// Whether there is an unreported failure.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
         self.untold > 0
     }
 
-    /// An operation has ended well. Cost: a comparison.
+    /// Records a successful operation. Cost: a comparison.
     #[inline]
     pub(crate) fn add_success(&mut self, id: u64) {
         if id < self.known_from {
@@ -68,7 +68,7 @@ impl Failures {
         }
     }
 
-    /// An operation has failed, of which somebody was `told` already or not. Cost: logarithmic in the number of groups.
+    /// Records a failed operation; `told`: whether the failure has been reported. Cost: logarithmic in the number of groups.
     #[cold]
     pub(crate) fn add(&mut self, id: u64, failure: Failure, told: bool) {
         if !told {
@@ -91,13 +91,13 @@ impl Failures {
         }
     }
 
-    /// How an operation ended, which counts as told from now on. It has ended, and its outcome is not kept elsewhere.
+    /// Returns the result of an operation, which counts as reported from now on. The operation has ended, and its result is not stored elsewhere.
     #[inline]
     pub(crate) fn tell(&mut self, id: u64) -> Result<()> {
         if id >= self.known_from && self.groups.is_empty() { Ok(()) } else { self.look_up(id) }
     }
 
-    /// The untold failure of the lowest number; all count as told from now on. Cost: linear in the groups from that on.
+    /// Returns the unreported failure of the lowest number; all count as reported from now on. Cost: linear in the groups from that one on.
     pub(crate) fn tell_all(&mut self) -> Option<Failure> {
         if !self.has_untold() {
             return None;
@@ -135,7 +135,7 @@ impl Failures {
         failure.map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    /// The groups that an operation of this number may belong to.
+    /// Returns the groups that may contain this operation.
     fn groups_near(&mut self, id: u64) -> impl Iterator<Item = &mut Group> {
         self.groups.range_mut(base_of(id)..=base_of(id) + (GROUP - 1)).map(|(_, group)| group)
     }
@@ -144,7 +144,7 @@ impl Failures {
         self.groups_near(id).find(|group| group.failure == failure)
     }
 
-    /// Forgets the groups of the lowest numbers.
+    /// Drops the groups of the lowest numbers.
     fn forget_lowest(&mut self) {
         let Some((&lowest, _)) = self.groups.first_key_value() else { return };
         let base = base_of(lowest);
@@ -166,7 +166,7 @@ impl Failures {
     }
 }
 
-/// The first number of those that share groups with this.
+/// Returns the first number of the groups that may contain this operation.
 const fn base_of(id: u64) -> u64 {
     id & !(GROUP - 1)
 }
@@ -175,7 +175,7 @@ const fn bit_of(id: u64) -> u64 {
     1 << (id % GROUP)
 }
 
-/// Takes the first untold operation of a group, if its number is lower than that of `first`.
+/// Replaces `first` by the first unreported operation of a group, if the latter has a lower number.
 fn note_first(first: &mut Option<(u64, Failure)>, base: u64, group: &Group) {
     let untold = group.failed & !group.told;
     if untold != 0 {
@@ -183,7 +183,7 @@ fn note_first(first: &mut Option<(u64, Failure)>, base: u64, group: &Group) {
     }
 }
 
-/// That of the lower number.
+/// Returns the failure with the lower number.
 fn lower(one: Option<(u64, Failure)>, other: Option<(u64, Failure)>) -> Option<(u64, Failure)> {
     [one, other].into_iter().flatten().min_by_key(|&(id, _)| id)
 }
@@ -208,12 +208,12 @@ mod tests {
         Err(failure.into())
     }
 
-    /// What is known of every operation that has ended, without bounds.
+    /// The results of all ended operations, without limits.
     #[derive(Default)]
     struct Oracle {
         ended: BTreeMap<u64, Option<Failure>>,
         untold: BTreeMap<u64, Failure>,
-        /// Numbers of those that failed, in order.
+        /// Numbers of the failed operations, in order.
         failed: Vec<u64>,
     }
 
@@ -226,7 +226,7 @@ mod tests {
             }
         }
 
-        /// Compares what was said of an operation, and notes that it was.
+        /// Compares the reported result of an operation, and marks it as reported.
         fn check(&mut self, id: u64, said: Result<()>) {
             if said == Err(Error::Forgotten) {
                 let newer = self.failed.len() - self.not_above(id);
@@ -237,7 +237,7 @@ mod tests {
             self.untold.remove(&id);
         }
 
-        /// How many have failed whose numbers are not above this.
+        /// Number of failed operations up to this number.
         fn not_above(&self, id: u64) -> usize {
             self.failed.partition_point(|&failed| failed <= id)
         }
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Ends so many operations, of which a window is under way at once, in any order; asks of others now and then.
+    /// Ends `operations` operations, of which a window is in flight, in any order; queries other operations occasionally.
     fn compare(operations: u64, seed: u64, fails: impl Fn(u64, &mut seeded::Random) -> Option<Failure>) {
         let mut random = seeded::Random(seed);
         let (mut failures, mut oracle) = (Failures::default(), Oracle::default());
@@ -258,7 +258,7 @@ mod tests {
                 next += 1;
                 continue;
             }
-            // The first may stay for long.
+            // The first operation may stay in flight for long.
             let pick = if random.below(50) == 0 { 0 } else { live.len() - 1 - random.below(live.len().min(60) as u64) as usize };
             let id = live.swap_remove(pick);
             let failure = fails(id, &mut random);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     mod seeded {
-        /// Numbers that a seed decides.
+        /// Pseudo-random numbers from a seed.
         pub(super) struct Random(pub(super) u64);
 
         impl Random {
@@ -317,7 +317,7 @@ mod tests {
     fn many_equal_failures_are_all_known() {
         const OPERATIONS: u64 = 30_000;
         let mut failures = Failures::default();
-        // Every second one fails, so that none has a neighbour that fails.
+        // Every second operation fails, so that no failed operation has a failed neighbour.
         (1..=OPERATIONS).for_each(|id| if id % 2 == 0 { failures.add(id, lost(1), false) } else { failures.add_success(id) });
         for round in 0..2 {
             let multiples = (1..=OPERATIONS).map(|index| index * 7919 % (OPERATIONS + 1));

@@ -1,11 +1,11 @@
-//! Which operation waits for which: a graph of numbers, without memory, time or peers.
+//! The dependency graph of operations: a graph of numbers, without memory, time or peers.
 //!
-//! An operation can be ordered after one that was admitted before it, or after all of them. So every edge leads back in time and a
-//! cycle cannot be written down; a number that was never given out is an error.
+//! An operation can be ordered after one that was admitted before it, or after all of them. Therefore every edge points back in time and a
+//! cycle is impossible; a number that was never assigned is an error.
 //!
-//! Numbers only grow, and no two live operations have the same number modulo the count of places, which doubles as operations become more: a
-//! number whose place is taken is passed over. So a live operation is found by arithmetic, here and by whoever keeps more about it, and
-//! one that lives long holds up nothing.
+//! Numbers only increase, and no two live operations have the same number modulo the table size, which doubles with the number of operations: a
+//! number whose index is occupied is skipped. Therefore a live operation is found by arithmetic, here and in other tables of the same size, and
+//! an operation that lives long does not block others.
 
 use std::collections::VecDeque;
 
@@ -15,59 +15,59 @@ use crate::limits::{OPERATION_PLACES, OPERATION_PLACES_FIRST, OPERATIONS_IN_FLIG
 
 const _: () = assert!(4 * OPERATIONS_IN_FLIGHT_MAX < 3 * OPERATION_PLACES, "so many places are never tight");
 
-/// What an operation waits for.
+/// The predecessors of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
     /// Nothing.
     Nothing,
     /// One operation.
     One(u64),
-    /// All that were admitted before.
+    /// All operations that were admitted before.
     All,
 }
 
-/// An operation was to be ordered after one that does not exist.
+/// The error for an operation that was ordered after one that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownOperation;
 
-/// An operation that may begin, or can no longer be done because what it waited for failed.
+/// An operation that may start, or that fails because a predecessor failed.
 pub(crate) type Released = (u64, Option<Failure>);
 
-/// The operations that have not ended, and what those among them wait for that have not begun.
+/// The live operations, and the dependencies of those that have not started.
 #[derive(Debug)]
 pub(crate) struct Order {
     next: u64,
-    /// None at first; then a power of two, up to [`OPERATION_PLACES`].
+    /// Empty at first; then its length is a power of two, up to [`OPERATION_PLACES`].
     places: Vec<Place>,
     live: usize,
-    /// Those that wait for all before them, in order.
+    /// Operations that wait for all operations before them, in order.
     gathering: VecDeque<Gathering>,
-    /// Live operations from the last of them on.
+    /// Number of live operations from the last entry of `gathering` on.
     recent: usize,
 }
 
-/// A live operation and the list of those that wait for it; its number is 0 where there is none.
+/// A live operation and the list of operations that wait for it; its number is 0 for a free entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     id: u64,
     first_waiter: WaiterLink,
-    /// The next that waits for the same operation.
+    /// The next operation that waits for the same predecessor.
     next_waiter: WaiterLink,
 }
 
-/// The place of an operation that waits, which is live, and one; 0 if there is none.
+/// The index of a waiting live operation plus one; 0 for none.
 type WaiterLink = u32;
 
-/// What each place takes, of which there are up to twice as many as operations.
+/// Size of an entry; there are up to twice as many entries as operations.
 const _: () = assert!(size_of::<Place>() == 16 && OPERATION_PLACES < WaiterLink::MAX as usize);
 
-/// An operation that waits for all before it.
+/// An operation that waits for all operations before it.
 #[derive(Debug)]
 struct Gathering {
     id: u64,
-    /// Live operations before it, from the gathering one before it on.
+    /// Number of live operations before it, from the previous gathering operation on.
     before: usize,
-    /// Why it can no longer be done: something it waits for failed.
+    /// The failure of a predecessor, with which the operation fails.
     doomed: Option<Failure>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Order {
 }
 
 impl Order {
-    /// The number that the next operation will get.
+    /// Returns the number of the next operation.
     #[inline]
     pub(crate) fn upcoming(&mut self) -> u64 {
         if self.is_tight() {
@@ -91,25 +91,25 @@ impl Order {
         self.next
     }
 
-    /// The place of an operation with this number, in every table that has as many places.
+    /// Returns the index of an operation in every table of the same size.
     #[inline]
     pub(crate) fn place_of(&self, id: u64) -> usize {
         id as usize & self.places.len().wrapping_sub(1)
     }
 
-    /// How many places there are.
+    /// Size of the table.
     #[inline]
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether the next operation needs more places.
+    /// Whether the next operation needs a larger table.
     #[inline]
     pub(crate) fn is_tight(&self) -> bool {
         4 * self.live >= 3 * self.places.len()
     }
 
-    /// Doubles the places. Live numbers that differ modulo a power of two differ modulo its double.
+    /// Doubles the table. Numbers that differ modulo a power of two also differ modulo its double.
     #[cold]
     pub(crate) fn grow(&mut self) {
         let grown = (2 * self.places.len()).max(OPERATION_PLACES_FIRST);
@@ -121,12 +121,12 @@ impl Order {
         }
     }
 
-    /// The operations that have not ended, in no order.
+    /// Returns the live operations, in no particular order.
     pub(crate) fn live_ids(&self) -> impl Iterator<Item = u64> {
         self.places.iter().map(|place| place.id).filter(|&id| id != 0)
     }
 
-    /// Gives an operation its number; `true` if it may begin at once.
+    /// Assigns a number to an operation; `true` if the operation may start immediately.
     #[inline]
     pub(crate) fn admit(&mut self, after: After) -> Result<(u64, bool), UnknownOperation> {
         let id = self.upcoming();
@@ -147,7 +147,7 @@ impl Order {
         Ok((id, ready))
     }
 
-    /// Takes an operation out of the graph. Appends those that may begin now, or can no longer be done because of a failure, in the
+    /// Removes an operation from the graph. Appends the operations that may start now, or that fail because of its failure, in the
     /// order of their numbers.
     #[inline]
     pub(crate) fn end(&mut self, id: u64, failure: Option<Failure>, released: &mut Vec<Released>) {
@@ -159,7 +159,7 @@ impl Order {
         let before = released.len();
         while let Some(&Place { id, next_waiter, .. }) = self.linked(waiter) {
             if released.capacity() == 0 {
-                // Most are alone.
+                // Most operations have a single waiter.
                 released.reserve_exact(1);
             }
             released.push((id, failure));
@@ -180,23 +180,23 @@ impl Order {
         id != 0 && self.places.get(self.place_of(id)).is_some_and(|place| place.id == id)
     }
 
-    /// How many operations have not ended.
+    /// Number of operations that have not ended.
     #[inline]
     pub(crate) fn live(&self) -> usize {
         self.live
     }
 
-    /// The first of those that wait for this live operation alone.
+    /// Returns the first operation that waits for this live operation only.
     pub(crate) fn first_waiter(&self, id: u64) -> Option<u64> {
         self.linked(self.places[self.place_of(id)].first_waiter).map(|waiter| waiter.id)
     }
 
-    /// The one after `waiter` that waits for the same operation.
+    /// Returns the operation after `waiter` that waits for the same predecessor.
     pub(crate) fn next_waiter(&self, waiter: u64) -> Option<u64> {
         self.linked(self.places[self.place_of(waiter)].next_waiter).map(|waiter| waiter.id)
     }
 
-    /// The operation that a link leads to.
+    /// Returns the operation that a link refers to.
     fn linked(&self, link: WaiterLink) -> Option<&Place> {
         self.places.get((link as usize).wrapping_sub(1))
     }
@@ -212,7 +212,7 @@ impl Order {
         }
     }
 
-    /// Tells those that wait for all before them that one of these has ended; the first of them may be released by it.
+    /// Records the end of an operation for the operations that wait for all before them; the first of these may be released.
     fn leave(&mut self, id: u64, failure: Option<Failure>) -> Option<Released> {
         let concerned = self.gathering.partition_point(|gathering| gathering.id <= id);
         match self.gathering.get_mut(concerned) {
@@ -228,7 +228,7 @@ impl Order {
     }
 }
 
-/// The link to the operation of a number, among so many places.
+/// Returns the link to an operation, in a table of `places` entries.
 fn link_to(id: u64, places: usize) -> WaiterLink {
     (id as usize & (places - 1)) as WaiterLink + 1
 }
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(end(&mut order, old, None), [(waiter, None)]);
     }
 
-    /// A vector that grows by itself begins with more.
+    /// A vector that grows on its own initially reserves room for more elements.
     #[test]
     fn one_that_is_released_takes_room_for_one() {
         let mut order = Order::default();
@@ -323,8 +323,8 @@ mod tests {
     }
 
     proptest! {
-        /// Operations end in any order; each begins exactly once, after what it waits for and not later than that. Numbers start anew
-        /// where places have been used before.
+        /// Operations end in any order; each starts exactly once, after its predecessors have ended and no later than that. The numbers start at a value
+        /// at which all indices have been used before.
         #[test]
         fn every_operation_begins_once_and_in_order(
             plan in prop::collection::vec((0u8..3, any::<prop::sample::Index>()), 1..40),

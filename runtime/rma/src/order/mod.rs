@@ -1,9 +1,9 @@
-//! Which operation waits for which, and how each ends.
+//! The dependencies between operations, and their results.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `graph` | the dependencies, by numbers alone |
-//! | `outcomes`, `failures` | how operations ended, for those who ask later |
+//! | `graph` | the dependencies, as numbers only |
+//! | `outcomes`, `failures` | the results of operations, for later queries |
 
 pub(crate) mod failures;
 pub(crate) mod graph;

@@ -1,4 +1,4 @@
-//! What operations brought that have ended, until somebody comes for it.
+//! The results of ended operations, until they are taken.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,20 +9,20 @@ use crate::Result;
 use crate::buffer::Buffer;
 use crate::order::failures::Failures;
 
-/// How operations ended, and what some of them brought.
+/// The results of operations, with the words and buffers of some.
 #[derive(Default)]
 pub(crate) struct Outcomes {
-    /// Those that somebody will come for: the last, for which somebody often comes at once, and those before. As many as the program keeps
+    /// The results that will be taken: the last one, which is often taken immediately, and the earlier ones. As many as the program holds
     /// handles of.
     last: Option<(u64, Outcome)>,
     kept: HashMap<u64, Outcome, BuildHasherDefault<Spread>>,
-    /// How many of these are failures that nobody was told of.
+    /// Number of unreported failures among them.
     kept_untold: usize,
-    /// How those failed that nobody will come for.
+    /// The failures whose results will not be taken.
     failures: Failures,
 }
 
-/// Spreads numbers that this rank gave out itself, one after another: nobody can choose them so that they meet.
+/// A hash function for numbers that this rank assigned consecutively: no adversary can choose colliding numbers.
 #[derive(Default)]
 struct Spread(u64);
 
@@ -41,25 +41,25 @@ impl Hasher for Spread {
     }
 }
 
-/// What an operation brought.
+/// The result of an operation.
 pub(crate) struct Outcome {
     pub(crate) word: u64,
     pub(crate) buffer: Option<Buffer>,
     pub(crate) failed: Option<Failed>,
 }
 
-/// How it failed.
+/// A failure.
 #[derive(Clone, Copy)]
 pub(crate) struct Failed {
     pub(crate) failure: Failure,
-    /// Whether somebody knows.
+    /// Whether the failure has been reported.
     pub(crate) told: bool,
-    /// Whether nobody has to know but who comes for what it was to bring.
+    /// Whether the failure concerns only the taker of the result.
     pub(crate) only_reads: bool,
 }
 
 impl Outcomes {
-    /// An operation ended that nobody will come for; of a failure somebody was `told` or not.
+    /// Records the end of an operation whose result will not be taken; `told`: whether a failure has been reported.
     #[inline]
     pub(crate) fn end(&mut self, id: u64, failure: Option<Failure>, told: bool) {
         match failure {
@@ -68,7 +68,7 @@ impl Outcomes {
         }
     }
 
-    /// Keeps an outcome until `take`.
+    /// Stores a result until `take`.
     pub(crate) fn keep(&mut self, id: u64, outcome: Outcome) {
         self.kept_untold += usize::from(outcome.failed.is_some_and(|failed| !failed.told));
         if let Some((id, outcome)) = self.last.replace((id, outcome)) {
@@ -76,8 +76,8 @@ impl Outcomes {
         }
     }
 
-    /// The outcome of an operation that was kept. A failure stays known to its handles; if nobody was told of it, it is from now on one that
-    /// nobody will come for, and that of a read is nobody's concern.
+    /// Takes a stored result. A failure stays known to its handles; an unreported failure is left to `quiet` from now on, unless the operation
+    /// only reads.
     pub(crate) fn take(&mut self, id: u64) -> Option<Outcome> {
         let outcome = match self.last.take_if(|(last, _)| *last == id) {
             Some((_, outcome)) => outcome,
@@ -92,10 +92,10 @@ impl Outcomes {
         Some(outcome)
     }
 
-    /// How an operation ended, which counts as told from now on.
+    /// Returns the result of an operation, which counts as reported from now on.
     ///
     /// # Errors
-    /// It failed, or that is not known any more.
+    /// The operation failed, or its result was forgotten.
     #[inline]
     pub(crate) fn tell(&mut self, id: u64) -> Result<()> {
         let last = self.last.as_mut().filter(|(last, _)| *last == id).map(|(_, outcome)| outcome);
@@ -105,19 +105,19 @@ impl Outcomes {
         Err(failed.failure.into())
     }
 
-    /// Whether there is a failure that nobody was told of and nobody will come for.
+    /// Whether there is an unreported failure whose result will not be taken.
     #[inline]
     pub(crate) fn has_untold(&self) -> bool {
         self.failures.has_untold()
     }
 
-    /// The first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    /// Returns the first unreported failure whose result will not be taken; all such failures count as reported from now on.
     #[inline]
     pub(crate) fn tell_all(&mut self) -> Result<()> {
         self.failures.tell_all().map_or(Ok(()), |failure| Err(failure.into()))
     }
 
-    /// As `tell_all`, of those too that somebody will come for, who still learns of them.
+    /// As `tell_all`, including failures of stored results, which the taker still receives.
     pub(crate) fn tell_all_and_kept(&mut self) -> Result<()> {
         let told = self.tell_all();
         if self.kept_untold == 0 {

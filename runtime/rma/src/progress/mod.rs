@@ -1,12 +1,12 @@
-//! How operations that are not done at once get to a transport and back.
+//! The path of operations that do not complete immediately: posting to a transport, and their completions.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | the operations of a context that have not ended: it posts them and takes in their completions |
-//! | `record` | what is known of an operation that has not ended |
-//! | `task`, `striping` | what an operation has to do; which part of it goes by which rail, or message |
-//! | `places` | values at places of their own |
-//! | `peers` | what is known of each rank, by each rail |
+//! | `engine` | the live operations of a context: posts them and processes their completions |
+//! | `record` | the state of an operation that has not ended |
+//! | `task`, `striping` | the work of an operation; its division into messages and over rails |
+//! | `places` | values at individual offsets |
+//! | `peers` | the state of each rank, per rail |
 //! | `port` | the transport, of one context or shared |
 
 pub(crate) mod engine;

@@ -1,52 +1,52 @@
-//! The ranks that a context has to do with and does not reach by loads and stores alone.
+//! The ranks that a context accesses through a transport.
 
 use pelago_base::Rank;
 use pelago_base::limits::RANKS_MAX;
 use pelago_platform::{Endpoint, Rail};
 
-/// The ranks that a context has to do with: those talked to, not all of the job; a rank once more for each rail that the program names.
+/// The ranks that a context accesses through a transport: an entry per rank that was accessed, and one more per rail that the program specifies.
 ///
-/// The same rank again is found by one comparison, any other by some more. 24 bytes for each, and half as much again to find it.
+/// Finding the same rank again takes one comparison, another rank some more. 24 bytes per entry, and half as many for the hash table.
 pub(crate) struct Peers {
-    /// The first is nobody.
+    /// The first entry stands for `NOBODY`.
     entries: Vec<Peer>,
-    /// The numbers of the others, each at the place that its rank is hashed to or soon after it; `NOBODY` where there is none. Its length
+    /// Hash table of the numbers of the other entries, with linear probing; `NOBODY` marks a free slot. Its length
     /// is a power of two, of which at most three quarters are in use.
     places: Vec<PeerNumber>,
     latest: PeerNumber,
 }
 
-/// Where a peer stands in the table.
+/// The index of a peer in the table.
 pub(crate) type PeerNumber = u32;
 
-/// Stands for no rank, and for those that the job does not have.
+/// No rank, or a rank that does not exist in the job.
 pub(crate) const NOBODY: PeerNumber = 0;
 
-/// A rank, and the rail to it if it is not the one that is best.
+/// A rank, and the rail to it if it is not the best one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Route(u32);
 
-/// Where in a route the rail stands: its number and one.
+/// Position of the rail in a route: its number plus one.
 const RAIL_SHIFT: u32 = 24;
 
 const _: () = assert!(RANKS_MAX <= 1 << RAIL_SHIFT && Rail::MAX < 1 << (u32::BITS - RAIL_SHIFT));
 
-/// What is known of a rank.
+/// The state of a peer.
 pub(crate) struct Peer {
     pub(crate) route: Route,
-    /// [`UNCONNECTED`] until something is posted to it.
+    /// [`UNCONNECTED`] until the first operation is posted to the peer.
     endpoint: u32,
-    /// Operations that concern it and have not ended.
+    /// Number of live operations on the peer.
     pub(crate) live: u32,
-    /// Those of them that a fence orders before everything posted from then on, and that fail only with the peer itself.
+    /// Number of those operations that a fence orders before all later posts, and that fail only if the peer fails.
     pub(crate) orderly: u32,
-    /// The round of progress in which the transport had no more room for it.
+    /// The round of progress in which the transport had no room for the peer.
     pub(crate) full_in: u32,
-    /// Whether what was posted to it is to take effect before what is posted next.
+    /// Whether posted operations have to take effect before the next one.
     pub(crate) is_fenced: bool,
 }
 
-/// The count of places grows from this.
+/// Initial size of the hash table.
 const PLACES_FIRST: usize = 8;
 
 impl Default for Peers {
@@ -78,11 +78,11 @@ impl Route {
     }
 }
 
-/// What stands for no endpoint: as many ranks there are not.
+/// Marks an absent endpoint: no job has as many ranks.
 const UNCONNECTED: u32 = u32::MAX;
 
 impl Peer {
-    /// Where it is posted to, from the first time on.
+    /// Returns the endpoint, if the peer is connected.
     #[inline]
     pub(crate) fn endpoint(&self) -> Option<Endpoint> {
         (self.endpoint != UNCONNECTED).then_some(Endpoint(self.endpoint))
@@ -98,13 +98,13 @@ impl Peer {
 }
 
 impl Peers {
-    /// The number of a route.
+    /// Returns the number of a route, and adds the route if it is new.
     #[inline]
     pub(crate) fn number(&mut self, route: Route) -> PeerNumber {
         if self.latest().route == route { self.latest } else { self.look_up(route) }
     }
 
-    /// What is known of a route, if it has a number.
+    /// Returns the state of a route, if the route has a number.
     pub(crate) fn find(&self, route: Route) -> Option<&Peer> {
         let number = self.places.get(self.place_of(route)?).copied()?;
         Some(self.get(number)).filter(|_| number != NOBODY)
@@ -120,7 +120,7 @@ impl Peers {
         &mut self.entries[number as usize]
     }
 
-    /// The route that was last asked for.
+    /// Returns the most recently requested route.
     #[inline]
     pub(crate) fn latest(&self) -> &Peer {
         self.get(self.latest)
@@ -150,7 +150,7 @@ impl Peers {
             }
         }
         if self.entries.len() == self.entries.capacity() {
-            // By little, as most ranks talk to few.
+            // Grows by a small amount, because most ranks access few peers.
             self.entries.reserve_exact(2 + self.entries.len() / 4);
         }
         let number = self.entries.len() as PeerNumber;
@@ -160,10 +160,10 @@ impl Peers {
         number
     }
 
-    /// Where the number of a route stands, or would; `None` while there are no places.
+    /// Returns the slot of a route, or the free slot for it; `None` while the hash table is empty.
     fn place_of(&self, route: Route) -> Option<usize> {
         let last = self.places.len().checked_sub(1)?;
-        // The top bits of the product keep neighbours apart, and ranks that differ by a power of two.
+        // The top bits of the product separate neighbouring ranks, and ranks that differ by a power of two.
         let mut place = (route.0.wrapping_mul(0x9e37_79b9) >> (u32::BITS - last.count_ones())) as usize;
         while self.places[place] != NOBODY && self.get(self.places[place]).route != route {
             place = (place + 1) & last;

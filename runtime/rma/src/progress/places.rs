@@ -1,4 +1,4 @@
-//! Values that lie at places of their own in the memory of one rank.
+//! Values at individual offsets in the memory of one rank.
 
 use pelago_base::limits::OVERLAPPING_BYTES_MAX;
 use pelago_base::{Block, Blocks, GlobalAddress, Shape};
@@ -8,26 +8,27 @@ use pelago_platform::{Operation, Rail};
 use crate::buffer::Buffer;
 use crate::progress::task::Span;
 
-/// Values one after another in a buffer, and the place of each.
+/// Consecutive values in a buffer, and the location of each in remote memory.
 pub(crate) struct Places {
-    /// From where places count.
+    /// The base address of the offsets.
     start: GlobalAddress,
-    /// Where each value lies, all of one length.
+    /// The location of each value, all of the same length.
     places: Box<[Block]>,
-    /// Bytes of each value.
+    /// Size of each value in bytes.
     value_bytes: u64,
     buffer: Buffer,
     writes: bool,
-    /// Values of one operation of the transport. One goes as a put or get.
+    /// Number of values per operation of the transport. A single value uses a put or get.
     together: usize,
-    /// Those of the operation that is posted next, one after another.
+    /// The values of the next operation to post, which are contiguous in the buffer.
     packed: Shape,
-    /// From the first byte of all places on.
+    /// The range that contains all locations.
     span: Span,
 }
 
 impl Places {
-    /// Writes the buffer's values to their places, or reads them, each of `value_bytes` bytes; `None` if a place is past all memory.
+    /// Creates an operation that writes the buffer's values to their locations, or reads them, each of `value_bytes` bytes; `None` if a location overflows the
+    /// address space.
     pub(crate) fn new(start: GlobalAddress, places: &[u64], value_bytes: u64, buffer: Buffer, writes: bool) -> Option<Self> {
         let block = |&place: &u64| Some(Block { offset: place.checked_mul(value_bytes)?, bytes: value_bytes });
         let places = places.iter().map(block).collect::<Option<Box<[_]>>>()?;
@@ -37,7 +38,7 @@ impl Places {
         Some(Self { start, places, value_bytes, buffer, writes, together: 1, packed: Shape::contiguous(0), span })
     }
 
-    /// Has up to so many values go by one operation, and no more than may be at one place.
+    /// Combines up to `blocks_max` values in one operation, but no more than may have the same location.
     pub(crate) fn put_together(&mut self, blocks_max: usize) {
         let most = OVERLAPPING_BYTES_MAX / self.value_bytes.max(1);
         self.together = blocks_max.min(most as usize).max(1);
@@ -60,12 +61,12 @@ impl Places {
         self.span
     }
 
-    /// How many operations of a transport it takes.
+    /// Number of operations of the transport.
     pub(crate) fn pieces(&self) -> u64 {
         if self.value_bytes == 0 { 0 } else { self.places.len().div_ceil(self.together) as u64 }
     }
 
-    /// The `index`-th operation for the transport, and the address whose owner it is posted to.
+    /// Returns the `index`-th operation for the transport, and the address whose owner it is posted to.
     pub(crate) fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
         let first = index as usize * self.together;
         let blocks = &self.places[first..self.places.len().min(first + self.together)];
@@ -86,7 +87,7 @@ impl Places {
         (operation, at, None)
     }
 
-    /// Does all of it and returns `true` if the memory is mapped.
+    /// Executes the whole operation and returns `true` if the memory is mapped.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
         let Some(target) = reach.cells(self.span.address, self.span.bytes) else { return false };
         let lowest = self.span.address.bits().wrapping_sub(self.start.bits());

@@ -1,4 +1,4 @@
-//! A context's way to the transport: its own, or one that it shares with the rank's other threads.
+//! A context's access to the transport: its own transport, or one shared with the rank's other threads.
 
 use core::hint::black_box;
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use pelago_platform::{Completion, Endpoint, Flags, Operation, PostError, Token, 
 
 use crate::{Error, Result};
 
-/// Where in a shared transport's tokens the context's number stands; operations are numbered below.
+/// Position of the context's number in a token of a shared transport; the operation's number is in the bits below.
 const CONTEXT_SHIFT: u32 = 48;
 
-/// Bytes of a page of memory, at least.
+/// Minimum size of a memory page in bytes.
 const PAGE_BYTES: usize = 4096;
 
 /// Maximum number of contexts that share a transport: the range of the context bits of a token.
@@ -20,35 +20,35 @@ const CONTEXTS_MAX: usize = 1 << (64 - CONTEXT_SHIFT);
 
 const _: () = assert!(CONTEXTS_MAX - 1 == (u64::MAX >> CONTEXT_SHIFT) as usize, "as many as the bits above tell apart");
 
-/// A context's way to the transport.
+/// A context's access to the transport.
 pub(crate) enum Port {
     /// The context is the only one.
     Own(Box<dyn Transport>),
-    /// Others use the transport too.
+    /// Other contexts use the transport as well.
     Shared { hub: Arc<Mutex<Hub>>, context: usize },
-    /// Between the two.
+    /// Intermediate state while `share` changes the variant.
     Empty,
 }
 
-/// A transport that several threads use, one at a time.
+/// A transport that several threads use under a lock.
 pub(crate) struct Hub {
     transport: Box<dyn Transport>,
-    /// The contexts by their numbers.
+    /// The contexts, by number.
     contexts: Vec<Member>,
-    /// Numbers that no context has and no operation under way bears.
+    /// Numbers without a context and without an operation in flight.
     free: Vec<usize>,
     scratch: Vec<Completion>,
 }
 
-/// A context that shares a transport, or its number.
+/// An entry of the context table.
 enum Member {
-    /// It is there, and has so many operations with the transport.
+    /// The context exists and has `under_way` operations in flight.
     Present {
         under_way: usize,
-        /// What completed and was not fetched.
+        /// Completions that the context has not fetched.
         completed: VecDeque<Completion>,
     },
-    /// It is gone. Its number is given to another when nothing is under way that bears it, so that nobody is handed what others completed.
+    /// The context was dropped. Its number is reused only when no operation in flight carries it, so that no context receives completions of another.
     Gone { under_way: usize },
 }
 
@@ -101,7 +101,7 @@ impl Port {
         }
     }
 
-    /// As `post`, for a two-sided message; `None` if the network has none.
+    /// As `post`, for a two-sided message; `None` if the network does not support them.
     pub(crate) fn send(&mut self, now: Instant, to: Endpoint, bytes: &[u8], Token(id): Token) -> Option<Result<(), PostError>> {
         touch(bytes);
         let Self::Shared { hub, context } = self else {
@@ -115,7 +115,7 @@ impl Port {
         Some(sent)
     }
 
-    /// Moves the transport and appends what completed for this context.
+    /// Makes progress on the transport and appends the completions of this context.
     pub(crate) fn progress(&mut self, now: Instant, completed: &mut Vec<Completion>) -> bool {
         match self {
             Self::Own(transport) => transport.progress(now, completed),
@@ -124,11 +124,11 @@ impl Port {
         }
     }
 
-    /// Makes the transport one that several contexts use.
+    /// Makes the transport usable by several contexts.
     pub(crate) fn share(&mut self) -> Arc<Mutex<Hub>> {
         match std::mem::replace(self, Self::Empty) {
             Self::Own(transport) => {
-                // What this context has under way already is not known here: its number is never given to another.
+                // The number of this context's operations in flight is unknown here: the context's number is never reused.
                 let first = Member::Present { under_way: usize::MAX / 2, completed: VecDeque::new() };
                 let hub = Hub { transport, contexts: vec![first], free: Vec::new(), scratch: Vec::new() };
                 *self = Self::Shared { hub: Arc::new(Mutex::new(hub)), context: 0 };
@@ -139,16 +139,16 @@ impl Port {
         hub.clone()
     }
 
-    /// The way of one more context to a transport that several use.
+    /// Adds a context to a shared transport.
     ///
     /// # Errors
-    /// There are 65,536 contexts, or so many are gone while operations of theirs were under way, which have not ended.
+    /// There are 65,536 contexts, including dropped ones with operations that have not ended.
     pub(crate) fn to(hub: Arc<Mutex<Hub>>) -> Result<Self> {
         let context = lock(&hub).join()?;
         Ok(Self::Shared { hub, context })
     }
 
-    /// Gives up what still completes for this context.
+    /// Discards further completions of this context.
     pub(crate) fn leave(&mut self) {
         if let Self::Shared { hub, context } = self {
             lock(hub).leave(*context);
@@ -181,7 +181,7 @@ impl Hub {
         moved
     }
 
-    /// The number of a new context.
+    /// Returns the number for a new context.
     fn join(&mut self) -> Result<usize> {
         let member = Member::Present { under_way: 0, completed: VecDeque::new() };
         if let Some(context) = self.free.pop() {
@@ -195,13 +195,13 @@ impl Hub {
         Ok(self.contexts.len() - 1)
     }
 
-    /// The transport has accepted an operation of a context.
+    /// Counts an operation of a context that the transport has accepted.
     fn begin(&mut self, context: usize) {
         let (Member::Present { under_way, .. } | Member::Gone { under_way }) = &mut self.contexts[context];
         *under_way += 1;
     }
 
-    /// A context is gone. What of it is under way completes for nobody.
+    /// Removes a context. Completions of its operations in flight are discarded.
     fn leave(&mut self, context: usize) {
         let (Member::Present { under_way, .. } | Member::Gone { under_way }) = self.contexts[context];
         self.contexts[context] = Member::Gone { under_way };
@@ -211,20 +211,20 @@ impl Hub {
     }
 }
 
-/// The token of an operation of a context.
+/// Returns the token of an operation of a context.
 const fn token_of(context: usize, id: u64) -> Token {
     Token((context as u64) << CONTEXT_SHIFT | id)
 }
 
-/// Reads of every page of a program's memory. Another thread may have to bring it by the transport, so that nobody who has locked that may be
-/// the first to read it.
+/// Reads from every page of a program's memory. Another thread may have to fetch such a page through the transport, so that the first access must not
+/// happen under the transport's lock.
 fn touch(bytes: &[u8]) {
     bytes.chunks(PAGE_BYTES).chain(bytes.last().map(core::slice::from_ref)).for_each(|page| {
         black_box(page[0]);
     });
 }
 
-/// A panic of one thread inside the transport is its own: the transport's state is consistent between calls.
+/// Ignores poisoning: the transport's state is consistent between calls, so that a panic inside it concerns its thread only.
 fn lock(hub: &Mutex<Hub>) -> std::sync::MutexGuard<'_, Hub> {
     hub.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What is kept of an operation until it ends.
+//! The state of an operation until it ends.
 
 use pelago_base::AddressLayout;
 use pelago_platform::{Failure, Rail};
@@ -7,87 +7,87 @@ use crate::order::graph::After;
 use crate::progress::peers::{NOBODY, PeerNumber};
 use crate::progress::task::Task;
 
-/// An operation that has not ended. All that is kept of a write that the transport captured when it was issued; of others there is a [`Work`], too.
+/// An operation that has not ended. For a write that the transport captured at issue this is the whole state; other operations have a [`Work`] as well.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// The peer that it is posted to, and the one at the other end of a copy.
+    /// The peer that the operation is posted to, and the peer at the other end of a copy.
     pub(crate) peers: [PeerNumber; 2],
     pub(crate) stage: Stage,
     pub(crate) audience: Audience,
-    /// Pieces that the transport has accepted and not completed.
+    /// Number of pieces that the transport has accepted and not completed.
     pub(crate) out: u32,
-    /// Bytes that the transport has captured.
+    /// Number of bytes that the transport has captured.
     pub(crate) written: u32,
-    /// Whether the work at its place is its own.
+    /// Whether the work at the same index belongs to this operation.
     pub(crate) has_work: bool,
-    /// Whether the failure is that of an operation before it.
+    /// Whether the failure is that of a predecessor.
     pub(crate) inherits: bool,
-    /// Whether it was named all rails at once, so that a fence orders it before what goes by any of them, in parts or not.
+    /// Whether the operation was issued through all rails at once, so that a fence orders it before later operations on each rail, striped or not.
     pub(crate) on_all_rails: bool,
 }
 
-/// What an operation has to do, and what has come of it so far: of one that is more than a write that the transport has captured, or that has failed.
+/// The work of an operation and its progress; absent for a write that the transport has captured, unless it has failed.
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) task: Option<Task>,
-    /// Pieces that the transport has accepted, and how many there are.
+    /// Number of pieces that the transport has accepted, and number of all pieces.
     pub(crate) posted: u64,
     pub(crate) pieces: u64,
     pub(crate) word: u64,
     pub(crate) failure: Option<Failure>,
 }
 
-/// How far an operation has come.
+/// The stage of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It waits for what has not ended, and nothing of it is with the transport.
+    /// Waits for predecessors that have not ended; nothing of it has been posted.
     #[default]
     Deferred,
-    /// It was posted behind what has not ended, as far as there was room: its own end is held back until that has.
+    /// Posted behind predecessors that have not ended, as far as there was room: its own end is held back until they have ended.
     Behind(Posting),
-    /// It waits for nothing, and was posted as far as there was room.
+    /// Has no predecessors left, and was posted as far as there was room.
     Begun(Posting),
 }
 
-/// Whether a fence of the transport orders an operation before what is posted next to its peer.
+/// Whether a fence of the transport orders an operation before the next operation posted to its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posting {
-    /// No: a part may have to be posted yet, or it may fail while the peer is there.
+    /// No: a piece may remain to be posted, or the operation may fail although the peer is alive.
     Open,
-    /// Yes: all of it is with the transport, and nothing but the loss of the peer can make it fail.
+    /// Yes: all pieces are posted, and only a failure of the peer can make the operation fail.
     Orderly,
 }
 
-/// On what terms an operation is issued.
+/// The ordering and the rail with which an operation is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terms {
-    /// What it takes effect after.
+    /// The predecessors.
     pub(crate) after: After,
-    /// By which rail it goes, if not by the one that is best.
+    /// The rail, if it is not the best one.
     pub(crate) rail: Option<Rail>,
 }
 
 impl Terms {
-    /// None: it may go the direct way.
+    /// No predecessors and no given rail: the operation may take the direct path.
     pub(crate) const FREE: Self = Self { after: After::Nothing, rail: None };
 }
 
-/// Who learns how an operation ended.
+/// The recipient of an operation's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Audience {
-    /// Whoever asks its handle, or else the next `quiet`.
+    /// The handle when it is queried, or else the next `quiet`.
     #[default]
     Anyone,
-    /// Whoever comes for the word or the buffer, which are kept until then.
+    /// The `Fetch` or pending get that takes the word or the buffer, which are stored until then.
     Keeper,
-    /// Nobody: it only reads, and what it brings was given up.
+    /// No recipient: the operation only reads, and its result was discarded.
     Nobody,
-    /// The members of the next meeting, which implies its end: `quiet` neither waits for it nor reports it.
+    /// The members of the next barrier, which implies the operation's end: `quiet` neither waits for it nor reports its failure.
     Meeting,
 }
 
 impl Stage {
-    /// Whether something is waited for that has not ended.
+    /// Whether a predecessor has not ended.
     #[inline]
     pub(crate) const fn waits(self) -> bool {
         matches!(self, Self::Deferred | Self::Behind(_))
@@ -98,7 +98,7 @@ impl Stage {
         matches!(self, Self::Behind(Posting::Orderly) | Self::Begun(Posting::Orderly))
     }
 
-    /// The same, when nothing is waited for any more.
+    /// Returns the stage after all predecessors have ended.
     pub(crate) const fn released(self) -> Self {
         match self {
             Self::Deferred => Self::Begun(Posting::Open),
@@ -106,7 +106,7 @@ impl Stage {
         }
     }
 
-    /// The same, when a fence orders it; `None` if one did, or nothing has been posted.
+    /// Returns the stage from which a fence orders the operation; `None` if it already has that stage, or nothing has been posted.
     pub(crate) const fn ordered(self) -> Option<Self> {
         match self {
             Self::Behind(Posting::Open) => Some(Self::Behind(Posting::Orderly)),
@@ -117,8 +117,8 @@ impl Stage {
 }
 
 impl Record {
-    /// Becomes that of a write of so many bytes that the transport has captured. Field by field in its place: to make a record and to move it there takes
-    /// longer than all else that is kept of a write.
+    /// Sets the record to a captured write of `bytes` bytes. The fields are set in place: constructing a record and moving it takes longer than
+    /// all other bookkeeping of a write.
     #[inline(always)]
     pub(crate) fn become_written(&mut self, peer: PeerNumber, stage: Stage, bytes: usize) {
         self.peers = [peer, NOBODY];
@@ -129,42 +129,42 @@ impl Record {
 }
 
 impl Work {
-    /// That of a task of which nothing has been done.
+    /// Returns the work of a task that has not started.
     pub(crate) fn new(task: Task) -> Self {
         Self { pieces: task.pieces(), task: Some(task), ..Self::default() }
     }
 
-    /// How many bytes are kept for it.
+    /// Number of bytes captured for the task.
     pub(crate) fn captured(&self) -> usize {
         self.task.as_ref().map_or(0, Task::captured)
     }
 
-    /// How many bytes it moves.
+    /// Number of bytes that the task moves.
     pub(crate) fn bytes(&self) -> u64 {
         self.task.as_ref().map_or(0, Task::bytes)
     }
 
-    /// Whether all that is left to post goes to one rank by one rail.
+    /// Whether all remaining pieces go to one rank by one rail.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
         self.task.as_ref().is_none_or(|task| task.has_one_target(addresses))
     }
 
-    /// Whether it has not failed, and nothing but the loss of the peer that it is posted to can make it fail.
+    /// Whether the task has not failed, and only a failure of the peer that it is posted to can make it fail.
     pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
         self.failure.is_none() && self.task.as_ref().is_some_and(|task| task.is_sure(addresses))
     }
 
-    /// Whether it goes by several rails.
+    /// Whether the task is striped over several rails.
     pub(crate) fn is_striped(&self) -> bool {
         self.task.as_ref().is_some_and(Task::is_striped)
     }
 
-    /// Whether it only reads.
+    /// Whether the task only reads.
     pub(crate) fn only_reads(&self) -> bool {
         self.task.as_ref().is_some_and(Task::only_reads)
     }
 
-    /// Whether nothing is left to post: all is posted, or a part has failed.
+    /// Whether no piece remains to be posted: all are posted, or one has failed.
     pub(crate) fn is_posted(&self) -> bool {
         self.posted == self.pieces || self.failure.is_some()
     }

@@ -1,55 +1,55 @@
-//! Striping: which part of a transfer goes by which rail, where it goes by several.
+//! Striping: the division of a transfer over several rails, or into several messages.
 
 use std::ops::Range;
 
 use pelago_base::Shape;
 use pelago_platform::{Capabilities, Rail};
 
-/// Stripes begin at multiples of so many bytes: a cache line, so that no word is brought by two rails.
+/// Alignment of stripes: a cache line, so that no word is transferred by two rails.
 const PART_ALIGN_BYTES: u64 = 64;
 
 /// Maximum bandwidth of a rail in bytes per second that striping assumes, so that sums of shares do not overflow.
 const RATE_MAX: f64 = 1e15;
 
-/// All rails of a transport as one: long transfers go by each of them in part, in proportion to the bytes per second that they are known to carry.
+/// All rails of a transport together: long transfers are striped over them in proportion to their known bandwidths in bytes per second.
 pub(crate) struct Striping {
-    /// Of each rail, by its number.
+    /// Bandwidth of each rail, by its number.
     rates: Box<[f64]>,
 }
 
-/// How a transfer is divided.
+/// The division of a transfer.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum Stripes {
-    /// Not at all.
+    /// Undivided.
     #[default]
     Whole,
-    /// One block, cut: the bytes of each part, which are some, and its rail.
+    /// One block, split: the byte range of each non-empty part, and its rail.
     Cut(Box<[(Rail, Range<u64>)]>),
-    /// Each block in pieces of so many bytes, by the rail of all: a network takes no longer messages.
+    /// Each block in pieces of this size, by the common rail: the network accepts no longer messages.
     Pieces(u64),
-    /// All blocks as one operation of a rail that takes them so.
+    /// All blocks as one operation, on a rail that supports this.
     Together,
-    /// Many blocks, dealt out: the rails, each with its share of what those before it leave.
+    /// Many blocks, distributed: the rails, each with its share of the blocks that the previous rails leave.
     Dealt(Box<[(Rail, f64)]>),
 }
 
 impl Striping {
-    /// `None` where there is one rail, or no number for all of them.
+    /// `None` if there is only one rail, or no free number for all of them.
     pub(crate) fn new(rails: &[Capabilities]) -> Option<Self> {
         let rate = |rail: &Capabilities| {
             let rate = rail.bytes_per_second;
-            // What nobody can carry says nothing.
+            // An impossible bandwidth carries no information.
             if rate > 0.0 { rate.min(RATE_MAX) } else { 0.0 }
         };
         (rails.len() > 1 && Rail::new(rails.len()).is_some()).then(|| Self { rates: rails.iter().map(rate).collect() })
     }
 
-    /// The number that stands for all of them: the one after the last.
+    /// Returns the rail number that stands for all rails: the one after the last.
     pub(crate) fn rail(&self) -> Rail {
         Rail::new(self.rates.len()).expect("there is a number")
     }
 
-    /// How a transfer of that shape goes by these rails, which are one at least, in messages of at most `message_bytes_max` bytes.
+    /// Returns the division of a transfer of that shape over these rails (at least one), in messages of at most `message_bytes_max` bytes.
     pub(crate) fn stripes(&self, rails: &[Rail], shape: Shape, message_bytes_max: u64) -> Stripes {
         let is_one = shape.blocks() == 1;
         if !is_one && shape.block > message_bytes_max {
@@ -58,7 +58,7 @@ impl Striping {
         let rate = |rail: &Rail| self.rates[rail.number()];
         let share = |(index, rail): (usize, &Rail)| {
             let left: f64 = rails[index..].iter().map(rate).sum();
-            // Where nothing is known of any, all are alike.
+            // If no bandwidth is known, all rails count equally.
             let share = if left > 0.0 { rate(rail) / left } else { 1.0 / (rails.len() - index) as f64 };
             (*rail, share)
         };
@@ -67,7 +67,7 @@ impl Striping {
     }
 }
 
-/// Cuts a block: the last takes what is left. A rail takes its part in as many messages as are needed.
+/// Splits a block: the last rail takes the remainder. Each rail takes its part in as many messages as necessary.
 fn cut(shares: impl ExactSizeIterator<Item = (Rail, f64)>, bytes: u64, message_bytes_max: u64) -> Stripes {
     let piece = piece_bytes(message_bytes_max);
     let (last, mut start) = (shares.len() - 1, 0);
@@ -85,23 +85,23 @@ fn cut(shares: impl ExactSizeIterator<Item = (Rail, f64)>, bytes: u64, message_b
     Stripes::Cut(shares.enumerate().map(part).flat_map(pieces).collect())
 }
 
-/// Bytes of a message of a transfer that is cut because of their limit: lines, so that no word is brought by two.
+/// Size of the messages of a split transfer: a multiple of a cache line where possible, so that no word is transferred by two messages.
 const fn piece_bytes(message_bytes_max: u64) -> u64 {
     if message_bytes_max < PART_ALIGN_BYTES { message_bytes_max } else { message_bytes_max / PART_ALIGN_BYTES * PART_ALIGN_BYTES }
 }
 
 impl Stripes {
-    /// Those of a transfer by one rail in messages of at most so many bytes.
+    /// Returns the division of a transfer by one rail into messages of at most `message_bytes_max` bytes.
     pub(crate) const fn of_messages(message_bytes_max: u64) -> Self {
         Self::Pieces(piece_bytes(message_bytes_max))
     }
 
-    /// Whether it goes by several rails.
+    /// Whether the transfer uses several rails.
     pub(crate) const fn is_striped(&self) -> bool {
         matches!(self, Self::Cut(_) | Self::Dealt(_))
     }
 
-    /// How many operations a transfer of that shape takes.
+    /// Number of operations of a transfer of that shape.
     pub(crate) fn count(&self, shape: Shape) -> u64 {
         match self {
             Self::Together => 1,
@@ -111,7 +111,7 @@ impl Stripes {
         }
     }
 
-    /// The block of the `index`-th operation, which of its bytes, and the rail if it is not that of all.
+    /// Returns the block of the `index`-th operation, its byte range, and its rail if it differs from the common one.
     pub(crate) fn part(&self, index: u64, block_bytes: u64) -> (u64, Range<u64>, Option<Rail>) {
         match self {
             Self::Whole | Self::Together => (index, 0..block_bytes, None),
@@ -129,7 +129,7 @@ impl Stripes {
     }
 }
 
-/// The rail of a block: each takes its share of the blocks in a row that those before it leave, evenly spread.
+/// Returns the rail of a block: each rail takes its share of the blocks that the previous rails leave, evenly spread.
 fn dealt(shares: &[(Rail, f64)], mut index: u64) -> Rail {
     let (last, others) = shares.split_last().expect("there is a rail");
     for &(rail, share) in others {
@@ -157,7 +157,7 @@ mod tests {
         (0..count).filter_map(Rail::new).collect()
     }
 
-    /// The bytes of each rail of a block of so many.
+    /// Returns the number of bytes per rail of a block of `bytes` bytes.
     fn cut_bytes(rates: &[f64], bytes: u64) -> Vec<u64> {
         let Stripes::Cut(parts) = striping(rates).unwrap().stripes(&rails(rates.len()), Shape::contiguous(bytes), u64::MAX)
         else {
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(cut_bytes(&[1e9, 1e9], 1 << 20), [1 << 19, 1 << 19]);
         assert_eq!(cut_bytes(&[3e9, 1e9], 1 << 20), [3 << 18, 1 << 18]);
         assert_eq!(cut_bytes(&[1e9, 2e9, 5e9], 8 << 20), [1 << 20, 2 << 20, 5 << 20]);
-        // The last takes what does not fill a line.
+        // The last rail takes the part that does not fill a cache line.
         assert_eq!(cut_bytes(&[1e9, 1e9], 4096 + 100), [2048, 2048 + 100]);
     }
 
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every byte, or block, goes by one rail; of blocks dealt out each rail has its share of every run from the first on.
+        /// Every byte, or block, uses exactly one rail; of distributed blocks each rail has its share of every prefix.
         #[test]
         fn every_byte_goes_once(rates in prop::collection::vec(0.0..1e10f64, 2..5), bytes in 1..1u64 << 24, blocks in 2..300u64, message in (1..1u64 << 20).prop_map(|bytes| bytes * PART_ALIGN_BYTES)) {
             let (striping, rails) = (striping(&rates).unwrap(), rails(rates.len()));

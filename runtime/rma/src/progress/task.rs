@@ -1,4 +1,4 @@
-//! What an operation that is not done at once has to do.
+//! The work of an operation that does not complete immediately.
 
 use std::ops::Range;
 
@@ -11,73 +11,73 @@ use crate::limits::STRIPED_BYTES_MIN;
 use crate::progress::places::Places;
 use crate::progress::striping::{Stripes, Striping};
 
-/// An operation, with everything that it needs until it is done.
+/// An operation, with all data that it needs until it is done.
 pub(crate) enum Task {
-    /// Move blocks of bytes.
+    /// Moves blocks of bytes.
     Move(Box<Move>),
-    /// Move bytes of this rank's own heaps, which are lent for as long as the transport lives (R2), or of the program (P1).
+    /// Writes bytes of this rank's own heaps, which are lent until the transport is dropped (R2), or of the program (P1).
     Put {
-        /// From where.
+        /// Source.
         from: Cells<'static>,
-        /// To where.
+        /// Destination.
         to: GlobalAddress,
     },
-    /// Fetch bytes.
+    /// Reads bytes.
     Get {
-        /// From where.
+        /// Source.
         from: GlobalAddress,
-        /// As many as it holds.
+        /// Destination; its size is the number of bytes.
         into: Buffer,
     },
-    /// Move values from or to places of their own.
+    /// Moves values from or to individual offsets.
     Places(Box<Places>),
-    /// Work on a word.
+    /// An atomic on a word.
     Atomic {
-        /// Which.
+        /// Address of the word.
         at: GlobalAddress,
         /// Its width.
         width: Width,
-        /// What to do.
+        /// The operator.
         operator: AtomicOperator,
-        /// With what.
+        /// The operand.
         operand: u64,
-        /// Where what was there is stored before the operation ends: a word of the program's memory (P1).
+        /// Destination of the old value, stored before the operation ends: a word of the program's memory (P1).
         into: Option<Cells<'static>>,
     },
 }
 
-/// Bytes of the job's memory.
+/// A range of the job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
-    /// From here on.
+    /// Start address.
     pub(crate) address: GlobalAddress,
-    /// So many.
+    /// Number of bytes.
     pub(crate) bytes: u64,
 }
 
-/// Moving blocks of bytes.
+/// A move of blocks of bytes.
 pub(crate) struct Move {
-    /// From where.
+    /// Source.
     pub(crate) from: End,
-    /// To where.
+    /// Destination.
     pub(crate) to: End,
-    /// Which bytes from there on.
+    /// Shape of the source.
     pub(crate) from_shape: Shape,
-    /// Onto which; equal blocks and counts.
+    /// Shape of the destination, with equal blocks and counts.
     pub(crate) to_shape: Shape,
-    /// Whether only their sizes travel; a buffer is hollow then.
+    /// Whether only the sizes are sent; then a buffer has no memory.
     pub(crate) by_size: bool,
-    /// Which of it goes by which rail.
+    /// The division over rails or into messages.
     pub(crate) stripes: Stripes,
 }
 
-/// One end of a move; one of the two is global.
+/// One end of a move; at least one of the two is global.
 pub(crate) enum End {
-    /// Memory of the operation.
+    /// A buffer of the operation.
     Buffer(Buffer),
-    /// Memory of this rank's own heaps, which are lent for as long as the transport lives (R2), or of the program (P1).
+    /// Memory of this rank's own heaps, which is lent until the transport is dropped (R2), or of the program (P1).
     Own(Cells<'static>),
-    /// Memory of the job.
+    /// An address in the job's memory.
     Global(GlobalAddress),
 }
 
@@ -89,7 +89,7 @@ impl Task {
         Move { from, to, from_shape, to_shape, by_size, stripes }.into()
     }
 
-    /// The same by several rails, one at least, if it is long enough.
+    /// Stripes the task over `rails` (at least one), if it is long enough.
     pub(crate) fn striped(self, striping: &Striping, rails: &[Rail], message_bytes_max: u64) -> Self {
         match self {
             Self::Move(mut moving) if moving.from_shape.bytes().is_ok_and(|bytes| bytes >= STRIPED_BYTES_MIN) => {
@@ -101,7 +101,7 @@ impl Task {
         }
     }
 
-    /// The same in messages of at most so many bytes.
+    /// Splits the task into messages of at most `message_bytes_max` bytes.
     pub(crate) fn in_messages(self, message_bytes_max: u64) -> Self {
         match self {
             Self::Move(mut moving) if moving.stripes == Stripes::Whole && moving.from_shape.block > message_bytes_max => {
@@ -116,8 +116,8 @@ impl Task {
         }
     }
 
-    /// Whether it consists of blocks that a rail may take as one operation: both ends hold them, one of them is this rank's, and those of the
-    /// other do not overlap and are of one rank.
+    /// Whether the task consists of blocks that a rail may accept as one operation: both ends contain the blocks, one end is this rank's, and the
+    /// blocks of the other end do not overlap and belong to one rank.
     pub(crate) fn has_blocks(&self, addresses: AddressLayout, message_bytes_max: u64) -> bool {
         match self {
             Self::Move(moving) => {
@@ -136,7 +136,7 @@ impl Task {
         }
     }
 
-    /// The same by as few operations on blocks as a rail needs that takes lists of so many.
+    /// Combines the blocks into as few operations as a rail permits that accepts lists of up to `blocks_max` blocks.
     pub(crate) fn together(mut self, blocks_max: usize) -> Self {
         match &mut self {
             Self::Move(moving) => moving.stripes = Stripes::Together,
@@ -146,7 +146,7 @@ impl Task {
         self
     }
 
-    /// A put or get as a move, of which parts can be posted.
+    /// Converts a put or get to a move, which can be posted in parts.
     fn into_move(self) -> Self {
         match self {
             Self::Put { from, to } => Self::contiguous(End::Own(from), End::Global(to), from.bytes() as u64),
@@ -158,12 +158,12 @@ impl Task {
         }
     }
 
-    /// Whether it goes by several rails.
+    /// Whether the task is striped over several rails.
     pub(crate) fn is_striped(&self) -> bool {
         matches!(self, Self::Move(moving) if moving.stripes.is_striped())
     }
 
-    /// How many operations of a transport it takes.
+    /// Number of operations of the transport.
     pub(crate) fn pieces(&self) -> u64 {
         match self {
             Self::Move(moving) if moving.from_shape.block == 0 => 0,
@@ -175,7 +175,7 @@ impl Task {
         }
     }
 
-    /// How many bytes it moves, or works on.
+    /// Number of bytes that the task moves or modifies.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Move(moving) => moving.from_shape.block.saturating_mul(moving.from_shape.blocks()),
@@ -186,7 +186,7 @@ impl Task {
         }
     }
 
-    /// How many bytes it keeps.
+    /// Number of bytes that the task captures.
     pub(crate) fn captured(&self) -> usize {
         match self {
             Self::Move(moving) => moving.buffer().map_or(0, Buffer::bytes),
@@ -196,18 +196,18 @@ impl Task {
         }
     }
 
-    /// The ranks whose memory takes part: the one that it is posted to, and the one at the other end of a copy.
+    /// Returns the ranks whose memory is accessed: the rank that the task is posted to, and the rank at the other end of a copy.
     pub(crate) fn ranks(&self, addresses: AddressLayout) -> [Option<Rank>; 2] {
         [Some(self.target()), self.other()].map(|end| end.map(|span| addresses.rank(span.address)))
     }
 
-    /// Whether all of it is posted to one rank by one rail: the end that decides lies in one segment.
+    /// Whether the whole task is posted to one rank by one rail: the target lies in one segment.
     pub(crate) fn has_one_target(&self, addresses: AddressLayout) -> bool {
         !self.is_striped() && self.target().is_in_segment(addresses)
     }
 
-    /// Whether nothing but the loss of one rank can make it fail, and what it brings is there when it has taken effect at that rank: it
-    /// touches heaps of that rank only, which are always registered, by one rail, and writes to no memory of the program.
+    /// Whether only a failure of one rank can make the task fail, and its result is available as soon as it has taken effect at that rank: it
+    /// accesses only heaps of that rank, which are always registered, by one rail, and writes to no memory of the program.
     pub(crate) fn is_sure(&self, addresses: AddressLayout) -> bool {
         let (target, other) = (self.target(), self.other());
         let is_there = |span: Span| addresses.rank(span.address) == addresses.rank(target.address) && span.is_in_heap(addresses);
@@ -218,7 +218,7 @@ impl Task {
         is_aligned && !self.brings() && !self.is_striped() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
-    /// Whether all that it does is to bring a word or bytes to whoever asked.
+    /// Whether the only effect of the task is to return a word or bytes to the caller.
     pub(crate) fn only_reads(&self) -> bool {
         match self {
             Self::Get { .. } => true,
@@ -229,7 +229,7 @@ impl Task {
         }
     }
 
-    /// Whether it writes to memory of the program, where what is ordered after it may read.
+    /// Whether the task writes to memory of the program, which later operations may read.
     fn brings(&self) -> bool {
         match self {
             Self::Move(moving) => matches!(moving.to, End::Own(_)),
@@ -238,14 +238,14 @@ impl Task {
         }
     }
 
-    /// Stores the word that an atomic found, if the program wants it.
+    /// Stores the old value of an atomic, if the program requested it.
     pub(crate) fn bring(&self, found: u64) {
         if let Self::Atomic { width, into: Some(into), .. } = self {
             into.atomic(*width, AtomicOperator::Swap, found);
         }
     }
 
-    /// Does all of it if both ends are mapped; `Some` with the word that an atomic found if so.
+    /// Executes the whole task if both ends are mapped; returns `Some` with the old value of an atomic in that case.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> Option<u64> {
         match self {
             Self::Move(moving) => moving.do_mapped(reach).then_some(0),
@@ -255,7 +255,7 @@ impl Task {
                 Some(0)
             }
             Self::Places(places) => places.do_mapped(reach).then_some(0),
-            // What is mapped is read at once.
+            // Gets from mapped memory complete at issue.
             Self::Get { .. } => None,
             Self::Atomic { at, width, operator, operand, .. } => {
                 let found = reach.cells(*at, width.bytes())?.atomic(*width, *operator, *operand)?;
@@ -266,7 +266,7 @@ impl Task {
         }
     }
 
-    /// The `index`-th operation for the transport, the address whose owner it is posted to, and the rail if there are several.
+    /// Returns the `index`-th operation for the transport, the address whose owner it is posted to, and the rail if the task is striped.
     pub(crate) fn piece(&mut self, index: u64) -> (Operation<'_>, GlobalAddress, Option<Rail>) {
         match self {
             Self::Move(moving) => moving.piece(index),
@@ -279,7 +279,7 @@ impl Task {
         }
     }
 
-    /// The buffer, when the transport has completed everything that it was given it for.
+    /// Returns the buffer, after the transport has completed all operations on it.
     pub(crate) fn into_buffer(self) -> Option<Buffer> {
         let mut buffer = match self {
             Self::Move(moving) => {
@@ -294,7 +294,7 @@ impl Task {
         Some(buffer)
     }
 
-    /// The end whose owner it is posted to.
+    /// Returns the end whose owner the task is posted to.
     fn target(&self) -> Span {
         match self {
             Self::Move(moving) => moving.source().or(moving.destination()).expect("a move has a global end"),
@@ -305,7 +305,7 @@ impl Task {
         }
     }
 
-    /// The other end of a copy.
+    /// Returns the other end of a copy.
     fn other(&self) -> Option<Span> {
         match self {
             Self::Move(moving) => moving.source().and(moving.destination()),
@@ -321,11 +321,11 @@ impl From<Move> for Task {
 }
 
 impl Move {
-    /// Does all of it and returns `true` if both ends are mapped.
+    /// Executes the whole move and returns `true` if both ends are mapped.
     pub(crate) fn do_mapped(&mut self, reach: &Reach) -> bool {
         let Self { from, to, from_shape, to_shape, by_size, .. } = self;
         if *by_size {
-            // One end is of another rank, which loads and stores do not reach.
+            // One end belongs to another rank, whose memory is not mapped.
             return false;
         }
         let (Ok(from_bytes), Ok(to_bytes)) = (from_shape.extent(), to_shape.extent()) else { return false };
@@ -351,7 +351,7 @@ impl Move {
         (piece, at, rail)
     }
 
-    /// The operation for all blocks.
+    /// Returns the operation for all blocks.
     fn together(&mut self) -> (Operation<'_>, GlobalAddress) {
         let Self { from, to, from_shape, to_shape, .. } = self;
         let local = |end: &mut End| match end {
@@ -370,12 +370,12 @@ impl Move {
         }
     }
 
-    /// The shape of the end that is of the job's memory; of the source, if both are.
+    /// Returns the shape of the end in the job's memory; that of the source, if both ends are.
     fn global_shape(&self) -> Shape {
         if self.source().is_some() { self.from_shape } else { self.to_shape }
     }
 
-    /// The operation for some bytes of a block.
+    /// Returns the operation for a part of a block.
     fn part(&mut self, block: u64, part: Range<u64>) -> (Operation<'static>, GlobalAddress) {
         let Self { from, to, from_shape, to_shape, by_size, .. } = self;
         let bytes = part.end - part.start;
@@ -459,12 +459,12 @@ impl End {
 }
 
 impl Span {
-    /// Whether one rank owns them.
+    /// Whether the range lies in one segment, and thus belongs to one rank.
     fn is_in_segment(self, addresses: AddressLayout) -> bool {
         self.bytes <= addresses.segment_bytes() - addresses.offset(self.address)
     }
 
-    /// Whether they are always registered.
+    /// Whether the range is always registered.
     #[inline]
     pub(crate) fn is_in_heap(self, addresses: AddressLayout) -> bool {
         let is_heap = |segment| segment == SegmentId::SYMMETRIC || segment == SegmentId::INDIVIDUAL;

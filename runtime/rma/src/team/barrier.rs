@@ -1,18 +1,18 @@
-//! How the members of a team meet: five algorithms, each of words of eight bytes put into lines of the scratch memory.
+//! The barriers of a team: five algorithms, each of which puts words of eight bytes into lines of the scratch memory.
 //!
-//! A meeting is one call of a barrier by every member; meetings are numbered from 1, whichever algorithm each of them uses, and a word
-//! holds at least the number of its meeting.
+//! The barriers of a team are numbered from 1, whichever algorithm each of them uses, and a word of a barrier
+//! is at least its number.
 //!
-//! **No word is overwritten before it is seen.** A transport may bring two puts to one line in either order, and nobody waits for the end
-//! of what it put. Yet:
+//! **No word is overwritten before it is read.** A transport may deliver two puts to one line in either order, and no member waits for the end
+//! of its puts. The reasons:
 //!
-//! - B1 A member leaves a meeting only when all have come to it, and when every word of it for this member has arrived: it has waited for
-//!   each, or for one that was put only when the others were known to have arrived.
-//! - B2 Lines are used in turn by even and by odd meetings. Whoever puts a word of meeting e + 2 has left e + 1, to which so all have come,
-//!   who had so left e. By B1 no word of e is under way any more.
-//! - B3 In one meeting a line is for one word only, except that of the ring: see there.
+//! - B1 A member leaves a barrier only after all members have entered it, and after every word of it for this member has arrived: the member has waited
+//!   for each word, or for a word that was put only after the others were known to have arrived.
+//! - B2 Even and odd barriers use different lines. A member that puts a word of barrier e + 2 has left e + 1, which all members had entered,
+//!   after they had left e. By B1 no word of e is in flight any more.
+//! - B3 In one barrier a line holds one word only, except the line of the ring: see `go_round`.
 //!
-//! So the algorithms share their lines, and a program may mix them.
+//! Therefore the algorithms share their lines, and a program may mix them.
 
 use core::fmt;
 use core::str::FromStr;
@@ -22,49 +22,50 @@ use crate::memory::segment::ALIGN_BYTES;
 use crate::team::group::{ARRIVED, MET, Meeting, RELEASED, RING, ROUNDS_MAX, WORD_BYTES, rounds};
 use crate::{Context, Handle, Result};
 
-/// Words of the ring under way from a member to the next: each turn of meetings has as many places. After two steps the first of them has
-/// ended on every network where the way back takes no longer than the way there; twice as many, so that nobody waits for it.
+/// Number of ring words in flight from a member to the next; even and odd barriers have this many slots each. After two steps the first word has
+/// completed on every network where the acknowledgement takes no longer than the put; twice as many, so that no member waits for a completion.
 const RING_PLACES: usize = 4;
 
-/// Members directly below one in a tree. More are served one after another; fewer make it deeper, and members that share cores run once more for each level.
+/// Number of children of a member in a tree. A member serves its children one after another; with fewer children the tree is deeper, and members
+/// that share cores run once more per level.
 const TREE_WIDTH: u32 = 8;
 
-/// Bits of a word of the ring for the step; the number of the meeting stands above.
+/// Number of bits for the step in a word of the ring; the number of the barrier is in the bits above.
 const RING_STEP_BITS: u32 = pelago_base::limits::RANKS_MAX.ilog2();
 
-/// How the members of a team meet, for [`World::barrier_by`](crate::World::barrier_by).
+/// The barrier algorithm of a team, for [`World::barrier_by`](crate::World::barrier_by).
 ///
-/// Its text is the name in the table. Steps are those that one member makes one after another, each of them a put of eight bytes and a
-/// wait for one; p members.
+/// Its text is the name in the table. Steps are the sequential steps of one member, each of them a put of eight bytes and a
+/// wait for a word; p members.
 ///
-/// | name | steps | for |
+/// | name | steps | use |
 /// |---|---|---|
-/// | `ring` | p − 1 | the comparison |
-/// | `recursive-doubling` | log₂ p; for p = 2ⁿ + r, n + 2 | partners that tell each other |
+/// | `ring` | p − 1 | comparison |
+/// | `recursive-doubling` | log₂ p; for p = 2ⁿ + r, n + 2 | pairs of members that signal each other |
 /// | `dissemination` | ⌈log₂ p⌉ | members with a core each |
 /// | `central` | an atomic and a wait | members that share cores and memory |
 /// | `tree` | ⌈log₈ p⌉, and as many back | members that share cores, over a network: the fewest messages |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierAlgorithm {
-    /// In each step every member tells its right neighbour and hears of its left one (NSIM-ACE, section 4.2).
+    /// In each step every member signals its right neighbour and waits for its left one (NSIM-ACE, section 4.2).
     Ring,
-    /// In step i members whose positions differ in bit i only tell each other. If p is no power of two, those past the largest one first
-    /// tell a partner below it, and are told last (NSIM-ACE, section 4.3).
+    /// In step i members whose positions differ only in bit i signal each other. If p is not a power of two, the members past the largest power of two first
+    /// signal a partner below it, and are signalled last (NSIM-ACE, section 4.3).
     RecursiveDoubling,
-    /// In step i every member tells the one 2ⁱ further and hears of the one 2ⁱ before (Hensgen, Finkel and Manber).
+    /// In step i every member signals the member at distance 2ⁱ and waits for the member at distance −2ⁱ (Hensgen, Finkel and Manber).
     Dissemination,
-    /// All count up one word, and the last releases the others: each member has to run only once.
+    /// All members increment one word, and the last releases the others: each member has to run only once.
     Central,
-    /// Every member hears of up to eight below it in a tree, tells the one above, and is released by it: 2(p − 1) messages, each of which takes the acknowledgement of the one
-    /// before it the other way along.
+    /// Every member waits for up to eight children in a tree, signals its parent, and is released by it: 2(p − 1) messages, each of which carries
+    /// the acknowledgement of the previous message in the opposite direction.
     Tree,
 }
 
 impl BarrierAlgorithm {
-    /// Every algorithm.
+    /// All algorithms.
     pub const ALL: [Self; 5] = [Self::Ring, Self::RecursiveDoubling, Self::Dissemination, Self::Central, Self::Tree];
 
-    /// By which it is called.
+    /// Returns the name of the algorithm.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -90,7 +91,7 @@ impl FromStr for BarrierAlgorithm {
     }
 }
 
-/// A name that no [`BarrierAlgorithm`] has.
+/// The error for a name of no [`BarrierAlgorithm`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a barrier is ring, recursive-doubling, dissemination, central or tree")]
 pub struct UnknownBarrier;
@@ -114,8 +115,8 @@ impl Meeting {
         }
     }
 
-    /// The left neighbour may have made all its steps when this member comes to its first: a word counts the steps of its meeting. Those for
-    /// one place are put one after another, each when the one before has arrived, so that the number there only grows (B1).
+    /// The left neighbour may have made all its steps before this member makes its first: each word contains the step. Words for
+    /// one slot are put one after another, each after the previous one has arrived, so that the value in the slot only increases (B1).
     fn go_round(&self, context: &Context, meeting: u64) -> Result<()> {
         let size = self.team().size();
         let right = (self.position() + 1) % size;
@@ -163,7 +164,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// Each member below another has a line there, and one more of its own for its release.
+    /// Each child of a member has a line there, and another line of its own for its release.
     fn climb(&self, context: &Context, meeting: u64) -> Result<()> {
         let (position, size) = (u64::from(self.position()), u64::from(self.team().size()));
         let first = position * u64::from(TREE_WIDTH) + 1;
@@ -183,7 +184,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// A step: puts the word of a round to the first of two members, and waits for this member's own, which the second puts. Never inlined, so that callers need less of the stack.
+    /// One step: puts the word of a round to `target`, and waits for this member's own word from `from`. Never inlined, so that callers need less stack.
     #[inline(never)]
     fn tell_and_hear(&self, context: &Context, meeting: u64, round: u32, [target, from]: [u32; 2]) -> Result<()> {
         let offset = self.met(round, meeting);
@@ -191,9 +192,9 @@ impl Meeting {
         self.wait(context, from, offset, meeting)
     }
 
-    /// Counts those that have come at position 0, over all central meetings. Where memory is mapped, all look at one word there and only
-    /// bells are rung; elsewhere each is told in its own memory. Such a word is put again only when the member has seen it and come
-    /// again, so that one line is enough.
+    /// Counts arrivals at position 0, over all central barriers. If memory is mapped, all members poll one word there and only
+    /// doorbells are rung; otherwise each member is signalled in its own memory. Such a word is put again only after the member has seen it and
+    /// entered the next barrier, so that one line is sufficient.
     fn meet_centrally(&self, context: &Context) -> Result<()> {
         let size = self.team().size();
         let meeting = self.begin_central();
@@ -217,7 +218,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// Where the word of a round lies.
+    /// Returns the offset of the word of a round.
     fn met(&self, round: u32, meeting: u64) -> u64 {
         self.line(MET + 2 * u64::from(round) + meeting % 2)
     }

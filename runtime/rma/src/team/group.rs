@@ -1,7 +1,7 @@
-//! What a team does together: broadcast and allreduce, and in `barrier.rs` its barriers; by puts into scratch memory that each member has at the same place.
+//! Broadcast and allreduce of a team, and the state of its barriers (`barrier.rs`); they use puts into scratch memory at the same offset of each member.
 //!
-//! Every flag holds the number of the last step that it announces, so that it need not be reset and a member that is a step ahead does no
-//! harm. A buffer is written again only when its reader is known to have read it: see `broadcast` and `reduce`.
+//! Every flag holds the number of the last step that it announces, so that it needs no reset and a member that is a step ahead does no
+//! harm. A buffer is overwritten only after its reader is known to have read it: see `broadcast` and `reduce`.
 
 use std::cell::Cell;
 
@@ -13,42 +13,42 @@ use crate::limits::COLLECTIVE_CHUNK_BYTES;
 use crate::memory::segment::{ALIGN_BYTES, known};
 use crate::{BarrierAlgorithm, Context, GlobalPtr, Result, Symmetric};
 
-/// Maximum number of rounds of a barrier or a tree: a job of maximum size.
+/// Maximum number of rounds of a barrier or a tree, for a job of maximum size.
 pub(crate) const ROUNDS_MAX: u64 = pelago_base::limits::RANKS_MAX.ilog2() as u64;
 
-/// The lines of the scratch memory, by number: one for each word that somebody waits for, as long as the platform says
+/// The lines of the scratch memory, by number: one per word for which a member waits. The platform determines their length
 /// ([`WaitPolicy::line_bytes`](pelago_platform::WaitPolicy::line_bytes)). The two lines of a round of a barrier are a pair that cores fetch together.
 pub(crate) const ARRIVED: u64 = 0;
 pub(crate) const RELEASED: u64 = ARRIVED + 1;
 pub(crate) const MET: u64 = RELEASED + 1;
 const BROUGHT: u64 = MET + 2 * ROUNDS_MAX;
 const REDUCED: u64 = BROUGHT + 1;
-/// The last, which is a cache line on every platform.
+/// The last line, a cache line on every platform.
 pub(crate) const RING: u64 = REDUCED + ROUNDS_MAX;
-/// Then the buffers, one for a broadcast and one for each round of a reduction: so many bytes from the start.
+/// Offset of the buffers that follow, one for a broadcast and one per round of a reduction.
 const BUFFERS: u64 = (RING + 1) * ALIGN_BYTES;
 
-/// Bytes of the word at the start of a line.
+/// Size of the word at the start of a line.
 pub(crate) const WORD_BYTES: u64 = size_of::<u64>() as u64;
 
-/// Bytes of the scratch memory of a team of `size` members.
+/// Size of the scratch memory of a team of `size` members in bytes.
 pub(crate) fn scratch_bytes(size: u32) -> u64 {
     BUFFERS + (1 + u64::from(rounds(size))) * COLLECTIVE_CHUNK_BYTES as u64
 }
 
-/// Steps in which a number that doubles from 1 reaches `size`.
+/// Number of doublings from 1 until `size` is reached.
 pub(crate) const fn rounds(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }
 
-/// The state of one member.
+/// The state of one member for barriers and collectives.
 pub(crate) struct Meeting {
     team: Team,
     position: u32,
     kind: BarrierAlgorithm,
     scratch_offset: u64,
     line_bytes: u64,
-    /// Barriers so far, those among them that were central, and data steps.
+    /// Number of barriers so far, of central ones among them, and of data steps.
     barriers: Cell<u64>,
     centrals: Cell<u64>,
     steps: Cell<u64>,
@@ -64,7 +64,7 @@ impl Meeting {
         Self { team, position, kind, scratch_offset, line_bytes, barriers, centrals, steps }
     }
 
-    /// The member at `position` of another team, with scratch memory of its own.
+    /// Returns the state of the member at `position` of another team, with its own scratch memory.
     pub(crate) fn of_group(&self, team: Team, position: u32, scratch_offset: u64) -> Self {
         Self::new(team, position, self.kind, scratch_offset, self.line_bytes)
     }
@@ -74,7 +74,7 @@ impl Meeting {
         self.kind
     }
 
-    /// Where the line of this number lies in the scratch memory, in bytes.
+    /// Returns the offset of a line in the scratch memory, in bytes.
     #[inline]
     pub(crate) fn line(&self, number: u64) -> u64 {
         number * self.line_bytes
@@ -90,19 +90,19 @@ impl Meeting {
         self.position
     }
 
-    /// The number of the barrier that begins.
+    /// Starts a barrier and returns its number.
     #[inline]
     pub(crate) fn begin_barrier(&self) -> u64 {
         next(&self.barriers)
     }
 
-    /// The number of the central barrier that begins, among these.
+    /// Starts a central barrier and returns its number among the central barriers.
     pub(crate) fn begin_central(&self) -> u64 {
         next(&self.centrals)
     }
 
-    /// Brings the values of the member at `root` to all. Each chunk begins with a barrier: whoever comes to it has read what was
-    /// brought before, by a broadcast or by a reduction.
+    /// Copies the values of the member at `root` to all. Each chunk begins with a barrier: a member that enters it has read the values of
+    /// earlier broadcasts and reductions.
     pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
         for chunk in values.chunks_mut(chunk_length::<T>()) {
             self.barrier(context)?;
@@ -111,10 +111,10 @@ impl Meeting {
         Ok(())
     }
 
-    /// Combines the values of all members, element by element, and brings the result to all; bitwise the same everywhere.
+    /// Combines the values of all members, element by element, and returns the result on all; bitwise the same everywhere.
     ///
-    /// A member sends its part of a chunk only when it has the result of the chunk before, so its parent has read what it sent
-    /// before; and a parent brings a result only when it has the part of the member, which has so read the result before.
+    /// A member sends its part of a chunk only after it has the result of the previous chunk, so that its parent has read its previous
+    /// part; and a parent sends a result only after it has the part of the member, which has therefore read the previous result.
     pub(crate) fn allreduce<T: Pod>(&self, context: &Context, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         for chunk in values.chunks_mut(chunk_length::<T>()) {
             let step = next(&self.steps);
@@ -124,7 +124,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// A binomial tree with its root at `root`: every member but the root hears once, and tells those below it.
+    /// A binomial tree with its root at `root`: every member but the root receives once, and sends to its children.
     #[inline(never)]
     fn bring<T: Pod>(&self, context: &Context, root: u32, step: u64, values: &mut [T]) -> Result<()> {
         let size = self.team.size();
@@ -141,7 +141,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// A binomial tree with its root at position 0: every member combines what it hears from below, in order, and tells it above.
+    /// A binomial tree with its root at position 0: every member combines the values of its children, in order, and sends them to its parent.
     #[inline(never)]
     fn reduce<T: Pod>(&self, context: &Context, step: u64, values: &mut [T], combine: &impl Fn(T, T) -> T) -> Result<()> {
         let size = self.team.size();
@@ -161,7 +161,7 @@ impl Meeting {
         Ok(())
     }
 
-    /// Writes values to a buffer of a member, or beside the word if they fit its line, then the step to the line.
+    /// Writes values to a buffer of a member, or beside the flag if they fit its line, then the step to the flag.
     #[inline(never)]
     fn tell<T: Pod>(&self, context: &Context, member: u32, buffer: u64, line: u64, step: u64, values: &[T]) -> Result<()> {
         let rank = self.member(member);
@@ -170,8 +170,8 @@ impl Meeting {
         context.pair(write, |data| context.after(&data).put(self.word(context, member, line), &[step])).map(drop)
     }
 
-    /// Waits until the word of this member at `offset`, which the member at position `from` writes, announces `step`. Never inlined, so that what it keeps on the stack is not there while
-    /// words are put.
+    /// Waits until the word of this member at `offset`, written by the member at position `from`, announces `step`. Never inlined, so that its
+    /// stack frame does not exist while words are put.
     #[inline(never)]
     pub(crate) fn wait(&self, context: &Context, from: u32, offset: u64, step: u64) -> Result<()> {
         let own = self.local::<u64>(context, offset, 1);
@@ -182,12 +182,12 @@ impl Meeting {
         })
     }
 
-    /// The values that this member was told.
+    /// Returns the received values.
     fn told<'c, T: Pod>(&self, context: &'c Context, buffer: u64, line: u64, length: usize) -> CellSlice<'c, T> {
         self.local(context, self.place::<T>(buffer, line, length), length)
     }
 
-    /// Where so many values are put: into the line of their word, if they fit beside it, so that they touch no other page; else into a
+    /// Returns the offset for `length` values: in the line of their flag, if they fit beside it, so that no other page is accessed; else in a
     /// buffer.
     fn place<T>(&self, buffer: u64, line: u64, length: usize) -> u64 {
         let beside = WORD_BYTES.max(align_of::<T>() as u64);
@@ -197,7 +197,7 @@ impl Meeting {
         BUFFERS + buffer * COLLECTIVE_CHUNK_BYTES as u64
     }
 
-    /// The word of a member at `offset`.
+    /// Returns a pointer to the word of a member at `offset`.
     #[inline]
     pub(crate) fn word(&self, context: &Context, member: u32, offset: u64) -> GlobalPtr<u64> {
         known(self.address(context, self.member(member), offset))
@@ -236,19 +236,19 @@ const _: () = {
     );
 };
 
-/// Values that a buffer holds.
+/// Number of values per buffer.
 const fn chunk_length<T>() -> usize {
     assert!(size_of::<T>() <= COLLECTIVE_CHUNK_BYTES, "a value fits a buffer");
     COLLECTIVE_CHUNK_BYTES / size_of::<T>()
 }
 
-/// A team whose members meet, seen from one of them; made by [`World::group`](crate::World::group).
+/// A team with the state for collectives, seen from one of its members; returned by [`World::group`](crate::World::group).
 ///
 /// Its operations are collective: every member calls the same ones in the same order.
 pub struct Group<'w> {
     context: &'w Context,
     meeting: Meeting,
-    /// `None` if the memory is the caller's.
+    /// `None` if the memory belongs to the caller.
     _scratch: Option<Symmetric<'w, u64>>,
 }
 
@@ -257,7 +257,7 @@ impl<'w> Group<'w> {
         Self { context, meeting, _scratch: scratch }
     }
 
-    /// Words of memory of each member of a group of `size` members, for [`World::group_within`](crate::World::group_within).
+    /// Number of words of memory of each member of a group of `size` members, for [`World::group_within`](crate::World::group_within).
     pub fn scratch_words(size: u32) -> usize {
         (scratch_bytes(size).div_ceil(WORD_BYTES) as usize).next_multiple_of((ALIGN_BYTES / WORD_BYTES) as usize)
     }
@@ -267,23 +267,23 @@ impl<'w> Group<'w> {
         &self.meeting.team
     }
 
-    /// Where this rank stands among them.
+    /// Position of this rank among the members.
     pub fn position(&self) -> u32 {
         self.meeting.position
     }
 
-    /// Returns when every member has called it; what each put before is visible to all after.
+    /// Returns after every member has called it; puts of each member before the call are visible to all afterwards.
     ///
-    /// Cost: log₂ n messages per member; one atomic where members share cores.
+    /// Cost: log₂ n messages per member; one atomic if members share cores.
     ///
     /// # Errors
-    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    /// An operation has failed and was not reported, or the job has a fault.
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;
         self.meeting.barrier(self.context)
     }
 
-    /// As [`barrier`](Self::barrier), by an algorithm of the caller's choice, the same for every member. Algorithms may be mixed.
+    /// As [`barrier`](Self::barrier), with a given algorithm, the same for every member. Algorithms may be mixed.
     ///
     /// Cost: see [`BarrierAlgorithm`].
     ///
@@ -294,12 +294,12 @@ impl<'w> Group<'w> {
         self.meeting.barrier_by(self.context, algorithm)
     }
 
-    /// Brings the values of the member at position `root` to all members.
+    /// Copies the values of the member at position `root` to all members.
     ///
     /// Cost: log₂ n steps and a barrier for every 16 KiB.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// The job has a fault.
     ///
     /// # Panics
     /// There is no such position.
@@ -308,12 +308,12 @@ impl<'w> Group<'w> {
         self.meeting.broadcast(self.context, root, values)
     }
 
-    /// Combines the values of all members, element by element and in a fixed order, and brings the result to all.
+    /// Combines the values of all members, element by element and in a fixed order, and returns the result on all.
     ///
     /// Cost: 2·log₂ n steps for every 16 KiB.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// The job has a fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(self.context, values, combine)
     }

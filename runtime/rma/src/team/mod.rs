@@ -1,4 +1,4 @@
-//! What ranks do together: the job, groups, barriers, and memory that all of them allocate.
+//! Collective functions: the job, groups, barriers, and memory that all ranks allocate.
 
 pub(crate) mod barrier;
 pub(crate) mod group;

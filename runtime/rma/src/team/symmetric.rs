@@ -1,4 +1,4 @@
-//! Memory that all ranks allocate together.
+//! Memory that all ranks allocate collectively.
 
 use core::marker::PhantomData;
 
@@ -8,15 +8,15 @@ use pelago_memory::{CellSlice, Pod};
 use crate::memory::segment::{known, offset_of, own};
 use crate::{GlobalPtr, World};
 
-/// Values that every rank of the job has, at the same place of its memory; made by [`World::alloc`].
+/// Values that every rank of the job has, at the same offset of its memory; returned by [`World::alloc`].
 ///
-/// Dropping it is not collective: the memory is used again when all ranks have dropped theirs and one allocates again.
+/// The drop is not collective: the memory is reused after all ranks have dropped their values and one allocates again.
 pub struct Symmetric<'w, T> {
     world: &'w World,
     slot: usize,
     offset: u64,
     length: usize,
-    /// Whether writes to it wake nobody.
+    /// Whether writes to the values wake no sleeping rank.
     is_quiet: bool,
     first: PhantomData<fn() -> T>,
 }
@@ -26,12 +26,12 @@ impl<'w, T: Pod> Symmetric<'w, T> {
         Self { world, slot, offset, length, is_quiet: false, first: PhantomData }
     }
 
-    /// Promises that no thread of this rank waits for what others write to its values, neither by [`wait_until`](crate::Context::wait_until) nor
-    /// by [`wait_for`](crate::Context::wait_for): then a rank that waits for something else sleeps on. For tables and queues that are asked,
+    /// Promises that no thread of this rank waits for writes of others to these values, neither by [`wait_until`](crate::Context::wait_until) nor
+    /// by [`wait_for`](crate::Context::wait_for): then such writes do not wake this rank from other waits. For tables and queues that are polled,
     /// not waited for.
     ///
-    /// Whole pages are quiet, and of one memory at a time; where that cannot be, and where writes come by a transport, the rank is woken
-    /// as before, and looks in vain.
+    /// Only whole pages are quiet, and only one allocation at a time; otherwise, and for writes through a transport, the rank is woken
+    /// as before, without effect.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         let bytes = self.length * size_of::<T>();
@@ -43,17 +43,17 @@ impl<'w, T: Pod> Symmetric<'w, T> {
         self
     }
 
-    /// How many values each rank has.
+    /// Number of values per rank.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether each rank has no value.
+    /// Whether each rank has no values.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The value at `index` of `rank`. Cost: arithmetic; no rank is asked.
+    /// Returns a pointer to the value at `index` of `rank`. Cost: arithmetic; no communication.
     ///
     /// # Panics
     /// `index` is past the end, or the job has no such rank.

@@ -16,28 +16,28 @@ use crate::team::group::{Group, Meeting, scratch_bytes};
 use crate::team::symmetric::Symmetric;
 use crate::{BarrierAlgorithm, Context, Error, Result};
 
-/// The key under which rank 0 publishes how all ranks meet.
+/// The key under which rank 0 publishes the barrier algorithm for all ranks.
 const BARRIER_KEY: &str = "barrier";
 
-/// Where the scratch memory lies in the symmetric heap.
+/// Offset of the scratch memory in the symmetric heap.
 const SCRATCH_OFFSET: u64 = 0;
 
-/// The job, seen from one rank: everything that a [`Context`] does, and what all ranks do together.
+/// The job, seen from one rank: all functions of a [`Context`], and the collective functions of all ranks.
 ///
-/// Collective operations are called by every rank, in the same order. A world stays in its thread; [`Context::context_factory`] makes contexts for
-/// others.
+/// Collective functions are called by every rank, in the same order. A world stays in its thread; [`Context::context_factory`] creates contexts for
+/// other threads.
 pub struct World {
     context: Context,
     meeting: Meeting,
-    /// Made with the first allocation; until then only the scratch memory is in use.
+    /// Allocated with the first allocation; until then only the scratch memory is in use.
     symmetric: RefCell<Option<Box<SymmetricHeap>>>,
 }
 
 impl World {
-    /// Takes part in the job. Collective.
+    /// Joins the job. Collective.
     ///
     /// # Errors
-    /// A rank ended before all had come.
+    /// A rank ended before all had joined.
     pub fn new(parts: Parts) -> Result<Self> {
         let Parts { reach, clock, wait, virtual_time, mut bootstrap, mut transport } = parts;
         let policy = wait.policy();
@@ -46,7 +46,7 @@ impl World {
         register_heaps(&reach, rank, transport.as_mut())?;
         let network = transport.network();
         bootstrap.publish(network.capabilities().name, &network.address().0)?;
-        // Where all ranks are on one host they may see different numbers of cores, so that one decides for all.
+        // Ranks of one host may see different numbers of cores, so that one rank decides for all.
         let mapped = reach.ranks().len() == size as usize;
         let on_one_host = mapped || matches!(bootstrap.topology().levels()[..], [(_, 1), ..]);
         if on_one_host {
@@ -69,16 +69,16 @@ impl World {
         Ok(Self { context: Context::new(shared, Port::Own(transport)), meeting, symmetric: RefCell::new(None) })
     }
 
-    /// Ends this rank's part of the job in good order, when every rank does. Collective.
+    /// Ends this rank's part of the job in good order, together with every other rank. Collective.
     ///
     /// # Errors
-    /// An operation has failed that nobody was told of, also one of a [shared](Context::context_factory) context that was dropped since, or the job is
-    /// at fault.
+    /// An operation has failed and was not reported, including one of a [shared](Context::context_factory) context that was dropped since, or the job has
+    /// a fault.
     pub fn finish(self) -> Result<()> {
         self.leave()
     }
 
-    /// As [`finish`](Self::finish), for a world that something else still holds: nothing may be done with it afterwards. Collective.
+    /// As [`finish`](Self::finish), for a world to which other references exist: it must not be used afterwards. Collective.
     ///
     /// # Errors
     /// As [`finish`](Self::finish).
@@ -86,7 +86,7 @@ impl World {
         control_span!("leave", rank = self.rank().number());
         let alone = !self.shared().tolerates_peer_failures() && self.shared().is_all_mapped();
         let untold = match self.quiet() {
-            // Others are not to wait because of it: it is reported when all have come.
+            // The other ranks must not wait because of the failure: it is reported after all ranks have arrived.
             untold @ Err(Error::Failed(_)) => untold,
             quiet => Ok(quiet?),
         };
@@ -101,7 +101,7 @@ impl World {
         untold.and(self.shared().tell_left_behind())
     }
 
-    /// Answers others until all are done: whoever left early would leave them waiting for the last acknowledgement, or count as lost.
+    /// Serves other ranks until all are done: if this rank left early, others would wait for the last acknowledgement, or consider it failed.
     fn leave_together(&self) -> Result<()> {
         let mut meanwhile = || {
             let moved = self.context.progress();
@@ -113,14 +113,14 @@ impl World {
         Ok(self.context.shared().bootstrap().barrier(&mut meanwhile)?)
     }
 
-    /// Allocates `count` zeroed values on every rank, at the same place of its memory. Collective; `count` is the same everywhere.
+    /// Allocates `count` zeroed values on every rank, at the same offset of its memory. Collective; `count` is the same on every rank.
     ///
-    /// Cost: one allreduce of up to 144 bytes, and a barrier if memory was given back since the last allocation; with more than 1,024
-    /// allocations alive, then a second allreduce before it. Pages are taken from the system when they are first touched.
+    /// Cost: one allreduce of up to 144 bytes, and a barrier if memory was freed since the last allocation; with more than 1,024 live
+    /// allocations, a second allreduce before this barrier. The system provides pages when they are first accessed.
     ///
     /// # Errors
-    /// The heap is full, ranks asked for different sizes (all ranks get the same error), or the job is
-    /// at fault.
+    /// The heap is full, ranks requested different sizes (all ranks get the same error), or the job has a
+    /// fault.
     pub fn alloc<T: Pod>(&self, count: usize) -> Result<Symmetric<'_, T>> {
         let heap_bytes = self.context.reach.addresses().segment_bytes();
         let asked = (count as u64).saturating_mul(size_of::<T>() as u64);
@@ -133,7 +133,7 @@ impl World {
         Ok(Symmetric::new(self, slot, offset, count))
     }
 
-    /// The team of `team`'s members, each of which may then meet the others. Collective over all ranks of the job; `None` for a rank
+    /// Creates a group of `team`'s members, for collectives among them. Collective over all ranks of the job; `None` for a rank
     /// that is not a member.
     ///
     /// # Errors
@@ -147,11 +147,11 @@ impl World {
         Ok(Some(Group::new(&self.context, meeting, Some(scratch))))
     }
 
-    /// The team of `team`'s members in memory that the caller has: [`Group::scratch_words`] zeroed words at `offset` of the symmetric
-    /// memory of each member, which nobody else uses for as long as the group lives. Not collective: the members have agreed on it.
+    /// Creates a group of `team`'s members in memory of the caller: [`Group::scratch_words`] zeroed words at `offset` of the symmetric
+    /// memory of each member, which are not used otherwise while the group exists. Not collective: the members have agreed on the offset.
     ///
     /// # Errors
-    /// This rank is not a member; the words are not in the heap, or not aligned to a line.
+    /// This rank is not a member; the words are not in the heap, or not aligned to a cache line.
     pub fn group_within(&self, team: &Team, offset: u64) -> Result<Group<'_>> {
         let addresses = self.context.reach.addresses();
         let bytes = scratch_bytes(team.size());
@@ -162,19 +162,19 @@ impl World {
         Ok(Group::new(&self.context, self.meeting.of_group(team.clone(), position, offset), None))
     }
 
-    /// Returns when every rank has called it; what each put before is visible to all after. Collective.
+    /// Returns after every rank has called it; puts of each rank before the call are visible to all afterwards. Collective.
     ///
-    /// Cost: log₂ n messages per rank; one atomic where ranks share cores.
+    /// Cost: log₂ n messages per rank; one atomic if ranks share cores.
     ///
     /// # Errors
-    /// An operation whose handle nobody waited for has failed, or the job is at fault.
+    /// An operation has failed and was not reported, or the job has a fault.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         self.context.quiet()?;
         self.meeting.barrier(&self.context)
     }
 
-    /// As [`barrier`](Self::barrier), by an algorithm of the caller's choice, the same on every rank. Algorithms may be mixed. Collective.
+    /// As [`barrier`](Self::barrier), with a given algorithm, the same on every rank. Algorithms may be mixed. Collective.
     ///
     /// Cost: see [`BarrierAlgorithm`].
     ///
@@ -185,12 +185,12 @@ impl World {
         self.meeting.barrier_by(&self.context, algorithm)
     }
 
-    /// Brings the values of `root` to all ranks. Collective.
+    /// Copies the values of `root` to all ranks. Collective.
     ///
     /// Cost: log₂ n steps and a barrier for every 16 KiB.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// The job has a fault.
     ///
     /// # Panics
     /// The job has no such rank.
@@ -199,41 +199,42 @@ impl World {
         self.meeting.broadcast(&self.context, root.number(), values)
     }
 
-    /// Combines the values of all ranks, element by element and in a fixed order, and brings the result to all, bitwise the same
+    /// Combines the values of all ranks, element by element and in a fixed order, and returns the result on all, bitwise the same
     /// everywhere. Collective.
     ///
     /// Cost: 2·log₂ n steps for every 16 KiB.
     ///
     /// # Errors
-    /// The job is at fault.
+    /// The job has a fault.
     pub fn allreduce<T: Pod>(&self, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
         self.meeting.allreduce(&self.context, values, combine)
     }
 
-    /// Goes on when ranks are lost, instead of ending the job: `tell` is called with each of them, in this thread, from inside a call that
-    /// waits or makes [`progress`](Context::progress). Called on every rank, before anything is lost.
+    /// Continues after failures of ranks, instead of ending the job: `tell` is called with each failed rank, in this thread, from inside a call that
+    /// waits or makes [`progress`](Context::progress). Called on every rank, before any rank fails.
     ///
-    /// From then on, of a rank that was lost:
-    /// - operations on its memory fail with `PeerLost`, as far as they pass through a transport; what it left in the memory of this host
+    /// From then on, for a rank that failed:
+    /// - operations on its memory fail with `PeerLost`, if they use a transport; its memory on this host
     ///   can still be read and written;
-    /// - a wait for a value ([`wait_until`](Context::wait_until)) that is under way when ranks may see the loss ends with `PeerLost` once, for
-    ///   nobody knows who was to write the value; it may be begun again;
-    /// - meetings of a team that it belongs to end with `PeerLost`, on all its members; other [groups](Self::group), made before, go on;
-    /// - [`finish`](World::finish), and so the end of `pelago::run`, waits for the ranks that are left.
+    /// - a wait for a value ([`wait_until`](Context::wait_until)) that is in progress when ranks may notice the failure ends with `PeerLost` once, because
+    ///   the rank that was to write the value is unknown; the wait may be started again;
+    /// - barriers and collectives of a team that contains the rank end with `PeerLost`, on all its members; other [groups](Self::group), created
+    ///   before, work on;
+    /// - [`finish`](World::finish), and thus the end of `pelago::run`, waits for the remaining ranks.
     ///
-    /// The launcher reports which ranks were lost; the job ends well if the others do.
+    /// The launcher reports the failed ranks; the job succeeds if the others do.
     pub fn on_peer_lost(&self, tell: impl FnMut(Rank) + 'static) {
         self.go_on_without_lost_ranks(Box::new(tell));
     }
 
-    /// Notes that this rank has dropped an allocation.
+    /// Records that this rank has dropped an allocation.
     pub(crate) fn drop_symmetric(&self, slot: usize) {
         if let Some(symmetric) = &mut *self.symmetric.borrow_mut() {
             symmetric.drop_slot(slot);
         }
     }
 
-    /// Makes sure that all ranks ask for the same, and frees what all have dropped.
+    /// Checks that all ranks request the same size, and frees the allocations that all have dropped.
     fn agree(&self, bytes: u64) -> Result<()> {
         let combine = |words: &mut [u64]| self.allreduce(words, |one, other| one & other);
         let mut words = vec![!bytes, bytes];
@@ -241,7 +242,7 @@ impl World {
             words.extend(symmetric.summary());
         }
         if words[2..].iter().any(|&dropped| dropped != 0) {
-            // What this rank has put there has arrived before its owner clears it.
+            // This rank's puts to dropped memory must have arrived before the memory's owner clears it.
             self.context.quiet()?;
         }
         combine(&mut words)?;
@@ -259,7 +260,7 @@ impl World {
         for (offset, bytes) in freed {
             self.context.reach.clear(self.context.own_address(SegmentId::SYMMETRIC, offset), bytes);
         }
-        // No rank may write to memory that another has still to clear.
+        // No rank may write to memory that another rank has not cleared yet.
         self.barrier()
     }
 }

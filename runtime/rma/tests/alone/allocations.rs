@@ -1,4 +1,4 @@
-//! What operations do not allocate.
+//! Operations that do not allocate.
 
 use pelago_base::{AddressLayout, Rank, SegmentId};
 use pelago_rma::{GlobalPtr, World};
@@ -6,12 +6,12 @@ use pelago_rma::{GlobalPtr, World};
 use super::scripted::{Answer, HEAP_BYTES, Script, lone_with};
 use pelago_test_support::counting::allocations;
 
-/// How often 10,000 operations allocate, when as many have been done before.
+/// Returns the number of allocations of 10,000 operations, after as many operations have been done.
 fn counted(operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     counted_of(u64::MAX, operation)
 }
 
-/// The same where transfers of more than so many bytes move sizes only.
+/// The same in a job that moves only sizes of transfers above `data_bytes_max`.
 fn counted_of(data_bytes_max: u64, operation: impl Fn(&World, GlobalPtr<u64>, u64)) -> u64 {
     const RANKS: u32 = 2;
     let (world, script) = lone_with(RANKS, Script::default(), data_bytes_max);

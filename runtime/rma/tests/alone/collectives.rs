@@ -1,4 +1,4 @@
-//! Where collective operations put what they bring.
+//! The memory locations that collective operations use.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use pelago_rma::{GlobalPtr, World};
 
 use super::scripted::{HEAP_BYTES, Script, lone};
 
-/// Bytes of the words by which ranks meet, which lie at the beginning of the heap; of one of them with what lies beside it.
+/// Size of the words of barriers, which lie at the beginning of the heap; size of a word with the values beside it.
 const WORDS_BYTES: u64 = 4096;
 const LINE_BYTES: usize = 64;
 
@@ -16,7 +16,7 @@ fn layout() -> AddressLayout {
     AddressLayout::new(2, HEAP_BYTES).unwrap()
 }
 
-/// Rank 0 of two, which waits for nobody: all words that the other would put to it are there.
+/// Rank 0 of two, which never waits: all words that the other rank would put to it are set.
 fn job() -> (World, Arc<Mutex<Script>>) {
     let (world, script) = lone(2);
     let words = layout().encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
@@ -24,7 +24,7 @@ fn job() -> (World, Arc<Mutex<Script>>) {
     (world, script)
 }
 
-/// Where the two puts go by which the other rank is told the result of a reduction: the values, and the word that announces them.
+/// Returns the addresses of the two puts that send the result of a reduction to the other rank: the values, and the word that announces them.
 fn told<T: Pod + Default>(values: usize) -> [u64; 2] {
     let (world, script) = job();
     world.allreduce(&mut vec![T::default(); values], |one, _| one).unwrap();
@@ -34,7 +34,7 @@ fn told<T: Pod + Default>(values: usize) -> [u64; 2] {
     [data, word].map(|at| layout().offset(at))
 }
 
-/// Few values share the cache line of their word, at an address that suits their type, so that one page is touched and no more.
+/// Few values share the cache line of their word, suitably aligned, so that only one page is accessed.
 #[test]
 fn few_values_lie_beside_their_word() {
     let fits = |values: usize, value_bytes: usize| 8.max(value_bytes) + values * value_bytes <= LINE_BYTES;

@@ -1,4 +1,4 @@
-//! Contexts that come and go: each is told of its own operations alone, and their numbers are used again.
+//! Contexts that are created and dropped: each gets the completions of its own operations only, and their numbers are reused.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use pelago_rma::{Context, GlobalPtr, Handle};
 
 use super::scripted::{self, lone};
 
-/// Contexts that a token can tell apart.
+/// Number of contexts that a token can distinguish.
 pub(crate) const CONTEXTS_MAX: usize = 1 << 16;
 
 fn word(rank: u32) -> GlobalPtr<u64> {
@@ -20,7 +20,7 @@ pub(crate) fn put(context: &Context) -> Handle<'_> {
     context.put(word(1), &[1]).unwrap()
 }
 
-/// A wait of this job is told at once that nobody moves any more, so that a context is dropped with what it has under way.
+/// A wait of this job reports a deadlock immediately, so that a context is dropped with its operations in flight.
 #[test]
 fn no_context_is_told_of_the_operations_of_one_before_it() {
     let (world, script) = lone(2);
@@ -35,7 +35,7 @@ fn no_context_is_told_of_the_operations_of_one_before_it() {
     assert_eq!(pending.test(), Ok(false), "what has ended is another's");
     complete(1);
     assert_eq!(pending.test(), Ok(true));
-    // What has completed gives its number back, whoever takes that in.
+    // A completion frees the context's number, whichever context processes it.
     for _ in 0..20 {
         let posted = script.lock().unwrap().posted().len();
         for _ in 0..10 {
@@ -62,7 +62,8 @@ fn a_context_whose_operations_have_ended_gives_its_number_back() {
     assert_eq!(numbers.len(), 1, "{numbers:?}");
 }
 
-/// Who brings a page of a program's memory may need the transport, which is not to be locked then by a thread that waits for that page.
+/// Another thread that fetches a page of a program's memory may need the transport, so that the transport must not be locked by a thread that
+/// waits for that page.
 #[test]
 fn bytes_are_read_before_the_transport_is_locked() {
     const PAGE_BYTES: usize = 4096;
@@ -70,11 +71,11 @@ fn bytes_are_read_before_the_transport_is_locked() {
     script.lock().unwrap().inbox = Some(VecDeque::new());
     script.lock().unwrap().watches_pages = true;
     let other = world.context_factory().context().unwrap();
-    // So many that they come from the system, and nobody has read any.
+    // So many bytes that the allocation comes from the system and no page has been accessed.
     let bytes = vec![0_u8; 64 << 20];
     let page = |number| &bytes[number * PAGE_BYTES..];
     other.send(Rank::new(1), &page(2000)[100..10 * PAGE_BYTES]).unwrap();
-    // Of two pages.
+    // Spans two pages.
     let to = word(1).cast::<u8>().unwrap();
     other.put(to, &page(8000)[PAGE_BYTES - 32..PAGE_BYTES + 32]).unwrap();
     assert_eq!(script.lock().unwrap().pages, [true; 2]);
@@ -82,7 +83,7 @@ fn bytes_are_read_before_the_transport_is_locked() {
     assert_eq!(other.quiet(), Ok(()));
 }
 
-/// What completes is handed to its own context, whoever moves the transport; and that learns that something has moved.
+/// A completion is passed to its own context, whichever context drives the transport; and that context reports progress.
 #[test]
 fn what_another_context_has_fetched_is_progress() {
     let (world, script) = lone(2);
@@ -98,7 +99,7 @@ fn what_another_context_has_fetched_is_progress() {
 #[test]
 fn the_first_context_gives_its_number_to_nobody() {
     let (world, script) = lone(2);
-    // Under way before anybody else uses the transport.
+    // In flight before another context uses the transport.
     world.put(word(1), &[1]).unwrap();
     let factory = world.context_factory();
     drop(world);

@@ -13,7 +13,7 @@ use super::scripted::{Answer, HEAP_BYTES, Script, lone};
 
 const RANKS: u32 = 3;
 
-/// The word of this number in the heap of a rank.
+/// Returns a pointer to the word of this number in the heap of a rank.
 pub(crate) fn word(rank: u32, number: u64) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let offset = 8 * number % HEAP_BYTES;
@@ -27,12 +27,12 @@ pub(crate) fn outside(number: u64) -> Failure {
     Failure::OutOfBounds(GlobalAddress::from_bits(number))
 }
 
-/// A job, and how each operation that is posted ends at the next progress.
+/// Returns a job and its script.
 pub(crate) fn job() -> (World, Arc<Mutex<Script>>) {
     lone(RANKS)
 }
 
-/// Puts so many words, each of which ends as `end` says; returns the handles.
+/// Puts `count` words, each of which ends as `end` returns; returns the handles.
 pub(crate) fn puts<'w>(
     world: &'w World,
     script: &Mutex<Script>,
@@ -72,7 +72,7 @@ fn a_thousand_pending_puts_to_a_rank_that_is_lost_all_fail() {
     }
 }
 
-/// Every call that reports failures reports those that nobody was told of, once.
+/// Every call that reports failures reports each unreported one once.
 #[test]
 fn every_call_that_waits_for_all_reports_what_nobody_was_told_of() {
     type Call = fn(&World) -> Result<()>;
@@ -106,7 +106,7 @@ fn a_fetch_that_is_there_reports_its_own_failure() {
     };
     let failed = Error::Failed(LOST);
 
-    // Asked, and then asked again by its handle.
+    // Reported by a call, and then again by its handle.
     let asked = fetch();
     let handle = asked.handle();
     fail(0);
@@ -116,7 +116,7 @@ fn a_fetch_that_is_there_reports_its_own_failure() {
     assert_eq!((world.quiet(), handle.wait()), (Ok(()), Err(failed.clone())));
     assert_eq!(world.after(&handle).put(word(2, 0), &[1]).map(drop), Err(failed.clone()));
 
-    // Dropped before anybody has asked, when it has ended and before.
+    // Dropped without a query, before and after the end.
     for ended in [true, false] {
         let dropped = fetch();
         let (index, handle) = (script.lock().unwrap().posted().len() - 1, dropped.handle());
@@ -131,7 +131,7 @@ fn a_fetch_that_is_there_reports_its_own_failure() {
         assert_eq!(handle.wait(), Err(failed.clone()));
     }
 
-    // What comes after all else does not come after a failure that will be asked for.
+    // An operation after all others is not affected by a failure that a `Fetch` will report.
     let kept = fetch();
     fail(3);
     assert_eq!(world.after_all().put(word(2, 0), &[1]).map(drop), Err(failed.clone()));
@@ -139,7 +139,7 @@ fn a_fetch_that_is_there_reports_its_own_failure() {
     assert_eq!((world.quiet(), script.lock().unwrap().posted().len()), (Ok(()), 4));
 }
 
-/// Whoever asks the last of some operations that were ordered after each other learns of the failure of all of them.
+/// A query of the last of several operations that were ordered after each other reports the failure of all of them.
 #[test]
 fn a_failure_is_passed_on_to_what_was_ordered_after_it_and_told_once() {
     for (fails_itself, asks) in [(false, true), (false, false), (true, true), (true, false)] {
@@ -171,7 +171,7 @@ fn a_failure_is_passed_on_to_what_was_ordered_after_it_and_told_once() {
     }
 }
 
-/// A read changes nothing: if nobody comes for what it was to bring, nobody misses it.
+/// A read has no effect: if its result is not taken, its failure is not reported.
 #[test]
 fn the_failure_of_a_read_that_was_given_up_is_nobodys_concern() {
     for ended in [true, false] {
@@ -187,7 +187,7 @@ fn the_failure_of_a_read_that_was_given_up_is_nobodys_concern() {
         drop(read);
         assert_eq!((world.quiet(), handle.wait()), (Ok(()), Err(Error::Failed(LOST))), "{ended}");
     }
-    // But it stands for what it was ordered after.
+    // But it carries the failure of its predecessor.
     for ended in [true, false] {
         let (world, script) = job();
         let put = world.put(word(1, 0), &[1]).unwrap();
@@ -218,18 +218,18 @@ fn what_a_dropped_context_was_not_asked_for_is_reported_at_the_end() {
     }
 }
 
-/// What a generated program does.
+/// A step of a generated program.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Put a word, or fetch and add to one; after nothing, after one of the operations so far, or after all.
+    /// Puts a word, or fetches and adds to one; after nothing, after one of the operations so far, or after all.
     Issue { fetches: bool, order: Order, rank: u32 },
-    /// The transport completes one of the operations that it has.
+    /// The transport completes one of its operations.
     Complete { which: prop::sample::Index, fails: bool, alike: bool },
-    /// Ask one of the handles so far.
+    /// Queries one of the handles so far.
     Ask(prop::sample::Index),
-    /// Wait for the word of one of the fetches so far, if it has ended, or drop it.
+    /// Waits for the word of one of the fetches so far, if it has ended, or drops it.
     Fetched { which: prop::sample::Index, waits: bool },
-    /// Complete everything, and be quiet.
+    /// Completes all operations and calls `quiet`.
     Quiet,
 }
 
@@ -252,16 +252,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// An operation as the oracle knows it. Its number is that of the word it concerns.
+/// The oracle's state of an operation. Its number is that of its word.
 #[derive(Default)]
 struct Known {
-    /// Those that it was issued after and that had not ended.
+    /// The predecessors that had not ended at its issue.
     after: Vec<usize>,
-    /// The one of these that its own failure stands for, as it was ordered after that alone.
+    /// The single predecessor whose failure is reported together with its own, if it was ordered after one operation.
     heir_of: Option<usize>,
-    /// What the transport said.
+    /// The result from the transport.
     said: Option<Result<(), Failure>>,
-    /// Whether somebody was told that it failed.
+    /// Whether its failure has been reported.
     told: bool,
 }
 
@@ -274,7 +274,7 @@ struct Oracle<'w> {
 }
 
 impl<'w> Oracle<'w> {
-    /// How an operation has ended, if it has: it ends after those it was ordered after, and fails if one of them does.
+    /// Returns the result of an operation, if it has ended: it ends after its predecessors, and fails if one of them does.
     fn end(&self, number: usize) -> Option<Result<(), Vec<Failure>>> {
         let known = &self.known[number];
         let before = known.after.iter().map(|&earlier| self.end(earlier)).collect::<Option<Vec<_>>>()?;
@@ -287,7 +287,7 @@ impl<'w> Oracle<'w> {
         }
     }
 
-    /// Those that have failed and that nobody was told of; of those that somebody will come for only if `kept`.
+    /// Returns the operations with unreported failures; those with a live `Fetch` only if `kept`.
     fn untold(&self, kept: bool) -> Vec<usize> {
         let is_untold = |&number: &usize| {
             !self.is_told(number) && (kept || !self.fetches.contains_key(&number)) && matches!(self.end(number), Some(Err(_)))
@@ -295,7 +295,7 @@ impl<'w> Oracle<'w> {
         (0..self.known.len()).filter(is_untold).collect()
     }
 
-    /// Whether somebody was told that an operation failed, or learns it from one that was ordered after it.
+    /// Whether the failure of an operation has been reported, or will be by an operation that was ordered after it.
     fn is_told(&self, number: usize) -> bool {
         self.known[number].told || self.known.iter().any(|known| known.heir_of == Some(number))
     }
@@ -313,14 +313,14 @@ impl<'w> Oracle<'w> {
         self.posted().contains(&number)
     }
 
-    /// Says how an operation ends that the transport has.
+    /// Sets the result of an operation of the transport.
     fn complete(&mut self, index: usize, number: usize, result: Result<(), Failure>) {
         self.script.lock().unwrap().complete(index, result.map(|()| number as u64));
         self.known[number].said = Some(result);
         self.world.progress();
     }
 
-    /// Places among what was posted, and numbers, of operations that the transport has.
+    /// Returns index among the posts, and number, of the transport's pending operations.
     fn pending(&self) -> Vec<(usize, usize)> {
         self.posted().into_iter().enumerate().filter(|&(_, number)| self.known[number].said.is_none()).collect()
     }
@@ -420,7 +420,7 @@ impl<'w> Oracle<'w> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Random operations, orders, ends and questions, against an oracle that knows the whole history.
+    /// Random operations, orders, ends and queries, compared with an oracle that knows the whole history.
     #[test]
     fn what_is_said_of_operations_agrees_with_their_history(steps in prop::collection::vec(step(), 1..80)) {
         let (world, script) = job();

@@ -1,4 +1,4 @@
-//! What a context says of its job, and handles of their operations.
+//! The information of a context about its job, and handles of operations.
 
 use std::sync::{Arc, Mutex};
 
@@ -104,7 +104,7 @@ fn what_concerns_one_rank_is_flushed_by_itself() {
     assert_eq!((world.flush(Rank::new(1)), world.flush_all()), (Ok(()), Ok(())));
 }
 
-/// Nobody has to be asked for what this rank has itself.
+/// A copy from or to this rank's own memory needs no request to another rank.
 #[test]
 fn a_copy_from_or_to_own_memory_is_a_put_or_a_get() {
     let (world, script) = lone(RANKS);
@@ -121,7 +121,7 @@ fn a_copy_from_or_to_own_memory_is_a_put_or_a_get() {
     world.copy_strided(word(1), sparse, word(2), dense).unwrap();
     let kinds = [Kind::Put, Kind::Put, Kind::Get, Kind::Get, Kind::Copy, Kind::Copy];
     assert_eq!(script.lock().unwrap().kinds[5..], kinds);
-    // Registered memory of its own is not known to be there.
+    // Registered memory of this rank is not known to exist.
     let memory = world.register(vec![1_u64; 2]).unwrap();
     world.copy(memory.ptr(0), word(1), 1).unwrap();
     world.copy(word(1), memory.ptr(0), 1).unwrap();
@@ -130,7 +130,7 @@ fn a_copy_from_or_to_own_memory_is_a_put_or_a_get() {
     assert_eq!(world.quiet(), Ok(()));
 }
 
-/// Words and short writes are captured by the transport, long ones by the operation.
+/// The transport captures words and short writes, the operation captures long ones.
 #[test]
 fn a_put_is_a_write_as_far_as_the_transport_captures() {
     let (world, script) = lone(RANKS);

@@ -1,4 +1,4 @@
-//! Going on without ranks that were lost.
+//! Continuing after failures of ranks.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,10 +10,10 @@ use pelago_rma::{BarrierAlgorithm, Error, World};
 
 use super::scripted::{Said, Script, lone};
 
-/// Ranks that a job was told were lost.
+/// The failed ranks that were reported to a job.
 type Told = Rc<RefCell<Vec<u32>>>;
 
-/// A job that goes on.
+/// A job that continues after failures.
 fn job() -> (World, Arc<Mutex<Script>>, Told) {
     let (world, script) = lone(4);
     let told = Told::default();
@@ -40,7 +40,7 @@ fn every_lost_rank_is_told_once_in_order() {
     assert_eq!(*told.borrow(), [3, 1]);
     let to_transport = script.lock().unwrap().said.iter().filter(|said| matches!(said, Said::Lose(_))).count();
     assert_eq!(to_transport, 2, "the transport knows as well");
-    // A context that is made later learns of all.
+    // A context that is created later notices all failures.
     let other = world.context_factory().context().unwrap();
     other.progress();
     assert_eq!((other.lost().len(), told.borrow().len()), (2, 2));
@@ -77,7 +77,7 @@ fn a_meeting_ends_if_a_member_is_lost() {
     }
     assert_eq!(world.allreduce(&mut [1], |one, other| one + other), lost);
     assert_eq!(Team::all(4).size(), world.size());
-    // Also if it is lost while others wait for it.
+    // Also if the rank fails while others wait for it.
     for algorithm in [BarrierAlgorithm::Dissemination, BarrierAlgorithm::Ring] {
         let (world, script, _) = job();
         script.lock().unwrap().wakes = Some(Box::new(|script| script.lost.push(Rank::new(3))));

@@ -1,4 +1,4 @@
-//! What a rank is given when it allocates or registers memory.
+//! The memory that a rank gets when it allocates or registers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,7 +8,7 @@ use pelago_rma::{Error, GlobalPtr, World};
 
 use super::scripted::{HEAP_BYTES, lone};
 
-/// The only rank of its job: who allocates waits for nobody.
+/// The only rank of its job: an allocation waits for no other rank.
 fn only() -> World {
     lone(1).0
 }
@@ -32,7 +32,7 @@ fn an_allocation_has_so_many_values_and_no_more() {
         let pointers: [&dyn Fn(usize) -> GlobalPtr<u32>; 3] =
             [&|index| symmetric.at(ME, index), &|index| individual.ptr(index), &|index| registered.ptr(index)];
         for pointer in pointers {
-            // Of no values, the place of the first has an address too.
+            // Even without values, index 0 has an address.
             assert!((0..length.max(1)).all(|index| pointer(index) == pointer(0).add(index as u64)));
             assert!(panics(|| pointer(length.max(1))), "past the end");
         }
@@ -92,7 +92,7 @@ fn what_does_not_fit_is_refused_and_what_is_dropped_is_free() {
         assert!(world.alloc_individual::<u8>(0).is_err(), "nothing is left");
         assert!(all.local().to_vec().iter().all(|&value| value == 0), "memory comes zeroed");
         all.local().fill(round + 1);
-        // The scratch memory of meetings lies in the other heap.
+        // The scratch memory of barriers lies in the other heap.
         let most = world.alloc::<u8>(whole / 2).unwrap();
         assert!(world.alloc::<u8>(whole / 2).is_err());
         assert!(most.local().to_vec().iter().all(|&value| value == 0));
@@ -120,7 +120,7 @@ fn who_drops_memory_has_it_no_more() {
     assert_eq!(world.get(place), Ok(0));
 }
 
-/// Memory that a rank has dropped is cleared for others when what it has put there has arrived.
+/// Memory that a rank has dropped is cleared for reuse after the rank's puts to it have arrived.
 #[test]
 fn memory_is_given_back_when_all_puts_have_arrived() {
     let (world, script) = lone(1);
@@ -134,7 +134,7 @@ fn memory_is_given_back_when_all_puts_have_arrived() {
     assert!(world.alloc::<u64>(1).is_ok());
 }
 
-/// Whether a call wakes a rank that sleeps.
+/// Whether a call wakes a sleeping rank.
 fn does_wake(world: &World, call: impl FnOnce(&World)) -> bool {
     let bell = world.reach().bell(ME).unwrap();
     bell.sleep(None, &mut || true);
@@ -142,7 +142,7 @@ fn does_wake(world: &World, call: impl FnOnce(&World)) -> bool {
     !bell.has_sleeper()
 }
 
-/// Whether a write there does.
+/// Whether a write to the address wakes the rank.
 fn wakes(world: &World, at: GlobalPtr<u64>) -> bool {
     does_wake(world, |world| world.put(at, &[1]).map(drop).unwrap())
 }
@@ -169,13 +169,13 @@ fn writes_to_quiet_memory_wake_nobody() {
     let places = [quiet.at(ME, 0), quiet.at(ME, WORDS - 1)];
     assert_eq!(places.map(|at| wakes(&world, at)), [false; 2], "the whole of it");
     assert_eq!([0, WORDS - 1].map(|index| wakes(&world, other.at(ME, index))), [true; 2], "and nothing else");
-    // Of one memory at a time; what is not quiet ends without a change.
+    // Only one allocation at a time is quiet; the drop of another one has no effect.
     drop(world.alloc::<u64>(WORDS).unwrap().quiet());
     drop(other);
     assert!(!wakes(&world, places[0]));
     drop(quiet);
     assert!(wakes(&world, places[0]));
-    // A page that is not whole is heard.
+    // Writes to a partial page wake the rank.
     let short = world.alloc::<u64>(WORDS / 4).unwrap().quiet();
     assert!(wakes(&world, short.at(ME, 0)));
 }

@@ -1,4 +1,4 @@
-//! Two-sided messages of networks that have them.
+//! Two-sided messages of networks that support them.
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ fn messages_are_sent_and_taken() {
         assert_eq!(sent.wait(), Ok(()));
         assert_eq!(world.take(), Some((Rank::new(1), b"one".as_slice().into())));
         assert_eq!(world.take(), None);
-        // One that the network has no room for is sent when there is; one that finds no room is the sender's to know.
+        // A message for which the network has no room is sent when there is; if the receiver has no room, the sender's handle reports it.
         script.lock().unwrap().refusals = 3;
         let refused = world.send(Rank::new(1), b"later").unwrap();
         assert_eq!(script.lock().unwrap().sent.len(), 2);

@@ -1,4 +1,4 @@
-//! Rank 0 alone, with a transport that does what a test says: everything is decided, and nothing takes time.
+//! Rank 0 alone, with a transport under the control of the test: every event is determined, and time does not pass by itself.
 
 mod allocations;
 mod collectives;

@@ -1,4 +1,4 @@
-//! What the library tells its platform, and when.
+//! The calls of the library to its platform, and their order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
@@ -12,30 +12,30 @@ use super::scripted::Said::{self, *};
 use super::scripted::{HEAP_BYTES, Kind, RANKS, SIGNALLED_BYTES_MIN, SPINS, Script, lone, lone_with, word};
 use pelago_platform::Activity::{GoesOn, Joins, Leaves, Waits};
 
-/// What the platform has been told since the last time.
+/// Returns the calls of the platform since the last query.
 fn said(script: &Mutex<Script>) -> Vec<Said> {
     std::mem::take(&mut script.lock().unwrap().said)
 }
 
-/// The same without the calls into the library and back.
+/// The same without the calls `entered` and `left`.
 fn said_inside(script: &Mutex<Script>) -> Vec<Said> {
     said(script).into_iter().filter(|said| !matches!(said, Entered | Left)).collect()
 }
 
-/// The cache line of an element, as the rank's doorbell counts.
+/// The cache line of an element, as numbered by the rank's doorbell.
 fn line(world: &World, cells: CellSlice<'_, u64>, index: usize) -> u32 {
     let place = cells.cells().pointer().as_ptr().wrapping_add(8 * index);
     world.reach().bell(world.rank()).unwrap().line(place, 8).unwrap()
 }
 
-/// A job that is set up.
+/// Returns a job after its setup.
 fn job() -> (World, Arc<Mutex<Script>>) {
     let (world, script) = lone(RANKS);
     assert_eq!(said_inside(&script), [Barrier, Does(Joins)]);
     (world, script)
 }
 
-/// So long after the beginning.
+/// The time after this number of nanoseconds.
 fn at(nanoseconds: u64) -> Instant {
     Instant::ZERO + nanoseconds_of(nanoseconds)
 }
@@ -56,7 +56,7 @@ fn the_platform_knows_when_the_library_works() {
     script.lock().unwrap().complete(0, Ok(0));
     assert_eq!(put.test(), Ok(true));
     assert_eq!(said(&script), [Entered, Left]);
-    // It looks at once, and finds it.
+    // The first poll finds the completion.
     script.lock().unwrap().complete(1, Ok(0));
     assert_eq!(added.wait(), Ok(()));
     assert_eq!(said(&script), [Entered, Left]);
@@ -88,8 +88,8 @@ fn who_sleeps_is_inside_the_library_and_waits() {
     assert_eq!(late.wait(), Ok(()));
 }
 
-/// Of a wait for one word the platform is told where that lies; not if the word spans two cache lines, is not in the heap, or if anything else may matter, such as to a
-/// condition of the program.
+/// A wait for one word passes the location of the word to the platform; not if the word spans two cache lines, is not in the heap, or if other
+/// events may matter, such as to a condition of the program.
 #[test]
 fn a_wait_for_a_word_says_where_it_lies() {
     let (world, script) = job();
@@ -115,7 +115,7 @@ fn a_wait_for_a_word_says_where_it_lies() {
     assert!(told().is_empty());
     let elsewhere = world.wait_for_word("it", None, word(1), || Ok(None::<()>));
     assert_eq!(elsewhere, Err(Error::Invalid("a rank waits for a word of its own memory")));
-    // What has yet to be posted may follow any completion.
+    // A deferred operation may become possible with any completion.
     let first = world.put(word(1), &[1]).unwrap();
     world.after(&first).put(word(2), &[1]).unwrap();
     assert!(wait_for(0).is_err());
@@ -124,7 +124,7 @@ fn a_wait_for_a_word_says_where_it_lies() {
     world.progress();
 }
 
-/// A platform that knows what is waited for need not wake the rank for anything else.
+/// A platform that knows the awaited event need not wake the rank for others.
 #[test]
 fn what_is_waited_for_is_said() {
     let (world, script) = job();
@@ -135,7 +135,7 @@ fn what_is_waited_for_is_said() {
     let first = world.put(word(1), &[1]).unwrap();
     assert_eq!(world.quiet(), deadlock);
     assert_eq!(said_inside(&script), [Does(Waits), Park(For::AtMost(0), None), Does(GoesOn)]);
-    // What has yet to be posted may follow any completion.
+    // A deferred operation may become possible with any completion.
     world.after(&first).put(word(2), &[1]).unwrap();
     assert_eq!(world.quiet(), deadlock);
     assert_eq!(said_inside(&script), [Does(Waits), Park(For::Anything, None), Does(GoesOn)]);
@@ -145,7 +145,7 @@ fn what_is_waited_for_is_said() {
     assert_eq!(world.quiet(), Ok(()));
 }
 
-/// What may change memory that another rank waits for wakes it, where the network does not by itself (T10).
+/// An operation that may change memory for which another rank waits wakes that rank, if the network does not do so itself (T10).
 #[test]
 fn targets_are_notified_where_writes_wake_nobody() {
     for silent in [false, true] {
@@ -158,7 +158,7 @@ fn targets_are_notified_where_writes_wake_nobody() {
         let _ = world.fetch_add(word(1), 1).unwrap();
         world.copy(word(2), word(1), 1).unwrap();
         assert_eq!(notified(), if silent { 5 } else { 0 });
-        // Who only reads wakes nobody.
+        // A read wakes no rank.
         assert_eq!(world.get(word(1)), Err(Error::Fault(Fault::Deadlock)));
         assert_eq!(notified(), 0);
     }
@@ -171,7 +171,7 @@ fn a_wait_ends_with_what_it_waits_for_when_it_is_woken() {
     script.lock().unwrap().wakes = Some(Box::new(|script| script.complete(0, Ok(0))));
     assert_eq!(put.wait(), Ok(()));
     assert_eq!(world.counters().of(Event::Parked), 1);
-    // What has come is not denied for a fault that is known by then.
+    // An event that has occurred is reported in spite of a known fault.
     let put = world.put(word(1), &[1]).unwrap();
     let memory = world.alloc_individual::<u64>(1).unwrap();
     script.lock().unwrap().fault = Some(Fault::Aborted);
@@ -192,7 +192,7 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
     assert_eq!(said_inside(&script), [Does(Waits), Park(place, Some(at(500))), Does(GoesOn)]);
     assert_eq!(world.now(), at(500));
-    // The transport is to make progress before.
+    // The transport wants to make progress before the limit.
     script.lock().unwrap().deadline = Some(at(700));
     script.lock().unwrap().wakes = Some(Box::new(|script| (script.now, script.deadline) = (at(700), None)));
     assert_eq!(within(limit), Err(Error::TimedOut { what: "a value", limit }));
@@ -200,14 +200,14 @@ fn a_wait_with_a_limit_sleeps_until_then_and_no_longer() {
     assert_eq!(said_inside(&script)[1..3], sleeps);
     memory.local().store(0, 1);
     assert_eq!(within(limit), Ok(1));
-    // So much for what is waited for by the program's own question, too.
+    // The same limit applies to conditions of the program.
     let asked = world.wait_for("an answer", Some(limit), || Ok(None::<u64>));
     assert_eq!(asked, Err(Error::TimedOut { what: "an answer", limit }));
     assert_eq!(world.wait_for("an answer", None, || Ok(Some(7))), Ok(7));
     assert_eq!(world.wait_for("an answer", None, || Err::<Option<u64>, _>(Error::Forgotten)), Err(Error::Forgotten));
 }
 
-/// A wait with an end is no part of a deadlock.
+/// A wait with a time limit is not part of a deadlock.
 #[test]
 fn a_wait_for_what_rings_nobody_sleeps_for_ever_longer_pauses() {
     let (world, script) = job();
@@ -217,7 +217,7 @@ fn a_wait_for_what_rings_nobody_sleeps_for_ever_longer_pauses() {
     let parks = |said: Vec<Said>| said.into_iter().filter(|said| matches!(said, Park(..))).collect::<Vec<_>>();
     let expected: Vec<_> = slept.drain(..).map(|until| Park(For::Anything, Some(until))).collect();
     assert_eq!(parks(said(&script)), expected);
-    // To the limit, and no longer.
+    // Until the limit, and no longer.
     let (limit, now) = (Duration::from_microseconds(50), world.now());
     assert_eq!(world.poll_for("an event", Some(limit), || Ok(None::<u64>)), Err(Error::TimedOut { what: "an event", limit }));
     assert_eq!(world.now(), now + limit);
@@ -282,7 +282,7 @@ fn a_put_and_its_signal_are_issued_together() {
     assert_eq!(signal.wait(), Ok(()));
 }
 
-/// The first leaves with the second, without a call of its own; where there is no second, or it may wait in turn, by a flush.
+/// The first operation leaves with the second, without a separate call; if there is no second, or it may be held back itself, by a flush.
 #[test]
 fn the_first_of_a_pair_leaves_whatever_becomes_of_the_second() {
     let (world, script) = job();
@@ -299,7 +299,7 @@ fn the_first_of_a_pair_leaves_whatever_becomes_of_the_second() {
     assert_eq!(world.quiet(), Ok(()));
 }
 
-/// A put of enough bytes, which the transport captures, and a word of 8 bytes of the same rank; whatever else is two.
+/// A put of enough bytes, which the transport captures, and a word of 8 bytes of the same rank are one operation; all other combinations are two.
 #[test]
 fn a_long_put_and_its_signal_are_one_operation_where_the_rail_takes_it() {
     use pelago_rma::Signal::{Add, Put, Set};
@@ -322,7 +322,7 @@ fn a_long_put_and_its_signal_are_one_operation_where_the_rail_takes_it() {
     let (world, script) = job();
     let narrow = world.put_signal(word(1), &[1; LEAST], halves, Set(2)).unwrap();
     let first = world.put_signal(word(1), &[1; LEAST], word(1).add(20), Set(3)).unwrap();
-    // What comes after a signal comes after its bytes, by a fence; what comes after something else is held back with its signal.
+    // An operation after a signal follows the signal's data, by a fence; an operation after another one is held back together with its signal.
     let second = world.after(&first).put_signal(word(1), &[1; LEAST], word(1).add(20), Set(4)).unwrap();
     let elsewhere = world.after(&second).put_signal(word(2), &[1; LEAST], word(2).add(20), Set(5)).unwrap();
     assert_eq!(script.lock().unwrap().kinds, [Kind::Write, Kind::Atomic, Kind::Signalled, Kind::Signalled]);
@@ -333,7 +333,7 @@ fn a_long_put_and_its_signal_are_one_operation_where_the_rail_takes_it() {
     assert_eq!(world.wait_all(&[narrow, first, second, elsewhere]), Ok(()));
 }
 
-/// Its values lie in a heap, where they cannot fail; its word may.
+/// The values lie in a heap, where they cannot fail; the word may not.
 #[test]
 fn what_follows_a_signal_that_may_lead_nowhere_waits_for_it() {
     let (world, script) = job();
@@ -398,12 +398,12 @@ fn ranks_end_together() {
     world.finish().unwrap();
     assert_eq!(said_inside(&script), [Barrier, Finish, Does(Leaves)]);
     assert!(script.lock().unwrap().sleeps, "nothing moves while the others come, who may take long");
-    // Where all ranks are mapped, they meet by that memory.
+    // If all ranks are mapped, they use a barrier in that memory.
     let (world, script) = lone(1);
     said(&script);
     world.leave().unwrap();
     assert_eq!(said_inside(&script), [Finish]);
-    // Unless it goes on when others are lost.
+    // Unless the job continues after failures.
     let (world, script) = lone(1);
     world.on_peer_lost(|_| {});
     said(&script);
@@ -411,7 +411,7 @@ fn ranks_end_together() {
     assert_eq!(said_inside(&script), [Barrier, Finish]);
 }
 
-/// A context that is dropped waits for what it has under way, for ten seconds at most.
+/// A dropped context waits for its operations in flight, for at most ten seconds.
 #[test]
 fn a_context_that_is_dropped_waits_for_its_operations() {
     let (world, script) = job();

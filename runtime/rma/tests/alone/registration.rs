@@ -1,4 +1,4 @@
-//! Memory that is registered and taken back, and whoever is still inside.
+//! Memory that is registered and unregistered, while peers may still access it.
 
 use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_platform::RegisterError;
@@ -40,7 +40,7 @@ fn who_is_inside_is_waited_for() {
     script.lock().unwrap().wakes = Some(Box::new(|script| script.registry.somebody_is_inside = false));
     assert_eq!(memory.unregister(), Ok(Some(vec![1; 3])));
     assert_eq!((world.now(), script.lock().unwrap().registered.len()), (Instant::ZERO, 2));
-    // For ten seconds; then the memory is the peer's for good.
+    // For ten seconds; then the memory is leaked.
     let limit = Duration::from_milliseconds(10_000);
     let memory = world.register(vec![1_u64; 3]).unwrap();
     script.lock().unwrap().registry.somebody_is_inside = true;
@@ -51,7 +51,7 @@ fn who_is_inside_is_waited_for() {
     assert_eq!(world.now(), Instant::ZERO + limit + limit, "once, though it is dropped");
 }
 
-/// Who is still inside may write there.
+/// A peer that still accesses the memory may write there.
 #[test]
 fn memory_that_is_not_taken_back_in_time_is_never_freed() {
     const BYTES: u64 = HEAP_BYTES / 2;
@@ -65,7 +65,7 @@ fn memory_that_is_not_taken_back_in_time_is_never_freed() {
     }
 }
 
-/// Those of a region that was dropped or refused, when so many others were after it.
+/// Addresses of a region that was dropped or refused are reused, after the maximum number of later regions.
 #[test]
 fn addresses_are_used_again() {
     let layout = AddressLayout::new(2, HEAP_BYTES).unwrap();
@@ -86,7 +86,7 @@ fn addresses_are_used_again() {
     }
 }
 
-/// Regions of which a segment holds no more lie in the next, and their addresses are used again as well.
+/// Regions that do not fit into a segment lie in the next, and their addresses are reused as well.
 #[test]
 fn regions_lie_in_as_many_segments_as_they_need() {
     let (world, script) = lone(2);

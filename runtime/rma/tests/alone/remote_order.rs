@@ -1,4 +1,4 @@
-//! When operations are posted that wait for others, and when waiting looks at the transport.
+//! The time at which operations with predecessors are posted, and at which waits poll the transport.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use pelago_rma::{BarrierAlgorithm, Error, GlobalPtr, Handle, Ordered, World};
 use super::scripted::Call::{self, Fence, Post};
 use super::scripted::{ALONE, Answer, HEAP_BYTES, Kind, RANKS, SPINS, Said, Script, lone, word};
 
-/// A job and what its transport was asked for.
+/// A job and the requests to its transport.
 struct Job {
     world: World,
     script: Arc<Mutex<Script>>,
@@ -27,7 +27,7 @@ impl Job {
         self.script.lock().unwrap().calls.clone()
     }
 
-    /// Completes an operation and lets the library learn of it.
+    /// Completes an operation and makes the library process the completion.
     fn complete(&self, index: usize, result: Result<u64, Failure>) {
         self.script.lock().unwrap().complete(index, result);
         self.world.progress();
@@ -42,7 +42,7 @@ impl Job {
     }
 }
 
-/// The word at `offset` of a segment.
+/// Returns a pointer to the word at `offset` of a segment.
 fn word_in(segment: u32, rank: u32, offset: u64) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     let address = layout.encode(Rank::new(rank), SegmentId::new(segment).unwrap(), offset).unwrap();
@@ -151,7 +151,7 @@ fn what_may_fail_by_its_address_is_waited_for() {
     }
 }
 
-/// At once, as nothing is under way; what waits for others learns it in its turn, by its handle.
+/// Immediately, if no operation is in flight; an operation with predecessors reports it by its handle.
 #[test]
 fn an_address_of_no_rank_is_reported_once() {
     let job = Job::new();
@@ -166,7 +166,7 @@ fn an_address_of_no_rank_is_reported_once() {
     assert_eq!(job.calls(), [Post(1)]);
 }
 
-/// Nor is the transport asked for the way to it.
+/// The transport is not asked for the route either.
 #[test]
 fn a_rank_that_the_job_does_not_have_fails_what_goes_to_it() {
     let job = Job::new();
@@ -181,7 +181,7 @@ fn a_rank_that_the_job_does_not_have_fails_what_goes_to_it() {
     assert_eq!((job.world.quiet(), job.calls()), (Ok(()), vec![]));
 }
 
-/// Nobody has lost it, for all that is known.
+/// The rank is not known to have failed.
 #[test]
 fn a_rank_that_no_way_leads_to_is_unreachable() {
     let job = Job::new();
@@ -195,7 +195,7 @@ fn a_rank_that_no_way_leads_to_is_unreachable() {
     assert_eq!(job.calls(), [Post(11)]);
 }
 
-/// What is mapped needs no transport, also when it has had to wait; and it wakes who sleeps there.
+/// Operations on mapped memory need no transport, even if they had predecessors; and they wake a rank that sleeps there.
 #[test]
 fn what_is_mapped_is_done_when_its_turn_comes() {
     type Issue = fn(Ordered<'_>) -> Handle<'_>;
@@ -267,7 +267,7 @@ fn a_copy_between_two_ranks_is_waited_for() {
 fn what_is_posted_to_several_ranks_waits() {
     let job = Job::new();
     let first = job.put(word(1));
-    // From the last word of rank 1's heap into the heap of rank 2, as addresses go.
+    // From the last word of rank 1's heap into the heap of rank 2, by address arithmetic.
     let across = Shape::strided(2, 1, 1024);
     job.world.after(&first).copy_strided(word_in(1, 1, HEAP_BYTES - 8), across, word(1), Shape::strided(2, 1, 1)).unwrap();
     assert_eq!(job.calls(), [Post(1)]);
@@ -354,7 +354,7 @@ fn what_was_posted_behind_another_is_followed_when_that_has_ended() {
     assert_eq!(job.calls(), [Post(1), Fence(1), Post(1), Fence(1), Post(1)]);
     (1..3).for_each(|index| job.complete(index, Ok(0)));
     assert_eq!(third.test(), Ok(true));
-    // Nothing of them is left to be counted.
+    // The earlier operations are no longer counted.
     job.put(word(1));
     job.put(word(2));
     job.world.after_all().put(word(1), &[4]).unwrap();
@@ -382,7 +382,7 @@ fn nothing_follows_an_operation_of_which_a_part_has_failed() {
 fn a_flush_waits_for_both_ends_of_a_copy() {
     let job = Job::new();
     job.world.copy(word(1), word(2), 1).unwrap();
-    // The wait of this job is told that nobody moves any more.
+    // The wait of this job reports a deadlock immediately.
     let deadlock = Err(Error::Fault(Fault::Deadlock));
     assert_eq!([0, 1, 2].map(|rank| job.world.flush(Rank::new(rank))), [Ok(()), deadlock.clone(), deadlock]);
     job.put(word(2));
@@ -442,7 +442,7 @@ fn bytes_of_gets_that_fail_give_their_room_back() {
     job.complete(0, Ok(0));
 }
 
-/// Four at once, of so many bytes each.
+/// Four parts at once, of this size each.
 #[test]
 fn a_long_get_goes_in_parts() {
     const PART_BYTES: usize = 256 * 1024;
@@ -525,11 +525,11 @@ fn waiting_looks_at_the_transport_more_often_the_more_may_come_from_it() {
     assert_eq!(progressed(RANKS, true), SPINS, "something is under way");
 }
 
-/// A left neighbour that is ahead does not tempt a rank to put a word of the ring over another that is still under way.
+/// Even if its left neighbour is ahead, a rank does not put a word of the ring over another that is still in flight.
 #[test]
 fn the_ring_waits_for_its_words_to_arrive() {
     const SIZE: u32 = 17;
-    /// The four places for the words of the first meeting, in the memory by which ranks meet: the first that is allocated.
+    /// The four slots for the words of the first barrier, in the scratch memory of barriers: the first allocation.
     const PLACES: u64 = 63 * 64 + 4 * 8;
     let (world, script) = lone(SIZE);
     let layout = AddressLayout::new(SIZE, HEAP_BYTES).unwrap();
@@ -546,7 +546,7 @@ fn the_ring_waits_for_its_words_to_arrive() {
     assert_eq!(world.flush_all(), Ok(()));
 }
 
-/// What a barrier puts is nobody's to be told of: whoever comes to the next one learns of a lost rank there.
+/// A failed put of a barrier is not reported: the members of the next barrier detect a failed rank there.
 #[test]
 fn a_lost_word_of_a_meeting_is_not_reported_and_holds_up_nothing() {
     let (world, script) = lone(17);
@@ -579,7 +579,7 @@ fn quiet_waits_for_all_but_words_of_meetings() {
     assert_eq!(world.flush_all(), Ok(()));
 }
 
-/// Words of a put that goes in parts.
+/// Number of words of a striped put.
 const LONG: usize = 512;
 
 #[test]
@@ -588,28 +588,28 @@ fn a_put_by_all_rails_is_one_operation_of_as_many_parts() {
     let all = job.world.rails().all().unwrap();
     let put = job.world.on(all).put(word(1), &[1; LONG]).unwrap();
     assert_eq!(job.calls(), [Post(11), Post(21)]);
-    // A flag of one word goes whole, by the best rail, when both parts have ended.
+    // A flag of one word is not striped and uses the best rail, after both parts have ended.
     let flag = job.world.after(&put).on(all).put(word(1), &[2]).unwrap();
     job.complete(0, Ok(0));
     assert_eq!((job.calls().len(), put.test()), (2, Ok(false)));
     job.complete(1, Ok(0));
     assert_eq!((&job.calls()[2..], put.test()), (&[Post(1)][..], Ok(true)));
-    // Nor is it posted behind what has been posted to the best rail.
+    // It is not posted behind an operation on the best rail either.
     let behind = job.world.after(&flag).on(all).put(word(1), &[3; LONG]).unwrap();
     assert_eq!(job.calls().len(), 3);
     job.complete(2, Ok(0));
     assert_eq!((&job.calls()[3..], flag.test()), (&[Post(11), Post(21)][..], Ok(true)));
-    // What one part fails with, all fail with, when the other has ended.
+    // The failure of one part is that of the whole operation, after the other part has ended.
     job.complete(3, Err(Failure::PeerLost(Rank::new(1))));
     assert_eq!(behind.has_ended(), Ok(false));
     job.complete(4, Ok(0));
     assert_eq!(behind.test(), Err(Error::Failed(Failure::PeerLost(Rank::new(1)))));
 }
 
-/// A short one goes by the best rail, and what comes behind the fence by any: nothing orders the two but completion.
+/// A short operation uses the best rail, and the next one after the fence any rail: only completion orders the two.
 #[test]
 fn a_fence_waits_for_what_was_named_all_rails() {
-    // Captured by the transport, and not.
+    // Captured by the transport, and not captured.
     for (words, kind) in [(1, Kind::Write), (16, Kind::Put)] {
         let job = Job::new();
         let put = job.world.on(job.world.rails().all().unwrap()).put(word(1), &vec![1; words]).unwrap();
@@ -621,7 +621,7 @@ fn a_fence_waits_for_what_was_named_all_rails() {
     }
 }
 
-/// What a core stores is not ordered behind what a transport moves to the same rank.
+/// A store of a core is not ordered after a transfer of a transport to the same rank.
 #[test]
 fn a_fence_waits_where_memory_is_mapped_as_well() {
     let job = Job::new();
@@ -649,7 +649,7 @@ fn a_fence_waits_for_parts() {
     (2..6).for_each(|index| job.complete(index, Ok(0)));
 }
 
-/// What lies in its own memory goes in parts as well; and what the core moves comes last, when the other rail is at work.
+/// A transfer to the rank's own memory is striped as well; the part that the core moves comes last, after the other rail has started.
 #[test]
 fn parts_of_mapped_memory_come_last() {
     let job = Job::new();
@@ -661,7 +661,7 @@ fn parts_of_mapped_memory_come_last() {
     assert_eq!(job.world.quiet(), Ok(()));
 }
 
-/// Though it is the best to this rank itself.
+/// Although the first rail is the best one to this rank itself.
 #[test]
 fn a_copy_goes_by_the_rail_that_is_named() {
     let job = Job::new();
@@ -683,7 +683,7 @@ fn a_part_that_finds_no_room_is_posted_later() {
     assert_eq!(job.calls(), [Post(11), Post(21)]);
     (0..2).for_each(|part| job.complete(part, Ok(0)));
     assert_eq!(put.test(), Ok(true));
-    // Two rails are to lead there, be it long or short.
+    // All rails require routes through two rails, for long and short transfers.
     for values in [&[1; LONG][..], &[1]] {
         assert_eq!(job.world.on(all).put(word(ALONE.number()), values).err(), Some(Error::NoRail { rail: all, rank: ALONE }));
     }

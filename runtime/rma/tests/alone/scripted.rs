@@ -1,4 +1,4 @@
-//! Rank 0 of a job whose other ranks do not exist: a test writes down what its transport is asked for, and says what it answers.
+//! Rank 0 of a job whose other ranks do not exist: a test records the requests to its transport, and determines the answers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -14,42 +14,42 @@ use pelago_platform::{
 };
 use pelago_rma::{GlobalPtr, Parts, World};
 
-/// Bytes of a heap; a power of two, so that every offset that can be addressed is in it.
+/// Size of a heap; a power of two, so that every offset that can be addressed is in it.
 pub(crate) const HEAP_BYTES: u64 = 1 << 20;
 
-/// Ranks of most of these jobs.
+/// Number of ranks of most of these jobs.
 pub(crate) const RANKS: u32 = 3;
 
-/// How often a wait looks at once.
+/// Number of polls of a wait while spinning.
 pub(crate) const SPINS: u32 = 1000;
 
-/// What the platform was told or asked, besides operations.
+/// A call of the platform, other than operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// What a thread does.
+    /// The activity of a thread.
     Does(Activity),
     Entered,
     Left,
-    /// For what, and until when.
+    /// The kind of event, and the deadline.
     Park(For, Option<Instant>),
     Compute(Duration),
     Gather(u64),
-    /// Post something that may wait for what is posted next.
+    /// A post that may be held back to share a message with later ones.
     More,
-    /// Post something that wakes its target.
+    /// A post that wakes its target.
     Notify,
     Flush,
     Survive,
     Lose(Rank),
-    /// By the bootstrap.
+    /// Of the bootstrap.
     Barrier,
     Finish,
 }
 
-/// More than any test has a platform told.
+/// More calls than any test makes.
 const SAID_MAX: usize = 1_000_000;
 
-/// Which operation it was.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Write,
@@ -60,15 +60,15 @@ pub(crate) enum Kind {
     Atomic,
 }
 
-/// What a transport was asked for.
+/// A request to a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// An operation that it accepted; its endpoint is the number of the rank, and ten or twenty more by the rail that was named.
+    /// An operation that it accepted; its endpoint is the number of the rank, plus ten or twenty for a given rail.
     Post(u32),
     Fence(u32),
 }
 
-/// What becomes of operations that a transport accepts.
+/// The fate of operations that a transport accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The test completes them.
@@ -80,105 +80,105 @@ pub(crate) enum Answer {
     Denies,
 }
 
-/// How registering memory goes.
+/// The result of registering and unregistering memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manners {
-    /// It is refused.
+    /// Registration is refused.
     pub(crate) refuses: bool,
-    /// Somebody is inside what is registered.
+    /// A peer accesses the registered memory.
     pub(crate) somebody_is_inside: bool,
 }
 
-/// How waits are made unless a test says otherwise: by one thread.
+/// The wait policy unless a test specifies another: one thread.
 const POLICY: WaitPolicy = WaitPolicy { spins: 0, yields: 0, is_oversubscribed: false, line_bytes: 64, takes_threads: false };
 
-/// What happens to a rank that sleeps.
+/// The event that wakes a sleeping rank.
 type Wake = Box<dyn FnOnce(&mut Script) + Send>;
 
-/// A transport that does nothing by itself.
+/// A transport that does nothing on its own.
 #[derive(Default)]
 pub(crate) struct Script {
     pub(crate) calls: Vec<Call>,
     /// The kinds of accepted operations.
     pub(crate) kinds: Vec<Kind>,
-    /// The tokens of accepted operations, and the addresses that they were posted for.
+    /// The tokens of accepted operations, and their addresses.
     posted: Vec<(Token, GlobalAddress)>,
-    /// Answer `Full` so many times.
+    /// Number of further answers `Full`.
     pub(crate) refusals: usize,
-    /// What becomes of operations that are accepted.
+    /// The fate of accepted operations.
     pub(crate) answer: Answer,
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
-    /// Whether it was told of a sleep since it last made progress.
+    /// Whether a sleep was announced since the last progress.
     pub(crate) sleeps: bool,
     pub(crate) said: Vec<Said>,
-    /// How often the rank let others run.
+    /// Number of yields of the rank.
     pub(crate) given_way: u32,
-    /// The present moment: whoever sleeps until another moves on to that.
+    /// The current time: a sleep with a deadline advances it to the deadline.
     pub(crate) now: Instant,
-    /// When the transport wants to make progress.
+    /// The time at which the transport wants to make progress.
     pub(crate) deadline: Option<Instant>,
-    /// What happens when the rank sleeps next, instead of a deadlock.
+    /// The event of the next sleep, instead of a deadlock.
     pub(crate) wakes: Option<Wake>,
-    /// What is known to be wrong with the job.
+    /// The known fault of the job.
     pub(crate) fault: Option<Fault>,
-    /// Ranks that were lost, where the job goes on without them.
+    /// Failed ranks, in a job that continues without them.
     pub(crate) lost: Vec<Rank>,
     /// Whether ranks share cores, and may have threads.
     policy: Option<WaitPolicy>,
-    /// Where it was connected to.
+    /// The endpoints of connections.
     pub(crate) connected: Vec<Endpoint>,
-    /// Whether the pages of bytes that it is given are looked for, and whether all were in memory.
+    /// Whether the pages of passed bytes are checked, and for each whether all were in memory.
     pub(crate) watches_pages: bool,
     pub(crate) pages: Vec<bool>,
-    /// What the rank has published for others.
+    /// The values that the rank has published.
     pub(crate) published: BTreeMap<String, Vec<u8>>,
-    /// Where memory is registered, and how many bytes.
+    /// Addresses and sizes of registered memory.
     pub(crate) registered: BTreeMap<GlobalAddress, u64>,
-    /// Whether its writes wake nobody.
+    /// Whether its writes wake no rank.
     silent: bool,
-    /// How registering goes.
+    /// The result of registering.
     pub(crate) registry: Manners,
-    /// The transfers of which only the size was to travel.
+    /// The transfers of which only the size was sent.
     pub(crate) sizes: Vec<Transfer>,
-    /// The two-sided messages that have come; `None` if the network has none.
+    /// The two-sided messages that have arrived; `None` if the network does not support them.
     pub(crate) inbox: Option<VecDeque<(Rank, Box<[u8]>)>>,
-    /// Those that were sent: to which endpoint, and what.
+    /// The sent messages, with their endpoints.
     pub(crate) sent: Vec<(Endpoint, Vec<u8>)>,
 }
 
 impl Script {
-    /// One where ranks share cores, or do not.
+    /// Returns a script whose ranks share cores, or do not.
     pub(crate) fn of_oversubscribed(is_oversubscribed: bool) -> Self {
         Self { policy: Some(WaitPolicy { is_oversubscribed, ..POLICY }), ..Self::default() }
     }
 
-    /// One whose writes wake nobody without a notification, or wake their targets.
+    /// Returns a script whose writes wake no rank without a notification, or wake their targets.
     pub(crate) fn of_silent(silent: bool) -> Self {
         Self { silent, ..Self::default() }
     }
 
-    /// One where ranks may have threads, or may not.
+    /// Returns a script whose ranks may have threads, or may not.
     pub(crate) fn of_threads(takes_threads: bool) -> Self {
         Self { policy: Some(WaitPolicy { takes_threads, ..POLICY }), ..Self::default() }
     }
 
-    /// Completes the `index`-th operation of all that were accepted.
+    /// Completes the `index`-th accepted operation.
     pub(crate) fn complete(&mut self, index: usize, result: Result<u64, Failure>) {
         self.completions.push(Completion { token: self.posted[index].0, result });
     }
 
-    /// The addresses of all operations that were accepted: of the target, or of the source of a get or a copy.
+    /// Returns the addresses of all accepted operations: of the target, or of the source of a get or a copy.
     pub(crate) fn posted(&self) -> impl ExactSizeIterator<Item = GlobalAddress> {
         self.posted.iter().map(|&(_, at)| at)
     }
 
-    /// Their tokens.
+    /// Returns their tokens.
     pub(crate) fn tokens(&self) -> impl ExactSizeIterator<Item = Token> {
         self.posted.iter().map(|&(token, _)| token)
     }
 
-    /// Looks for the pages of some bytes.
+    /// Checks the pages of some bytes.
     fn watch(&mut self, bytes: &[u8]) {
         if self.watches_pages {
             let mut pages = bytes.chunks(PAGE_BYTES).chain([&bytes[bytes.len() - 1..]]);
@@ -191,13 +191,13 @@ impl Script {
         self.said.push(said);
     }
 
-    /// Whether the transport accepts something.
+    /// Whether the transport accepts an operation.
     fn has_room(&mut self) -> Result<(), PostError> {
         let left = self.refusals.checked_sub(1).map(|left| self.refusals = left);
         if left.is_some() { Err(PostError::Full) } else { Ok(()) }
     }
 
-    /// Says how it goes on with an operation that was accepted.
+    /// Determines the fate of an accepted operation.
     fn accept(&mut self, to: Endpoint, at: GlobalAddress, token: Token) {
         self.posted.push((token, at));
         let last = self.posted.len() - 1;
@@ -212,10 +212,10 @@ impl Script {
     }
 }
 
-/// Bytes of a page of memory.
+/// Size of a memory page.
 const PAGE_BYTES: usize = 4096;
 
-/// Whether the page is in memory in which these bytes begin: the highest bit of what the system says of it.
+/// Whether the page in which these bytes begin is in memory: the highest bit of the system's entry for it.
 fn is_in_memory(bytes: &[u8]) -> bool {
     let (mut word, page) = ([0; 8], bytes.as_ptr().addr() / PAGE_BYTES);
     let pages = File::open("/proc/self/pagemap").unwrap();
@@ -223,19 +223,19 @@ fn is_in_memory(bytes: &[u8]) -> bool {
     u64::from_ne_bytes(word) >> 63 == 1
 }
 
-/// Rank 0 of a job of `size` ranks, of which it reaches none but itself by loads and stores, with a transport that is shared with the
+/// Returns rank 0 of a job of `size` ranks, of which loads and stores reach only its own memory, with a transport that is shared with the
 /// test.
 pub(crate) fn lone(size: u32) -> (World, Arc<Mutex<Script>>) {
     lone_with(size, Script::default(), u64::MAX)
 }
 
-/// As `lone`, of a transport that begins so, and moves the bytes of transfers up to so many.
+/// As `lone`, for a transport with this initial state, which moves the bytes of transfers up to `data_bytes_max`.
 pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (World, Arc<Mutex<Script>>) {
     let script = Arc::new(Mutex::new(script));
     (World::new(parts(size, HEAP_BYTES, &script, data_bytes_max)).unwrap(), script)
 }
 
-/// What such a job is made of.
+/// Returns the parts of such a job.
 pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
     let silent = script.lock().unwrap().silent;
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
@@ -254,16 +254,16 @@ pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, dat
     }
 }
 
-/// A word in the heap of a rank of a job of [`RANKS`].
+/// Returns a pointer to a word in the heap of a rank of a job of [`RANKS`].
 pub(crate) fn word(rank: u32) -> GlobalPtr<u64> {
     let layout = AddressLayout::new(RANKS, HEAP_BYTES).unwrap();
     GlobalPtr::from_address(layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 64 * 1024).unwrap()).unwrap()
 }
 
-/// A put of so many bytes leaves together with its signal.
+/// Minimum size in bytes of a put that leaves together with its signal.
 pub(crate) const SIGNALLED_BYTES_MIN: usize = 48;
 
-/// Two, of which the second is three times as fast.
+/// Two rails, of which the second is three times as fast.
 const RAILS: [Capabilities; 2] = {
     let slow = Capabilities {
         inject_size: 64,
@@ -275,7 +275,7 @@ const RAILS: [Capabilities; 2] = {
     [slow, Capabilities { bytes_per_second: 3e9, ..slow }]
 };
 
-/// No rail that is named leads to this rank.
+/// A rank to which no explicit rail has a route.
 pub(crate) const ALONE: Rank = Rank::new(2);
 
 struct Scripted {
@@ -418,7 +418,7 @@ impl Registry for Scripted {
     }
 }
 
-/// Its two-sided messages.
+/// The transport's two-sided messages.
 struct Messages(Arc<Mutex<Script>>);
 
 impl TwoSided for Messages {
@@ -436,7 +436,7 @@ impl TwoSided for Messages {
     }
 }
 
-/// A clock that stands still while nobody sleeps.
+/// A clock that advances only in sleeps.
 struct Still(Arc<Mutex<Script>>);
 
 impl Clock for Still {
@@ -480,7 +480,7 @@ impl Wait for Restless {
                 script.now = until;
                 Woken::Look
             }
-            // Nothing would ever wake it.
+            // Nothing would ever wake the rank.
             None => Woken::Fault(Fault::Deadlock),
         }
     }
@@ -524,7 +524,7 @@ impl VirtualTime for Restless {
     }
 }
 
-/// Rank 0 of so many. Of other hosts, nothing but the addresses for the transport is to be found.
+/// The bootstrap of rank 0. Of other ranks, only the addresses for the transport can be looked up.
 struct First(u32, Arc<Mutex<Script>>);
 
 impl Bootstrap for First {
@@ -542,7 +542,7 @@ impl Bootstrap for First {
     }
 
     fn lookup(&mut self, rank: Rank, key: &str) -> Result<Vec<u8>, BootstrapError> {
-        // All have published the same.
+        // All ranks have published the same values.
         self.1.lock().unwrap().published.get(key).cloned().ok_or_else(|| BootstrapError::Missing(rank, key.into()))
     }
 

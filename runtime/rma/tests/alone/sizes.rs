@@ -1,4 +1,4 @@
-//! Where transfers of more than some bytes move sizes only.
+//! Transfers above a size limit that move sizes only.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use pelago_rma::{Error, World};
 
 use super::scripted::{Answer, RANKS, Script, lone_with, word};
 
-/// Bytes up to which they are moved, and values of a transfer that is longer.
+/// Maximum size of a transfer whose bytes are moved, and number of values of a longer transfer.
 const BYTES_MAX: u64 = 64;
 const LONG: usize = 100;
 
@@ -34,7 +34,7 @@ fn a_program_that_has_not_asked_is_told() {
     assert_eq!(world.copy(word(0), word(1), LONG).map(drop), Err(Error::SizesOnly));
     assert_eq!(world.copy(word(1), word(0), LONG).map(drop), Err(Error::SizesOnly));
     assert_eq!(script.lock().unwrap().sizes, []);
-    // What is short, or mapped, is moved as ever.
+    // Short transfers, and those of mapped memory, are moved as usual.
     world.put(word(1), &values[..BYTES_MAX as usize / 8]).unwrap().wait().unwrap();
     world.put(word(0), &values).unwrap();
     assert_eq!(world.get(word(0)), Ok(7));
@@ -59,13 +59,13 @@ fn only_the_sizes_of_long_transfers_travel() {
     assert_eq!(sizes(&script), [Transfer::Put { to: address(2), bytes }]);
     world.copy(word(2), word(0), LONG).unwrap().wait().unwrap();
     assert_eq!(sizes(&script), [Transfer::Get { from: address(2), bytes }]);
-    // Longer than what a transport captures, or a get takes at once.
+    // Longer than the inject size, and than one part of a get.
     let long = vec![7_u64; 40_000];
     world.put(word(1), &long[..10_000]).unwrap().wait().unwrap();
     world.get_into(word(1), &mut vec![0_u64; 40_000]).unwrap();
     let all = [Transfer::Put { to: address(1), bytes: 80_000 }, Transfer::Get { from: address(1), bytes: 320_000 }];
     assert_eq!(sizes(&script), all);
-    // Each block by itself.
+    // Each block separately.
     let (dense, sparse) = (Shape::strided(20, 1, 1), Shape::strided(20, 1, 2));
     let step = |from: GlobalAddress, block: u64| GlobalAddress::from_bits(from.bits() + 16 * block);
     world.put_strided(word(1), sparse, &values, dense).unwrap().wait().unwrap();
@@ -81,7 +81,7 @@ fn only_the_sizes_of_long_transfers_travel() {
 fn collective_operations_move_their_bytes() {
     let (world, script) = job();
     let mut values = [1_u64; LONG];
-    // The root puts to those below it, and waits for nobody but at the barrier before.
+    // The root puts to its children, and waits only at the barrier before.
     assert!(world.broadcast(Rank::new(0), &mut values).is_err(), "nobody else is there");
     assert!(world.allreduce(&mut values, |one, other| one + other).is_err());
     assert_eq!(script.lock().unwrap().sizes, []);

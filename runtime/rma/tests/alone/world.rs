@@ -1,4 +1,4 @@
-//! How a rank takes part in its job.
+//! Joining and leaving a job.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ fn a_heap_has_to_hold_what_meetings_need() {
     assert!(matches!(world, Err(Error::NoMemory { bytes: 16_385.., heap_bytes: 4096 })), "{world:?}");
 }
 
-/// The first word of the heap counts those that have come to central barriers.
+/// The first word of the heap counts arrivals at central barriers.
 #[test]
 fn ranks_that_share_cores_meet_centrally() {
     let arrived = AddressLayout::new(1, HEAP_BYTES).unwrap().encode(Rank::new(0), SegmentId::SYMMETRIC, 0).unwrap();
@@ -39,7 +39,7 @@ fn ranks_that_share_cores_meet_centrally() {
     }
 }
 
-/// In a tree rank 0 hears of the others first; else it tells another first.
+/// In a tree rank 0 waits for the others first; otherwise it signals another rank first.
 #[test]
 fn ranks_that_share_cores_and_no_memory_meet_in_a_tree() {
     for (is_oversubscribed, told) in [(true, 0), (false, 1)] {

@@ -1,4 +1,4 @@
-//! Active messages: what runs, how often, where, and within which bounds.
+//! Active messages: which run, how often, on which rank, and within which limits.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use pelago_test_support::threads::{Platform, on_every_platform, run, run_counted
 /// Queues so short that they are full most of the time.
 const SHORT: QueueSettings = QueueSettings { slots: 2, batch_bytes: 64, calls: 4, limit: None };
 
-/// What has run at a rank: by sender, the numbers that it sent, as they came.
+/// The messages that have run at a rank: the numbers of each sender, in order of arrival.
 type Seen = Rc<RefCell<Vec<Vec<u64>>>>;
 
 fn seen_by(world: &World) -> Seen {
@@ -74,7 +74,7 @@ fn a_call_brings_a_reply_and_places_for_replies_are_bounded() {
         let messages = ActiveMessages::new(world, functions, SHORT).unwrap();
         let right = world.rank().next(world.size());
         for round in 0..6 {
-            // Replies that nobody waits for come all the same, and their places are used again.
+            // Abandoned replies arrive nevertheless, and their slots are reused.
             let patient =
                 |number| world.wait_for("a place", None, || Ok(messages.call(right, multiply, [number, 7]).ok())).unwrap();
             let calls: Vec<_> = (0..SHORT.calls).map(patient).collect();
@@ -107,7 +107,7 @@ fn a_queue_holds_its_batches_and_no_more_and_loses_none() {
                 std::thread::yield_now();
             }
         } else {
-            // Five messages fit in a batch beside the word of their run: those of two slots, and those of the batch that waits.
+            // A batch holds five messages and the header of their run: those of two slots, and those of the waiting batch.
             let error = (0..16).find_map(|_| messages.send(Rank::new(1), add, 1).err()).unwrap();
             assert!(matches!(error, Error::TimedOut { .. }), "{error}");
             assert_eq!(messages.counters().sent, 3 * 5);
@@ -139,7 +139,7 @@ fn a_message_costs_its_part_of_a_batch() {
             }
             messages.flush().unwrap();
             world.quiet().unwrap();
-            // A batch: its bytes; a ticket, a look at what is granted, the flag.
+            // Per batch: its bytes; a ticket, a read of the granted number, the flag.
             let after = posted();
             assert_eq!([0, 1, 2].map(|index| after[index] - before[index]), [10, 30, 0]);
             assert_eq!(messages.counters().batches, 10);
@@ -174,7 +174,7 @@ fn nothing_is_allocated_for_a_message() {
     });
 }
 
-/// A function that makes progress, or waits for its own operations, does not begin another message.
+/// A function that makes progress, or waits for its own operations, does not run another message.
 #[test]
 fn functions_are_not_run_inside_of_each_other() {
     on_every_platform(&[2], |world, platform| {
@@ -198,7 +198,7 @@ fn functions_are_not_run_inside_of_each_other() {
     });
 }
 
-/// A function that cannot run yet is tried again, though nobody writes to its rank, and those behind it wait.
+/// A function that cannot run yet is retried, although no operation writes to its rank, and the messages behind it wait.
 #[test]
 fn what_cannot_run_yet_runs_later_in_its_turn() {
     on_every_platform(&[2], |world, platform| {
@@ -217,7 +217,7 @@ fn what_cannot_run_yet_runs_later_in_its_turn() {
             messages.send(world.rank().next(2), stubborn, number).unwrap();
         }
         messages.flush().unwrap();
-        // Whoever sleeps meanwhile is not woken by anybody.
+        // No operation wakes a rank that sleeps meanwhile.
         world.wait_for("all messages", None, || Ok((messages.counters().run == 30).then_some(()))).unwrap();
         messages.barrier().unwrap();
         let from = world.rank().next(2).index();
@@ -225,7 +225,7 @@ fn what_cannot_run_yet_runs_later_in_its_turn() {
     });
 }
 
-/// Arguments are shown before the function gets them, few at a time; of a function that cannot run yet, again.
+/// Arguments are passed to `prepare` before the function gets them, a few at a time; again for a function that could not run yet.
 #[test]
 fn what_runs_next_is_shown_before() {
     on_every_platform(&[2], |world, platform| {

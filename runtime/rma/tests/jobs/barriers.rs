@@ -1,4 +1,4 @@
-//! The algorithms by which ranks meet.
+//! The barrier algorithms.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ use pelago_rma::World;
 
 use pelago_test_support::threads::{PLATFORMS, Passed, Platform, on_every_platform, run, run_counted};
 
-/// Powers of two, and what lies between them.
+/// Powers of two, and sizes between them.
 const SIZES: [u32; 8] = [1, 2, 3, 4, 6, 7, 9, 11];
 
-/// The numbers of a random sequence; the same for the same seed.
+/// Pseudo-random numbers; the same for the same seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -20,7 +20,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    /// Lets others go first, now and then.
+    /// Occasionally lets other ranks run first.
     pub(crate) fn dawdle(&mut self) {
         if self.below(3) == 0 {
             (0..self.below(20)).for_each(|_| std::thread::yield_now());
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// Checks that nobody leaves a meeting of `members`, the `number`-th of theirs, before all have come.
+/// Checks that no rank leaves the `number`-th barrier of `members` ranks before all have entered it.
 pub(crate) fn meet(come: &AtomicU64, number: u64, members: u32, barrier: impl FnOnce() -> pelago_rma::Result<()>) {
     come.fetch_add(1, Ordering::SeqCst);
     barrier().unwrap();
@@ -90,7 +90,7 @@ fn what_was_put_before_is_visible_after() {
     });
 }
 
-/// Puts and atomics of this rank in one barrier.
+/// Returns the number of puts and atomics of this rank in one barrier.
 fn posted(world: &World, passed: &Passed, algorithm: BarrierAlgorithm) -> [u64; 2] {
     let counts = || [Event::PutPosted, Event::AtomicPosted].map(|event| passed.lock().unwrap().of(event));
     let before = counts();

@@ -1,4 +1,4 @@
-//! Memory that something else owns: registered where it lies, and slices of one's own segments.
+//! Memory with another owner: registered in place, and slices of a rank's own segments.
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
@@ -44,8 +44,8 @@ fn slices_of_a_segment_are_its_memory_between_barriers() {
     });
 }
 
-/// What an operation brings to the program's memory is there before what is ordered after it reads it, whatever the transport does, and
-/// though both go to the same rank.
+/// Data that an operation stores in the program's memory is there before an operation ordered after it reads it, whatever the transport does, and
+/// although both go to the same rank.
 #[test]
 fn what_was_fetched_may_be_sent_on() {
     on_every_platform(&[2, 3], |world, platform| {
@@ -81,7 +81,7 @@ fn what_was_fetched_may_be_sent_on() {
     });
 }
 
-/// By the context, and by what is ordered after others.
+/// Through the context, and through ordered operations.
 #[test]
 fn memory_of_the_program_is_sent_and_filled_where_it_lies() {
     on_every_platform(&[2], |world, platform| {
@@ -122,7 +122,7 @@ fn memory_of_the_program_is_sent_and_filled_where_it_lies() {
     });
 }
 
-/// What is mapped at once, unless it is to wait for others; then not before they have ended.
+/// Mapped memory is accessed immediately, unless the operation has predecessors; then not before they have ended.
 #[test]
 fn memory_of_the_program_is_reached_in_order() {
     let (world, script) = lone(RANKS);

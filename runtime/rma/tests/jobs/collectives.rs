@@ -1,4 +1,4 @@
-//! What all ranks do together.
+//! Collective functions of all ranks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +43,7 @@ fn a_broadcast_brings_every_length_from_every_root() {
 #[test]
 fn a_reduction_is_the_same_everywhere() {
     on_every_platform(&SIZES, |world, _| {
-        // Such that fit the line of their word, and such that do not.
+        // Lengths that fit the line of the flag, and lengths that do not.
         for length in [1, 7, 8, 100, 5000] {
             let value = |rank: Rank, i: usize| (rank.number() + 1) as f64 * 0.1 + i as f64;
             let mut values: Vec<f64> = (0..length).map(|i| value(world.rank(), i)).collect();
@@ -64,7 +64,7 @@ fn a_reduction_is_the_same_everywhere() {
     });
 }
 
-/// Each of the others tells its part once, and is told the result once; each time by a put of the values and one of the step.
+/// Each other rank sends its part once and receives the result once, each by a put of the values and one of the step.
 #[test]
 fn a_reduction_takes_two_messages_for_each_member() {
     for size in 1..=9 {
@@ -79,7 +79,7 @@ fn a_reduction_takes_two_messages_for_each_member() {
     }
 }
 
-/// What a broadcast brings to a member and what others tell it for the next reduction arrive in any order.
+/// The values of a broadcast and the parts of the next reduction may arrive at a member in any order.
 #[test]
 fn a_reduction_may_follow_a_broadcast_at_once() {
     on_every_platform(&[4, 5], |world, _| {
@@ -96,7 +96,7 @@ fn a_reduction_may_follow_a_broadcast_at_once() {
     });
 }
 
-/// What meetings need lies beside what is allocated.
+/// The memory of barriers does not overlap with allocations.
 #[test]
 fn meetings_touch_no_memory_of_the_program() {
     run(Platform::Mapped, 4, |world| {
@@ -146,7 +146,7 @@ fn memory_is_used_again_when_all_have_dropped_it() {
         let first = world.alloc::<u64>(1000).unwrap();
         let place = first.at(Rank::new(0), 0).address();
         first.local().fill(7);
-        // One rank keeps its part for a while: nobody may get the memory before.
+        // One rank keeps its part for a while: no rank may reuse the memory before.
         let mut kept = Some(first);
         if world.rank() != Rank::new(1) {
             kept = None;

@@ -1,4 +1,4 @@
-//! Memory of GPUs, of their drivers' managed kind and of the host: random operations between ranks end as on a model, whatever memory is.
+//! Memory of GPUs, of their drivers' managed kind and of the host: random operations between ranks end as on a model, for every kind of memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use pelago_test_support::threads::on_every_platform;
 const WORDS: usize = 600;
 const OPERATIONS: usize = 120;
 
-/// Of what the memory of a rank is: the first is of the host.
+/// The kinds of memory of a rank: the first is host memory.
 const KINDS: u32 = 3;
 
 enum Memory<'w> {
@@ -31,7 +31,7 @@ fn memory<'w>(world: &'w World, driver: &Arc<Driver>, kind: u32) -> Memory<'w> {
     Memory::Device(world.register_device(made).unwrap())
 }
 
-/// The first rank acts on memory of all, and on a model.
+/// The first rank operates on the memory of all ranks, and on a model.
 fn act(world: &World, starts: &[GlobalPtr<u64>], seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut model = vec![vec![0u64; WORDS]; starts.len()];
@@ -91,7 +91,7 @@ fn operations_on_memory_of_any_kind_end_as_on_a_model() {
     on_every_platform(&[1, 2, 4, 8], |world, _| {
         let address = world.alloc::<u64>(1).unwrap();
         for first_kind in 0..KINDS {
-            // Ranks side by side have different kinds.
+            // Adjacent ranks have different kinds.
             let memory = memory(world, &driver, (first_kind + world.rank().number()) % KINDS);
             let start = match &memory {
                 Memory::Host(memory) => memory.ptr(0),

@@ -1,4 +1,4 @@
-//! Streams that wait for operations: whatever the speed of a stream, it reads what an operation has brought. The mock driver executes streams in random order.
+//! Streams that wait for operations: whatever the speed of a stream, it reads the data of the operation. The mock driver executes streams in random order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,14 +31,14 @@ fn words(memory: &CudaMemory) -> [u64; WORDS] {
     std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|byte| bytes[word * 8 + byte])))
 }
 
-/// Waits for a stream as a program does that computes: it calls the library, and waits for no operation.
+/// Waits for a stream as a computing program does: it calls the library, but waits for no operation.
 fn go_on_until_over(world: &World, stream: &Stream) {
     let is_over = || Ok(stream.is_over().unwrap().then_some(()));
     world.poll_for("the stream", Some(Duration::from_milliseconds(20_000)), is_over).unwrap();
 }
 
-/// Rounds in which each rank brings words of the next one to its device while its stream, put in at once, copies them on; how many of the
-/// stream's copies were wrong.
+/// Rounds in which each rank copies words of the next rank to its device, while its stream, started earlier, copies them on; returns the number of
+/// wrong copies of the stream.
 fn wrong_rounds(world: &World, driver: &Arc<Driver>, has_wait: bool) -> u64 {
     let device = Device::of(driver, 0).unwrap();
     let completions = world.device_completions(device.allocate(16).unwrap()).unwrap();
@@ -89,7 +89,7 @@ fn too_many() -> Error {
     Error::TooMany { what: "operations that streams wait for", limit: 2 }
 }
 
-/// Words whose operations failed are taken until they are released.
+/// Words of failed operations stay taken until they are released.
 #[test]
 fn a_failure_is_no_completion() {
     let waited = AtomicU64::new(0);
@@ -99,12 +99,12 @@ fn a_failure_is_no_completion() {
         let completions = world.device_completions(device.allocate(16).unwrap()).unwrap();
         let own = world.alloc::<u64>(1).unwrap();
         let other = Rank::new(1 - world.rank().number());
-        // Where the other has registered memory, and has it no more.
+        // An address of the other rank's registered memory that was unregistered.
         own.local().store(0, world.register(vec![0u64]).unwrap().ptr(0).address().bits());
         world.barrier().unwrap();
         let nowhere = GlobalAddress::from_bits(world.get(own.at(other, 0)).unwrap());
         world.barrier().unwrap();
-        // A failure that comes late: behind a chain of copies.
+        // A failure that occurs late: after a chain of copies.
         let late = world.alloc::<u64>(1).unwrap();
         let fail = || {
             let copy = |before: &Handle<'_>| world.after(before).copy(own.at(other, 0), late.at(other, 0), 1).unwrap();
@@ -113,7 +113,7 @@ fn a_failure_is_no_completion() {
         };
         let (put, stream) = (fail(), device.stream().unwrap());
         match completions.record(&put) {
-            // It had failed already: no stream waits.
+            // The operation had already failed: no stream waits.
             Err(Error::Failed(_)) => {}
             Err(other) => panic!("{platform:?}: {other}"),
             Ok(done) => {
@@ -132,7 +132,7 @@ fn a_failure_is_no_completion() {
                 completions.record(&world.put(own.at(other, 0), &[1]).unwrap()).unwrap().written.wait().unwrap();
                 go_on_until_over(world, &stream);
                 assert_eq!(completions.release(), Ok(0), "it was released");
-                // Dropped, it releases too.
+                // The drop releases the streams as well.
                 if let Ok(last) = completions.record(&fail()) {
                     stream.wait_at_least(&last.word, last.value).unwrap();
                     drop(completions);

@@ -1,4 +1,4 @@
-//! Memory of devices: every operation of every rank reaches it by its global addresses, and a device that fails is reported as such.
+//! Memory of devices: every operation of every rank accesses it by its global addresses, and a device that fails is reported as such.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use pelago_test_support::threads::on_every_platform;
 
 const WORDS: usize = 20_000;
 
-/// A device of each rank, in two groups that copy among themselves, and where the memory of each begins.
+/// A device of each rank, in two groups that copy within the group, and the start address of the memory of each.
 fn devices(world: &World) -> (Arc<MockDevice>, impl Fn(Rank) -> GlobalPtr<u64>) {
     let device = MockDevice::new(world.rank().number() % 2, WORDS * 8);
     let registered = world.register_device::<u64>(device.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! Generated operations, each ordered after the one before and by any rail, against an oracle that does them one after another.
+//! Generated operations, each ordered after the previous one and through any rail, compared with an oracle that executes them sequentially.
 
 use pelago_base::Rank;
 use pelago_platform::Rail;
@@ -6,13 +6,13 @@ use pelago_rma::{Fetch, Handle, Ordered, Symmetric, World};
 
 use pelago_test_support::threads::{Platform, on_every_platform, run};
 
-/// Runs, each from its own seed.
+/// Number of runs, each from its own seed.
 const SEEDS: u64 = 30;
 
-/// Operations in a run.
+/// Number of operations per run.
 const OPERATIONS: u64 = 120;
 
-/// Words of each rank: some more than the longest put.
+/// Number of words per rank: some more than the longest put.
 const WORDS: usize = 700;
 
 #[test]
@@ -38,9 +38,9 @@ fn agree(world: &World, platform: Platform) {
 struct Run<'w> {
     world: &'w World,
     memory: &'w Symmetric<'w, u64>,
-    /// What the memory of each rank is to hold.
+    /// The expected contents of each rank's memory.
     oracle: Vec<Vec<u64>>,
-    /// Words that are to be fetched.
+    /// The words that the fetches must return.
     fetched: Vec<(Fetch<'w, u64>, u64)>,
     random: u64,
 }
@@ -104,7 +104,7 @@ impl<'w> Run<'w> {
         }
     }
 
-    /// Mostly rank 1, so that many operations in a row concern the same rank.
+    /// Mostly rank 1, so that many consecutive operations access the same rank.
     fn rank(&mut self) -> usize {
         [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 2][self.below(16)]
     }

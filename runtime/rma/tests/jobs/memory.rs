@@ -1,4 +1,4 @@
-//! Allocations and groups that a program makes and drops again can be made again, as many at once as there is memory.
+//! Allocations and groups that a program creates and drops can be created again, as many at once as the memory permits.
 
 use pelago_base::Event;
 

@@ -1,4 +1,4 @@
-//! Jobs of several ranks, a thread each, on every platform.
+//! Jobs of several ranks, one thread per rank, on every platform.
 
 mod active;
 pub(crate) mod barriers;

@@ -1,4 +1,4 @@
-//! Every operation does what it says, wherever its target is.
+//! Every operation has its specified effect, for every location of its target.
 
 use pelago_base::{AddressLayout, Event, GlobalAddress, Rank, SegmentId, Shape};
 use pelago_platform::{Failure, Rail};
@@ -26,7 +26,7 @@ fn puts_of_every_length_land_whole() {
 #[test]
 fn gets_find_what_was_stored() {
     on_every_platform(&[2], |world, _| {
-        // Long enough for more operations than are under way at once.
+        // Long enough for more operations than may be in flight at once.
         const COUNT: usize = 150_000;
         let memory = world.alloc::<[u32; 3]>(COUNT).unwrap();
         for i in 0..COUNT {
@@ -96,7 +96,7 @@ fn strided_transfers_equal_naive_ones() {
     });
 }
 
-/// Values at places in any order, some of them twice, to another rank and to this one.
+/// Values at indices in any order, some of them twice, on another rank and on this one.
 #[test]
 fn indexed_transfers_equal_naive_ones() {
     on_every_platform(&[2], |world, _| {
@@ -120,7 +120,7 @@ fn indexed_transfers_equal_naive_ones() {
             expected[WORDS as usize - 1] = 7;
             assert!(memory.local().to_vec() == expected, "{count} values");
             world.barrier().unwrap();
-            // Each twice, and backwards.
+            // Each index twice, in reverse order.
             let asked: Vec<u64> = places.iter().rev().flat_map(|&place| [place, place]).collect();
             let mut found = vec![0; asked.len()];
             world.get_indexed(memory.at(peer, 0), &asked, &mut found).unwrap();
@@ -132,7 +132,7 @@ fn indexed_transfers_equal_naive_ones() {
     });
 }
 
-/// A transport that takes blocks gets one operation for a shape, and one for as many values of a list as it takes; another one for each.
+/// A transport that accepts blocks gets one operation per shape, and one per maximum number of values of a list; another transport gets one per block.
 #[test]
 fn blocks_go_together_where_a_transport_takes_them() {
     for (platform, shape, list) in [(Platform::Remote, 1, 4), (Platform::Fabric, 200, 200)] {
@@ -151,7 +151,7 @@ fn blocks_go_together_where_a_transport_takes_them() {
             world.get_indexed(there, &places, &mut values).unwrap();
             let after = posted();
             assert_eq!([0, 1].map(|kind| after[kind] - before[kind]), [shape + list; 2], "{platform:?}");
-            // From the heap in place, and into it.
+            // From and into the heap in place.
             world.copy_strided(memory.at(world.rank(), 0), apart, there, apart).unwrap().wait().unwrap();
             world.copy_strided(there, apart, memory.at(world.rank(), 0), apart).unwrap().wait().unwrap();
             let after_copies = posted();
@@ -164,7 +164,7 @@ fn blocks_go_together_where_a_transport_takes_them() {
     }
 }
 
-/// Between any two ranks, this one among them or not.
+/// Between any two ranks, with or without this one.
 #[test]
 fn indexed_copies_go_from_places_to_places() {
     on_every_platform(&[3], |world, _| {
@@ -176,7 +176,7 @@ fn indexed_copies_go_from_places_to_places() {
         let places: Vec<u64> = (0..200).map(|index| index * 37 % WORDS).collect();
         for ends in [[1, 2], [0, 1], [2, 0], [0, 0]] {
             let [source, target] = ends.map(|distance| (0..distance).fold(world.rank(), |rank, _| rank.next(3)));
-            // Each rank writes to a part of its own.
+            // Each rank writes to its own part.
             let into: Vec<u64> = places.iter().map(|place| WORDS * me + (WORDS - 1 - place)).collect();
             world.copy_indexed(from.at(source, 0), &places, to.at(target, 0), &into).unwrap().wait().unwrap();
             let mut found = vec![0; into.len()];
@@ -209,7 +209,7 @@ fn indexed_transfers_are_checked() {
     });
 }
 
-/// From rank 1 to the last word of its own heap and on to the heap of rank 2: each block goes by a way that leads to both of its ranks.
+/// From rank 1 to the last word of its own heap and on to the heap of rank 2: each block uses a route to both of its ranks.
 #[test]
 fn blocks_of_a_copy_go_to_several_ranks() {
     on_every_platform(&[4], |world, _| {
@@ -236,7 +236,7 @@ fn packed_values_travel_in_the_blocks_of_the_target() {
         let memory = world.alloc::<u32>(100).unwrap();
         let peer = world.rank().next(2);
         let values: Vec<u32> = (0..200).collect();
-        // Every other value of the source, to one contiguous place.
+        // Every other value of the source, to a contiguous destination.
         let (apart, together) = (Shape::strided(100, 1, 2), Shape::strided(100, 1, 1));
         world.put_strided(memory.at(peer, 0), together, &values, apart).unwrap().wait().unwrap();
         world.barrier().unwrap();
@@ -294,7 +294,7 @@ fn atomics_of_all_ranks_are_each_counted_once() {
     });
 }
 
-/// Every atomic, on a word at `$at`, by the context or by what is ordered after others.
+/// Every atomic, on a word at `$at`, through the context or through ordered operations.
 macro_rules! all_atomics {
     ($by:expr, $at:expr) => {
         $by.set($at, 0b1100).unwrap().wait().unwrap();
@@ -338,7 +338,7 @@ fn what_is_ordered_after_an_operation_comes_after_it() {
         let (data, flag) = (world.alloc::<u64>(600).unwrap(), world.alloc::<u64>(2).unwrap());
         let (one, two) = (world.rank().offset(1, 3), world.rank().offset(2, 3));
         for round in 1..=20u64 {
-            // Data to one rank, then the news of it to the other, which must find the data there.
+            // Data to one rank, then a flag to the other, which must then find the data there.
             let sent = world.put(data.at(one, 0), &[round; 600]).unwrap();
             world.after(&sent).put(flag.at(two, 0), &[round]).unwrap();
             world.wait_until(flag.local(), 0, |seen| seen >= round).unwrap();
@@ -422,7 +422,7 @@ fn an_address_that_leads_nowhere_is_an_error_that_harms_nothing() {
         let peer = world.rank().next(2);
         let layout_end = GlobalAddress::from_bits(word.at(peer, 0).address().bits() | (HEAP_BYTES - 8));
         let last = GlobalPtr::<u64>::from_address(layout_end).unwrap();
-        // Of one operation, and of several of which some do lead somewhere.
+        // With one operation, and with several of which some have valid addresses.
         for (bytes, before) in [(16, 0), (2_000_000, 1_000_000)] {
             let from = GlobalAddress::from_bits(layout_end.bits() - before);
             let mut into = vec![0_u64; bytes / 8];
@@ -569,12 +569,12 @@ fn an_operation_goes_by_the_rail_that_is_named() {
             let passed = passed.lock().unwrap();
             [Event::PutPosted, Event::AtomicPosted, Event::GetPosted].map(|event| passed.of(event))
         };
-        // By the rail of mapped memory all is done at once, as without a name.
+        // Through the rail of mapped memory an operation completes immediately, as without a rail.
         let before = posted();
         assert!(world.on(near).put(memory.at(other, 0), &[1]).unwrap().has_ended().unwrap());
         assert_eq!(world.on(near).fetch_add(memory.at(other, 0), 2).unwrap().wait(), Ok(1));
         assert_eq!(posted(), before);
-        // By the other it is posted, though the memory is mapped.
+        // Through the other rail it is posted, although the memory is mapped.
         world.on(far).put(memory.at(other, 1), &[5]).unwrap().wait().unwrap();
         assert_eq!(world.on(far).fetch_add(memory.at(other, 1), 2).unwrap().wait(), Ok(5));
         let copied = world.on(far).copy(memory.at(other, 1), memory.at(here, 2), 1).unwrap();
@@ -582,7 +582,7 @@ fn an_operation_goes_by_the_rail_that_is_named() {
         told.wait().unwrap();
         assert_eq!(memory.local().load(2), 7);
         assert_eq!([0, 1, 2].map(|kind| posted()[kind] - before[kind]), [1, 1, 1]);
-        // One that leads nowhere.
+        // A rail without a route.
         let refused = world.on(none).put(memory.at(other, 0), &[1]).unwrap_err();
         assert_eq!(refused.to_string(), format!("rail 3 does not lead to rank {other}"));
         world.flush(other).unwrap();
@@ -591,7 +591,7 @@ fn an_operation_goes_by_the_rail_that_is_named() {
     });
 }
 
-/// Bytes of a transfer that goes in parts.
+/// Size of a striped transfer.
 const LONG_BYTES: usize = 100_000;
 
 #[test]
@@ -613,13 +613,13 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
             let after = counted();
             [0, 1, 2].map(|kind| after[kind] - before[kind])
         };
-        // One part by each rail: this counts what passes by the second.
+        // One part per rail: this counts the parts of the second rail.
         assert_eq!(posted(&|| world.on(all).put(memory.at(other, 0), &values).map(|_| ())), [1, 0, 0]);
         world.barrier().unwrap();
         let brought = memory.local().to_vec();
         assert!((0..LONG_BYTES).all(|index| brought[index] == (index * 31 + other.index() * 7) as u8));
         world.barrier().unwrap();
-        // Blocks are dealt out: half of a hundred by each.
+        // Blocks are distributed: half of a hundred per rail.
         let blocks = |stride| Shape { block: 500, counts: [1, 1, 100], strides: [0, 0, stride] };
         let (dense, sparse) = (blocks(500), blocks(1000));
         memory.local().fill(0);
@@ -631,13 +631,13 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
         let expected = |index: usize| ((index / 1000 * 500 + index % 1000) * 31 + other.index() * 7) as u8;
         assert!((0..LONG_BYTES - 500).all(|at| brought[at] == if at % 1000 < 500 { expected(at) } else { 0 }));
         world.barrier().unwrap();
-        // From another rank's memory here, and on there.
+        // From another rank's memory to this one, and on to the other.
         let into = world.alloc::<u8>(LONG_BYTES).unwrap();
         assert_eq!(posted(&|| world.on(all).copy(memory.at(other, 0), into.at(here, 0), LONG_BYTES).map(|_| ())), [0, 1, 0]);
         world.barrier().unwrap();
         assert!(into.local().to_vec() == world_copy(world, &memory, other));
         world.barrier().unwrap();
-        // As little as goes in parts at all; what is short goes whole, by the best.
+        // The minimum size of a striped transfer; shorter ones use the best rail.
         assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4096]).map(|_| ())), [1, 0, 0]);
         assert_eq!(posted(&|| world.on(all).put(into.at(other, 0), &values[..4095]).map(|_| ())), [0; 3]);
         assert_eq!(world.on(all).fetch_add(into.at(here, 0).cast::<u64>().unwrap(), 0).unwrap().wait().map(drop), Ok(()));
@@ -645,7 +645,7 @@ fn a_long_transfer_goes_by_all_rails_in_parts() {
     });
 }
 
-/// What the whole memory of a rank holds.
+/// Returns the whole memory of a rank.
 fn world_copy(world: &World, memory: &Symmetric<'_, u8>, of: Rank) -> Vec<u8> {
     let mut values = vec![0; LONG_BYTES];
     world.get_into(memory.at(of, 0), &mut values).unwrap();
@@ -664,7 +664,7 @@ fn what_follows_a_parted_put_overtakes_no_part() {
                 let to = data.at(Rank::new(1), 0);
                 let put = world.on(all).put(to, &[round; WORDS]).unwrap();
                 let flag = flag.at(Rank::new(1), 0);
-                // By a handle, after everything, by a fence, by completion.
+                // Ordered by a handle, after all, by a fence, by completion.
                 match round % 4 {
                     0 => world.after(&put).put(flag, &[round]).map(|_| ()).unwrap(),
                     1 => world.after_all().put(flag, &[round]).map(|_| ()).unwrap(),
@@ -699,7 +699,7 @@ fn a_parted_put_waits_for_what_it_is_ordered_after() {
                 let by = if round % 2 == 0 { near } else { far };
                 let first = world.on(by).put(to, &[2 * round; WORDS]).unwrap();
                 let second = world.after(&first).on(all).put(to, &[2 * round + 1; WORDS]).unwrap();
-                // The last of a sequence of parted ones on two ranks.
+                // The last of a sequence of striped operations on two ranks.
                 let third = world.after(&second).on(all).copy(to, data.at(Rank::new(2), 0), WORDS).unwrap();
                 third.wait().unwrap();
                 let mut seen = vec![0; WORDS];
@@ -712,7 +712,7 @@ fn a_parted_put_waits_for_what_it_is_ordered_after() {
     [Platform::Rails, Platform::Networks].into_iter().for_each(|platform| run(platform, 3, body));
 }
 
-/// What all ranks add to, and lower or raise, in an order that nobody knows, is what all of it makes.
+/// Sums, minima and maxima of all ranks, accumulated in an unspecified order, have the expected results.
 #[test]
 fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
     use pelago_rma::{Accumulation, Number};
@@ -747,7 +747,7 @@ fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
         let expected = [0, 17, 19].map(|number| greater(start, value(number)));
         assert!(world.rank() != to || words.local().to_vec()[..3] == expected, "{what}");
         world.barrier().unwrap();
-        // At places of their own, more than go together.
+        // At individual indices, more than a batch holds.
         words.local().fill(value(0));
         world.barrier().unwrap();
         let places: Vec<_> = (0..300).map(|number| number % 3).collect();
@@ -762,7 +762,7 @@ fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
     on_every_platform(&[1, 3], |world, platform| {
         let what = format!("{platform:?}");
         let count = 20 * world.size() as i32;
-        // Numbers from -15 on, so that both signs are there; start at 5 and 5 is among them.
+        // Numbers from -15 on, so that both signs occur; the start value 5 is among them.
         let sum = 5 + (0..count).map(|number| number - 15).sum::<i32>();
         let (least, most) = (-15, 5.max(count - 16));
         all(world, 5_i32, |number| number - 15, [sum, least, most], &what);
@@ -775,7 +775,7 @@ fn accumulations_of_all_ranks_leave_sums_minima_and_maxima() {
     });
 }
 
-/// What changes a number between two accumulations counts: a put, and earlier values of the same call.
+/// An accumulation uses the present number: also after a put, and after earlier values of the same call.
 #[test]
 fn accumulations_go_on_from_what_is_there() {
     use pelago_rma::Accumulation::Sum;

@@ -1,4 +1,4 @@
-//! Gets that are waited for later, puts with a signal, compare-and-swaps without an answer, and waits for one of several words.
+//! Gets that are waited for later, puts with a signal, compare-and-swaps without a result, and waits for one of several words.
 
 use pelago_base::{AddressLayout, Duration, Event, Rank, SegmentId};
 use pelago_platform::Failure;
@@ -15,7 +15,7 @@ fn gets_bring_what_was_there_whenever_they_are_waited_for() {
         world.barrier().unwrap();
         let peer = world.rank().next(world.size());
         let value = |index: usize| index as u32 ^ peer.number() << 20;
-        // More under way at once than buffers are kept, of all lengths.
+        // More gets in flight at once than there are cached buffers, of various lengths.
         let lengths = (0..150).map(|number| [1, 2, 0, 63, 700, 3][number % 6] + number % 2);
         let gets = lengths.chain([COUNT - 7]).map(|length| (length, world.start_get(memory.at(peer, 7), length).unwrap()));
         let gets: Vec<_> = gets.collect();
@@ -35,7 +35,7 @@ fn gets_bring_what_was_there_whenever_they_are_waited_for() {
             std::thread::yield_now();
         }
         assert_eq!(tested.wait(), Ok(value(3)));
-        // Given up; nobody is told.
+        // Discarded without a report.
         drop(world.start_get(memory.at(peer, 3), 2).unwrap());
         world.barrier().unwrap();
     });
@@ -56,7 +56,7 @@ fn a_get_from_nowhere_fails_when_it_is_waited_for_and_tells_nobody_else() {
     });
 }
 
-/// Gets in a window are all under way before the first is waited for.
+/// All gets of a window are posted before the first wait.
 #[test]
 fn gets_of_a_window_are_posted_at_once() {
     run_counted(Platform::Remote, 2, |world, passed| {
@@ -71,13 +71,13 @@ fn gets_of_a_window_are_posted_at_once() {
     });
 }
 
-/// Every rank sends blocks to the next, which waits for the words of both of two senders' blocks at once.
+/// Every rank sends blocks to the next rank, which waits for the signals of two senders at once.
 #[test]
 fn whoever_sees_a_signal_sees_the_values() {
     on_every_platform(&[1, 2, 4], |world, platform| {
         const ROUNDS: u64 = 30;
         let (size, rank) = (world.size(), world.rank());
-        // From the left neighbour by a count, from the right one by a word that is written.
+        // The left neighbour signals by a count, the right one by a written word.
         let blocks = world.alloc::<u64>(2 * ROUNDS as usize * 10).unwrap();
         let signals = world.alloc::<u64>(2).unwrap();
         let [right, left] = [rank.next(size), rank.previous(size)];
@@ -87,7 +87,7 @@ fn whoever_sees_a_signal_sees_the_values() {
                 let at = blocks.at(to, (side * ROUNDS + round) as usize * 10);
                 let signal = if side == 0 { Signal::Add(1) } else { Signal::Set(round + 1) };
                 let word = signals.at(to, side as usize);
-                // A word that is written more than once: one after another.
+                // A word that is written several times: one write after another.
                 let sent = world.put_signal(at, &block, word, signal).unwrap();
                 if side == 1 {
                     sent.wait().unwrap();
@@ -102,7 +102,7 @@ fn whoever_sees_a_signal_sees_the_values() {
             for round in seen[side]..word {
                 let from = [left, right][side];
                 let at = (side as u64 * ROUNDS + round) as usize * 10;
-                // A count tells how many have come, not which.
+                // A count shows how many blocks have arrived, but not which.
                 if side == 1 || word == ROUNDS {
                     let block = blocks.local().range(at..at + 10).to_vec();
                     assert_eq!(block, [round * 100 + u64::from(from); 10], "round {round} from {from} on {platform:?}");
@@ -141,7 +141,7 @@ fn a_wait_for_one_of_several_words_tells_which_and_ends_when_its_time_is_over() 
     });
 }
 
-/// Many ranks change many words from what they expect, without waiting: each word is changed by one of them.
+/// Many ranks compare-and-swap many words, without waiting: each word is changed by exactly one rank.
 #[test]
 fn compare_and_swaps_in_a_window_change_each_word_once() {
     on_every_platform(&[1, 4], |world, platform| {
@@ -151,7 +151,7 @@ fn compare_and_swaps_in_a_window_change_each_word_once() {
         let me = u64::from(world.rank()) + 1;
         for at in 0..WORDS {
             let set = world.compare_set(words.at(to, at), 0, me).unwrap();
-            // In order behind it: what is there is somebody's, and stays.
+            // Ordered after the first: the word is already changed, and stays.
             world.after(&set).compare_set(words.at(to, at), 0, 99).unwrap();
         }
         world.barrier().unwrap();

@@ -1,4 +1,4 @@
-//! Registered memory: many regions, that come and go in any order, each reached by its own addresses and by no others.
+//! Registered memory: many regions that are registered and dropped in any order, each accessible through its own addresses only.
 
 use pelago_base::limits::{RANKS_MAX, SEGMENT_BYTES_MAX};
 use pelago_base::{AddressLayout, GlobalAddress, Rank, SegmentId};
@@ -14,7 +14,7 @@ pub(crate) fn pointer(bits: u64) -> GlobalPtr<u64> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).unwrap()
 }
 
-/// Whether nothing is reached there, by a get, a put, an atomic and either end of a copy.
+/// Whether a get, a put, an atomic and either end of a copy fail at the address.
 fn is_nowhere(world: &World, at: u64, elsewhere: GlobalPtr<u64>) -> bool {
     let to = pointer(at);
     let results = [
@@ -31,9 +31,9 @@ fn is_nowhere(world: &World, at: u64, elsewhere: GlobalPtr<u64>) -> bool {
 enum Step {
     Register(usize),
     Drop(prop::sample::Index),
-    /// A put, a get, an atomic and a copy to the first value.
+    /// A put, a get, an atomic and a copy to the first value succeed.
     Access(prop::sample::Index, prop::sample::Index),
-    /// So many bytes past the end.
+    /// The address `bytes` bytes past the end.
     Past(prop::sample::Index, u64),
     Dropped(prop::sample::Index),
 }
@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Against a model: what is alive holds what was written there, and nothing else is reached by any address.
+    /// Compared with a model: live regions contain the values written there, and no address reaches other memory.
     #[test]
     fn regions_are_reached_by_their_own_addresses_alone(steps in prop::collection::vec(step(), 1..150)) {
         on_every_platform(&[1], |world, _| {
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// At the largest job that there may be, too, addresses are found for as many.
+/// In the largest possible job, addresses are found for as many regions.
 #[test]
 fn the_largest_job_has_addresses_for_many_regions() {
     let layout = AddressLayout::new(RANKS_MAX, SEGMENT_BYTES_MAX).unwrap();

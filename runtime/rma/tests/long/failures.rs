@@ -15,7 +15,7 @@ fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
         let end = |number| if fails(number) { Err(failure(number)) } else { Ok(0) };
         let handles = puts(&world, &script, COUNT, end);
         let mut forgotten = 0;
-        // In an order of its own.
+        // In another order.
         for number in (0..COUNT).map(|index| index * 7919 % COUNT).filter(|number| number % 10 > 0) {
             match handles[number as usize].wait() {
                 Err(Error::Forgotten) => forgotten += 1,
@@ -30,13 +30,13 @@ fn a_hundred_thousand_failures_are_reported_once_and_none_as_a_success() {
                 world.progress();
             }
         }
-        // One whose end is not known does not end the wait for others.
+        // A forgotten result does not end the wait for others.
         let posted = script.lock().unwrap().posted().len();
         let other = world.put(word(2, 0), &[1]).unwrap();
         script.lock().unwrap().complete(posted, Ok(0));
         let first = world.wait_all(&[handles[2], other]);
         assert!(matches!(first, Err(Error::Forgotten | Error::Failed(_))) && other.has_ended() == Ok(true), "{first:?}");
-        // Failures of one kind are remembered many at once.
+        // Equal failures share a group, so that many are remembered.
         assert_eq!(forgotten > 0, failure(0) != LOST);
         assert_eq!(world.quiet(), Err(Error::Failed(failure(0))), "that of the first, whose handle nobody has asked");
         assert_eq!(world.quiet(), Ok(()), "once");

@@ -7,10 +7,10 @@ use pelago_rma::BarrierAlgorithm;
 use crate::jobs::barriers::{Random, meet};
 use pelago_test_support::threads::{PLATFORMS, run};
 
-/// Powers of two, and what lies beside and between them.
+/// Powers of two, and sizes next to and between them.
 const SIZES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 17];
 
-/// The words of one meeting may come when the next has begun, by another algorithm: none may be lost, nor taken for another.
+/// Words of one barrier may arrive after the next has begun, with another algorithm: none may be lost or mistaken for another.
 #[test]
 fn algorithms_are_mixed_in_any_order() {
     for platform in PLATFORMS {

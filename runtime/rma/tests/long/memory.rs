@@ -1,4 +1,4 @@
-//! Many allocations, regions and groups at once, and as many bytes under way as there may be.
+//! Many allocations, regions and groups at once, and the maximum number of bytes in flight.
 
 use pelago_base::{Rank, Team};
 use pelago_rma::limits::REGION_GAP_BYTES;
@@ -6,7 +6,7 @@ use pelago_rma::limits::REGION_GAP_BYTES;
 use crate::jobs::regions::pointer;
 use pelago_test_support::threads::{Platform, on_every_platform, run, run_with_heaps};
 
-/// Ranks tell each other where a hundred thousand regions lie, and use some.
+/// Ranks exchange the addresses of a hundred thousand regions, and use some.
 #[test]
 fn a_hundred_thousand_regions_are_alive_at_once() {
     const REGIONS: usize = 100_000;
@@ -53,7 +53,7 @@ fn thousands_of_symmetric_allocations_are_alive_at_once() {
             let own = |index: usize| (index as u64) << 8 | u64::from(world.rank());
             assert!(all.iter().flatten().enumerate().all(|(index, words)| words.local().load(0) == own(index)));
             let last = all[COUNT - 1].as_ref().unwrap().at(Rank::new(0), 0).address();
-            // Each drops every third, at another phase: all have dropped none; then the same, in an order of its own.
+            // Each drops every third allocation, with another phase: no allocation is dropped by all. Then the same set, each in its own order.
             let phase = world.rank().index();
             (phase..COUNT).step_by(3).for_each(|index| all[index] = None);
             let more = world.alloc::<u64>(1).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of many, which take long. Mutants are tried by the others alone.
+//! Tests with many objects, which take long. Mutation tests use the other tests only.
 
 mod failures;
 mod meetings;

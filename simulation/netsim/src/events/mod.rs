@@ -1,12 +1,12 @@
-//! What happens in virtual time, and what all parts of the simulation build on.
+//! Events in virtual time, and the basic data structures of the simulation.
 //!
 //! | part | for |
 //! |---|---|
 //! | this file | the order of events at one time |
 //! | `queue` | events in order of time |
-//! | `pool` | records that are used again, and lists that run through them |
-//! | `rate` | the time of bytes |
-//! | `random` | random numbers from a seed |
+//! | `pool` | pools of reusable records, and lists that link them |
+//! | `rate` | transmission times |
+//! | `random` | seeded random numbers |
 
 pub(crate) mod pool;
 pub(crate) mod prefetch;
@@ -14,7 +14,7 @@ pub(crate) mod queue;
 pub(crate) mod random;
 pub(crate) mod rate;
 
-/// The classes of events, which order those of one time: users first, then links that become free, then packets that ask, then NICs.
+/// The classes of events, which order events of equal times: users first, then links that become free, then packets that ask, then NICs.
 pub(crate) mod class {
     pub(crate) const WAKE: u64 = 0 << 61;
     pub(crate) const START: u64 = 1 << 61;

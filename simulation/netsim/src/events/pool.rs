@@ -1,15 +1,15 @@
-//! Pools of equal records, and lists that run through them. No record is allocated twice: freed ones are used again.
+//! Pools of records of one type, and lists that link them. Freed records are reused.
 
 /// No record.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A record that can stand in one list.
+/// A record that can be in one list.
 pub(crate) trait Linked {
     fn next(&self) -> u32;
     fn link(&mut self, next: u32);
 }
 
-/// Records by number. Grows with the largest number in use at once.
+/// Records by number. Memory grows with the largest number of records in use at once.
 pub(crate) struct Pool<T> {
     records: Vec<T>,
     free: u32,
@@ -32,7 +32,7 @@ impl<T: Linked> Pool<T> {
         index
     }
 
-    /// Frees a record; its number may be given to another.
+    /// Frees a record; its number may be reused.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) {
         self.records[index as usize].link(self.free);
@@ -42,7 +42,7 @@ impl<T: Linked> Pool<T> {
 
 #[cfg(test)]
 impl<T: Linked> Pool<T> {
-    /// How many records are in use.
+    /// Returns the number of records in use.
     pub(crate) fn used(&self) -> usize {
         let some = |index: u32| Some(index).filter(|&index| index != NONE);
         self.records.len() - std::iter::successors(some(self.free), |&index| some(self[index].next())).count()
@@ -64,10 +64,10 @@ impl<T> std::ops::IndexMut<u32> for Pool<T> {
     }
 }
 
-/// A list, first in first out, of records of one pool. Knows both its ends: to find the first by the last would fetch one record more.
+/// A FIFO list of records of one pool. It stores both ends: finding the first through the last would access one more record.
 #[derive(Clone, Copy)]
 pub(crate) struct List {
-    /// `NONE` if it is empty.
+    /// `NONE` if the list is empty.
     first: u32,
     last: u32,
 }
@@ -90,7 +90,7 @@ impl List {
         (!self.is_empty()).then_some(self.last)
     }
 
-    /// The record behind another one of this list.
+    /// Returns the record behind another one of this list.
     pub(crate) fn after<T: Linked>(self, pool: &Pool<T>, index: u32) -> Option<u32> {
         (index != self.last).then(|| pool[index].next())
     }

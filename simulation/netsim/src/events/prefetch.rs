@@ -1,11 +1,11 @@
-//! Asking memory for a line of cache before it is needed.
+//! Prefetching of a cache line before it is needed.
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **P1** A prefetch neither reads nor writes as far as the program can tell, and never faults. Any address will do, and that of a reference is mapped.
+//! - **P1** A prefetch neither reads nor writes as far as the program can observe, and never faults. Any address is valid; that of a reference is mapped.
 #![allow(unsafe_code)]
 
-/// Has the line of cache in which `place` begins fetched, without waiting for it. Does nothing on machines of other kinds.
+/// Prefetches the cache line in which `place` begins, without waiting for it. Does nothing on architectures other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

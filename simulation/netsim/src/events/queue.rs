@@ -1,73 +1,74 @@
-//! What happens next: a monotone radix heap, of which the first events are in order.
+//! The event queue: a monotone radix heap whose first events are sorted.
 //!
-//! Events come out by time, then by key, whatever order they went in. The front holds the next events in order. When few are left of it, the bucket
-//! that comes next is sorted and put behind them, unless it has many or few; of such a bucket, the events of its first time become the front when nothing
-//! else is left of that, and the others go to lower buckets. Events that are added for the time of the front join it through a small heap.
+//! Events come out by time, then by key, in whatever order they were added. The front holds the next events, sorted. When few are left, the next
+//! bucket is sorted and appended to the front, unless it has too many or too few events. Such a bucket is divided once the front is empty: the
+//! events of its earliest time become the front, and the others go to lower buckets. Events that are added for the time of the front join it through
+//! a small heap.
 //!
-//! What comes soon is known, as the front is in order: it is named some events ahead, so that memory is asked for what it needs.
+//! As the front is sorted, the next events are known: the queue reports each some events ahead, so that its records can be prefetched.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Event {
-    /// When, in picoseconds.
+    /// Its time in picoseconds.
     pub(crate) time: u64,
-    /// Orders events of one time: the kind and number of an entity, then a number that this entity gave.
+    /// Orders events of equal times: the class and number of an entity, then a sequence number of this entity.
     pub(crate) key: u64,
-    /// What.
+    /// Its content, which depends on the class.
     pub(crate) payload: u64,
 }
 
 impl Event {
-    /// What events are ordered by, compared as two numbers.
+    /// The sort key of events, as two numbers for a fast comparison.
     #[inline]
     fn order(&self) -> (u128, u64) {
         (u128::from(self.time) << 64 | u128::from(self.key), self.payload)
     }
 }
 
-/// How far ahead an event is that comes soon.
+/// The distance of an upcoming event, which determines what to prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distance {
-    /// What its numbers name is fetched.
+    /// The records that the event names.
     Far,
-    /// What that names in turn.
+    /// The records that those name.
     Middle,
-    /// And what that does.
+    /// The records that those name in turn.
     Near,
 }
 
-/// Minimum number of events of a bucket that is put behind the front as a whole: fewer are far apart, so that the front would span too much.
+/// Minimum number of events of a bucket that is appended to the front as a whole: fewer are far apart, so that the front would span too much.
 const BUCKET_MIN: usize = 16;
-/// Maximum number of events of a bucket that is put behind the front as a whole: more take long to sort.
+/// Maximum number of events of a bucket that is appended to the front as a whole: more take long to sort.
 const BUCKET_MAX: usize = 128;
 
-/// Minimum number of events of the front, below which more are put behind it: more than [`MIDDLE`], so that each distance is kept.
+/// Minimum number of events of the front, below which the next bucket is appended: more than [`MIDDLE`], so that each distance is kept.
 const FRONT_MIN: usize = 32;
 
 /// Maximum number of events that join a front that spans more than one time.
 const JOINED_MAX: usize = 64;
 
-/// Events of a bucket that are all far ahead; of a front that is longer, those are that come so many events later.
+/// Number of events ahead for `Distance::Far`. Of a bucket with no more events, all are reported when it becomes the front.
 const FAR: usize = 256;
 
-/// Events ahead at the other distances: so that memory has answered when they come to the next one, and the cache still holds it.
+/// Number of events ahead for the other distances: enough for memory to answer before the next distance, few enough for the cache.
 const MIDDLE: usize = 24;
 const NEAR: usize = 8;
 
-/// Events that have not happened. Grows with their largest number, and does not shrink.
+/// Events that have not happened. Memory grows with their largest number so far, and does not shrink.
 pub(crate) struct Queue {
     now: u64,
-    /// Events whose times differ from `base` in no bit but those of `span`, the first one last.
+    /// Events whose times differ from `base` only in bits of `span`, in descending order.
     front: Vec<Event>,
-    /// Such events that were added since.
+    /// Further events of these times, added later.
     joined: BinaryHeap<Reverse<Event>>,
     base: u64,
-    /// A number of ones.
+    /// A mask of low bits.
     span: u64,
-    /// Bucket `i` holds events whose time differs from `base` in bit `i`, which is none of `span`, and in no higher one.
+    /// Bucket `i` holds events for which bit `i`, which is not in `span`, is the highest bit in which the time differs from `base`.
     buckets: [Vec<Event>; 64],
     /// Bit `i` is set if bucket `i` is not empty.
     occupied: u64,
@@ -79,13 +80,13 @@ impl Queue {
         Self { now: 0, front: Vec::new(), joined: BinaryHeap::new(), base: 0, span: 0, buckets, occupied: 0 }
     }
 
-    /// The time of the last event that was taken out.
+    /// Returns the time of the last event that was taken out.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Adds an event; one of the past happens now.
+    /// Adds an event; an event with a time in the past happens now.
     #[inline]
     pub(crate) fn push(&mut self, mut event: Event) {
         event.time = event.time.max(self.now);
@@ -100,7 +101,7 @@ impl Queue {
         }
     }
 
-    /// Puts an event into its bucket, which it has as it is not of the time of the front.
+    /// Puts an event into its bucket. The event must not have a time of the front.
     #[inline]
     fn put(&mut self, event: Event) {
         let bucket = (event.time ^ self.base).ilog2();
@@ -108,7 +109,7 @@ impl Queue {
         self.occupied |= 1 << bucket;
     }
 
-    /// Many events have joined the front, which spans too much: those of this time are the front from now on, and the others go to buckets.
+    /// Reduces the front to the events of the current time and moves the others to buckets, as too many events have joined a front of a wide span.
     #[cold]
     fn distribute(&mut self) {
         (self.base, self.span) = (self.now, 0);
@@ -119,7 +120,7 @@ impl Queue {
         }
     }
 
-    /// Takes the first event out. `soon` gets events that come soon, each at some distances.
+    /// Takes the first event out. `soon` gets upcoming events, each at one or more distances.
     #[inline]
     pub(crate) fn pop(&mut self, mut soon: impl FnMut(Event, Distance)) -> Option<Event> {
         if self.front.len() < FRONT_MIN {
@@ -134,7 +135,7 @@ impl Queue {
         Some(event)
     }
 
-    /// Takes the first event of the front out, and names those that have come to a distance.
+    /// Takes the first event of the front out, and reports the events that have reached a distance.
     #[inline]
     fn next_of_front(&mut self, soon: &mut impl FnMut(Event, Distance)) -> Option<Event> {
         let event = self.front.pop()?;
@@ -146,7 +147,7 @@ impl Queue {
         Some(event)
     }
 
-    /// Puts the events that come next behind the front.
+    /// Adds the next events to the front, if their bucket permits.
     fn refill(&mut self, soon: &mut impl FnMut(Event, Distance)) {
         let before = self.front.len();
         let Some(bucket) = self.buckets.get(self.occupied.trailing_zeros() as usize) else { return };
@@ -163,7 +164,7 @@ impl Queue {
         }
     }
 
-    /// Puts the bucket that comes next behind the front as a whole: nothing stands between them.
+    /// Appends the next bucket to the front as a whole; no other event lies between them.
     fn append_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
         let lowest = self.occupied.trailing_zeros();
         self.occupied &= self.occupied - 1;
@@ -174,7 +175,7 @@ impl Queue {
         self.front.splice(..0, bucket.drain(..));
     }
 
-    /// Makes the events of the next time the front, which is empty, and distributes what else is in the bucket that comes next among lower ones.
+    /// Moves the events of the next bucket's earliest time to the empty front, and distributes its other events among lower buckets.
     fn divide_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
         let lowest = self.occupied.trailing_zeros() as usize;
         self.occupied &= self.occupied - 1;
@@ -193,7 +194,7 @@ impl Queue {
 
 #[cfg(test)]
 impl Queue {
-    /// How many events have not happened.
+    /// Returns the number of events that have not happened.
     pub(crate) fn len(&self) -> usize {
         self.front.len() + self.joined.len() + self.buckets.iter().map(Vec::len).sum::<usize>()
     }
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Either an event so much later than now, or a look at the first.
+    /// Steps that either add an event at a delay from now, or take the first event out.
     fn steps() -> impl Strategy<Value = Vec<Option<(u64, u64)>>> {
         let later = prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..100_000, 0u64..1 << 40];
         prop::collection::vec(prop_oneof![3 => (later, 0u64..6).prop_map(Some), 2 => Just(None)], 1..1_000)

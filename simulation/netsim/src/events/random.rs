@@ -1,16 +1,16 @@
-//! Random numbers by counting: each is a hash of the seed, of whom it is for, and of how many that one has had.
+//! Counter-based random numbers: each is a hash of the seed, of an entity, and of that entity's count.
 
-/// A hash of three numbers, evenly spread.
+/// Returns a uniformly distributed hash of three numbers.
 pub(crate) fn hash(seed: u64, entity: u64, number: u64) -> u64 {
     mix(mix(mix(seed) ^ entity) ^ number)
 }
 
-/// Whether something of a probability, in 2⁻⁶⁴, happens this time.
+/// Whether an event with a probability in units of 2⁻⁶⁴ happens this time.
 pub(crate) fn happens(seed: u64, entity: u64, number: u64, probability: u64) -> bool {
     hash(seed, entity, number) < probability
 }
 
-/// A probability from 0 to less than 1, in 2⁻⁶⁴.
+/// Converts a probability from 0 to less than 1 to units of 2⁻⁶⁴.
 pub(crate) fn probability(probability: f64) -> u64 {
     (probability * 2f64.powi(64)) as u64
 }

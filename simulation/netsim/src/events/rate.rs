@@ -1,8 +1,8 @@
-//! How long bytes take, in whole picoseconds.
+//! Transmission times of bytes, in whole picoseconds.
 
 const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// A rate as picoseconds per byte, a reduced fraction. No byte takes any time if the rate is infinite.
+/// A rate as picoseconds per byte, a reduced fraction. Bytes take no time if the rate is infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
     numerator: u64,
@@ -22,7 +22,7 @@ impl Rate {
         Self { numerator: PICOSECONDS_PER_SECOND / divisor, denominator: bytes / divisor }
     }
 
-    /// How long `bytes` take, rounded down to picoseconds; saturates.
+    /// Returns how long `bytes` take, rounded down to picoseconds; saturates.
     #[inline]
     pub(crate) fn time(self, bytes: u64) -> u64 {
         match bytes.checked_mul(self.numerator) {

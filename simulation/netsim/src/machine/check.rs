@@ -1,4 +1,4 @@
-//! Which values a description may have.
+//! The check of the values of a description.
 
 use super::datagrams::Datagrams;
 use super::software::Software;
@@ -14,13 +14,13 @@ const CORES_MAX: u32 = 1 << 16;
 const VCS_MAX: u8 = 16;
 /// Maximum packet size in bytes, header included.
 const PACKET_BYTES_MAX: u32 = 1 << 20;
-/// Nanoseconds that any single delay may last: an hour.
+/// Maximum of any single delay in nanoseconds: one hour.
 const DELAY_NS_MAX: f64 = 3.6e12;
-/// Maximum number of failures of links of a rail: each packet of a rail that has some looks through them.
+/// Maximum number of link failures of a rail. On a rail with failures, each packet searches all of them.
 const FAILURES_MAX: usize = 64;
 
 impl Machine {
-    /// Checks all values; the error names the first that is not allowed.
+    /// Checks all values; the error names the first invalid one.
     pub(super) fn check(&self) -> Result<(), MachineError> {
         delay("node.copy_ns", self.node.copy_ns)?;
         rate("node.copy_gb_per_s", self.node.copy_gb_per_s)?;
@@ -172,7 +172,7 @@ impl RailSpec {
         }
     }
 
-    /// A buffer must hold what still comes after it has asked for a pause.
+    /// Checks that each buffer can hold the packets that still arrive after it has asked for a pause.
     fn check_pauses(&self) -> Result<(), MachineError> {
         let Some(pfc) = self.router.pfc else { return Ok(()) };
         if self.kind == RailKind::Ethernet {

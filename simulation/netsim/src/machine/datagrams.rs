@@ -1,4 +1,4 @@
-//! What datagrams of the library's own protocol cost the cores of a node.
+//! The costs of datagrams of the library's own protocol on the cores of a node.
 
 use pelago_base::Duration;
 use serde::Deserialize;
@@ -6,34 +6,34 @@ use serde::Deserialize;
 use super::times::Times;
 use super::{MachineError, check, picoseconds};
 
-/// The smallest and the largest datagram that a description may state: what the protocol's headers need, and what UDP carries.
+/// The smallest and the largest datagram that a description may state: room for the protocol's headers, and the limit of UDP.
 const DATAGRAM_BYTES: (u32, u32) = (1200, 65_000);
 
 /// The smallest and the largest receive window that a description may state.
 const WINDOW_BYTES: (u32, u32) = (1 << 16, 1 << 30);
 
-/// What the library's own protocol costs the core of a rank, in the words of LogP (Culler et al., 1996): overheads of both ends, which keep a
-/// core busy, and a latency, which does not. If a description has this table, ranks communicate by the protocol. Times are in nanoseconds.
+/// The costs of the library's own protocol on the core of a rank, in the terms of LogP (Culler et al., 1996): overheads at both ends, which keep
+/// a core busy, and a latency, which does not. If a description has this table, ranks communicate by the protocol. Times are in nanoseconds.
 ///
-/// A *message* is what one call gives to the system: a datagram, or as many of equal length to one peer as fit into 65,000 bytes.
+/// A *message* is the payload of one system call: one datagram, or as many of equal length to one peer as fit into 65,000 bytes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
-    /// The longest datagram, with the protocol's headers.
+    /// Size of the longest datagram, including the protocol's headers.
     pub datagram_bytes: u32,
-    /// Bytes that may be under way to a rank.
+    /// Bytes that may be in flight to a rank.
     pub window_bytes: u32,
-    /// To post an operation, without sending it.
+    /// Time to post an operation, without sending it.
     pub post_ns: f64,
-    /// To send a message: pairs of bytes and nanoseconds, by bytes.
+    /// Time to send a message: pairs of bytes and nanoseconds, in order of bytes.
     pub send: Vec<(u64, f64)>,
-    /// To take one in.
+    /// Time to receive a message, as `send`.
     pub receive: Vec<(u64, f64)>,
-    /// From the end of the sender's work until a receiver that polls can begin, besides the time of the rail.
+    /// Time from the end of the sender's work until a polling receiver can begin, besides the time of the rail.
     pub latency_ns: f64,
-    /// How long before the end of the sender's work its message is on its way, at most.
+    /// Longest time by which a message departs before the end of the sender's work.
     pub overlap_ns: f64,
-    /// From an arrival until the progress thread of a rank that computes begins.
+    /// Time from an arrival until the progress thread of a computing rank begins.
     pub wake_ns: f64,
 }
 
@@ -53,14 +53,14 @@ impl Datagrams {
         Times::check("node.datagrams.receive", &self.receive)
     }
 
-    /// From the end of the sender's work with a message of so many bytes until it reaches its receiver, besides the time of the rail, and how long
-    /// before that end it is on its way.
+    /// Returns the time from the end of the sender's work until a message reaches its receiver, besides the time of the rail, and the longest time
+    /// by which the message departs before that end.
     pub fn way(&self) -> (Duration, Duration) {
         let [latency, overlap] = [self.latency_ns, self.overlap_ns].map(|time| Duration::from_picoseconds(picoseconds(time)));
         (latency, overlap)
     }
 
-    /// Bytes of long messages that the slower of both ends takes in a second.
+    /// Returns the bandwidth of long messages at the slower of both ends.
     pub fn bytes_per_second(&self) -> f64 {
         let rate =
             |times: &[(u64, f64)]| times.last().map_or(f64::INFINITY, |&(bytes, time)| bytes as f64 / time.max(1e-3) * 1e9);
@@ -68,24 +68,24 @@ impl Datagrams {
     }
 }
 
-/// How long messages keep a core busy.
+/// The times for which messages keep a core busy.
 pub struct MessageTimes {
     send: Times,
     receive: Times,
 }
 
 impl MessageTimes {
-    /// Those of a checked description.
+    /// Makes the times of a checked description.
     pub fn of(datagrams: &Datagrams) -> Self {
         Self { send: Times::of(&datagrams.send), receive: Times::of(&datagrams.receive) }
     }
 
-    /// How long the sender of a message is busy with it.
+    /// Returns how long a message keeps its sender busy.
     pub fn send(&self, bytes: u64) -> Duration {
         Duration::from_picoseconds(self.send.at(bytes))
     }
 
-    /// How long its receiver is.
+    /// Returns how long a message keeps its receiver busy.
     pub fn receive(&self, bytes: u64) -> Duration {
         Duration::from_picoseconds(self.receive.at(bytes))
     }

@@ -1,25 +1,25 @@
-//! The values of a description by their paths, with the kind of each: for tools that change single values.
+//! The values of a description by their paths, with the kind of each, for tools that change single values.
 
-/// What a value may be.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A time, in nanoseconds.
     Nanoseconds,
-    /// A rate, in 10⁹ bytes per second; `inf` where nothing limits.
+    /// A rate, in 10⁹ bytes per second; `inf` for no limit.
     GigabytesPerSecond,
-    /// A size in bytes, up to this.
+    /// A size in bytes, up to this maximum.
     Bytes(u64),
-    /// A whole number up to this.
+    /// A whole number up to this maximum.
     Count(u64),
     /// A number from 0 to less than 1.
     Probability,
-    /// Any number that is not negative.
+    /// Any non-negative number.
     Number,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Any text.
     Text,
-    /// A list in TOML, of this.
+    /// A TOML list of these elements.
     List(&'static str),
 }
 
@@ -160,7 +160,7 @@ mod tests {
 
     const STAR: &str = "type = \"star\"";
 
-    /// What a description may have instead of something unknown that is written into a bundled one, as its refusal tells.
+    /// Replaces part of a bundled description by an unknown word; returns the words that the resulting error lists as accepted there.
     fn accepted(machine: &str, from: &str, to: &str) -> BTreeSet<String> {
         let text = Machine::bundled(machine).unwrap();
         assert!(text.contains(from), "{from}");

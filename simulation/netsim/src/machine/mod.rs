@@ -1,11 +1,11 @@
-//! What a machine is made of, as its description says.
+//! The description of a machine.
 //!
 //! | part | for |
 //! |---|---|
 //! | this file | a description that was read and checked |
 //! | `spec`, `software`, `datagrams`, `topologies` | its tables: hardware, the library's use of cores, networks |
-//! | `times` | tables of times by bytes |
-//! | `check` | which values it may have |
+//! | `times` | tables of times by size |
+//! | `check` | the check of all values |
 //! | `keys` | all values by their paths |
 
 mod check;
@@ -25,7 +25,7 @@ use self::spec::{NicChoice, NodeSpec, RailSpec};
 use crate::events::ENTITIES_MAX;
 use crate::events::rate::Rate;
 
-/// The descriptions that come with the simulator, by name.
+/// The bundled descriptions, by name.
 const BUNDLED: [(&str, &str); 12] = [
     ("dimmnet1", include_str!("../../machines/dimmnet1.toml")),
     ("dragonfly-slingshot", include_str!("../../machines/dragonfly-slingshot.toml")),
@@ -41,7 +41,7 @@ const BUNDLED: [(&str, &str); 12] = [
     ("torus-tofud", include_str!("../../machines/torus-tofud.toml")),
 ];
 
-/// Why a description makes no machine, or not one of that size. One line.
+/// The reason why a description is invalid, or not possible with a number of nodes. One line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MachineError(String);
@@ -60,10 +60,10 @@ impl MachineError {
     }
 }
 
-/// A machine, as its description says: what a node does on its own, and one or more rails, each of which is a network with NICs
-/// of every node on it. A single node whose ranks share memory needs none.
+/// A machine, as its description says: the properties of a node, and one or more rails, each of which is a network with NICs
+/// of every node. A single node whose ranks share memory needs no rail.
 ///
-/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` where nothing limits. Rates are rounded to whole bytes per
+/// Times are in nanoseconds, rates in 10⁹ bytes per second, `inf` for no limit. Rates are rounded to whole bytes per
 /// second, times to whole picoseconds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,14 +79,14 @@ pub struct Machine {
     pub(crate) rails: Vec<RailSpec>,
 }
 
-/// A rail as a user knows it without measuring.
+/// The properties of a rail that a user knows without measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RailInfo {
     /// Its name in the description; else `rail` and its number.
     pub name: String,
-    /// From posting a put of one packet until its bytes are at a neighbour in an idle network, without the time of its bytes.
+    /// Time from posting a put of one packet until it reaches a neighbour in an idle network, without the transmission time of its bytes.
     pub latency: Duration,
-    /// The rate of the slowest of NIC and links.
+    /// The lowest rate of NIC and links.
     pub bytes_per_second: f64,
 }
 
@@ -105,12 +105,12 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The text of a description that comes with the simulator.
+    /// Returns the text of a bundled description.
     pub fn bundled(name: &str) -> Option<&'static str> {
         BUNDLED.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
     }
 
-    /// The names that [`bundled`](Self::bundled) knows.
+    /// Returns the names of the bundled descriptions.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUNDLED.iter().map(|(name, _)| *name)
     }
@@ -120,17 +120,17 @@ impl Machine {
         &self.name
     }
 
-    /// One line on what it describes; may be empty.
+    /// A one-line summary of the machine; may be empty.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// How long after its end a put to memory that the ranks of a node share is seen; `None` if they share none.
+    /// Returns the time from the end of a put to memory that the ranks of a node share until its target sees it; `None` if they share none.
     pub fn visible(&self) -> Option<Duration> {
         self.node.shared.as_ref().map(|shared| Duration::from_picoseconds(picoseconds(shared.visible_ns)))
     }
 
-    /// How long the core of a rank takes to gather so many bytes into one piece, or to scatter them.
+    /// Returns how long the core of a rank takes to gather `bytes` bytes into one block, or to scatter them.
     pub fn gather(&self, bytes: u64) -> Duration {
         let time = bytes_per_second(self.node.gather_gb_per_s).time(bytes);
         Duration::from_picoseconds(picoseconds(self.node.gather_ns).saturating_add(time))
@@ -154,39 +154,39 @@ impl Machine {
         &self.node.software
     }
 
-    /// How many cores a node has; `None` if each rank has its own.
+    /// The number of cores of a node; `None` if each rank has its own.
     pub fn cores(&self) -> Option<u32> {
         self.node.cores
     }
 
-    /// From one rank that gives a core up until another runs on it.
+    /// The time of a context switch: from one rank's yielding a core until another runs on it.
     pub fn switch(&self) -> Duration {
         Duration::from_picoseconds(picoseconds(self.node.switch_ns))
     }
 
-    /// What datagrams of the library's own protocol cost the cores; `None` if ranks do not communicate by it.
+    /// The costs of datagrams of the library's own protocol on the cores; `None` if ranks do not communicate by it.
     pub fn datagrams(&self) -> Option<&Datagrams> {
         self.node.datagrams.as_ref()
     }
 
-    /// How long a NIC takes for an atomic on the memory of its own node, which crosses no link: that of the first rail.
+    /// Returns how long a NIC of the first rail takes for an atomic on the memory of its own node, which crosses no link.
     pub fn own_atomic(&self) -> Duration {
         let nanoseconds = self.rails.first().map_or(0.0, |rail| rail.nic.overhead_ns + rail.nic.atomic_ns);
         Duration::from_picoseconds(picoseconds(nanoseconds))
     }
 
-    /// How much longer a put to memory that the ranks of a node share takes for each page on its first use.
+    /// The additional time of a put to memory that the ranks of a node share, for each page on its first use.
     pub fn page(&self) -> Duration {
         Duration::from_picoseconds(self.node.shared.as_ref().map_or(0, |shared| picoseconds(shared.page_ns)))
     }
 }
 
-/// A checked delay in picoseconds.
+/// Converts a checked delay to picoseconds.
 pub(crate) fn picoseconds(nanoseconds: f64) -> u64 {
     (nanoseconds * 1e3).round() as u64
 }
 
-/// A checked rate.
+/// Converts a checked rate.
 pub(crate) fn bytes_per_second(gigabytes_per_second: f64) -> Rate {
     if gigabytes_per_second == f64::INFINITY {
         return Rate::INFINITE;

@@ -11,7 +11,7 @@ pub struct Software {
     pub submission: Submission,
     /// Whether several threads of a rank may post operations, so that each call takes a lock.
     pub threads: Threads,
-    /// Whether the descriptor of each operation has to be built.
+    /// Whether the descriptor of each operation must be built.
     pub descriptors: Descriptors,
     /// What performs an atomic.
     pub atomics: Atomics,
@@ -19,29 +19,29 @@ pub struct Software {
     pub serving: Serving,
     /// What detects that a message has arrived.
     pub detection: Detection,
-    /// Cores of a rank beside the one that runs its program.
+    /// Number of cores of a rank besides the one that runs its program.
     pub spare_cores: u32,
-    /// A call that posts an operation and the call that waits for it, besides the times below.
+    /// Time of the call that posts an operation and of the call that waits for it, besides the times below.
     pub call_ns: f64,
     /// The same for an atomic on the rank's own memory that no NIC performs.
     pub own_call_ns: f64,
-    /// The locks of both calls.
+    /// Time of the locks of both calls.
     pub lock_ns: f64,
-    /// From posting into the queue until the progress thread has it.
+    /// Time from posting into the queue until the progress thread has the operation.
     pub queue_ns: f64,
-    /// From the end of an operation until the progress thread has reported it to its rank.
+    /// Time from the end of an operation until the progress thread has reported it to its rank.
     pub notify_ns: f64,
-    /// To build a descriptor.
+    /// Time to build a descriptor.
     pub descriptor_ns: f64,
-    /// A progress thread's work for an operation of another rank.
+    /// Time of a progress thread's work for an operation of another rank.
     pub serve_ns: f64,
-    /// From the detection of a packet by a detection thread until its rank runs.
+    /// Time from the detection of a packet by a detection thread until its rank runs.
     pub signal_ns: f64,
 }
 
 impl Software {
-    /// The factor by which all work of a rank is longer than on a core of its own. A detection thread polls without a pause; if it shares the only
-    /// core with its rank, each of the two gets half of the core.
+    /// Returns the factor by which all work of a rank takes longer than on a core of its own. A detection thread polls continuously; if it shares
+    /// the only core with its rank, each of the two gets half of the core.
     pub fn slowdown(&self) -> f64 {
         if self.detection == Detection::Thread && self.spare_cores == 0 { 2.0 } else { 1.0 }
     }
@@ -51,14 +51,14 @@ impl Software {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Submission {
-    /// Without any time of the library: the NIC knows of an operation when it is posted, and the rank of its end at once.
+    /// The library takes no time: the NIC gets an operation when it is posted, and the rank sees its end immediately.
     #[default]
     Free,
     /// The rank posts them itself.
     Direct,
     /// Through a queue to the progress thread, which posts them.
     ProgressThread,
-    /// The rank posts an operation itself if it has no other under way, else through the progress thread; the progress thread reports the end.
+    /// The rank posts an operation itself if it has no other in flight, else through the progress thread; the progress thread reports the end.
     Bypass,
 }
 
@@ -106,13 +106,13 @@ pub enum Serving {
     Apart,
 }
 
-/// What detects that a message has arrived in memory that has to be switched over to the host before a rank reads it.
+/// What detects the arrival of a message in memory that must be switched over to the host before a rank can read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Detection {
     /// The rank itself, which polls while it waits in the library.
     #[default]
     Inline,
-    /// A thread that polls without a pause, and signals its rank.
+    /// A thread that polls continuously and signals its rank.
     Thread,
 }

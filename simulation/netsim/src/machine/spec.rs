@@ -1,4 +1,4 @@
-//! The tables of a description that name hardware.
+//! The tables of a description that describe hardware.
 
 use serde::Deserialize;
 
@@ -6,31 +6,31 @@ use super::datagrams::Datagrams;
 use super::software::Software;
 use super::topologies::TopologySpec;
 
-/// Which NIC performs an operation that names no rail; always one of a rail that connects all nodes that take part.
+/// The choice of the NIC for an operation that names no rail; always a NIC of a rail that connects all nodes that take part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NicChoice {
-    /// That of the entity's number, modulo how many there are.
+    /// By the entity's number modulo the number of NICs.
     #[default]
     Entity,
-    /// One of the first rail whose `operation_bytes_max` is not exceeded; among its NICs as above.
+    /// A NIC of the first rail whose `operation_bytes_max` is not exceeded; among its NICs as above.
     Size,
-    /// One of the first rail; among its NICs as above.
+    /// A NIC of the first rail; among its NICs as above.
     First,
 }
 
-/// What happens within a node: an engine of the node copies, one operation after another, unless ranks share memory.
+/// The properties of a node. Unless ranks share memory, a copy engine of the node performs intra-node operations, one after another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NodeSpec {
     pub(crate) copy_ns: f64,
     pub(crate) copy_gb_per_s: f64,
-    /// How long the core of a rank takes to gather blocks into one piece or scatter it, beside what its bytes take.
+    /// Time that the core of a rank takes to gather blocks into one or to scatter it, besides the time of its bytes.
     pub(crate) gather_ns: f64,
     pub(crate) gather_gb_per_s: f64,
-    /// How many cores a node has, if its ranks may be more than those.
+    /// Number of cores of a node, if a node may have more ranks than cores.
     pub(crate) cores: Option<u32>,
-    /// From one rank that gives a core up until another runs on it.
+    /// Time from one rank's yielding a core until another runs on it.
     pub(crate) switch_ns: f64,
     pub(crate) shared: Option<SharedSpec>,
     pub(crate) software: Software,
@@ -54,18 +54,18 @@ impl Default for NodeSpec {
     }
 }
 
-/// Memory that the ranks of a node share: the core of the initiator performs the operation and is busy meanwhile.
+/// Memory that the ranks of a node share: the core of the initiator performs each operation and is busy meanwhile.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SharedSpec {
-    /// From the end of a put until a target that polls has seen it.
+    /// Time from the end of a put until a polling target has seen it.
     pub(crate) visible_ns: f64,
-    /// How long an atomic takes the initiator.
+    /// Time that an atomic takes at the initiator.
     pub(crate) atomic_ns: f64,
-    /// How long puts and gets of so many bytes take the initiator: pairs of bytes and nanoseconds, by bytes.
+    /// Times that puts and gets take at the initiator: pairs of bytes and nanoseconds, in order of bytes.
     pub(crate) put: Vec<(u64, f64)>,
     pub(crate) get: Vec<(u64, f64)>,
-    /// How much longer a put takes for each page on its first use.
+    /// Additional time of a put for each page on its first use.
     #[serde(default)]
     pub(crate) page_ns: f64,
 }
@@ -74,17 +74,17 @@ pub(crate) struct SharedSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RailSpec {
-    /// What programs call it.
+    /// Its name for programs.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// How many consecutive nodes form a group; the rail connects only nodes of one group. All nodes if absent.
+    /// Number of consecutive nodes that form a group; the rail connects only nodes of one group. All nodes if absent.
     #[serde(default)]
     pub(crate) group: Option<u32>,
-    /// NICs of each node on this network.
+    /// Number of NICs of each node on this network.
     #[serde(default = "one")]
     pub(crate) count: u32,
     pub(crate) kind: RailKind,
-    /// Where `choice = "size"`: the largest operation for this rail.
+    /// The largest operation for this rail, if `choice = "size"`.
     #[serde(default)]
     pub(crate) operation_bytes_max: Option<u64>,
     pub(crate) nic: NicSpec,
@@ -93,19 +93,19 @@ pub(crate) struct RailSpec {
     #[serde(default)]
     pub(crate) reliability: ReliabilitySpec,
     pub(crate) link: LinkSpec,
-    /// Links between NICs and routers, where they differ from those between routers.
+    /// Links between NICs and routers, if they differ from those between routers.
     #[serde(default)]
     pub(crate) host_link: Option<LinkSpec>,
     pub(crate) router: RouterSpec,
     pub(crate) topology: TopologySpec,
     #[serde(default)]
     pub(crate) congestion: Option<CongestionSpec>,
-    /// Links that fail while the machine works.
+    /// Links that fail during operation.
     #[serde(default)]
     pub(crate) failure: Vec<FailureSpec>,
 }
 
-/// All links between two routers fail, both ways: what is sent over them is lost.
+/// A failure of all links between two routers, in both directions: packets that are sent over them are lost.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailureSpec {
@@ -114,7 +114,7 @@ pub(crate) struct FailureSpec {
     /// When they work again; never if absent.
     #[serde(default)]
     pub(crate) until_ns: Option<f64>,
-    /// From the failure, and from its end, until the first router of a route knows of it.
+    /// Time from the failure, and from its end, until the first router of a route knows of it.
     #[serde(default)]
     pub(crate) detection_ns: f64,
 }
@@ -123,28 +123,28 @@ pub(crate) struct FailureSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "control", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum CongestionSpec {
-    /// By the rate, at packets that routers have marked: Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015.
+    /// Adjusts the rate by packets that routers have marked: Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015.
     Dcqcn(DcqcnSpec),
-    /// By the window, at delays: Kumar et al., *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020.
+    /// Adjusts the window by delays: Kumar et al., *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020.
     Swift(SwiftSpec),
 }
 
-/// The names in the paper stand behind each value.
+/// Parameters of DCQCN. The name in the paper is in parentheses.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DcqcnSpec {
-    /// The least time between two notifications of a flow (N).
+    /// Minimum time between two notifications of a flow (N).
     pub(crate) notification_ns: f64,
-    /// The weight of a notification in the estimate of congestion (g).
+    /// Weight of a notification in the estimate of congestion (g).
     pub(crate) gain: f64,
-    /// Without a notification for so long, the estimate decreases (K).
+    /// Time without a notification after which the estimate decreases (K).
     pub(crate) estimate_ns: f64,
-    /// The rate increases each so long, and each so many bytes (T, B).
+    /// Time and number of bytes after which the rate increases (T, B).
     pub(crate) increase_ns: f64,
     pub(crate) increase_bytes: u64,
-    /// Increases that only return to the rate before (F).
+    /// Number of increases that only recover the previous rate (F).
     pub(crate) recoveries: u32,
-    /// What later ones add, and those after as many of both kinds (R_AI, R_HAI).
+    /// Amounts that later increases add to the target: when those by time or by bytes exceed `recoveries`, and when both do (R_AI, R_HAI).
     pub(crate) additive_gb_per_s: f64,
     pub(crate) hyper_gb_per_s: f64,
 }
@@ -164,17 +164,17 @@ impl Default for DcqcnSpec {
     }
 }
 
-/// The names in the paper stand behind each value.
+/// Parameters of Swift. The name in the paper is in parentheses.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SwiftSpec {
-    /// The delay that is aimed at, of windows that are large (base target).
+    /// Target delay of large windows (base target).
     pub(crate) target_ns: f64,
-    /// How much more it is of windows of a tenth of a packet; nothing of 100 packets (fs_range).
+    /// Additional target delay of a window of a tenth of a packet; 0 at 100 packets (fs_range).
     pub(crate) range_ns: f64,
-    /// Packets by which a window grows in a round trip (ai).
+    /// Number of packets by which a window grows per round trip (ai).
     pub(crate) additive_packets: f64,
-    /// How much of the excess of the delay the window decreases by, and by what part at most (β, max_mdf).
+    /// Decrease of the window per relative excess of the delay, and the largest decrease as a part of the window (β, max_mdf).
     pub(crate) decrease: f64,
     pub(crate) decrease_max: f64,
     /// The largest window.
@@ -187,7 +187,7 @@ impl Default for SwiftSpec {
     }
 }
 
-/// What packets of an operation have in common, so that they take one route.
+/// Which packets take the same route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Spread {
@@ -196,17 +196,17 @@ pub(crate) enum Spread {
     Operation,
     /// All packets from one NIC to another take one route (ECMP).
     Pair,
-    /// As `pair`; after a pause they take another one.
+    /// As `pair`, but after a pause the packets take another route.
     Flowlet,
-    /// Each packet takes its own.
+    /// Each packet takes its own route.
     Packet,
 }
 
-/// What the network and the NIC do when they have no room.
+/// The behaviour of the network and the NIC when buffers or receive slots are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RailKind {
-    /// Links wait for credits. A datagram that finds no receive slot is tried again, and fails after so many times.
+    /// Links wait for credits. A datagram that finds no receive slot is sent again, and fails after `not_ready_retries` repetitions.
     InfinibandRc,
     /// Links wait for credits. A datagram that finds no receive slot is lost.
     InfinibandUd,
@@ -220,70 +220,70 @@ pub(crate) enum RailKind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NicSpec {
-    /// From posting an operation until the NIC knows of it.
+    /// Time from posting an operation until the NIC gets it.
     pub(crate) overhead_ns: f64,
-    /// The least time between the beginnings of two operations.
+    /// Minimum time between the starts of two operations.
     #[serde(default)]
     pub(crate) gap_ns: f64,
     pub(crate) read_gb_per_s: f64,
     pub(crate) write_gb_per_s: f64,
-    /// How long the atomic unit works on one.
+    /// Time that the atomic unit takes for one atomic.
     #[serde(default)]
     pub(crate) atomic_ns: f64,
-    /// Payload of a packet at most.
+    /// Largest payload of a packet.
     pub(crate) packet_bytes: u32,
     pub(crate) header_bytes: u32,
     pub(crate) control_bytes: u32,
-    /// Packets read from memory that wait for the link, at most.
+    /// Maximum number of packets read from memory that wait for the link.
     #[serde(default = "transmit_packets")]
     pub(crate) transmit_packets: u32,
-    /// Room for packets that wait to be written to memory, per virtual channel.
+    /// Buffer for packets that wait to be written to memory, per virtual channel.
     #[serde(default = "receive_bytes")]
     pub(crate) receive_bytes: u32,
     #[serde(default)]
     pub(crate) order: TransmitOrder,
     #[serde(default)]
     pub(crate) spread: Spread,
-    /// The pause after which packets of a pair of NICs take another route, where `spread = "flowlet"`.
+    /// The pause after which packets of a pair of NICs take another route, if `spread = "flowlet"`.
     #[serde(default)]
     pub(crate) flowlet_ns: f64,
-    /// What a transfer waits for before its first packet is read, one after another: a copy to where the NIC reads well, a protocol's
-    /// preparations. By size: bytes, nanoseconds, and 10⁹ bytes per second; the first whose bytes are not exceeded, else the last.
+    /// Preparation of a transfer before its first packet is read, for one transfer at a time: a copy to memory that the NIC reads well, or the
+    /// set-up of a protocol. Entries of bytes, nanoseconds, and 10⁹ bytes per second; the first whose bytes are not exceeded applies, else the last.
     #[serde(default)]
     pub(crate) stages: Vec<(u64, f64, f64)>,
-    /// How long the memory of the NIC is switched over to its host, before what has come to it is there.
+    /// Time to switch the memory of the NIC over to its host, which delays the delivery of received bytes.
     #[serde(default)]
     pub(crate) bank_ns: f64,
-    /// How long the core of the receiver works for that, before or after.
+    /// Time that the core of the receiver works for a switch, before or after it.
     #[serde(default)]
     pub(crate) bank_core_ns: f64,
-    /// Packets of a message that one switching is for, at most.
+    /// Maximum number of packets of a message per switch.
     #[serde(default = "one")]
     pub(crate) bank_packets: u32,
 }
 
-/// Whose packet a NIC sends next.
+/// The order in which a NIC sends packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TransmitOrder {
-    /// The operation that came first, until it is sent.
+    /// All packets of the oldest operation first.
     #[default]
     Fifo,
     /// One packet of each operation in turn.
     RoundRobin,
 }
 
-/// Where datagrams go.
+/// The reception of datagrams.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ReceiveSpec {
-    /// Datagrams that have arrived and are not consumed, at most; no limit if absent.
+    /// Maximum number of datagrams that have arrived and are not consumed; no limit if absent.
     pub(crate) slots: Option<u32>,
-    /// How long the host takes to consume one. If absent, the user says when.
+    /// Time that the host takes to consume a datagram. If absent, the user of the simulator reports each consumption.
     pub(crate) service_ns: Option<f64>,
 }
 
-/// How often and how long a NIC tries.
+/// The numbers of retransmissions and the times before them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ReliabilitySpec {
@@ -299,13 +299,13 @@ impl Default for ReliabilitySpec {
     }
 }
 
-/// A link, each way.
+/// A link, in each direction.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkSpec {
     pub(crate) gb_per_s: f64,
     pub(crate) cable_ns: f64,
-    /// How likely a packet is lost on it.
+    /// Probability that a packet is lost on it.
     #[serde(default)]
     pub(crate) loss: f64,
 }
@@ -317,14 +317,14 @@ pub(crate) struct RouterSpec {
     pub(crate) routing_ns: f64,
     pub(crate) vc_allocation_ns: f64,
     pub(crate) switch_allocation_ns: f64,
-    /// Through the switch, from the allocation to the cable.
+    /// Time through the switch, from the allocation to the cable.
     pub(crate) switch_ns: f64,
-    /// From the departure of a packet until the sender may know of the room, less the cable.
+    /// Time from the departure of a packet until the sender knows of the freed buffer space, without the cable delay.
     #[serde(default)]
     pub(crate) credit_ns: f64,
     #[serde(default = "one_vc")]
     pub(crate) vcs: u8,
-    /// Room for packets, per link and virtual channel: at the input; at the output of a router of kind `ethernet`.
+    /// Buffer size per link and virtual channel: at the input, or at the output if the rail's kind is `ethernet`.
     pub(crate) buffer_bytes: u32,
     #[serde(default)]
     pub(crate) switching: Switching,
@@ -335,11 +335,11 @@ pub(crate) struct RouterSpec {
     pub(crate) ecn: Option<EcnSpec>,
 }
 
-/// Priority flow control (IEEE 802.1Qbb): a buffer that fills up has the sender pause.
+/// Priority flow control (IEEE 802.1Qbb): a buffer that fills up pauses its sender.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PfcSpec {
-    /// Bytes in a buffer at which the sender is to pause, and at which it may go on.
+    /// Bytes in a buffer at which the sender must pause, and at which it may continue.
     pub(crate) xoff_bytes: u32,
     pub(crate) xon_bytes: u32,
 }
@@ -348,21 +348,21 @@ pub(crate) struct PfcSpec {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EcnSpec {
-    /// Bytes for a link above which some packets are marked, and above which all.
+    /// Bytes queued for a link above which some packets are marked, and from which all are.
     pub(crate) min_bytes: u32,
     pub(crate) max_bytes: u32,
-    /// The part that is marked just below `max_bytes`; proportionally fewer below.
+    /// Part of the packets that is marked just below `max_bytes`; it falls linearly to 0 at `min_bytes`.
     pub(crate) probability: f64,
 }
 
-/// When a router sends a packet on.
+/// When a router forwards a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Switching {
-    /// Once its head has come.
+    /// When its head has arrived.
     #[default]
     CutThrough,
-    /// Once all of it has come.
+    /// When all of it has arrived.
     StoreAndForward,
 }
 

@@ -1,20 +1,20 @@
-//! Times by bytes, as tables of a description have them.
+//! Tables of times by size, as descriptions contain them.
 
 use super::{MachineError, check, picoseconds};
 
 /// Maximum number of entries of a table of times by size.
 pub(super) const SIZES_MAX: usize = 64;
 
-/// How long so many bytes take: points by bytes, at least one; the first has bytes.
+/// Times by size: at least one point, in ascending order of sizes; the first size is not 0.
 pub(crate) struct Times(Vec<(u64, u64)>);
 
 impl Times {
-    /// Of checked pairs of bytes and nanoseconds.
+    /// Makes a table from checked pairs of bytes and nanoseconds.
     pub(crate) fn of(pairs: &[(u64, f64)]) -> Self {
         Self(pairs.iter().map(|&(bytes, time)| (bytes, picoseconds(time))).collect())
     }
 
-    /// Whether these pairs of the key `key` may be those of a description.
+    /// Checks the pairs under the key `key` of a description.
     pub(super) fn check(key: &str, times: &[(u64, f64)]) -> Result<(), MachineError> {
         if times.is_empty() || times.len() > SIZES_MAX || times[0].0 == 0 || times.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
             let count = times.len();
@@ -27,7 +27,7 @@ impl Times {
         times.iter().try_for_each(|&(_, nanoseconds)| check::delay(key, nanoseconds))
     }
 
-    /// On the straight line between the two points beside it; below the first as the first; beyond the last at its rate.
+    /// Returns the time of `bytes` bytes: linear between two points, constant below the first, and proportional to the last beyond it.
     pub(crate) fn at(&self, bytes: u64) -> u64 {
         let after = self.0.partition_point(|&(size, _)| size < bytes);
         let (line, from, over) = match (after.checked_sub(1).map(|before| self.0[before]), self.0.get(after)) {

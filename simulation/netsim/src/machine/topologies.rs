@@ -1,4 +1,4 @@
-//! The networks of routers that a description can name.
+//! The network topologies that a description can name.
 
 use serde::Deserialize;
 
@@ -13,26 +13,26 @@ pub(crate) enum TopologySpec {
     Mesh(MeshSpec),
     /// A torus of one dimension.
     Ring(RingSpec),
-    /// Two rings, with a link between each two routers of one place.
+    /// Two rings, with a link between each pair of corresponding routers.
     DoubleRing(RingSpec),
     Dragonfly(DragonflySpec),
-    /// Any form.
+    /// An arbitrary graph.
     Graph(GraphSpec),
 }
 
-/// What a description says of a fat tree.
+/// The description of a fat tree.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FatTreeSpec {
-    /// Links down of a router of each level, the lowest first; at the top at most so many.
+    /// Number of down links of a router of each level, the lowest first; at the top, the maximum.
     pub(crate) down: Vec<u32>,
-    /// Links up of a router of each level but the top.
+    /// Number of up links of a router of each level but the top.
     pub(crate) up: Vec<u32>,
     #[serde(default)]
     pub(crate) routes: FatTreeRoutes,
 }
 
-/// Which link a packet takes up.
+/// The choice of the up link of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum FatTreeRoutes {
@@ -43,13 +43,13 @@ pub(crate) enum FatTreeRoutes {
     Adaptive,
 }
 
-/// What a description says of a torus.
+/// The description of a torus.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TorusSpec {
-    /// Routers along each dimension, the one in which neighbours have consecutive numbers first; 0 for as many as the nodes need.
+    /// Number of routers along each dimension, beginning with the one in which neighbours have consecutive numbers; 0 for as many as the nodes need.
     pub(crate) dimensions: Vec<u32>,
-    /// Which dimensions are rings; all if absent.
+    /// Whether each dimension is a ring; all are if absent.
     #[serde(default)]
     pub(crate) rings: Option<Vec<bool>>,
     #[serde(default = "one")]
@@ -58,7 +58,7 @@ pub(crate) struct TorusSpec {
     pub(crate) deadlock: DeadlockAvoidance,
 }
 
-/// What a description says of a mesh.
+/// The description of a mesh.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MeshSpec {
@@ -67,7 +67,7 @@ pub(crate) struct MeshSpec {
     pub(crate) nodes_per_router: u32,
 }
 
-/// What a description says of a ring, or of two with links between them.
+/// The description of a ring, or of two rings with links between them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RingSpec {
@@ -77,7 +77,7 @@ pub(crate) struct RingSpec {
     pub(crate) deadlock: DeadlockAvoidance,
 }
 
-/// What keeps the packets of a ring from waiting for each other in a circle.
+/// How a ring avoids cycles of waiting packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DeadlockAvoidance {
@@ -86,41 +86,41 @@ pub(crate) enum DeadlockAvoidance {
     Bubble,
 }
 
-/// What a description says of a dragonfly.
+/// The description of a dragonfly.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DragonflySpec {
     pub(crate) nodes_per_router: u32,
     pub(crate) routers_per_group: u32,
-    /// Links of each router to other groups.
+    /// Number of links of each router to other groups.
     pub(crate) global_links_per_router: u32,
-    /// How many groups; as many as the nodes need if absent.
+    /// Number of groups; as many as the nodes need if absent.
     #[serde(default)]
     pub(crate) groups: Option<u32>,
     #[serde(default)]
     pub(crate) routes: DragonflyRoutes,
 }
 
-/// Which route a packet takes to another group.
+/// The route of a packet to another group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DragonflyRoutes {
     #[default]
     Minimal,
     Valiant,
-    /// One of both, by the queues of the first router.
+    /// The minimal or Valiant's route, by the queues of the first router.
     UgalL,
-    /// One of both, by the queues of all links between groups of the first group.
+    /// The minimal or Valiant's route, by the queues of all links of the first group to other groups.
     UgalG,
 }
 
-/// What a description says of a network of any form.
+/// The description of an arbitrary network.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphSpec {
-    /// Pairs of routers, each linked both ways.
+    /// Pairs of routers, each linked in both directions.
     pub(crate) links: Vec<(u32, u32)>,
-    /// The router of each node, or else `nodes_per_router` in order.
+    /// The router of each node; if absent, each router has `nodes_per_router` consecutive nodes.
     #[serde(default)]
     pub(crate) attach: Option<Vec<u32>>,
     #[serde(default = "one")]

@@ -1,4 +1,4 @@
-//! What NICs do about congestion, on rails with congestion control: they hold packets back, and tell senders of marks and delays.
+//! The NICs' part of congestion control, on rails that have it: delaying packets, and notifying senders of marks and delays.
 
 use super::Netsim;
 use crate::network::Part;
@@ -7,7 +7,7 @@ use crate::nics::nic::task;
 use crate::nics::transfer::{Line, Transfer, role};
 
 impl Netsim {
-    /// Has a transfer wait until its flow may send.
+    /// Makes a transfer wait until its flow may send.
     pub(crate) fn hold_back(&mut self, nic: u32, index: u32, turn: Turn) {
         let transfer = &mut self.transfers[index];
         transfer.line = Line::HeldBack;
@@ -23,7 +23,7 @@ impl Netsim {
         }
     }
 
-    /// Notes when a packet was sent, where its answer is to tell how long that took.
+    /// Records the send time of a packet, if the rail measures delays by answers.
     pub(crate) fn stamp(&mut self, packet: u32, time: u64) {
         let rail = usize::from(self.network.packets[packet].rail());
         if self.rails[rail].control.is_some_and(|control| control.answers()) {
@@ -39,7 +39,7 @@ impl Netsim {
         self.stamps.get(packet as usize).copied().unwrap_or(0)
     }
 
-    /// The receiver of a packet tells the sender of a mark, or answers.
+    /// Sends a notification or an answer from the receiver of a packet to its sender, as the rail's congestion control requires.
     pub(crate) fn tell_of_congestion(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         let Transfer { from, to, .. } = self.transfers[index];
@@ -53,7 +53,7 @@ impl Netsim {
         }
     }
 
-    /// The sender of a transfer is told of a mark, or of the time that a packet took.
+    /// Handles a notification of a marked packet, or an answer that reveals the delay of a packet, at the sender.
     pub(crate) fn told_of_congestion(&mut self, index: u32, role: u8, stamp: u64) {
         let now = self.queue.now();
         let Transfer { from, to, .. } = self.transfers[index];
@@ -67,7 +67,7 @@ impl Netsim {
         }
     }
 
-    /// A packet of a flow, or its answer, is lost.
+    /// Handles the loss of a packet of a flow, or of its answer.
     pub(crate) fn lost_in_flow(&mut self, index: u32, role: u8) {
         let now = self.queue.now();
         let Transfer { from, to, .. } = self.transfers[index];
@@ -77,7 +77,7 @@ impl Netsim {
         self.resume_flow(from, to);
     }
 
-    /// Transfers that have waited for an answer try again.
+    /// Resumes the transfers that wait for an answer.
     fn resume_flow(&mut self, from: u32, to: u32) {
         let waiting = self.flows.get_mut(&(from, to)).map(|flow| std::mem::take(&mut flow.waiting)).unwrap_or_default();
         waiting.into_iter().for_each(|index| self.staged(index));

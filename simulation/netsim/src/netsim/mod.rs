@@ -1,11 +1,11 @@
-//! A machine of so many nodes, in virtual time.
+//! A machine of a given number of nodes, in virtual time.
 //!
 //! | part | for |
 //! |---|---|
-//! | this file | posting operations, the dispatch of events, operations within a node |
-//! | `nics` | what NICs read, send, receive and write |
+//! | this file | posting operations, the dispatch of events, intra-node operations |
+//! | `nics` | NICs: reading, sending, receiving and writing packets |
 //! | `reliability` | lost packets, and receivers that are not ready |
-//! | `congestion` | what NICs do about congestion |
+//! | `congestion` | the congestion control of NICs |
 
 mod congestion;
 mod nics;
@@ -35,10 +35,10 @@ use crate::topology::Topology;
 /// A simulated machine.
 ///
 /// [`post`](Self::post) starts operations, [`wake_at`](Self::wake_at) requests a wake-up, and [`next`](Self::next) advances to the
-/// next notice. The same calls give the same notices at the same times, always.
+/// next notice. The same calls always give the same notices at the same times.
 ///
-/// Memory grows with the nodes (some hundred bytes each, and as much per link), with operations under way (64 bytes each),
-/// with packets under way (64 bytes each), and with the largest number of an entity (4 bytes).
+/// Memory grows with the number of nodes (some hundred bytes each, and as much per link), of operations in flight (64 bytes
+/// each) and of packets in flight (64 bytes each), and with the largest entity number (4 bytes per entity up to it).
 ///
 /// ```
 /// use pelago_base::Instant;
@@ -60,18 +60,18 @@ pub struct Netsim {
     pub(crate) nodes: Vec<Node>,
     pub(crate) transfers: Pool<Transfer>,
     pub(crate) attempts: AttemptTable,
-    /// Packets that wait for a receive slot, of each NIC.
+    /// For each NIC, the packets that wait for a receive slot.
     pub(crate) held: Vec<List>,
-    /// The transfer that was posted last and has yet to begin.
+    /// The transfer that was posted last, if a later one may be chained to its start.
     last_posted: Option<Beginning>,
     pub(crate) notices: VecDeque<Notice>,
-    /// How many keys each entity has used.
+    /// Number of event keys that each entity has used.
     sequences: Vec<u32>,
-    /// The last flowlets of each NIC of rails that spread by flowlets.
+    /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
     pub(crate) flowlets: Vec<Flowlet>,
-    /// What NICs know of congestion on the way to others, on rails with congestion control.
+    /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
     pub(crate) flows: HashMap<(u32, u32), Flow>,
-    /// When packets were sent, by their numbers, on rails where delays control congestion.
+    /// Send times by packet number, on rails with delay-based congestion control.
     pub(crate) stamps: Vec<u64>,
     choice: NicChoice,
     copy: Medium,
@@ -81,12 +81,12 @@ pub struct Netsim {
 }
 
 impl Netsim {
-    /// A machine of `nodes` nodes. `seed` decides what is left to chance: which packets are lost, and routes that are spread at
-    /// random.
+    /// Returns a machine of `nodes` nodes. `seed` decides all random choices: which packets are lost, and the routes that are
+    /// spread at random.
     ///
     /// # Errors
     ///
-    /// The description does not go with so many nodes.
+    /// The description does not permit this number of nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
         machine.check_nodes(nodes)?;
         let mut netsim = Self {
@@ -172,18 +172,18 @@ impl Netsim {
         Ok(())
     }
 
-    /// How many nodes the machine has.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// The time of the last notice; once there are none left, of the last event.
+    /// Returns the time of the last notice, or of the last event once no notice is left.
     pub fn now(&self) -> Instant {
         Instant::from_picoseconds(self.queue.now())
     }
 
-    /// Requests [`Notice::Wake`] at `at`, or now if that has passed. At one time, entities of lower numbers are woken first, and
-    /// each in the order of its calls.
+    /// Requests [`Notice::Wake`] at `at`, or now if that time has passed. Wake-ups of equal times come in the order of entity
+    /// numbers, and those of one entity in the order of its calls.
     ///
     /// # Panics
     ///
@@ -193,8 +193,8 @@ impl Netsim {
         self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
     }
 
-    /// Starts an operation now, on behalf of `entity`: its number orders operations that reach NICs at the same time, and
-    /// chooses the NIC. Notices of the operation carry `token`.
+    /// Starts an operation now, on behalf of `entity`. The entity number orders operations that reach NICs at the same time, and
+    /// selects the NIC. Notices of the operation carry `token`.
     ///
     /// # Panics
     ///
@@ -203,8 +203,8 @@ impl Netsim {
         self.post_by(None, entity, operation, token);
     }
 
-    /// As [`post`](Self::post), by a NIC of the rail of that number; operations within a node need none. If the rail does not connect all nodes
-    /// that take part, or there is none of that number, the machine chooses.
+    /// As [`post`](Self::post), by a NIC of the rail with the given number; intra-node operations need none. The machine chooses the rail if the
+    /// given one does not exist or does not connect all nodes that take part.
     ///
     /// # Panics
     ///
@@ -265,15 +265,14 @@ impl Netsim {
         self.begin_later(beginning, shared.is_none());
         let time = beginning.time;
         if let Some((_, Some(visible))) = shared {
-            // Whoever asked is done with it, and others see it later.
+            // The initiator completes first; other ranks see the effect later.
             let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
             self.queue.push(Event { time, key, payload: u64::from(transfer) });
         }
     }
 
-    /// Schedules the beginning of a transfer. Of those that an entity posts one after another for one time only the first is an event; each of the
-    /// others becomes one when the one before it has happened, and so directly after it. Thus an entity that posts thousands at once has one event
-    /// in the queue.
+    /// Schedules the start of a transfer. Of transfers that one entity posts in a row for the same time, only the first is an event; each start
+    /// schedules the next one, which happens directly after it. An entity that posts thousands at once thus has one event in the queue.
     #[inline]
     fn begin_later(&mut self, beginning: Beginning, is_alone: bool) {
         let Beginning { time, key, transfer } = beginning;
@@ -285,12 +284,12 @@ impl Netsim {
         self.last_posted = is_alone.then_some(beginning);
     }
 
-    /// How long an operation keeps the core of its initiator busy: some time only where the ranks of a node share memory.
+    /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub fn busy(&self, operation: NetworkOperation) -> Duration {
         Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
     }
 
-    /// How long an operation on shared memory keeps the core of its initiator busy, and how long after that other ranks see it.
+    /// Returns, for an operation on shared memory, how long it keeps the core of its initiator busy, and how much later other ranks see it.
     fn within(&self, operation: NetworkOperation) -> Option<(u64, Option<u64>)> {
         let (kind, by, from, to, bytes) = parts(operation);
         self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
@@ -302,7 +301,7 @@ impl Netsim {
         self.next_with(|_| {})
     }
 
-    /// As [`next`](Self::next). `soon` gets tokens that notices are going to carry soon, unless something comes between: what they stand for may be fetched.
+    /// As [`next`](Self::next). `soon` gets tokens that notices will probably carry soon, so that the caller can prefetch their records.
     #[inline]
     pub fn next_with(&mut self, mut soon: impl FnMut(u64)) -> Option<Notice> {
         while self.notices.is_empty() {
@@ -314,12 +313,12 @@ impl Netsim {
         self.notices.pop_front()
     }
 
-    /// How many events have happened.
+    /// Returns the number of events that have happened.
     pub fn events(&self) -> u64 {
         self.statistics.events
     }
 
-    /// The counters since the start. Cost: time and memory for each link.
+    /// Returns the counters since the start. Time and memory are proportional to the number of links.
     pub fn statistics(&self) -> Statistics {
         let end = |rail: u8, terminal: u32| {
             let count = self.rails[usize::from(rail)].count;
@@ -367,7 +366,7 @@ impl Netsim {
         working.reduce(|most, unit| if (unit.busy, unit.count) > (most.busy, most.count) { unit } else { most })
     }
 
-    /// The next key of an entity.
+    /// Returns the next event key of an entity.
     fn key(&mut self, entity: u32) -> u64 {
         assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
         let index = entity as usize;
@@ -384,12 +383,12 @@ impl Netsim {
         self.rails.get(usize::from(rail)).is_some_and(|rail| rail.joins([from, from, to]))
     }
 
-    /// The rail that the machine chooses for an operation of `entity` of so many bytes between two nodes.
+    /// Returns the rail that the machine chooses for an operation of `entity` of `bytes` bytes between two nodes.
     pub fn chosen_rail(&self, entity: u32, from: u32, to: u32, bytes: u64) -> u8 {
         self.chosen(None, entity, [from, from, to], bytes).0
     }
 
-    /// The rail that performs an operation, and which NIC of its nodes.
+    /// Returns the rail that performs an operation, and the number of the NIC within its node.
     fn chosen(&self, wanted: Option<u8>, entity: u32, ends: [u32; 3], bytes: u64) -> (u8, u32) {
         let leading = || (0..).zip(&self.rails).filter(|(_, rail)| rail.joins(ends));
         let of = |(number, rail): (u8, &RailNics)| (number, entity % rail.count);
@@ -437,7 +436,7 @@ impl Netsim {
         }
     }
 
-    /// Schedules the beginning that comes directly after the one that happens.
+    /// Schedules the transfer that was chained to the one that starts now.
     #[inline]
     fn begin_next(&mut self, Event { time, key, payload }: Event) {
         let next = std::mem::replace(&mut self.transfers[payload as u32].next, NONE);
@@ -446,7 +445,7 @@ impl Netsim {
         }
     }
 
-    /// An operation reaches the NIC; one that needs no NIC is over.
+    /// Starts an operation at its NIC, or ends an operation that needs no NIC.
     fn start(&mut self, index: u32) {
         let transfer = &self.transfers[index];
         if transfer.by == NONE {
@@ -463,7 +462,7 @@ impl Netsim {
         }
     }
 
-    /// The core of the initiator has performed an operation on memory of its node, or other ranks see it now.
+    /// The core of the initiator has performed an operation on memory of its node, or its effect has become visible to other ranks.
     fn done_within(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let Transfer { token, bytes, kind, phase, .. } = *transfer;
@@ -479,7 +478,7 @@ impl Netsim {
         }
     }
 
-    /// Copies the bytes of an operation within the node of a NIC; says until when.
+    /// Copies the bytes of an operation within the node of a NIC; returns the time at which the copy ends.
     pub(crate) fn copy_within(&mut self, nic: u32, index: u32) -> u64 {
         let node = self.node_of(nic);
         self.nodes[node as usize].copy(self.queue.now(), self.copy, self.transfers[index].bytes)
@@ -511,7 +510,7 @@ impl Netsim {
     }
 }
 
-/// Fetches what an event that comes soon needs, so that it is in the cache when the event happens.
+/// Prefetches the records that an upcoming event needs, so that they are in the cache when the event happens.
 #[inline]
 fn fetch(
     (network, nics, transfers): (&Network, &[Nic], &Pool<Transfer>),
@@ -534,7 +533,7 @@ fn fetch(
                         prefetch(nic);
                     }
                     Distance::Middle => prefetch(&transfers[packet.part.transfer]),
-                    // It reads the next one.
+                    // After this packet, the NIC reads one of the next transfer.
                     Distance::Near if task == task::READ => {
                         nic.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
                     }
@@ -546,7 +545,7 @@ fn fetch(
     }
 }
 
-/// When a transfer begins.
+/// The scheduled start of a transfer.
 #[derive(Clone, Copy)]
 struct Beginning {
     time: u64,
@@ -555,7 +554,7 @@ struct Beginning {
     transfer: u32,
 }
 
-/// The links that fail, by their numbers, each way.
+/// Returns the failures of links, each direction separately.
 fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
     if spec.failure.is_empty() {
         return Ok(Vec::new());
@@ -579,7 +578,7 @@ fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, Ma
     Ok(failures)
 }
 
-/// What an operation is, for whom, from where to where, and how many bytes it moves.
+/// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.
 fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
     match operation {
         NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),

@@ -1,8 +1,8 @@
-//! NICs: what they read, send, receive and write.
+//! NICs: reading, sending, receiving and writing packets.
 //!
-//! A NIC reads packets of its operations from memory one after another, and keeps a few of them until the link takes them.
-//! Packets that come are written to memory one after another, and give their room back when they are written. Control packets go
-//! past both. Congestion control is in `congestion`.
+//! A NIC reads packets of its operations from memory one after another, and buffers a few of them until the link takes them.
+//! It writes incoming packets to memory one after another, and frees the buffer space of each when it is written. Control packets
+//! bypass both. Congestion control is in `congestion`.
 
 use super::Netsim;
 use crate::events::random;
@@ -37,7 +37,7 @@ impl Netsim {
         &self.rails[usize::from(self.nics[nic as usize].rail)]
     }
 
-    /// Sends a request to the owner, once the NIC may begin.
+    /// Sends a request to the owner as soon as the NIC may start another operation.
     pub(crate) fn request(&mut self, index: u32) {
         let (by, now) = (self.transfers[index].by, self.queue.now());
         let gap = self.rail(by).gap;
@@ -75,11 +75,11 @@ impl Netsim {
         if transfer.line == Line::HeldBack {
             transfer.line = Line::Out;
         }
-        // One that has taken effect may have its last packet to send again, for the answer.
+        // A transfer that has taken effect may have to send its last packet again, to trigger another acknowledgement.
         if transfer.phase == Phase::Ended { self.forget(index) } else { self.list(index) }
     }
 
-    /// An operation has packets to send.
+    /// Queues an operation that has packets to send at its NIC.
     pub(crate) fn list(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let from = transfer.from;
@@ -90,7 +90,7 @@ impl Netsim {
         self.transmit(from);
     }
 
-    /// Reads packets as long as there are some, and room for them.
+    /// Reads packets while there are packets to send and room in the transmit buffer.
     pub(crate) fn transmit(&mut self, nic: u32) {
         let now = self.queue.now();
         loop {
@@ -158,7 +158,7 @@ impl Netsim {
         self.transmit(nic);
     }
 
-    /// Hands a packet that was read to the link.
+    /// Hands a packet that was read from memory to the link.
     fn put_on(&mut self, packet: u32) {
         let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
         let transfer = &mut self.transfers[index];
@@ -189,7 +189,7 @@ impl Netsim {
         self.control_of(from, to, index, role, 0);
     }
 
-    /// Sends a control packet; one that answers a packet says when that was sent.
+    /// Sends a control packet; an answer carries the send time of the packet that it answers.
     pub(crate) fn control_of(&mut self, from: u32, to: u32, index: u32, role: u8, stamp: u64) {
         let bytes = self.rail(from).control_bytes;
         let transfer = &mut self.transfers[index];
@@ -203,7 +203,7 @@ impl Netsim {
         self.network.inject(&mut self.queue, packet);
     }
 
-    /// The numbers from which the route of a packet follows.
+    /// Returns the numbers that determine the route of a packet.
     fn route_numbers(&mut self, index: u32, sequence: u32) -> (u32, u32) {
         let Transfer { from, to, salt, via, .. } = self.transfers[index];
         let rail = &self.rails[usize::from(self.nics[from as usize].rail)];
@@ -219,7 +219,7 @@ impl Netsim {
         (number as u32, (number >> 32) as u32)
     }
 
-    /// The tail of a packet is going to reach its last NIC.
+    /// Handles a packet whose tail reaches its destination NIC at `tail`.
     pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         let nic = self.destination(packet);
@@ -234,7 +234,7 @@ impl Netsim {
         }
     }
 
-    /// Writes a packet to memory, from a time that may lie ahead.
+    /// Writes a packet to memory from time `from` on, which may lie in the future.
     pub(crate) fn write(&mut self, nic: u32, packet: u32, from: u64) {
         let rail = &self.rails[usize::from(self.nics[nic as usize].rail)];
         let payload = u64::from(self.network.packets[packet].bytes() - rail.header_bytes);
@@ -257,7 +257,7 @@ impl Netsim {
         self.at(nic, done, task::WRITTEN, packet);
     }
 
-    /// A packet that is not written to memory, or that may need a receive slot, has arrived.
+    /// Handles the arrival of a control packet, or of a packet that may need a receive slot.
     fn arrived(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         if role == role::DATA {
@@ -279,7 +279,7 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// The request of an operation reaches the owner.
+    /// Handles the arrival of a request at the owner.
     fn requested(&mut self, index: u32) {
         let Transfer { kind, phase, from, to, .. } = self.transfers[index];
         match (kind, phase) {
@@ -324,7 +324,7 @@ impl Netsim {
         self.watch(index);
     }
 
-    /// A packet is in memory.
+    /// Handles a packet that has been written to memory.
     fn written(&mut self, packet: u32) {
         let Part { transfer: index, sequence, .. } = self.network.packets[packet].part;
         let lossy = self.rail(self.transfers[index].to).lossy;
@@ -339,7 +339,7 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// Completes an operation all of whose packets have arrived.
+    /// Completes an operation if all its packets have arrived.
     fn completed(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         if transfer.received < transfer.packets || transfer.phase != Phase::Sending {
@@ -367,7 +367,7 @@ impl Netsim {
         }
     }
 
-    /// The acknowledgement reaches the owner of the bytes.
+    /// Handles the arrival of the acknowledgement at the owner of the bytes.
     fn acknowledged(&mut self, index: u32) {
         match self.transfers[index].kind {
             OperationKind::Copy => {
@@ -378,21 +378,21 @@ impl Netsim {
         }
     }
 
-    /// The initiator learns that the operation is complete.
+    /// Completes an operation at its initiator.
     fn done(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         transfer.phase = Phase::Ended;
         self.notices.push_back(Notice::Done { token: transfer.token });
     }
 
-    /// Frees a packet that has come to its end.
+    /// Frees a packet that is no longer needed.
     pub(crate) fn discard(&mut self, packet: u32) {
         let index = self.network.packets[packet].part.transfer;
         self.transfers[index].under_way -= 1;
         self.network.packets.remove(packet);
     }
 
-    /// Frees an operation of which nothing is left.
+    /// Frees an operation that has ended and has no packets, tasks or list entries left.
     pub(crate) fn forget(&mut self, index: u32) {
         let transfer = &self.transfers[index];
         if transfer.under_way > 0 || transfer.line != Line::Out || transfer.pending > 0 {
@@ -407,14 +407,15 @@ impl Netsim {
         }
     }
 
-    /// The NIC that sends a packet which no router has yet. As the next, from the packet alone: its transfer is seldom in the cache.
+    /// Returns the NIC that sends a packet that has not reached a router. Uses the packet alone, as does `destination`: the transfer is seldom
+    /// in the cache.
     #[inline]
     fn source(&self, packet: u32) -> u32 {
         let packet = &self.network.packets[packet];
         self.rails[usize::from(packet.rail())].first + self.network.terminal(packet)
     }
 
-    /// The NIC to which a packet goes.
+    /// Returns the destination NIC of a packet.
     #[inline]
     pub(crate) fn destination(&self, packet: u32) -> u32 {
         let packet = &self.network.packets[packet];

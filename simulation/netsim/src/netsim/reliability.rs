@@ -1,11 +1,11 @@
-//! What NICs do about what is lost, and about receivers that are not ready.
+//! The NICs' handling of lost packets, and of receivers that are not ready.
 //!
-//! Where packets can be lost, those of an operation keep to one path, so that a packet out of order means a loss: the receiver
+//! On lossy rails, all packets of an operation take one path, so that a packet out of order means a loss: the receiver
 //! reports it, and the sender goes back to the first missing packet. Requests without an answer are repeated after a timeout, a
 //! limited number of times. A repeated operation does not take effect again; only its answer is sent again.
 //!
-//! The sender goes back to the first packet that the receiver does not have. A real NIC knows it from acknowledgements in transit, which
-//! are not simulated.
+//! The sender goes back to the first packet that the receiver does not have. A real NIC knows that packet from acknowledgements in transit,
+//! which are not simulated.
 
 use super::Netsim;
 use crate::events::pool::List;
@@ -16,15 +16,15 @@ use crate::nics::transfer::{Line, Missing, OperationKind, Phase, Timeout, role};
 use crate::operation::{FailureReason, Notice};
 
 impl Netsim {
-    /// Gives back the receive slot of a datagram that `node` has consumed, where the machine limits the slots and names no time
-    /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, and if none is in use.
+    /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
+    /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, or if no slot is in use.
     pub fn consume(&mut self, node: u32) {
         if self.rails.iter().any(|rail| rail.service.is_none()) {
             self.free_slot(node);
         }
     }
 
-    /// Gives back a receive slot, if one is in use.
+    /// Frees a receive slot, if one is in use.
     pub(crate) fn free_slot(&mut self, node: u32) {
         let Some(state) = self.nodes.get_mut(node as usize).filter(|state| state.slots > 0) else { return };
         state.slots -= 1;
@@ -36,19 +36,19 @@ impl Netsim {
         }
     }
 
-    /// A packet of a datagram arrives where receive slots are limited.
+    /// Handles a packet of a datagram on a rail with a limited number of receive slots.
     pub(crate) fn admit(&mut self, packet: u32) {
         let (index, now) = (self.network.packets[packet].part.transfer, self.queue.now());
         let nic = self.transfers[index].to;
         if self.transfers[index].phase != Phase::Sending {
-            // It ended, or has come before: no slot is needed for what is thrown away.
+            // The datagram has ended or has already arrived: the packet is discarded and needs no slot.
             return self.write(nic, packet, now);
         }
         let kind = self.rail(nic).kind;
         let packets = self.transfers[index].packets;
         let attempts = self.attempts.of(index);
         if kind == RailKind::Tofu && attempts.admitted + 1 < packets {
-            // Only the packet that completes a datagram takes the slot: one that waits for packets behind it must not hold any.
+            // Only the packet that completes a datagram takes the slot: a datagram that waits for further packets must not hold one.
             attempts.admitted += 1;
             return self.write(nic, packet, now);
         }
@@ -76,7 +76,7 @@ impl Netsim {
         }
     }
 
-    /// Whether a datagram has a receive slot, or gets one.
+    /// Takes a receive slot for a datagram that has none; returns whether the datagram has one now.
     fn take_slot(&mut self, nic: u32, index: u32) -> bool {
         let (slots, node) = (self.rail(nic).slots, self.node_of(nic));
         let state = &mut self.nodes[node as usize];
@@ -88,7 +88,7 @@ impl Netsim {
         transfer.slot
     }
 
-    /// Packets that wait for a slot try again, in the order in which they came.
+    /// Retries the packets that wait for a slot, in the order of their arrival.
     fn offer_again(&mut self, nic: u32) {
         let mut held = std::mem::replace(&mut self.held[nic as usize], List::EMPTY);
         while let Some(packet) = held.pop(&self.network.packets) {
@@ -96,7 +96,7 @@ impl Netsim {
         }
     }
 
-    /// The host takes care of a datagram that is complete.
+    /// Schedules the consumption of a complete datagram by the host, if it holds a slot and the machine specifies a service time.
     pub(crate) fn serve_datagram(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         let nic = transfer.to;
@@ -112,7 +112,7 @@ impl Netsim {
         }
     }
 
-    /// A packet is lost.
+    /// Handles the loss of a packet.
     pub(crate) fn lost(&mut self, packet: u32) {
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         self.lost_in_flow(index, role);
@@ -124,7 +124,7 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// Whether a packet is the next one, where packets can be lost. Other packets are only answered.
+    /// On a lossy rail, returns whether a packet is the next in sequence. Any other packet at most triggers a report or an acknowledgement.
     pub(crate) fn in_order(&mut self, index: u32, sequence: u32) -> bool {
         let transfer = &mut self.transfers[index];
         let (from, to, kind) = (transfer.from, transfer.to, transfer.kind);
@@ -150,19 +150,19 @@ impl Netsim {
         false
     }
 
-    /// The sender goes back to what is missing.
+    /// Makes the sender go back to the first missing packet.
     pub(crate) fn rewind(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         if transfer.phase == Phase::Sending && transfer.sent > transfer.received {
-            // The receiver does not tell again until that packet has come, or the time is up: others of the first try are on
-            // their way.
+            // The receiver does not report again until that packet has arrived or the timeout expires: other packets of the first
+            // try are still in flight.
             transfer.sent = transfer.received;
             self.statistics.retries += 1;
             self.list(index);
         }
     }
 
-    /// The receiver had no slot.
+    /// Handles the report that the receiver had no slot: schedules another try, or fails the operation.
     pub(crate) fn not_ready(&mut self, index: u32) {
         let from = self.transfers[index].from;
         let attempts = self.attempts.of(index);
@@ -178,7 +178,7 @@ impl Netsim {
         self.at(from, at, task::RESUME, index);
     }
 
-    /// A datagram is sent again from its beginning.
+    /// Sends a datagram again from its beginning.
     pub(crate) fn resume(&mut self, index: u32) {
         let transfer = &mut self.transfers[index];
         transfer.pending -= 1;
@@ -191,7 +191,7 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// Part of an operation was put on the network: sets the timeout after which it is repeated.
+    /// Sets the retransmission timeout of an operation of which a packet was sent.
     pub(crate) fn watch(&mut self, index: u32) {
         let by = self.transfers[index].by;
         let RailNics { lossy, timeout, .. } = *self.rail(by);
@@ -215,7 +215,7 @@ impl Netsim {
         transfer.kind == OperationKind::Datagram && !self.rail(transfer.to).acknowledges_datagrams()
     }
 
-    /// A timeout of an operation: repeats what is overdue.
+    /// Handles the timeout of an operation: repeats it if its deadline has passed.
     pub(crate) fn timeout(&mut self, index: u32) {
         let now = self.queue.now();
         let transfer = &mut self.transfers[index];
@@ -236,7 +236,7 @@ impl Netsim {
         self.forget(index);
     }
 
-    /// Repeats what was not answered.
+    /// Repeats an operation that was not answered.
     fn repeat(&mut self, index: u32) {
         let most = self.rail(self.transfers[index].by).retries;
         let attempts = self.attempts.of(index);
@@ -255,12 +255,12 @@ impl Netsim {
         if !again {
             return self.ask(index);
         }
-        // What was received is kept; where all was, the last packet draws the answer.
+        // Received packets are not sent again; if all were received, the last packet triggers another answer.
         transfer.sent = transfer.received.min(transfer.packets - 1);
         self.list(index);
     }
 
-    /// An operation is given up.
+    /// Ends an operation with a failure notice.
     fn fail(&mut self, index: u32, reason: FailureReason) {
         self.notices.push_back(Notice::Failed { token: self.transfers[index].token, reason });
         self.give_up(index);

@@ -1,25 +1,25 @@
 //! Links and routers: which packet crosses which link when.
 //!
-//! Virtual cut-through with credits, packet by packet. A packet is timed at its head; what its tail needs follows from its
+//! Virtual cut-through with credits, packet by packet. Times refer to the head of a packet; those of the tail follow from its
 //! length. Each direction of a link is a *channel*, each virtual channel of it a *lane*. One event per packet and router,
 //! [`Network::ready`], says that a head has passed the stages before the switch; the packet then asks for a lane. The link is
-//! granted to it, or to the first in line if others stand there, once all of these hold:
+//! granted to it, or to the first packet in line if others wait, once all of these hold:
 //!
 //! - the link is free,
 //! - the input port that holds the packet is free (one packet at a time leaves it),
 //! - the lane has been free for the time that allocating it takes,
 //! - the buffer at the far end has room for the whole packet.
 //!
-//! Being the first in line is holding the lane: others wait although the holder may wait for its port or for room. A grant fixes
-//! when the head reaches the next router, so nothing further happens on the link. Room in a buffer comes back at a time known when
-//! the packet leaves it; it is noted beside the lane, and is an event only if a packet waits for it. So it is with links: an
-//! event at the time that a link becomes free exists only while packets stand in line.
+//! The first packet in line holds the lane: others wait even while the holder waits for its port or for room. A grant fixes
+//! when the head reaches the next router, so no further event happens on the link. The time at which buffer space is freed is known
+//! when the packet leaves the buffer. It is stored with the lane, and becomes an event only if a packet waits for the space.
+//! Likewise, an event at the time that a link becomes free exists only while packets wait in line.
 //!
-//! Where a machine has flow control by pauses (`pauses`), a sender is also held up by those. Which route a packet takes is chosen at its first
-//! router (`routes`), if queues or failed links matter. A failed link loses what is sent over it.
+//! On a machine with flow control by pauses (`pauses`), pauses also delay a sender. If queues or failed links matter, the first router of a
+//! packet chooses its route (`routes`). A failed link loses the packets that are sent over it.
 //!
-//! Where the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. Where it is slower, room
-//! comes back later by the difference.
+//! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
+//! space is freed later by the difference.
 
 mod pauses;
 mod records;
@@ -43,7 +43,7 @@ use crate::topology::{Ring, RoutingHeader};
 pub(crate) struct Network {
     pub(crate) fabrics: Vec<Fabric>,
     channels: Vec<Channel>,
-    /// When the input port at the far end of each channel can send the next packet: apart, as it is read without the rest.
+    /// When the input port at the far end of each channel can send the next packet. Separate from `channels`, as it is read without the rest.
     ports: Vec<u64>,
     lanes: Vec<Lane>,
     media: Vec<Medium>,
@@ -148,7 +148,7 @@ impl Network {
         self.ask(queue, Request { packet, input, channel, lane });
     }
 
-    /// A packet of `bytes` that is to leave from a terminal.
+    /// Makes a packet of `bytes` that will leave from a terminal.
     pub(crate) fn packet(&mut self, rail: u8, terminal: u32, header: RoutingHeader, bytes: u32, part: Part) -> u32 {
         let fabric = &self.fabrics[usize::from(rail)];
         let channel = fabric.first_channel + terminal;
@@ -169,7 +169,7 @@ impl Network {
         })
     }
 
-    /// The terminal that a packet leaves which has come no further than its link.
+    /// Returns the source terminal of a packet that has not gone beyond the link of its NIC.
     #[inline]
     pub(crate) fn terminal(&self, packet: &Packet) -> u32 {
         packet.channel - self.fabrics[usize::from(packet.rail)].first_channel
@@ -181,7 +181,7 @@ impl Network {
         self.ask(queue, Request::of(event));
     }
 
-    /// Fetches what the request of a packet will need.
+    /// Prefetches the records that the request of a packet needs.
     #[inline]
     pub(crate) fn fetch(&self, event: Event, distance: Distance) {
         let Request { packet, input, channel, lane } = Request::of(event);
@@ -200,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Fetches what a channel will need that is to be looked at.
+    /// Prefetches the records that serving a channel needs.
     #[inline]
     pub(crate) fn fetch_line(&self, event: Event, distance: Distance) {
         let (channel, lane) = (event.payload as u32, (event.payload >> 32) as u32);
@@ -221,7 +221,7 @@ impl Network {
         }
     }
 
-    /// Fetches what follows a packet out of the far buffer of a lane, and the room that comes back first.
+    /// Prefetches the packet that leaves the downstream buffer of a lane next, and the first release of buffer space.
     #[inline]
     fn fetch_buffer(&self, lane: u32) {
         let Lane { buffer, releases, .. } = &self.lanes[lane as usize];
@@ -229,7 +229,7 @@ impl Network {
         releases.first().into_iter().for_each(|first| prefetch(&self.releases[first]));
     }
 
-    /// A channel is to be looked at.
+    /// Serves a channel at its scheduled time.
     #[inline]
     pub(crate) fn wake(&mut self, queue: &mut Queue, channel: u32) {
         let state = &mut self.channels[channel as usize];
@@ -239,7 +239,7 @@ impl Network {
         }
     }
 
-    /// A packet leaves the NIC it has come to at that time, and gives its room back.
+    /// Frees the buffer space of a packet that leaves its destination NIC at time `at`.
     pub(crate) fn free(&mut self, queue: &mut Queue, packet: u32, at: u64) {
         let Packet { input, port, bytes, rail, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
@@ -249,7 +249,7 @@ impl Network {
         }
     }
 
-    /// Gives room of a lane back, at a time that may lie ahead.
+    /// Frees buffer space of a lane at a time that may lie in the future.
     fn release(&mut self, queue: &mut Queue, channel: u32, lane: u32, at: u64, bytes: u32) {
         let now = queue.now();
         if let Some(pause) = self.pause(channel, lane) {
@@ -317,7 +317,7 @@ impl Network {
         }
     }
 
-    /// Lanes with the shortest lines come first, those that were used longest ago before others.
+    /// The sort key for the choice of a lane: the shortest line first, then the one that has been free longest.
     fn eagerness(&self, lane: u32) -> (u16, u64) {
         let state = &self.lanes[lane as usize];
         (state.waiting, state.free)
@@ -331,8 +331,8 @@ impl Network {
         state.waiting = state.waiting.saturating_add(1);
         let first = state.line.is_empty() || ring == Ring::Stays;
         if ring == Ring::Stays {
-            // Who goes round a ring may take room that those who enter must leave, so it must not stand behind them.
-            // There is one at most: only one lane leads on to this one.
+            // A packet that stays in a ring may take the room that entering packets must leave free, so it must not wait behind
+            // them. At most one such packet waits: only one lane leads on to this one.
             state.line.push_first(&mut self.packets, packet);
         } else {
             state.line.push(&mut self.packets, packet);
@@ -365,18 +365,18 @@ impl Network {
         }
     }
 
-    /// Has a channel looked at; never, if `at` is `u64::MAX`.
+    /// Schedules a channel to be served at `at`; does nothing if `at` is `u64::MAX`.
     fn wake_at(&mut self, queue: &mut Queue, channel: u32, at: u64) {
         let state = &mut self.channels[channel as usize];
         if at < state.wake {
             state.wake = at;
-            // The lane only tells what to fetch.
+            // The lane is only for prefetching.
             let payload = u64::from(state.lane) << 32 | u64::from(channel);
             queue.push(Event { time: at, key: class::LINK | u64::from(channel) << 32, payload });
         }
     }
 
-    /// The packet that may go first of those that are first in line for a channel, the oldest of several, and when.
+    /// Returns, of the packets that are first in line for a channel, the one that may be sent earliest, the oldest among equals, and that time.
     fn choose(&mut self, channel: u32, now: u64) -> Option<(Request, u64)> {
         let Channel { lane: first, mut lines, .. } = self.channels[channel as usize];
         let (mut chosen, mut oldest) = (None, u64::MAX);
@@ -394,7 +394,7 @@ impl Network {
         chosen
     }
 
-    /// When a packet may go that is first in line.
+    /// Returns when a packet that is first in line may be sent.
     #[inline]
     fn possible(&mut self, Request { packet, channel, lane, .. }: Request, now: u64) -> u64 {
         let Packet { port, bytes, ring, rail, .. } = self.packets[packet];
@@ -426,7 +426,8 @@ impl Network {
         fabric.pfc.map(|_| (fabric.first_pause + lane - fabric.first_lane) as usize)
     }
 
-    /// When a lane is not paused. `u64::MAX` if that is not known yet; a release of room then serves the channel.
+    /// Returns when the pause of a lane ends: `now` if it is not paused, `u64::MAX` if the time is not known yet. A release of buffer space then
+    /// serves the channel.
     fn unpaused_at(&mut self, channel: u32, lane: u32, now: u64) -> u64 {
         let Some(pause) = self.pause(channel, lane) else { return now };
         let thresholds = self.fabrics[usize::from(self.channels[channel as usize].rail)].pfc;
@@ -437,7 +438,7 @@ impl Network {
         })
     }
 
-    /// When a lane has room for `bytes`. `u64::MAX` if that is not known yet; a release of room then serves the channel.
+    /// Returns when a lane has room for `bytes`; `u64::MAX` if the time is not known yet. A release of buffer space then serves the channel.
     fn room_at(&mut self, lane: u32, bytes: u32, now: u64) -> u64 {
         self.collect(lane, now);
         let state = &mut self.lanes[lane as usize];
@@ -459,7 +460,7 @@ impl Network {
         at
     }
 
-    /// Adds the room that has come back to a lane.
+    /// Adds the buffer space that has been freed by now to the room of a lane.
     fn collect(&mut self, lane: u32, now: u64) {
         let state = &mut self.lanes[lane as usize];
         if state.back_at > now {
@@ -534,7 +535,7 @@ impl Network {
         }
     }
 
-    /// A packet leaves the buffer in which it lies from now on, for `time`.
+    /// Starts the departure of a packet from its buffer, which takes `time`.
     fn leave(&mut self, queue: &mut Queue, Request { packet, input, .. }: Request, time: u64) {
         let now = queue.now();
         let Packet { port, bytes, rail, .. } = self.packets[packet];
@@ -554,7 +555,7 @@ impl Network {
         self.release(queue, port, input, back, claim);
     }
 
-    /// A packet comes to a router: its head at `head`, its tail `time` later.
+    /// Handles the arrival of a packet at a router: its head at `head`, its tail `time` later.
     fn arrive(&mut self, queue: &mut Queue, packet: u32, router: u32, head: u64, time: u64) {
         let Packet { rail, port, .. } = self.packets[packet];
         let fabric = &self.fabrics[usize::from(rail)];
@@ -587,7 +588,7 @@ impl Network {
         (state.lanes, state.ring) = (hop.vcs, hop.ring);
         let lane = &mut self.lanes[state.input as usize];
         if fabric.drops || fabric.pfc.is_some() {
-            // Each output has a queue, as in routers for Ethernet; otherwise the packets of an input leave in order.
+            // Each output has its own queue, as in Ethernet routers; otherwise the packets of an input leave in order.
             self.schedule(queue, packet, 0);
         } else if lane.asked {
             lane.buffer.push(&mut self.packets, packet);
@@ -605,12 +606,12 @@ impl Network {
         queue.push(Request { packet, input, channel, lane }.event(ready));
     }
 
-    /// How often buffers have had their senders pause.
+    /// Returns how often buffers have paused their senders.
     pub(crate) fn pauses(&self) -> u64 {
         self.pauses.iter().map(|pause| pause.count).sum()
     }
 
-    /// For every channel: its rail, its number on the rail, and what it has counted.
+    /// Returns the counters of every channel, with its rail and its number on the rail.
     pub(crate) fn counts(&self) -> impl Iterator<Item = Count> {
         self.channels.iter().enumerate().map(|(number, channel)| Count {
             rail: channel.rail,
@@ -626,7 +627,7 @@ impl Network {
 
 #[cfg(test)]
 impl Network {
-    /// Checks that no packet is left and all room has come back.
+    /// Checks that no packet is left and that all buffer space is free.
     pub(crate) fn assert_empty(&mut self) {
         assert_eq!(self.packets.used(), 0, "packets are left");
         let mut lane = 0;

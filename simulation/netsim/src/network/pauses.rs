@@ -1,45 +1,44 @@
-//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel: its buffer asks the sender to stop when it fills up, and to go on when it
-//! has emptied.
+//! Flow control by pauses (PFC, IEEE 802.1Qbb) of one virtual channel: its buffer asks the sender to stop when it fills up, and to continue when
+//! it has emptied.
 //!
-//! The sender knows of what comes to the buffer and leaves it as late as a pause takes to reach it. Both are noted when their times are
-//! known, which may lie ahead, and looked at when the sender has a packet. So no pause is an event.
+//! The sender sees arrivals at the buffer and departures from it with the delay that a pause takes to reach it. Both are recorded as soon as
+//! their times are known, which may lie in the future, and evaluated when the sender has a packet. Hence no pause is an event.
 
 use std::collections::VecDeque;
 
-/// Bytes in a buffer at which the sender is to stop, and at which it may go on.
+/// Bytes in a buffer at which the sender must stop, and at which it may continue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thresholds {
     pub(crate) stop: u32,
     pub(crate) resume: u32,
 }
 
-/// What the sender of one virtual channel knows of the buffer at its far end.
+/// The sender's view of the buffer at the far end of one virtual channel.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pause {
-    /// Bytes in the buffer; less than none while a packet that has left already has not come to its end.
+    /// Bytes in the buffer; negative if a packet's departure is recorded before the arrival of its tail.
     occupied: i64,
     is_paused: bool,
-    /// When the sender knows of what, in order of time.
+    /// Arrivals and departures of bytes, each with the time at which the sender can know of it, in order of time.
     come: VecDeque<(u64, u32)>,
     gone: VecDeque<(u64, u32)>,
-    /// How often the buffer has asked for a pause.
+    /// Number of pauses that the buffer has asked for.
     pub(super) count: u64,
 }
 
 impl Pause {
-    /// A packet comes, of which the sender could know at that time.
+    /// Records the arrival of a packet, of which the sender can know at time `at`.
     pub(super) fn comes(&mut self, at: u64, bytes: u32) {
         self.come.push_back((at, bytes));
     }
 
-    /// Packets leave, of which the sender could know at that time.
+    /// Records the departure of packets, of which the sender can know at time `at`.
     pub(super) fn goes(&mut self, at: u64, bytes: u32) {
         let at = self.gone.back().map_or(at, |&(last, _)| at.max(last));
         self.gone.push_back((at, bytes));
     }
 
-    /// When the sender may send, as far as it is known now: `now` if it is not paused, `None` if something must leave first of which nothing is
-    /// known.
+    /// Returns when the sender may send: `now` if it is not paused, `None` if the pause ends with a departure that is not recorded yet.
     pub(super) fn ends(&mut self, now: u64, thresholds: Thresholds) -> Option<u64> {
         while let Some((_, change)) = self.next().filter(|&(at, _)| at <= now) {
             self.take(change, thresholds);
@@ -47,7 +46,7 @@ impl Pause {
         if !self.is_paused {
             return Some(now);
         }
-        // What is known to happen, on a copy.
+        // Applies the recorded future changes to a copy.
         let mut later = Self { count: 0, ..self.clone() };
         while let Some((at, change)) = later.next() {
             later.take(change, thresholds);
@@ -58,7 +57,7 @@ impl Pause {
         None
     }
 
-    /// The next change: bytes that leave come first where both are at one time.
+    /// Returns the next change; of two at the same time, the departure.
     fn next(&self) -> Option<(u64, Change)> {
         match (self.come.front(), self.gone.front()) {
             (Some(&(come, bytes)), gone) if gone.is_none_or(|&(gone, _)| come < gone) => Some((come, Change::Comes(bytes))),
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!((pause.ends(60, THRESHOLDS), pause.count), (Some(60), 1));
     }
 
-    /// A packet that is passed on at once leaves before its end has come.
+    /// A packet that is forwarded immediately leaves before its tail has arrived.
     #[test]
     fn what_passes_through_leaves_nothing() {
         let mut pause = Pause::default();

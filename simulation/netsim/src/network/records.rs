@@ -1,4 +1,4 @@
-//! Packets, channels and lanes as records, and what the networks of rails are made of.
+//! The records of packets, channels and lanes, and the properties of each rail's network.
 
 use super::pauses::Thresholds;
 use crate::events::class;
@@ -8,25 +8,25 @@ use crate::events::rate::Rate;
 use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader, Topology};
 
-/// A packet in the network. One line of cache.
+/// A packet in the network. One cache line.
 #[repr(align(64))]
 pub(crate) struct Packet {
-    /// From when on its head may ask for the next link.
+    /// When its head may ask for the next link.
     pub(super) ready: u64,
     pub(crate) part: Part,
     pub(super) header: RoutingHeader,
     pub(super) next: u32,
     pub(super) bytes: u32,
-    /// The lane in whose far buffer it lies, and the channel of that lane; `NONE` in its first NIC.
+    /// The lane in whose downstream buffer it lies, and the channel of that lane; `NONE` in its source NIC.
     pub(super) input: u32,
     pub(super) port: u32,
-    /// The channel it asks for, the first lane of it that it may take, and how many it may.
+    /// The channel it asks for, the first lane of that channel that it may take, and the number of such lanes.
     pub(super) channel: u32,
     pub(super) lane: u32,
     pub(super) lanes: u8,
     pub(super) ring: Ring,
     pub(super) rail: u8,
-    /// Whether a router has marked it, as it left a long queue.
+    /// Whether a router has marked it because it left a long queue.
     pub(crate) marked: bool,
 }
 
@@ -36,28 +36,28 @@ impl Packet {
         self.rail
     }
 
-    /// Its bytes on a link.
+    /// Returns the number of bytes on a link, header included.
     #[inline]
     pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 
-    /// The terminal that it goes to.
+    /// Returns the destination terminal.
     #[inline]
     pub(crate) fn terminal(&self) -> u32 {
         self.header.to
     }
 }
 
-/// A packet that asks for a lane of a channel. Its event names all four, lest the core must have fetched the packet to know
-/// what else to fetch.
+/// A packet that asks for a lane of a channel. Its event names all four, so that they can be prefetched without reading the
+/// packet first.
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     pub(super) packet: u32,
-    /// The lane in whose far buffer the packet lies.
+    /// The lane in whose downstream buffer the packet lies.
     pub(super) input: u32,
     pub(super) channel: u32,
-    /// The first lane that the packet may take; once one is chosen, that.
+    /// The first lane that the packet may take; after the choice, the chosen lane.
     pub(super) lane: u32,
 }
 
@@ -76,7 +76,7 @@ impl Request {
     }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) transfer: u32,
@@ -94,7 +94,7 @@ impl Linked for Packet {
     }
 }
 
-/// Room that comes back.
+/// Buffer space that is freed at time `at`.
 pub(super) struct Release {
     pub(super) at: u64,
     pub(super) bytes: u32,
@@ -110,20 +110,20 @@ impl Linked for Release {
     }
 }
 
-/// One direction of a link. One line of cache.
+/// One direction of a link. One cache line.
 #[repr(align(64))]
 pub(super) struct Channel {
     /// When it can send the next packet.
     pub(super) free: u64,
-    /// When it is going to be looked at; `u64::MAX` if never.
+    /// When it is scheduled to be served; `u64::MAX` if it is not.
     pub(super) wake: u64,
-    /// What it has sent.
+    /// Bytes and packets that it has sent.
     pub(super) bytes: u64,
     pub(super) packets: u64,
-    /// Packets in line for it, and the most that ever were.
+    /// Number of packets in line for it, and the largest number so far.
     pub(super) waiting: u32,
     pub(super) waiting_max: u32,
-    /// Bytes of packets in or on the way to its router, that are going to take it, if they are counted.
+    /// Bytes of packets that will take it and are in its router or on the way there, if they are counted.
     pub(super) queued: u32,
     /// The router at its far end, or the terminal.
     pub(super) to: u32,
@@ -137,32 +137,32 @@ pub(super) struct Channel {
     pub(super) ejects: bool,
 }
 
-/// One virtual channel of a channel. One line of cache.
+/// One virtual channel of a channel. One cache line.
 #[repr(align(64))]
 pub(super) struct Lane {
     /// When it can be allocated again.
     pub(super) free: u64,
-    /// When the packet that left its far buffer last has left, and the next may ask.
+    /// When the last packet to leave its downstream buffer has left completely, so that the next may ask.
     pub(super) drained: u64,
-    /// Room that comes back, when, and how much; none if that is 0. More of it, later, is in `releases`.
+    /// Time and bytes of the first release of buffer space; none if `back` is 0. Later ones are in `releases`.
     pub(super) back_at: u64,
     pub(super) back: u32,
     pub(super) releases: List,
-    /// Bytes of room at the far end; of a channel that drops, bytes of room in line.
+    /// Free bytes in the downstream buffer; in a network that drops packets, free bytes in the output queue.
     pub(super) room: u32,
     /// Packets in line for it.
     pub(super) line: List,
-    /// Packets in its far buffer behind the one that asks.
+    /// Packets in its downstream buffer behind the one that asks.
     pub(super) buffer: List,
-    /// Packets in that line.
+    /// Number of packets in `line`.
     pub(super) waiting: u16,
-    /// Whether a packet of the far buffer asks, or is going to.
+    /// Whether a packet of the downstream buffer asks, or is scheduled to ask.
     pub(super) asked: bool,
-    /// Whether a packet waits for room whose time is not known yet.
+    /// Whether a packet waits for buffer space whose release time is not known yet.
     pub(super) starved: bool,
 }
 
-/// What each packet in the network, each channel and each lane takes; a channel has 8 bytes more in `ports`.
+/// The memory of each packet in the network, each channel and each lane; a channel has 8 bytes more in `ports`.
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 && size_of::<Lane>() == 64);
 
 /// A kind of link.
@@ -170,34 +170,34 @@ const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 &&
 pub(crate) struct Medium {
     pub(crate) rate: Rate,
     pub(crate) cable: u64,
-    /// How likely it loses a packet, in 2⁻⁶⁴.
+    /// Probability of losing a packet, in units of 2⁻⁶⁴.
     pub(crate) loss: u64,
 }
 
-/// What one rail's network is made of.
+/// The properties of one rail's network.
 pub(crate) struct Fabric {
     pub(crate) topology: Topology,
     pub(crate) terminals: u32,
     pub(crate) vcs: u8,
-    /// From the arrival of a head until it may ask.
+    /// Time from the arrival of a head until it may ask.
     pub(crate) pipeline: u64,
-    /// From a grant until the head is on the cable.
+    /// Time from a grant until the head is on the cable.
     pub(crate) traversal: u64,
-    /// How long a lane cannot be used between two packets.
+    /// Time for which a lane cannot be used between two packets.
     pub(crate) bubble: u64,
     pub(crate) credit: u64,
     pub(crate) buffer: u32,
     pub(crate) receive: u32,
-    /// Packets claim room as if they were of the largest size.
+    /// Whether each packet claims buffer space for the largest packet.
     pub(crate) whole: bool,
-    /// The largest packet, for which those that enter a ring leave room.
+    /// Size of the largest packet, for which packets that enter a ring leave room.
     pub(crate) packet_max: u32,
-    /// Packets that find no room are lost, instead of waiting for it.
+    /// Whether packets that find no room are lost instead of waiting.
     pub(crate) drops: bool,
-    /// Packets of one operation take the same lanes, so that they stay in order.
+    /// Whether packets of one operation take the same lanes, so that they stay in order.
     pub(crate) steady: bool,
     pub(crate) switching: Switching,
-    /// Flow control by pauses, and the first of the records for it.
+    /// Flow control by pauses, and the index of its first record.
     pub(crate) pfc: Option<Thresholds>,
     pub(crate) first_pause: u32,
     pub(crate) marking: Option<Marking>,
@@ -215,7 +215,7 @@ pub(crate) struct LinkFailure {
     pub(crate) link: u32,
     pub(crate) at: u64,
     pub(crate) until: u64,
-    /// From then on until the first routers of routes know.
+    /// Time from a change until the first routers of routes know of it.
     pub(crate) detection: u64,
 }
 
@@ -229,17 +229,17 @@ impl LinkFailure {
     }
 }
 
-/// Which packets are marked: none up to so many bytes in the queue, all from so many on, and a part between that grows up to a probability.
+/// Which packets are marked: none up to `min` bytes in the queue, all from `max` on; between them, the part grows linearly up to `probability`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marking {
     pub(crate) min: u32,
     pub(crate) max: u32,
-    /// In 2⁻⁶⁴.
+    /// In units of 2⁻⁶⁴.
     pub(crate) probability: u64,
 }
 
 impl Marking {
-    /// How likely a packet is marked that leaves a queue of so many bytes, in 2⁻⁶⁴.
+    /// Returns the probability that a packet leaving a queue of `queued` bytes is marked, in units of 2⁻⁶⁴.
     pub(super) fn probability(&self, queued: u32) -> u64 {
         if queued >= self.max {
             return u64::MAX;
@@ -256,13 +256,13 @@ impl Fabric {
         !self.failures.is_empty() || self.topology.adapts().is_some()
     }
 
-    /// Whether anything depends on the bytes that are going to take a link: to count them touches its record once more for each packet.
+    /// Whether the bytes queued for a link must be counted. Counting costs one more access to the link's record per packet.
     #[inline]
     pub(super) fn counts_queues(&self) -> bool {
         self.marking.is_some() || self.topology.adapts().is_some() || self.topology.chooses_links()
     }
 
-    /// Whether a link fails at that time.
+    /// Whether a link is failed at time `now`.
     pub(super) fn fails(&self, link: u32, now: u64) -> bool {
         self.failures.iter().any(|failure| failure.link == link && failure.is_now(now))
     }
@@ -285,17 +285,17 @@ impl Fabric {
     }
 }
 
-/// What the NICs have to know.
+/// An event that the network reports to the NICs.
 pub(crate) enum PacketOutcome {
     /// A packet has left its NIC, which has this number on its rail.
     Left { packet: u32, terminal: u32 },
-    /// A packet's tail reaches its last NIC at that time; its room is to be given back.
+    /// A packet's tail reaches its destination NIC at time `tail`; the NIC must free its buffer space.
     Arrives { packet: u32, tail: u64 },
     /// A packet is lost.
     Lost(u32),
 }
 
-/// What a channel has counted.
+/// The counters of a channel.
 pub(crate) struct Count {
     pub(crate) rail: u8,
     pub(crate) number: u32,

@@ -1,40 +1,40 @@
-//! The choice of a route, where queues or failed links decide.
+//! The choice of a route by queues or failed links.
 
 use super::Network;
 use crate::events::random::mix;
 use crate::topology::{Path, Queues, RoutingHeader};
 
-/// Routes that are tried, besides those that the queues suggest, before a packet takes one over a failed link.
+/// Number of further routes to try before a packet takes one over a failed link.
 const TRIES: u32 = 16;
 
-/// A route, as far as a choice needs to know it.
+/// The properties of a route that a choice needs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Route {
     links: u64,
-    /// The queue that counts.
+    /// The queue that determines the cost.
     queue: Option<LinkQueue>,
-    /// Whether it leads over a link that is known not to work.
+    /// Whether it uses a link that is known to be failed.
     is_broken: bool,
 }
 
-/// The packets for a link, and for some of its virtual channels.
+/// The queue of a link and of some of its virtual channels.
 #[derive(Clone, Copy, Debug)]
 struct LinkQueue {
     channel: u32,
-    /// The first lane, and how many.
+    /// The first lane, and the number of lanes.
     lane: u32,
     lanes: u8,
 }
 
 impl Network {
-    /// Chooses the route of a packet that comes to its first router.
+    /// Chooses the route of a packet that arrives at its first router.
     pub(super) fn choose_route(&mut self, now: u64, packet: u32, router: u32) {
         let rail = self.packets[packet].rail;
         let mut header = self.packets[packet].header;
         let fabric = &self.fabrics[usize::from(rail)];
         let (adapts, has_detours) = (fabric.topology.adapts(), fabric.topology.has_detours());
         if fabric.topology.chooses_links() && fabric.failures.iter().any(|failure| failure.is_known(now)) {
-            // No choice on the way, as not every link up leads around what failed.
+            // No choice at later routers, as not every link up avoids the failed link.
             header.path = Path::Detour;
         }
         let mut chosen = match adapts {
@@ -58,7 +58,7 @@ impl Network {
         self.packets[packet].header = header;
     }
 
-    /// Follows the route that a header stands for.
+    /// Follows the route that a header describes.
     fn route(&self, rail: u8, router: u32, mut header: RoutingHeader, queues: Queues, now: u64) -> Route {
         let fabric = &self.fabrics[usize::from(rail)];
         let (mut at, mut route) = (router, Route::default());
@@ -75,7 +75,7 @@ impl Network {
         }
     }
 
-    /// Bytes of packets for a link, and in the buffers at its far end.
+    /// Returns the bytes queued for a link and in the buffers at its far end.
     fn load(&mut self, LinkQueue { channel, lane, lanes }: LinkQueue, now: u64) -> u64 {
         let state = &self.channels[channel as usize];
         let (queued, rail) = (u64::from(state.queued), usize::from(state.rail));
@@ -86,8 +86,8 @@ impl Network {
         queued + (lane..lane + u32::from(lanes)).map(buffered).sum::<u64>()
     }
 
-    /// The link with the shortest queue among so many from one router, and those that are known not to work last; `usual` of equals, else the
-    /// next after it.
+    /// Returns the link with the shortest queue among `count` links of one router; links that are known to be failed come last. Among equals,
+    /// returns `usual`, or else the next one after it.
     pub(super) fn shortest(&mut self, rail: u8, usual: u32, first: u32, count: u32, now: u64) -> u32 {
         let fabric = &self.fabrics[usize::from(rail)];
         let (base, vcs) = (fabric.first_channel + 2 * fabric.terminals, fabric.vcs);

@@ -3,24 +3,24 @@
 //! DCQCN (Zhu et al., *Congestion Control for Large-Scale RDMA Deployments*, SIGCOMM 2015) sets a rate: a notification, which the receiver of a
 //! marked packet sends, cuts it in proportion to an estimate of congestion, and time and bytes without one raise it again. Swift (Kumar et al.,
 //! *Swift: Delay is Simple and Effective for Congestion Control in the Datacenter*, SIGCOMM 2020) sets a window by the delay of each packet until its
-//! answer; windows of less than a packet are pauses between packets.
+//! answer; a window of less than a packet becomes a pause between packets.
 //!
-//! Time is an argument, and what happens at fixed intervals is made up for when a packet is to be sent. Numbers are whole, in fixed units.
+//! Time is an argument; periodic changes are applied when the next packet is to be sent. Numbers are integers, in fixed units.
 
 use crate::events::rate::Rate;
 use crate::machine::picoseconds;
 use crate::machine::spec::{CongestionSpec, DcqcnSpec, SwiftSpec};
 
-/// One, as parts of it are counted in the estimate of congestion.
+/// The fixed-point value of 1 in the estimate of congestion.
 const ONE: u64 = 1 << 20;
 
-/// A packet, as parts of it are counted in windows.
+/// The fixed-point value of one packet in windows.
 const PACKET: u64 = 1 << 16;
 
 /// The smallest window: one packet in about a thousand round trips.
 const WINDOW_MIN: u64 = PACKET >> 10;
 
-/// The least rate, as a part of that of the link.
+/// The divisor of the link rate that gives the smallest rate.
 const RATE_PARTS: u64 = 1000;
 
 /// Congestion control of all NICs of a rail.
@@ -41,17 +41,17 @@ pub(crate) struct Dcqcn {
     recoveries: u32,
     additive: u64,
     hyper: u64,
-    /// That of the link.
+    /// The rate of the link.
     rate_max: u64,
 }
 
-/// Times in picoseconds, windows in parts of packets.
+/// Times in picoseconds, windows in units of 1 / [`PACKET`] packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Swift {
     target: u64,
     range: u64,
     additive: u64,
-    /// In parts of one.
+    /// In units of 1 / [`ONE`].
     decrease: u64,
     decrease_max: u64,
     window_max: u64,
@@ -62,21 +62,21 @@ pub(crate) struct Swift {
 pub(crate) struct Flow {
     /// When it may send the next packet.
     next: u64,
-    /// Packets that were sent and not answered.
+    /// Number of packets that were sent and not answered.
     in_flight: u32,
     /// Transfers that wait for an answer.
     pub(crate) waiting: Vec<u32>,
     /// At the receiver: when it may notify again.
     notify_from: u64,
-    /// Bytes per second: now, and to where it returns.
+    /// The current rate, and the target of its recovery, in bytes per second.
     rate: u64,
     rate_target: u64,
-    /// How much congestion there is, in parts of one.
+    /// The estimate of congestion, in units of 1 / [`ONE`].
     congestion: u64,
-    /// When the estimate decreases, and the rate increases, unless there is a notification before.
+    /// When the estimate decreases, and when the rate increases, unless a notification arrives before.
     estimate_at: u64,
     increase_at: u64,
-    /// Increases since the last notification, by time and by bytes, and bytes towards the next.
+    /// Number of increases since the last notification, by time and by bytes, and bytes towards the next one.
     increases: [u32; 2],
     bytes: u64,
     window: u64,
@@ -180,7 +180,7 @@ impl Flow {
         if self.next > now { Turn::At(self.next) } else { Turn::Now }
     }
 
-    /// It sends a packet of so many bytes now.
+    /// Records that it sends a packet of `bytes` bytes now.
     pub(crate) fn sends(&mut self, control: &Control, now: u64, bytes: u64) {
         match control {
             Control::Dcqcn(dcqcn) => {
@@ -225,7 +225,7 @@ impl Flow {
         (self.estimate_at, self.increase_at) = (now + dcqcn.estimate, now + dcqcn.increase);
     }
 
-    /// A packet is answered after so long, or lost.
+    /// Handles the answer to a packet after `delay`, or its loss if that is `None`.
     pub(crate) fn answered(&mut self, control: &Control, now: u64, delay: Option<u64>) {
         let Control::Swift(swift) = control else { return };
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -243,7 +243,7 @@ impl Flow {
         }
     }
 
-    /// What has happened by time alone until now.
+    /// Applies the periodic changes up to now.
     fn make_up(&mut self, dcqcn: &Dcqcn, now: u64) {
         if self.rate == dcqcn.rate_max && self.rate_target == dcqcn.rate_max {
             // Nothing but the estimate changes, and only a notification needs it.
@@ -273,10 +273,10 @@ impl Flow {
 }
 
 impl Swift {
-    /// How much longer the target is for a window: `range` for a tenth of a packet and less, nothing for 100 packets and more, and between as
-    /// the inverse of its square root (section 3.1.5 of the paper).
+    /// Returns how much longer the target delay is for a window: `range` for a tenth of a packet and less, 0 for 100 packets and more, and
+    /// between them by the inverse of the window's square root (section 3.1.5 of the paper).
     fn scaling(&self, window: u64) -> u64 {
-        // The inverse of the square root, times 1,000: of a tenth 3,162, of a hundred 100.
+        // The inverse of the square root, times 1,000: 3,162 for a tenth, 100 for a hundred.
         let inverse = |window: u64| (PACKET * 1_000_000 / window.max(1)).isqrt();
         let (most, least) = (3_162, 100);
         let inverse = inverse(window).clamp(least, most);
@@ -307,7 +307,7 @@ mod tests {
             flow.turn(&control, start + step * 55 * MICROSECOND);
             assert_eq!(5_000_000_000 - flow.rate, 2_500_000_000 >> step, "after {step} increases");
         }
-        // A second notification a little later cuts by half again, as the estimate has hardly decreased; then the additive increase is seen.
+        // A second notification a little later halves the rate again, as the estimate has hardly decreased; then the additive increase follows.
         flow.notified(&control, start + 300 * MICROSECOND);
         let (cut, target) = (flow.rate, flow.rate_target);
         assert!(cut * 100 > target * 50 && cut * 100 < target * 52, "{cut} of {target}");
@@ -359,7 +359,7 @@ mod tests {
         assert!((answer(126, 1000) - 6.72).abs() < 1e-3, "half at most");
         let grown = answer(130, 10);
         assert!((grown - 6.72 - 1.0 / 6.72).abs() < 1e-3, "{grown}: a packet for each window");
-        // Down to less than a packet, which is a pause.
+        // The window shrinks to less than a packet, which becomes a pause.
         (0..5).for_each(|round| {
             answer(2000 * (round + 2), 1000);
         });

@@ -1,11 +1,11 @@
-//! Flowlets: packets of a pair of NICs that follow each other closely, and so take one route.
+//! Flowlets: packets of a pair of NICs that follow each other closely and therefore take one route.
 
 use crate::events::random::{hash, mix};
 
-/// Flowlets that a NIC remembers. Pairs whose hashes are the same share one, as in the tables of switches.
+/// Number of flowlets that a NIC stores. Pairs with equal hashes share one, as in the tables of switches.
 pub(crate) const FLOWLETS: usize = 64;
 
-/// The last flowlet of some pairs.
+/// The last flowlet of the pairs that share an entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Flowlet {
     last: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Flowlet {
 }
 
 impl Flowlet {
-    /// The number of the flowlet of a packet that is sent now.
+    /// Returns the number of the flowlet of a packet that is sent now.
     fn number(&mut self, now: u64, gap: u64) -> u32 {
         if now.saturating_sub(self.last) > gap {
             self.number = self.number.wrapping_add(1);
@@ -23,7 +23,7 @@ impl Flowlet {
     }
 }
 
-/// What the route of a packet from a NIC to a terminal follows from, among the flowlets of the NIC.
+/// Returns the number that determines the route of a packet from one NIC to another, given the flowlets of the sending NIC.
 pub(crate) fn of_packet(flowlets: &mut [Flowlet], [from, to]: [u32; 2], now: u64, gap: u64) -> u64 {
     let place = mix(to.into()) as usize % flowlets.len();
     hash(u64::from(from), u64::from(to), flowlets[place].number(now, gap).into())

@@ -1,4 +1,4 @@
-//! What NICs and nodes are made of, and the transfers that they work on, as records.
+//! The records of NICs, nodes and transfers.
 
 pub(crate) mod flow;
 pub(crate) mod flowlet;

@@ -1,4 +1,4 @@
-//! NICs: what all of a rail have in common, and the state of each.
+//! NICs: the properties that all NICs of a rail share, and the state of each.
 
 use pelago_base::Duration;
 
@@ -10,13 +10,13 @@ use crate::machine::{bytes_per_second, picoseconds};
 use crate::nics::flow::Control;
 use crate::nics::transfer::Transfer;
 
-/// What a NIC does at a time that was fixed before.
+/// The scheduled tasks of a NIC. In parentheses: what the task's number names, if not a packet.
 pub(crate) mod task {
     /// Bytes were copied within the node (transfer).
     pub(crate) const COPIED: u64 = 0;
     /// A packet was read from memory.
     pub(crate) const READ: u64 = 1;
-    /// The tail of a packet has come, which is not written to memory or needs a receive slot.
+    /// The tail of a packet has arrived that is not written to memory or may need a receive slot.
     pub(crate) const ARRIVED: u64 = 2;
     /// A packet was written to memory.
     pub(crate) const WRITTEN: u64 = 3;
@@ -26,21 +26,21 @@ pub(crate) mod task {
     pub(crate) const WORKED: u64 = 5;
     /// The host has consumed a datagram (node).
     pub(crate) const CONSUMED: u64 = 6;
-    /// It is time to see whether something was lost (transfer).
+    /// A timeout, after which a loss is assumed (transfer).
     pub(crate) const TIMEOUT: u64 = 7;
     /// A datagram is tried again (transfer).
     pub(crate) const RESUME: u64 = 8;
-    /// What comes before the first packet of a transfer is done (transfer).
+    /// The preparation of a transfer is over, or its flow may send (transfer).
     pub(crate) const STAGED: u64 = 9;
 }
 
-/// What all NICs of a rail have in common. Times in picoseconds.
+/// The properties that all NICs of a rail share. Times in picoseconds.
 #[derive(Clone)]
 pub(crate) struct RailNics {
-    /// The first of its NICs, and how many each node has.
+    /// The first of its NICs, and the number of NICs per node.
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// How many nodes form a group that it does not lead out of.
+    /// Number of nodes of a group, if the rail connects only nodes of one group.
     pub(crate) group: Option<u32>,
     pub(crate) kind: RailKind,
     pub(crate) operation_bytes_max: Option<u64>,
@@ -60,11 +60,11 @@ pub(crate) struct RailNics {
     pub(crate) flowlet: u64,
     pub(crate) first_flowlet: usize,
     pub(crate) control: Option<Control>,
-    /// What comes before the first packet of a transfer: up to so many bytes, this long and at this rate.
+    /// The preparation of a transfer before its first packet: up to this many bytes, a fixed time, and a rate.
     pub(crate) stages: Vec<(u64, u64, Rate)>,
     pub(crate) bank: u64,
     pub(crate) bank_packets: u32,
-    /// Whether packets can be lost, so that what is not answered is repeated.
+    /// Whether packets can be lost, so that unanswered operations are repeated.
     pub(crate) lossy: bool,
     pub(crate) slots: Option<u32>,
     pub(crate) service: Option<u64>,
@@ -111,31 +111,31 @@ impl RailNics {
         }
     }
 
-    /// Whether it joins these nodes.
+    /// Whether it connects these nodes.
     #[inline]
     pub(crate) fn joins(&self, nodes: [u32; 3]) -> bool {
         self.group.is_none_or(|group| nodes.map(|node| node / group) == [nodes[0] / group; 3])
     }
 
-    /// Whether the receiver of a datagram says that it has come.
+    /// Whether the receiver of a datagram acknowledges it.
     #[inline]
     pub(crate) fn acknowledges_datagrams(&self) -> bool {
         matches!(self.kind, RailKind::InfinibandRc | RailKind::Tofu)
     }
 
-    /// How long the atomic unit works on one.
+    /// Returns the time that the atomic unit takes for one atomic.
     pub(crate) fn atomic(&self) -> Duration {
         Duration::from_picoseconds(self.atomic)
     }
 
-    /// How long it takes before the first packet of a transfer of so many bytes is read.
+    /// Returns the preparation time before the first packet of a transfer of `bytes` bytes is read.
     #[inline]
     pub(crate) fn stage(&self, bytes: u64) -> u64 {
         let stage = self.stages.iter().find(|(most, ..)| bytes <= *most).or(self.stages.last());
         stage.map_or(0, |(_, time, rate)| time.saturating_add(rate.time(bytes)))
     }
 
-    /// How long memory is switched over after a packet: after the last of a transfer, and after each so many before it.
+    /// Returns the time of the memory switch after a packet: after the last of a transfer, and after every `bank_packets` packets before it.
     #[inline]
     pub(crate) fn bank(&self, transfer: &Transfer, sequence: u32) -> u64 {
         let is_last = u64::from(sequence + 1) * u64::from(self.packet_bytes) >= transfer.bytes;
@@ -149,37 +149,37 @@ impl RailNics {
     }
 }
 
-/// How long one switching of memory takes, with the core's work for it.
+/// Returns the time of one memory switch, including the core's work for it.
 fn bank_ns(nic: &NicSpec, software: &Software) -> f64 {
     let switching = nic.bank_ns + nic.bank_core_ns * software.slowdown();
     if switching > 0.0 && software.detection == Detection::Thread { switching + software.signal_ns } else { switching }
 }
 
-/// A NIC of a node. One line of cache.
+/// A NIC of a node. One cache line.
 #[repr(align(64))]
 pub(crate) struct Nic {
     pub(crate) rail: u8,
     /// Whether a packet is being read.
     pub(crate) reading: bool,
-    /// Packets that were or are being read, and that the link has not taken.
+    /// Number of packets that were or are being read, and that the link has not taken.
     pub(crate) buffered: u32,
     /// Its number on the rail.
     pub(crate) terminal: u32,
-    /// How many keys it has used.
+    /// Number of event keys that it has used.
     pub(crate) sequence: u32,
-    /// When the next operation may begin, the next packet be written, the next atomic be worked on.
+    /// When the next operation may begin, the next packet be written, and the next atomic be performed.
     pub(crate) begin_free: u64,
     pub(crate) write_free: u64,
     pub(crate) atomic_free: u64,
-    /// When what comes before the first packet of the next transfer may begin.
+    /// When the preparation of the next transfer may begin.
     pub(crate) stage_free: u64,
-    /// How many atomics have been worked on.
+    /// Number of atomics performed.
     pub(crate) atomics: u64,
     /// Operations with packets to send.
     pub(crate) sending: List,
 }
 
-/// What each NIC takes, besides a list of packets that wait for a receive slot.
+/// The memory of each NIC, besides a list of packets that wait for a receive slot.
 const _: () = assert!(size_of::<Nic>() == 64);
 
 impl Nic {
@@ -199,7 +199,7 @@ impl Nic {
         }
     }
 
-    /// The time at which an operation begins that may begin at `now`.
+    /// Starts an operation at `now` or as soon as the gap after the previous one permits; returns that time.
     #[inline]
     pub(crate) fn begin(&mut self, now: u64, gap: u64) -> u64 {
         let begin = self.begin_free.max(now);

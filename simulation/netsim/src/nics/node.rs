@@ -1,4 +1,4 @@
-//! What a node does without the network.
+//! The state of a node: intra-node copies, shared memory and receive slots.
 
 use crate::machine::picoseconds;
 use crate::machine::spec::SharedSpec;
@@ -6,26 +6,26 @@ use crate::machine::times::Times;
 use crate::network::Medium;
 use crate::nics::transfer::OperationKind;
 
-/// A node's own state.
+/// The state of a node.
 #[derive(Default)]
 pub(crate) struct Node {
-    /// When it can copy the next bytes within itself.
+    /// When it can start the next intra-node copy.
     copy_free: u64,
     /// When its host can consume the next datagram.
     pub(crate) service_free: u64,
-    /// Datagrams that have come and are not consumed.
+    /// Number of datagrams that have arrived and are not consumed.
     pub(crate) slots: u32,
 }
 
 impl Node {
-    /// Copies bytes, one copy after another; says when they have arrived.
+    /// Copies bytes, one copy after another; returns the time at which they have arrived.
     pub(crate) fn copy(&mut self, now: u64, path: Medium, bytes: u64) -> u64 {
         self.copy_free = self.copy_free.max(now).saturating_add(path.rate.time(bytes));
         self.copy_free.saturating_add(path.cable)
     }
 }
 
-/// Memory that the ranks of a node share, in picoseconds.
+/// The times of memory that the ranks of a node share, in picoseconds.
 pub(crate) struct SharedMemory {
     visible: u64,
     atomic: u64,
@@ -39,7 +39,7 @@ impl SharedMemory {
         Self { visible, atomic, put: Times::of(&spec.put), get: Times::of(&spec.get) }
     }
 
-    /// How long an operation keeps the core of the initiator busy, and, if it has no result, how long after that other ranks see it.
+    /// Returns how long an operation keeps the core of the initiator busy, and, if it has no result, how much later other ranks see it.
     pub(crate) fn time(&self, kind: OperationKind, bytes: u64) -> (u64, Option<u64>) {
         match kind {
             OperationKind::Atomic => (self.atomic, None),

@@ -1,8 +1,8 @@
-//! An operation over the network, as the NICs that take part know it.
+//! Transfers: the state of an operation over the network at the NICs that take part.
 
 use crate::events::pool::Linked;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
     Put,
@@ -15,7 +15,7 @@ pub(crate) enum OperationKind {
 /// The phase of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The owner of the bytes does not know of it.
+    /// The owner of the bytes has not received the request.
     Requesting,
     /// Its bytes are in transit.
     Sending,
@@ -27,13 +27,13 @@ pub(crate) enum Phase {
     Ended,
 }
 
-/// Packets of a transfer that its receiver misses.
+/// Packets of a transfer that are missing at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     Nothing,
     /// The receiver has noticed a gap, or had no slot; a sender that can send again was notified.
     Reported,
-    /// A packet was lost that is never sent again.
+    /// A packet was lost and is never sent again.
     ForGood,
 }
 
@@ -48,11 +48,11 @@ pub(crate) enum Timeout {
 /// Whether a transfer waits to send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// It does not.
+    /// It does not wait.
     Out,
-    /// In the list of its NIC.
+    /// It waits in the list of its NIC.
     Listed,
-    /// For its flow, which may not send now.
+    /// It waits for its flow, which may not send now.
     HeldBack,
 }
 
@@ -72,12 +72,12 @@ pub(crate) mod role {
     pub(crate) const NOT_READY: u8 = 5;
     /// The notification of the sender that a packet was marked.
     pub(crate) const CONGESTED: u8 = 6;
-    /// The answer to a packet, where delays control congestion.
+    /// The answer to a packet, on rails with delay-based congestion control.
     pub(crate) const ANSWER: u8 = 7;
 }
 
-/// An operation over the network. NICs are numbered through all rails. One line of cache: thousands are under way at once, and each of their
-/// events needs one.
+/// An operation over the network. NICs are numbered across all rails. One cache line: thousands are in flight at once, and each of their
+/// events accesses one.
 #[repr(align(64))]
 pub(crate) struct Transfer {
     pub(crate) token: u64,
@@ -86,17 +86,17 @@ pub(crate) struct Transfer {
     pub(crate) by: u32,
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Packets of its bytes: all, those sent, those received.
+    /// Number of data packets: in total, sent, and received.
     pub(crate) packets: u32,
     pub(crate) sent: u32,
     pub(crate) received: u32,
-    /// Packets of any role that are in the network or in a NIC.
+    /// Number of packets of any role in the network or in a NIC.
     pub(crate) under_way: u32,
     pub(crate) salt: u32,
     pub(crate) via: u32,
-    /// The next in the list of its NIC; before it reaches the NIC, the one whose beginning comes directly after its own.
+    /// The next in the list of its NIC; before it reaches the NIC, the transfer that starts directly after it.
     pub(crate) next: u32,
-    /// Scheduled tasks that name it.
+    /// Number of scheduled tasks that name it.
     pub(crate) pending: u8,
     pub(crate) timeout: Timeout,
     pub(crate) kind: OperationKind,
@@ -109,17 +109,17 @@ pub(crate) struct Transfer {
     pub(crate) slot: bool,
 }
 
-/// What each transfer takes.
+/// The memory of each transfer.
 const _: () = assert!(size_of::<Transfer>() == 64);
 
-/// What is tried again of a transfer.
+/// The state of a transfer's repetitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Attempts {
-    /// When it is tried again unless something arrives before.
+    /// When it is repeated unless a packet arrives before.
     pub(crate) deadline: u64,
-    /// Packets of a datagram that needed no slot.
+    /// Number of packets of a datagram that needed no slot.
     pub(crate) admitted: u32,
-    /// How often it was repeated since something arrived, and how often its receiver was not ready.
+    /// Number of repetitions since a packet arrived, and number of times that its receiver was not ready.
     pub(crate) retries: u8,
     pub(crate) not_ready: u8,
 }
@@ -128,12 +128,12 @@ impl Attempts {
     const NONE: Self = Self { deadline: u64::MAX, admitted: 0, retries: 0, not_ready: 0 };
 }
 
-/// The attempts of transfers, by their numbers: apart from them, as rails that lose nothing and have slots enough need none.
+/// The attempts of transfers, by transfer number. Separate from the transfers, as rails without loss and with enough slots need none.
 #[derive(Default)]
 pub(crate) struct AttemptTable(Vec<Attempts>);
 
 impl AttemptTable {
-    /// Those of a transfer, which has made none if nobody has asked for them since it began.
+    /// Returns the attempts of a transfer; allocates the entry on first use.
     pub(crate) fn of(&mut self, transfer: u32) -> &mut Attempts {
         let index = transfer as usize;
         if index >= self.0.len() {
@@ -142,7 +142,7 @@ impl AttemptTable {
         &mut self.0[index]
     }
 
-    /// A transfer of this number begins.
+    /// Resets the entry of a transfer that begins.
     #[inline]
     pub(crate) fn begin(&mut self, transfer: u32) {
         if let Some(attempts) = self.0.get_mut(transfer as usize) {

@@ -1,9 +1,9 @@
 //! Dragonflies: groups of routers that are all linked with each other, and links between all groups.
 //!
-//! A minimal route has at most one link within the first group, one to another group, one within that. Valiant's goes by a third
-//! group, chosen at random, which spreads traffic that would crowd on few links. UGAL (Kim, Dally, Scott, Abts: *Technology-Driven,
-//! Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.2) takes the minimal route unless its queue times its links is more than that of
-//! Valiant's: UGAL-L knows the queues of the first router, UGAL-G those of all links between groups of the first group.
+//! A minimal route has at most one link within the first group, one to another group, and one within that. Valiant's route uses a third
+//! group, chosen at random, which spreads traffic that would otherwise concentrate on few links. UGAL (Kim, Dally, Scott, Abts:
+//! *Technology-Driven, Highly-Scalable Dragonfly Topology*, ISCA 2008, section 4.2) takes the minimal route unless its queue times its number of
+//! links exceeds that of Valiant's: UGAL-L uses the queues of the first router, UGAL-G those of all links from the first group to other groups.
 //!
 //! No deadlock: the virtual channel of a link is the number of links between groups that the packet has crossed before it. Lanes
 //! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
@@ -15,7 +15,7 @@ use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
 
 impl DragonflySpec {
-    /// So many groups, or, where links between groups are too few for that, so many of these, that there is room for `nodes` nodes.
+    /// Returns a number of groups that makes room for `nodes` nodes, or, if the number of groups is not fixed, of links between groups.
     pub(super) fn larger(&self, nodes: u32) -> Option<(&'static str, String)> {
         let per_group = self.nodes_per_router.checked_mul(self.routers_per_group).filter(|&nodes| nodes > 0)?;
         let needed = nodes.div_ceil(per_group);
@@ -31,12 +31,12 @@ impl DragonflySpec {
 #[derive(Clone, Debug)]
 pub(crate) struct Dragonfly {
     terminals_per_router: u32,
-    /// Routers of a group.
+    /// Number of routers of a group.
     routers: u32,
-    /// Links between groups of a router.
+    /// Number of links of a router to other groups.
     globals: u32,
     groups: u32,
-    /// Links between each two groups.
+    /// Number of links between each pair of groups.
     copies: u32,
     routes: DragonflyRoutes,
 }
@@ -110,7 +110,7 @@ impl Dragonfly {
         links
     }
 
-    /// Which of its links between groups a group has to another one.
+    /// Returns the number, among the links of a group to other groups, of a link to one other group.
     fn global(&self, group: u32, to: u32, copy: u32) -> u32 {
         copy * (self.groups - 1) + to - u32::from(to > group)
     }

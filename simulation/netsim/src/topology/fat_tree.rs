@@ -1,10 +1,10 @@
-//! Fat trees: every level has routers with so many links down and so many up.
+//! Fat trees: the routers of each level have equal numbers of down links and of up links.
 //!
-//! A packet goes up until its destination is below, then down. Which link it takes up is given by its destination (d-mod-k:
+//! A packet goes up until its destination is below, then down. The up link is chosen by the destination (d-mod-k:
 //! packets to one terminal meet as late as possible and packets to different ones use different links), at random, per operation or
-//! as the NIC says, or by the shortest queue of each router.
+//! as the NIC spreads packets, or by the shortest queue of each router.
 //!
-//! No deadlock: order the lanes with those that go up first, by level, then those that go down, by level from the top. A packet
+//! No deadlock: the lanes are ordered with those that go up first, by level, then those that go down, by level from the top. A packet
 //! never goes up after it went down.
 
 use super::{Hop, Link, Path, RoutingHeader, bounded};
@@ -16,7 +16,7 @@ use crate::machine::topologies::{FatTreeRoutes, FatTreeSpec};
 const LEVELS_MAX: usize = 8;
 
 impl FatTreeSpec {
-    /// As many links down of each level as there are, and so many at the top that the tree reaches `terminals`.
+    /// Returns the down links of each level, unchanged except at the top, where they suffice to reach `terminals`.
     pub(super) fn larger(&self, terminals: u32) -> Option<String> {
         let (top, below) = self.down.split_last()?;
         let below_reach = below.iter().try_fold(1u32, |reach, &down| reach.checked_mul(down)).filter(|&reach| reach > 0)?;
@@ -25,14 +25,14 @@ impl FatTreeSpec {
     }
 }
 
-/// One level. A router is the `copy`-th of those that reach the same block of terminals: its number is `block * copies + copy`.
+/// One level. A router is number `copy` of the `copies` routers that reach the same block of terminals; its number is `block * copies + copy`.
 #[derive(Clone, Copy, Debug)]
 struct Level {
     /// The number of its first router.
     first: u32,
     /// The number of its first link.
     link: u32,
-    /// Terminals that each router reaches downward.
+    /// Number of terminals that each router reaches downward.
     reach: u32,
     copies: u32,
     down: u32,
@@ -85,7 +85,7 @@ impl FatTree {
             copies = copies.saturating_mul(up.max(1));
         }
         bounded(Some(link))?;
-        // The top reaches everything, also what would lie behind the last terminal.
+        // The reach of the top is exactly the number of terminals.
         if let Some(top) = levels.last_mut() {
             top.reach = terminals;
         }
@@ -129,7 +129,7 @@ impl FatTree {
         self.routes == FatTreeRoutes::Adaptive
     }
 
-    /// The links up of a router from which a packet goes up, if the shortest queue decides.
+    /// Returns the up links of a router if the packet goes up from it and the shortest queue decides.
     #[inline]
     pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
         if !self.chooses_links() || header.path == Path::Detour {

@@ -1,4 +1,4 @@
-//! Whether a machine has room for so many nodes, and what of its description would have.
+//! Whether a machine has room for a number of nodes, and changes of its description that would make room.
 
 use super::Topology;
 use crate::events::ENTITIES_MAX;
@@ -8,11 +8,11 @@ use crate::machine::{Machine, MachineError};
 const NODES_MAX: u32 = 1 << 24;
 
 impl Machine {
-    /// Whether the description goes with so many nodes. Cost: no memory for each; a graph finds its routes.
+    /// Checks whether the description permits `nodes` nodes. Takes no memory per node; a graph computes its routes.
     ///
     /// # Errors
     ///
-    /// It does not: one line that says why.
+    /// The description does not permit them: one line with the reason.
     pub fn check_nodes(&self, nodes: u32) -> Result<(), MachineError> {
         if nodes == 0 || nodes > NODES_MAX {
             return Err(MachineError::new(format!("nodes = {nodes}: must be from 1 to {NODES_MAX}")));
@@ -29,7 +29,7 @@ impl Machine {
         })
     }
 
-    /// The most nodes that the description goes with; 0 if it goes with none.
+    /// Returns the largest number of nodes that the description permits; 0 if it permits none.
     pub fn nodes_max(&self) -> u32 {
         let (mut fits, mut too_many) = (0, NODES_MAX + 1);
         while too_many - fits > 1 {
@@ -39,8 +39,8 @@ impl Machine {
         fits
     }
 
-    /// Values of the description, each by its path, with which the networks would be large enough for so many nodes; none if they are, or if no
-    /// single value is enough.
+    /// Returns changes of the description, each a path and a value, with which the networks would be large enough for `nodes` nodes; none for a
+    /// network that is large enough, or if no single value is enough.
     pub fn larger(&self, nodes: u32) -> Vec<(String, String)> {
         let changes = self.rails.iter().enumerate().filter_map(|(number, rail)| {
             Topology::new(rail, nodes).err()?;

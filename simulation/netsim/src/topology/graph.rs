@@ -1,9 +1,9 @@
-//! Networks that a description lists link by link. Routes are shortest; among equal ones the destination decides.
+//! Networks that a description lists link by link. Packets take shortest routes; the destination decides among equal ones.
 //!
-//! No deadlock: routers have an order (breadth first from router 0). A packet goes on to the next virtual channel whenever it
+//! No deadlock: routers have an order (breadth first from router 0). A packet changes to the next virtual channel whenever it
 //! turns from going up in that order to going down. Within one virtual channel it therefore goes down first and then up: lanes
-//! that go down are ordered by where they lead, lanes that go up come after them. A tree needs one virtual channel; how many
-//! others need is found when the network is made.
+//! that go down are ordered by their target routers, and lanes that go up come after them. A tree needs one virtual channel; for other
+//! networks the number is computed when the network is made.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::machine::topologies::GraphSpec;
 const ROUTERS_MAX: u32 = 4096;
 
 impl GraphSpec {
-    /// So many nodes of each router that is linked that there is room for `nodes`; `None` where the description says which router each has.
+    /// Returns a number of nodes per linked router that makes room for `nodes`; `None` if the description states the router of each node.
     pub(super) fn larger(&self, nodes: u32) -> Option<String> {
         let routers = self.links.iter().flat_map(|&(a, b)| [a, b]).max()? + 1;
         self.attach.is_none().then(|| nodes.div_ceil(routers).to_string())
@@ -31,7 +31,7 @@ pub(crate) struct Graph {
     links: Vec<Link>,
     /// The router of each terminal.
     attach: Vec<u32>,
-    /// The link from each router (row) to each other.
+    /// The first link of the route from each router (row) to each other router.
     next: Vec<u32>,
     /// The place of each router in the order.
     order: Vec<u32>,

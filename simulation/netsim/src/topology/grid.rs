@@ -1,17 +1,17 @@
 //! Meshes and tori of any dimension, and rings.
 //!
-//! Packets go along the first dimension until they are level with their destination, then along the second, and so on, the
-//! shorter way round; where both are equal, the operation's random number decides.
+//! Packets go along the first dimension until they reach the coordinate of their destination, then along the second, and so on.
+//! In a ring they take the shorter direction; if both are equal, the operation's random number decides.
 //!
 //! No deadlock: along a line, lanes are ordered in either direction, and no packet returns to an earlier dimension. A ring needs
-//! more:
+//! an additional scheme:
 //!
-//! - *dateline*: the virtual channels are two halves. A packet whose route leads past the end of the ring takes the second half
-//!   from where it enters, any other the first. The first half is a line. So is the second: a route is at most half a ring long and
-//!   crosses the end, so that no two links about the middle follow each other on it.
+//! - *dateline*: the virtual channels are divided into two halves. A packet whose route crosses the end of the ring uses the second
+//!   half from its entry, any other packet the first. The first half is a line. So is the second: a route is at most half a ring
+//!   long and crosses the end, so that no two links about the middle follow each other on it.
 //! - *bubble*: a packet enters a ring only where it leaves room for another in the buffer, and keeps its virtual channel there.
-//!   Each ring therefore keeps room for one packet, wherever it moves. Buffers are claimed in whole packets, lest the room be
-//!   split.
+//!   Each ring therefore keeps room for one packet, wherever that room moves. Buffer space is claimed in units of the largest
+//!   packet, so that the room is not split.
 
 use super::{Hop, Link, Ring, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
@@ -72,7 +72,7 @@ impl Grid {
         let mut dimensions = Vec::new();
         let mut routers = 1;
         for (&length, &ring) in lengths.iter().zip(rings) {
-            // Two routers are neighbours already; a ring of two would be the same link twice.
+            // A ring of two routers would have the same link twice.
             dimensions.push(Dimension { length, stride: routers, ring: ring && length > 2 });
             routers = bounded(u64::from(routers).checked_mul(u64::from(length)))?;
         }
@@ -137,7 +137,7 @@ impl Grid {
                 (from, to) = (from / length, to / length);
                 continue;
             }
-            // Along this dimension already: the stage says which half of the channels, and which direction.
+            // Whether the packet already moves along this dimension; the stage then holds the half of the channels and the direction.
             let begun = header.stage >> 2 == number as u8 + 1;
             if !begun {
                 let ahead = if there > here { there - here } else { there + length - here };
@@ -165,7 +165,7 @@ impl Grid {
     }
 }
 
-/// Lengths with those that are 0 made as equal as possible, and large enough.
+/// Replaces the lengths that are 0 by sufficiently large ones that are as equal as possible.
 fn fitted(lengths: &[u32], needed: u32) -> Result<Vec<u32>, MachineError> {
     let given =
         lengths.iter().filter(|&&length| length > 0).try_fold(1u64, |product, &length| product.checked_mul(length.into()));

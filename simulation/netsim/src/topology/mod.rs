@@ -1,9 +1,9 @@
-//! How routers are connected, and which routes packets take.
+//! The connections of routers, and the routes of packets.
 //!
-//! Routes follow from the source, the destination, numbers in the header that the NIC chooses, and a [`Path`] that the network chooses at the
-//! first router, where it knows the queues and the failed links. None deadlocks, because in each scheme the lanes (links by virtual channels) can be ordered so that every packet asks for ever
-//! greater ones, or, with bubbles, because a ring never fills. Each file says why; the tests walk all routes of small networks
-//! and look for a cycle.
+//! The route of a packet follows from the source, the destination, numbers in the header that the NIC chooses, and a [`Path`] that the network
+//! chooses at the first router, where it knows the queues and the failed links. No scheme deadlocks: either the lanes (links by virtual channels)
+//! can be ordered so that every packet asks for lanes in ascending order, or, with bubbles, a ring never fills. Each file gives the reason; the
+//! tests walk all routes of small networks and search for a cycle.
 
 mod dragonfly;
 mod fat_tree;
@@ -23,16 +23,16 @@ use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
 
-/// What routers know of a packet.
+/// The part of a packet that routers read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoutingHeader {
-    /// The terminal it goes to.
+    /// The destination terminal.
     pub(crate) to: u32,
-    /// A random number that is the same for all packets of an operation, or of what else keeps to one route.
+    /// A random number that is equal for all packets that must take one route, such as those of one operation.
     pub(crate) salt: u32,
-    /// Another, for detours.
+    /// Another random number, for detours.
     pub(crate) via: u32,
-    /// What the topology notes from router to router; zero at first.
+    /// State of the topology that is passed from router to router; zero at first.
     pub(crate) stage: u8,
     pub(crate) path: Path,
 }
@@ -43,41 +43,41 @@ impl RoutingHeader {
     }
 }
 
-/// Which of its routes a packet takes.
+/// The choice among the possible routes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// The usual one, unless the first router chooses another.
+    /// Not chosen yet: the usual route, unless the topology or the first router chooses another.
     Open,
-    /// The usual one.
+    /// The usual route.
     Usual,
-    /// In a dragonfly by the group that `via` names, in a fat tree upward as `salt` says.
+    /// A detour: in a dragonfly through the group that `via` names, in a fat tree over the up links that `salt` selects.
     Detour,
 }
 
-/// Where a packet goes next.
+/// The next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
-    /// A link by its number within the topology, or none where the packet leaves to its terminal.
+    /// The number of the link within the topology; `None` if the packet leaves to its terminal.
     pub(crate) link: Option<u32>,
-    /// The first virtual channel it may take, and how many.
+    /// The first virtual channel it may take, and the number of virtual channels.
     pub(crate) vc: u8,
     pub(crate) vcs: u8,
     pub(crate) ring: Ring,
 }
 
-/// What a packet does about a ring that must not fill.
+/// The position of a packet relative to a ring that must not fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ring {
-    /// There is none.
+    /// The packet uses no such ring.
     None,
-    /// It enters, and leaves room for another.
+    /// The packet enters the ring, and must leave room for another.
     Enters,
-    /// It goes on, and takes what room there is.
+    /// The packet stays in the ring, and may take any room.
     Stays,
 }
 
 impl Hop {
-    /// To the terminal, over any virtual channel.
+    /// The hop to the terminal, over any virtual channel.
     fn out(vcs: u8) -> Self {
         Self { link: None, vc: 0, vcs, ring: Ring::None }
     }
@@ -87,7 +87,7 @@ impl Hop {
     }
 }
 
-/// A link from one router to another. One that leads back to its router is not there.
+/// A link from one router to another. A link from a router to itself stands for an absent link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) from: u32,
@@ -106,7 +106,7 @@ pub(crate) enum Topology {
 }
 
 impl Topology {
-    /// The topology of a rail, large enough for `nodes` nodes.
+    /// Makes the topology of a rail, large enough for `nodes` nodes.
     pub(crate) fn new(rail: &RailSpec, nodes: u32) -> Result<Self, MachineError> {
         let terminals = nodes * rail.count;
         let topology = match &rail.topology {
@@ -129,12 +129,12 @@ impl Topology {
         Ok(topology)
     }
 
-    /// A value of the topology, by its key, with which it would be large enough for `nodes` nodes; `None` if no single one is enough.
+    /// Returns a key of the topology and a value with which it would be large enough for `nodes` nodes; `None` if no single value is enough.
     pub(crate) fn larger(rail: &RailSpec, nodes: u32) -> Option<(&'static str, String)> {
         let (key, value) = match &rail.topology {
             TopologySpec::FatTree(spec) => ("down", spec.larger(nodes * rail.count)?),
             TopologySpec::Torus(TorusSpec { dimensions, .. }) | TopologySpec::Mesh(MeshSpec { dimensions, .. }) => {
-                // As many as the nodes need.
+                // 0 stands for as many as the nodes need.
                 ("dimensions", format!("{:?}", vec![0; dimensions.len()]))
             }
             TopologySpec::Dragonfly(spec) => spec.larger(nodes)?,
@@ -144,7 +144,7 @@ impl Topology {
         Some((key, value))
     }
 
-    /// Virtual channels without which packets could wait for each other in a circle.
+    /// The smallest number of virtual channels that excludes a cycle of waiting packets.
     fn vcs_min(&self) -> u8 {
         match self {
             Self::Star | Self::FatTree(_) => 1,
@@ -154,7 +154,7 @@ impl Topology {
         }
     }
 
-    /// Whether packets claim buffers as if all were of the largest size, which bubbles need.
+    /// Whether each packet claims buffer space for the largest packet, which bubbles need.
     pub(crate) fn claims_whole_buffers(&self) -> bool {
         matches!(self, Self::Grid(grid) if grid.has_bubbles())
     }
@@ -181,7 +181,7 @@ impl Topology {
         }
     }
 
-    /// Whether the first router chooses between the usual route and a detour by the queues before them, and by which.
+    /// The queues by which the first router chooses between the usual route and a detour; `None` if it does not choose.
     pub(crate) fn adapts(&self) -> Option<Queues> {
         match self {
             Self::Dragonfly(dragonfly) => dragonfly.adapts(),
@@ -203,12 +203,12 @@ impl Topology {
         matches!(self, Self::Dragonfly(dragonfly) if dragonfly.is_global(link))
     }
 
-    /// Whether routers choose among links up.
+    /// Whether routers choose among up links.
     pub(crate) fn chooses_links(&self) -> bool {
         matches!(self, Self::FatTree(tree) if tree.chooses_links())
     }
 
-    /// Links up that a packet may take from a router, the first and how many, where the one with the shortest queue is taken.
+    /// The first up link that a packet may take from a router, and the number of them, if the shortest queue decides.
     #[inline]
     pub(crate) fn choices(&self, at: u32, header: &RoutingHeader) -> Option<(u32, u32)> {
         match self {
@@ -217,7 +217,7 @@ impl Topology {
         }
     }
 
-    /// The next hop of a packet that is at a router of `vcs` virtual channels.
+    /// Returns the next hop of a packet at a router of `vcs` virtual channels.
     #[inline]
     pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         match self {
@@ -230,16 +230,16 @@ impl Topology {
     }
 }
 
-/// The queues that an adaptive choice of a route looks at.
+/// The queues that decide an adaptive choice of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queues {
     /// Those of the first router.
     Local,
-    /// Those of the links between groups of the first group.
+    /// Those of the links from the first group to other groups.
     Global,
 }
 
-/// Routers that are needed so that each has the NICs of `per_router` nodes.
+/// Returns the number of routers needed for `nodes` nodes, with `per_router` nodes each.
 fn routers_for(nodes: u32, per_router: u32) -> Result<u32, MachineError> {
     if per_router == 0 {
         return Err(MachineError::new("rail.topology.nodes_per_router = 0: must be at least 1".into()));
@@ -247,10 +247,10 @@ fn routers_for(nodes: u32, per_router: u32) -> Result<u32, MachineError> {
     Ok(nodes.div_ceil(per_router))
 }
 
-/// Routers or links of a topology at most.
+/// Maximum number of routers or links of a topology.
 const PARTS_MAX: u64 = 1 << 28;
 
-/// `parts`, if a topology may have so many.
+/// Returns `parts` if it is below [`PARTS_MAX`].
 fn bounded(parts: Option<u64>) -> Result<u32, MachineError> {
     match parts {
         Some(parts) if parts < PARTS_MAX => Ok(parts as u32),

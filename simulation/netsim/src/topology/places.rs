@@ -1,4 +1,4 @@
-//! The places of the ranks of a job in a machine.
+//! The placement of the ranks of a job in a machine.
 
 use super::grid::Grid;
 use crate::machine::Machine;
@@ -9,8 +9,8 @@ use crate::machine::topologies::TopologySpec;
 const SWITCHES: [&str; 3] = ["leaf switch", "spine switch", "core switch"];
 
 impl Machine {
-    /// Where `ranks` ranks are, `per_node` consecutive ones on a node: the levels of a fat tree or a dragonfly, the coordinates in a torus, a mesh or a
-    /// ring, else the nodes. With several rails, in the first that has more than one router.
+    /// Returns the placement of `ranks` ranks, `per_node` consecutive ones on a node: the levels of a fat tree or a dragonfly, the coordinates in a
+    /// torus, a mesh or a ring, else the nodes. If there are several rails, the first one whose topology is neither a star nor a graph decides.
     pub fn topology(&self, ranks: u32, per_node: u32) -> pelago_base::Topology {
         let (per_node, nodes) = (per_node.max(1), ranks.div_ceil(per_node.max(1)));
         let has_routers = |rail: &&RailSpec| !matches!(rail.topology, TopologySpec::Star {} | TopologySpec::Graph(_));
@@ -27,9 +27,9 @@ impl Machine {
     }
 }
 
-/// What of a rail's topology says which nodes are near each other.
+/// The part of a rail's topology that determines which nodes are close to each other.
 enum Places {
-    /// The levels above the nodes: their names, and how many consecutive nodes each has.
+    /// The levels above the nodes: their names, and the number of consecutive nodes of each.
     Nodes(Vec<(&'static str, u32)>),
     Grid {
         nodes_per_router: u32,

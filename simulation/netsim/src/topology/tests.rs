@@ -27,8 +27,8 @@ fn topology(nodes: u32, vcs: u8, text: &str) -> Result<Topology, MachineError> {
 
 type Lane = (u32, u8);
 
-/// Walks all routes under several random numbers; returns which lane a packet asks for while it holds which, and the longest
-/// route.
+/// Walks all routes with several random numbers; returns the lanes that packets ask for while they hold each lane, and the
+/// length of the longest route.
 fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSet<Lane>>, usize) {
     let links = topology.links();
     let (mut waits, mut longest) = (BTreeMap::<Lane, BTreeSet<Lane>>::new(), 0);
@@ -56,7 +56,7 @@ fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSe
 }
 
 fn has_cycle(waits: &BTreeMap<Lane, BTreeSet<Lane>>) -> bool {
-    // Lanes that nothing more waits for are taken away until none is left, or none can be.
+    // Removes lanes whose holders wait for no remaining lane, until none is left or none can be removed.
     let mut left = waits.clone();
     loop {
         let ends: Vec<Lane> =
@@ -70,7 +70,7 @@ fn has_cycle(waits: &BTreeMap<Lane, BTreeSet<Lane>>) -> bool {
     }
 }
 
-/// The longest of all routes, which must be free of cycles.
+/// Checks that the routes are free of cycles; returns the length of the longest route.
 fn sound(nodes: u32, vcs: u8, text: &str) -> usize {
     let topology = topology(nodes, vcs, text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let (waits, longest) = walk(&topology, nodes, vcs);

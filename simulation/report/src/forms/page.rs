@@ -1,4 +1,4 @@
-//! The report as one page: markup, style and script of `templates`, and the report itself as JSON within.
+//! The report as one page: markup, style and script from `templates`, with the report embedded as JSON.
 
 use crate::limits::PAGE_RECORDS_MAX;
 use crate::report::Report;
@@ -8,13 +8,13 @@ const STYLE: &str = include_str!("templates/page.css");
 const SCRIPT: &str = include_str!("templates/page.js");
 
 impl Report {
-    /// A page that needs nothing else: a browser shows it from a file, without a network.
+    /// Returns a self-contained page: a browser shows it from a file, without a network.
     ///
-    /// Of the time line it has the first [`PAGE_RECORDS_MAX`] spans and messages, and says so. Cost: a copy of those and their
-    /// text.
+    /// It contains the first [`PAGE_RECORDS_MAX`] spans and messages of the time line, and states the number left out. Cost: a copy of
+    /// those and their text.
     pub fn to_html(&self) -> String {
         let report = Self { timeline: self.timeline.first(PAGE_RECORDS_MAX), ..self.without_timeline() };
-        // In JSON this character stands within texts only, so that none of them can end the element or open another.
+        // In JSON this character occurs within strings only. Escaped, it can neither end the element nor open another.
         let data = report.to_json().replace('<', "\\u003c");
         let mut page = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len() + data.len());
         for (index, piece) in PAGE.split("{{").enumerate() {

@@ -1,8 +1,8 @@
 //! The time line as a trace that Perfetto and chrome://tracing open: the trace event format of Chrome, in JSON.
 //!
-//! A node is a process and a rank a thread of it. Viewers attach the ends of an arrow to events, so an event without length marks
-//! where a message is posted and where it takes effect. Identifiers of processes and threads begin at 1, since viewers take 0 for
-//! the idle thread; the process of a node has the identifier of its first rank, as the process of a machine has that of its first
+//! A node is a process, and a rank is a thread of it. Viewers attach the ends of an arrow to events, so events without duration mark
+//! where a message is posted and where it takes effect. Identifiers of processes and threads begin at 1, since viewers interpret 0 as
+//! the idle thread; the process of a node has the identifier of its first rank, as a real process has that of its first
 //! thread.
 
 use std::fmt;
@@ -12,24 +12,24 @@ use crate::report::Report;
 use crate::sections::timeline::{MessageSpan, RankSpan};
 
 impl Report {
-    /// Writes the time line as a trace: all that was kept, in one JSON object.
+    /// Writes the time line as a trace: all kept records, in one JSON object.
     ///
     /// Times are in microseconds with six decimals. Cost: some 90 bytes for each span and 650 for each message, in small writes,
-    /// so that `to` is to have a buffer; no memory but a word for each message.
+    /// so that `to` should be buffered; memory of one word for each message.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Writing to `to` fails.
     pub fn trace(&self, to: &mut dyn Write) -> io::Result<()> {
         let firsts = (0..self.timeline.ranks).step_by(self.job.per_node.max(1) as usize);
         let nodes: Vec<_> = (0..).zip(firsts).map(|(node, first)| TraceNode { name: format!("node {node}"), first }).collect();
         self.trace_of(&nodes, &[], to)
     }
 
-    /// As [`trace`](Self::trace), of a job whose nodes have these names and first ranks, in the order of their ranks. `notes` are members of
-    /// `otherData`: a name and a value in JSON.
+    /// As [`trace`](Self::trace), for a job whose nodes have these names and first ranks, in the order of their ranks. `notes` are members of
+    /// `otherData`: a name and a JSON value.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Writing to `to` fails.
     ///
     /// # Panics
     /// The first node does not begin with rank 0.
@@ -57,7 +57,7 @@ impl Report {
         writeln!(events.to, "\n]}}")
     }
 
-    /// How many messages are under way, whenever that changes.
+    /// Writes the number of messages in flight at each change.
     fn count_under_way(&self, events: &mut Events<'_>) -> io::Result<()> {
         let messages = &self.timeline.messages;
         let process = u64::from(self.timeline.ranks) + 1;
@@ -81,13 +81,13 @@ impl Report {
 /// A node of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceNode {
-    /// What its row is called.
+    /// The name of its row.
     pub name: String,
     /// Its first rank; the first rank of the next node follows its last one.
     pub first: u32,
 }
 
-/// The list of events.
+/// The list of events, as it is written.
 struct Events<'a> {
     to: &'a mut dyn Write,
     nodes: &'a [TraceNode],
@@ -95,14 +95,14 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Names a node, before the row of the first of its ranks that is shown.
+    /// Writes the name of a node, before the row of the first of its ranks that is shown.
     fn name_node(&mut self, rank: u32, node: usize) -> io::Result<()> {
         let (at, name) = (self.at(rank), text(&self.nodes[node].name));
         self.event(format_args!(r#""ph":"M","name":"process_name",{at},"args":{{"name":{name}}}"#))?;
         self.event(format_args!(r#""ph":"M","name":"process_sort_index",{at},"args":{{"sort_index":{node}}}"#))
     }
 
-    /// Names the row of a rank.
+    /// Writes the name of the row of a rank.
     fn name(&mut self, rank: u32) -> io::Result<()> {
         let at = self.at(rank);
         self.event(format_args!(r#""ph":"M","name":"thread_name",{at},"args":{{"name":"rank {rank}"}}"#))?;
@@ -134,12 +134,12 @@ impl Events<'_> {
         write!(self.to, "{separator}{{{members}}}")
     }
 
-    /// The number of the node of a rank.
+    /// Returns the number of the node of a rank.
     fn node(&self, rank: u32) -> usize {
         self.nodes.partition_point(|node| node.first <= rank) - 1
     }
 
-    /// The row of a rank.
+    /// Returns the process and thread identifiers of the row of a rank.
     fn at(&self, rank: u32) -> String {
         let (process, thread) = (u64::from(self.nodes[self.node(rank)].first) + 1, u64::from(rank) + 1);
         format!(r#""pid":{process},"tid":{thread}"#)

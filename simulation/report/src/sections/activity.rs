@@ -1,4 +1,4 @@
-//! What all ranks did when: a grid of groups of ranks by stretches of time, which covers jobs of any size and length in bounded memory.
+//! The activity of all ranks over time: a grid of groups of ranks by intervals of time, which covers jobs of any size and length in bounded memory.
 
 use pelago_base::{Instant, Rank};
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use crate::limits::{ACTIVITY_COLUMNS_MAX, ACTIVITY_ROWS_MAX};
 /// The grid. Row 0 has the first ranks, column 0 begins with the job; cells are listed row by row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// How many ranks a row stands for: a power of two. The last row may have fewer.
+    /// Number of ranks of a row: a power of two. The last row may have fewer.
     pub ranks_per_row: u32,
-    /// How long a column lasts: a power of two. The last one may be shorter.
+    /// Duration of a column: a power of two. The last one may be shorter.
     pub column_ps: u64,
-    /// How many columns there are.
+    /// Number of columns.
     pub columns: u32,
-    /// Of each cell: the time in which its ranks computed, in parts per million of all their time.
+    /// For each cell, the computing time of its ranks, in parts per million of all their time.
     pub computing_ppm: Vec<u32>,
-    /// Of each cell: the operations that its ranks posted.
+    /// For each cell, the number of operations that its ranks posted.
     pub operations: Vec<u64>,
 }
 
@@ -46,7 +46,7 @@ impl ActivityGrid {
         Self { ranks_per_row: 1, column_ps: 1, cells: Vec::new() }
     }
 
-    /// A rank has computed from one time to a later one.
+    /// Records that a rank has computed from one time to a later one.
     pub(crate) fn add_computing(&mut self, rank: Rank, from: Instant, to: Instant) {
         let (mut from_ps, to_ps) = (from.as_picoseconds(), to.as_picoseconds());
         self.cover(rank, to_ps);
@@ -57,13 +57,13 @@ impl ActivityGrid {
         }
     }
 
-    /// A rank has posted an operation.
+    /// Records that a rank has posted an operation.
     pub(crate) fn add_operation(&mut self, rank: Rank, at: Instant) {
         self.cover(rank, at.as_picoseconds());
         self.cell(rank, at.as_picoseconds()).add(Cell { computing_ps: 0, operations: 1 });
     }
 
-    /// The grid of a job of so many ranks that is over.
+    /// Returns the grid of a completed job of `ranks` ranks.
     pub(crate) fn finish(mut self, ranks: u32, end: Instant) -> Activity {
         let end_ps = end.as_picoseconds();
         let Some(last) = ranks.checked_sub(1) else { return Activity::default() };
@@ -97,7 +97,7 @@ impl ActivityGrid {
         &mut self.cells[row as usize * ACTIVITY_COLUMNS_MAX + column as usize]
     }
 
-    /// Joins rows and columns until there are a row for this rank and a column for this time.
+    /// Merges rows and columns until there are a row for this rank and a column for this time.
     fn cover(&mut self, rank: Rank, at_ps: u64) {
         if self.cells.is_empty() {
             self.cells = vec![Cell::default(); ACTIVITY_ROWS_MAX * ACTIVITY_COLUMNS_MAX];
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(activity.operations, [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     }
 
-    /// Nothing is lost when rows and columns are joined, whatever came before: computing is known to a part per million of a cell.
+    /// Merging rows and columns loses nothing, in any order of entries: computing time is exact to a part per million of a cell.
     #[test]
     fn large_jobs_are_covered_as_a_whole() {
         let (ranks, end) = (100_000_u32, 1_000_000_007_u64);

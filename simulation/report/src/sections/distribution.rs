@@ -1,54 +1,54 @@
-//! How often which length of time occurred: exact counts in buckets whose width grows with the length.
+//! Distributions of durations ("lengths"): exact counts in buckets whose width grows with the length.
 //!
 //! A bucket holds the lengths that agree in their leading bit and the three bits after it; below 16 ps each length has its own.
-//! So a bucket is at most an eighth as wide as the least length in it, and 496 buckets hold all of 64 bits (as in HDR
+//! So a bucket is at most an eighth as wide as the smallest length in it, and 496 buckets cover all 64-bit lengths (as in HDR
 //! histograms).
 
 use pelago_base::Duration;
 use serde::{Deserialize, Serialize};
 
-/// Bits after the leading one in which the lengths of a bucket agree.
+/// Number of bits after the leading one in which the lengths of a bucket agree.
 const BITS: u32 = 3;
 
-/// A distribution of lengths of time.
+/// A distribution of durations.
 ///
-/// Counts, mean (rounded down), minimum and maximum are exact. A percentile is the upper end of the bucket that holds it, but no
-/// more than the maximum: at least the true one, and larger by an eighth at most.
+/// Counts, mean (rounded down), minimum and maximum are exact. A percentile is the upper bound of its bucket, limited to the
+/// maximum: at least the true percentile, and larger by an eighth at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many lengths; all else is zero if there are none.
+    /// Number of durations; all other values are zero if it is 0.
     pub count: u64,
-    /// The least.
+    /// The minimum.
     pub min_ps: u64,
-    /// Their mean.
+    /// The mean.
     pub mean_ps: u64,
-    /// Half of them are no longer.
+    /// The median.
     pub median_ps: u64,
-    /// 90 % of them are no longer.
+    /// The 90th percentile.
     pub p90_ps: u64,
-    /// 99 % of them are no longer.
+    /// The 99th percentile.
     pub p99_ps: u64,
-    /// The largest.
+    /// The maximum.
     pub max_ps: u64,
-    /// The buckets that are not empty, shortest first.
+    /// The buckets that are not empty, in ascending order.
     pub histogram: Vec<Bucket>,
 }
 
-/// How many lengths lie within two bounds.
+/// The number of durations within two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The least length it holds.
+    /// The smallest duration that it holds.
     pub from_ps: u64,
-    /// The largest length it holds.
+    /// The largest duration that it holds.
     pub to_ps: u64,
-    /// How many.
+    /// Number of durations.
     pub count: u64,
 }
 
 /// A distribution that is being recorded: 4 KiB at most. Recording costs a few instructions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// How many lengths lie in each bucket, as far as the largest.
+    /// Number of lengths in each bucket, up to the largest bucket in use.
     buckets: Vec<u64>,
     sum_ps: u128,
     min_ps: Option<u64>,
@@ -97,13 +97,13 @@ impl Counts {
     }
 }
 
-/// The bucket that holds `length`.
+/// Returns the index of the bucket that holds `length`.
 fn index(length: u64) -> usize {
     let shift = length.checked_ilog2().unwrap_or(0).saturating_sub(BITS);
     (shift << BITS) as usize + (length >> shift) as usize
 }
 
-/// The least length of bucket `index`; 0 past the last bucket, where 2⁶⁴ loses its bit.
+/// Returns the smallest length of bucket `index`; 0 past the last bucket, where 2⁶⁴ overflows.
 fn least(index: u32) -> u64 {
     let shift = (index >> BITS).saturating_sub(1);
     let leading = u64::from(index - (shift << BITS));

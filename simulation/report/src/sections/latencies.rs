@@ -1,26 +1,26 @@
-//! How long operations take, for each kind.
+//! The latencies of operations of each kind.
 
 use pelago_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::sections::distribution::{Counts, Distribution};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
-    /// Bytes of its poster go to another rank.
+    /// Writes bytes of the initiator to another rank.
     Put,
-    /// Bytes of another rank come to its poster.
+    /// Reads bytes of another rank.
     Get,
-    /// A word of another rank changes.
+    /// Changes a word of another rank.
     Atomic,
-    /// Bytes of another rank go to a third.
+    /// Copies bytes of another rank to a third.
     Copy,
 }
 
 impl OperationKind {
-    /// All kinds, in the order in which reports name them.
+    /// All kinds, in the order of reports.
     pub const ALL: [Self; 4] = [Self::Put, Self::Get, Self::Atomic, Self::Copy];
 
     /// The name in reports.
@@ -37,19 +37,19 @@ impl OperationKind {
 /// The operations of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationReport {
-    /// Which.
+    /// The kind.
     pub kind: OperationKind,
-    /// How many were posted.
+    /// Number of operations posted.
     pub operations: u64,
-    /// How many of them failed.
+    /// Number of operations that failed.
     pub failed: u64,
-    /// How many of them had not completed at the end.
+    /// Number of operations that had not completed at the end.
     pub unfinished: u64,
-    /// Bytes that they were to move.
+    /// Bytes of all operations posted.
     pub bytes: u64,
-    /// From post to effect, of those that took effect.
+    /// Times from post to effect, of operations that took effect.
     pub to_effect: Distribution,
-    /// From post to completion, of those that completed and did not fail.
+    /// Times from post to completion, of operations that completed and did not fail.
     pub to_completion: Distribution,
 }
 

@@ -1,4 +1,4 @@
-//! How much of the time links were sending: the busiest by name, all of them by their share.
+//! The utilization of links: the busiest by name, all of them in a histogram.
 
 use std::cmp::Reverse;
 
@@ -8,56 +8,56 @@ use serde::{Deserialize, Serialize};
 use crate::facts::LinkUse;
 use crate::limits::{LINK_ROWS_MAX, STRIP_CELLS_MAX};
 
-/// One millionth of the time is the unit of utilization.
+/// The units of full utilization: parts per million of the time.
 const PPM: u64 = 1_000_000;
 
-/// Shares into which utilization is divided, each as wide.
+/// Number of histogram intervals of utilization, of equal width.
 const SHARES: u64 = 20;
 
 /// All links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
-    /// How many there are.
+    /// Number of links.
     pub count: u64,
-    /// How many of them sent nothing.
+    /// Number of links that sent nothing.
     pub idle: u64,
-    /// Bytes that all of them sent.
+    /// Bytes that all links sent.
     pub bytes: u64,
-    /// Those that were sending longest, longest first; of equals, first those that sent more, then those named first.
+    /// The links with the longest sending times, in descending order; among equals, first those that sent more bytes, then in their given order.
     pub busiest: Vec<LinkRow>,
-    /// Links that are not among them.
+    /// Number of links that are not in `busiest`.
     pub left_out: u64,
-    /// How many links had which utilization: a share for each 5 %, the last with all from 95 % on.
+    /// The histogram of utilization: an interval for each 5 %, the last with all links from 95 % on.
     pub shares: Vec<Share>,
-    /// The utilization of all links in the order in which they were named; of several that share a cell, the largest.
+    /// The utilization of all links in their given order; for links that share a cell, the largest.
     pub strip_utilization_ppm: Vec<u64>,
-    /// How many consecutive links share a cell of the strip; the last may have fewer.
+    /// Number of consecutive links that share a cell of the strip; the last cell may have fewer.
     pub strip_links_per_cell: u64,
 }
 
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkRow {
-    /// Where it begins.
+    /// The end where it begins.
     pub from: String,
-    /// Where it ends.
+    /// The end where it leads.
     pub to: String,
     /// Bytes that were sent over it.
     pub bytes: u64,
-    /// How long it was sending.
+    /// The total time for which it was sending.
     pub busy_ps: u64,
-    /// That time in millionths of the time of the job; 0 in a job that took no time.
+    /// That time in millionths of the duration of the job; 0 in a job that took no time.
     pub utilization_ppm: u64,
-    /// How many packets waited for it at most.
+    /// The largest number of packets that waited for it at once.
     pub longest_queue: u32,
 }
 
-/// How many links had a utilization within two bounds.
+/// The number of links with a utilization within one interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// The least utilization of the share; the next begins where it ends.
+    /// The lower bound of the interval; the next interval begins at its end.
     pub from_ppm: u64,
-    /// How many.
+    /// Number of links.
     pub count: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The sections of a report: what was counted and recorded, by subject.
+//! The sections of a report, by subject.
 
 pub(crate) mod activity;
 pub(crate) mod distribution;

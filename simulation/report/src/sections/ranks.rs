@@ -1,4 +1,4 @@
-//! What each rank did with its time.
+//! How each rank spent its time.
 
 use std::cmp::Reverse;
 
@@ -9,37 +9,37 @@ use crate::limits::RANK_ROWS_MAX;
 /// All ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranks {
-    /// How many there are.
+    /// Number of ranks.
     pub count: u64,
-    /// How many of them had not ended when the job did.
+    /// Number of ranks that had not ended when the job did.
     pub unfinished: u64,
-    /// How long they computed.
+    /// Their computing times.
     pub computing: Spread,
-    /// How long they waited.
+    /// Their waiting times.
     pub waiting: Spread,
-    /// Each of them by number; of more than 4,096, the slowest and the fastest 2,048.
+    /// All ranks by number; if there are more than 4,096, the slowest and the fastest 2,048.
     pub rows: Vec<RankRow>,
-    /// Ranks that are not listed: those between the slowest and the fastest.
+    /// Number of ranks that are not listed: those between the slowest and the fastest.
     pub left_out: u64,
 }
 
-/// How a time is spread over all ranks: the least, the mean (rounded down), quantiles and the largest.
+/// The distribution of a time over all ranks: the minimum, the mean (rounded down), quantiles and the maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The least.
+    /// The minimum.
     pub min_ps: u64,
     /// The mean.
     pub mean_ps: u64,
-    /// That of half of the ranks is no longer.
+    /// The median.
     #[serde(default)]
     pub median_ps: u64,
-    /// That of 90 % is no longer.
+    /// The 90th percentile.
     #[serde(default)]
     pub p90_ps: u64,
-    /// That of 99 % is no longer.
+    /// The 99th percentile.
     #[serde(default)]
     pub p99_ps: u64,
-    /// The largest.
+    /// The maximum.
     pub max_ps: u64,
 }
 
@@ -48,17 +48,17 @@ pub struct Spread {
 pub struct RankRow {
     /// Its number.
     pub rank: u32,
-    /// How long it computed.
+    /// Its computing time.
     pub computing_ps: u64,
-    /// How long it waited.
+    /// Its waiting time.
     pub waiting_ps: u64,
-    /// When it ended; `None` if it had not when the job did.
+    /// When it ended; `None` if it had not ended when the job did.
     pub ended_ps: Option<u64>,
-    /// Operations that it posted.
+    /// Number of operations that it posted.
     pub operations: u64,
-    /// How many of them failed.
+    /// Number of its operations that failed.
     pub failed: u64,
-    /// Bytes that they were to move.
+    /// Bytes of all its operations.
     pub bytes: u64,
 }
 
@@ -79,7 +79,7 @@ impl Ranks {
 }
 
 impl RankRow {
-    /// The larger, the slower: the longer it computes, the longer others wait for it; of equals, the later it ends.
+    /// A sort key that is larger for slower ranks: the longer a rank computes, the longer others wait for it; among equals, the later it ends.
     fn slowness(&self) -> (u64, u64) {
         (self.computing_ps, self.ended_ps.unwrap_or(u64::MAX))
     }

@@ -1,4 +1,4 @@
-//! What happened when: how ranks spent their time, and messages between them.
+//! The time line: the activities of ranks, and the messages between them.
 
 use std::collections::BTreeSet;
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::limits::Limits;
 use crate::sections::latencies::OperationKind;
 
-/// Spans and messages, as many as the limits let it keep.
+/// Spans and messages, as many as the limits permit.
 ///
-/// In JSON, a span is a list of `rank`, `state`, `from_ps`, `to_ps`, and a message one of `kind`, `from`, `to`, `bytes`,
-/// `posted_ps`, `effective_ps`, `completed_ps`, `failed`: a tenth of the size that names in each of a million would have.
+/// In JSON, a span is a list of `rank`, `state`, `from_ps`, `to_ps`, and a message is one of `kind`, `from`, `to`, `bytes`,
+/// `posted_ps`, `effective_ps`, `completed_ps`, `failed`: a tenth of the size of objects with names, of which there may be a million.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// The [`Sample`](pelago_base::Sample) that it is confined to, as text; `None` if it is the whole job. What is outside of it counts as left out.
+    /// The [`Sample`](pelago_base::Sample) that it is confined to, as text; `None` if it covers the whole job. Records outside of it count as left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<String>,
-    /// Ranks from this one on are not in the time line.
+    /// The time line contains only ranks below this one.
     pub ranks: u32,
-    /// Before this time nothing of those ranks is left out; `None` if nothing is.
+    /// The time before which no record of those ranks is left out; `None` if none is left out at all.
     pub complete_until_ps: Option<u64>,
-    /// Spans that are left out, whatever their rank.
+    /// Number of spans that are left out, of any rank.
     pub spans_left_out: u64,
-    /// Messages that are left out, whatever their ranks.
+    /// Number of messages that are left out, of any ranks.
     pub messages_left_out: u64,
-    /// By their beginning, then by rank.
+    /// The spans, ordered by beginning, then by rank.
     pub spans: Vec<RankSpan>,
-    /// In the order in which they were posted.
+    /// The messages, in the order of posting.
     pub messages: Vec<MessageSpan>,
 }
 
-/// What a rank does for some time.
+/// The activity of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RankActivity {
-    /// It waits for something.
+    /// It waits for an event.
     Waiting,
     /// It computes.
     Computing,
@@ -51,12 +51,12 @@ impl RankActivity {
     }
 }
 
-/// A time in which a rank does one thing; never empty.
+/// An interval of one activity of a rank; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankSpan {
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
-    /// What it does.
+    /// Its activity.
     pub state: RankActivity,
     /// When it begins.
     pub from_ps: u64,
@@ -64,22 +64,22 @@ pub struct RankSpan {
     pub to_ps: u64,
 }
 
-/// An operation on its way.
+/// An operation from its posting to its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageSpan {
-    /// What it does.
+    /// Its kind.
     pub kind: OperationKind,
     /// The rank that posted it.
     pub from: u32,
     /// The rank at its other end.
     pub to: u32,
-    /// Bytes that it is to move.
+    /// Number of bytes that it moves.
     pub bytes: u64,
     /// When it was posted.
     pub posted_ps: u64,
     /// When it took effect; `None` if it never did.
     pub effective_ps: Option<u64>,
-    /// When its initiator learned of its completion; `None` if the job ended before.
+    /// When its initiator got its completion; `None` if the job ended before.
     pub completed_ps: Option<u64>,
     /// Whether it failed.
     pub failed: bool,
@@ -107,7 +107,7 @@ impl Timeline {
         }
     }
 
-    /// Keeps a message if there is room; returns where.
+    /// Keeps a message if there is room; returns its index.
     pub(crate) fn add_message(&mut self, message: MessageSpan, limits: &Limits) -> Option<usize> {
         let is_in_time = limits.sample.has_moment(Instant::from_picoseconds(message.posted_ps));
         if !is_in_time || !limits.has_message(message.from, message.to) {
@@ -123,13 +123,13 @@ impl Timeline {
         Some(self.messages.len() - 1)
     }
 
-    /// Puts the spans into their order. Cost: sorts them.
+    /// Sorts the spans.
     pub(crate) fn finish(&mut self, ranks: u32) {
         self.ranks = self.ranks.min(ranks);
         self.spans.sort_by_key(|span| (span.from_ps, span.rank, span.to_ps));
     }
 
-    /// The same time line with no more than the first `records` spans and messages.
+    /// Returns the same time line with at most the first `records` spans and messages.
     pub(crate) fn first(&self, records: usize) -> Self {
         let (spans, more_spans) = self.spans.split_at(records.min(self.spans.len()));
         let (messages, more_messages) = self.messages.split_at(records.min(self.messages.len()));
@@ -146,7 +146,7 @@ impl Timeline {
         first
     }
 
-    /// The ranks that a viewer shows, in ascending order: all below [`ranks`](Self::ranks), or those of which a sample has something.
+    /// Returns the ranks that a viewer shows, in ascending order: all below [`ranks`](Self::ranks), or those with records in the sample.
     pub(crate) fn shown(&self) -> Vec<u32> {
         if self.sample.is_none() {
             return (0..self.ranks).collect();

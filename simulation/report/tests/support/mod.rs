@@ -1,4 +1,4 @@
-//! A job that could have been, of any size.
+//! An artificial job of any size.
 
 use fastrand::Rng;
 use pelago_base::{Duration, Instant, Rank};
@@ -6,7 +6,7 @@ use pelago_report::{Facts, Limits, LinkUse, OperationKind, Recorder, Report, Sto
 
 const PER_NODE: u32 = 2;
 
-/// Ranks that compute, exchange with ever farther partners, and end; chance spreads their times.
+/// Records ranks that compute, exchange with partners at increasing distances, and end; their times vary randomly.
 pub(crate) fn job(ranks: u32, rounds: u32, limits: Limits) -> Report {
     let mut happenings = Vec::new();
     let mut chance = Rng::with_seed(ranks.into());
@@ -35,7 +35,7 @@ pub(crate) fn job(ranks: u32, rounds: u32, limits: Limits) -> Report {
             happenings.push((now, Happening::Stop(rank, StopReason::Ended)));
             continue;
         }
-        // The first rank posts two more: one fails, and one is under way for ever.
+        // The first rank posts two more operations: one fails, and one never completes.
         let message = ranks * rounds;
         happenings.push((now, Happening::Post(message, OperationKind::Copy, rank, Rank::new(ranks - 1), 4096)));
         happenings.push((now, Happening::Post(message + 1, OperationKind::Put, rank, Rank::new(ranks / 2), 64)));
@@ -80,7 +80,7 @@ fn facts(ranks: u32, end: Instant, chance: &mut Rng) -> Facts {
     }
 }
 
-/// What a recorder can hear.
+/// An event that a recorder can be given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Happening {
     Resume(Rank),

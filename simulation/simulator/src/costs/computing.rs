@@ -1,4 +1,4 @@
-//! What computing costs in virtual time: the time that the program declares, the time that it takes on this machine, or nothing.
+//! The virtual time of computing: the time that the program declares, the time that it takes on this machine, or none.
 //!
 //! This is the only part of the simulator that reads a real clock: [`Computing::Measured`] is a measurement on this machine.
 
@@ -9,7 +9,7 @@ use pelago_base::{Duration, Rank};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// What computing costs in virtual time.
+/// How computing advances virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Computing {
@@ -22,7 +22,7 @@ pub enum Computing {
         /// The factor from time on this machine to time on the simulated one.
         scale: f64,
     },
-    /// Nothing.
+    /// No time.
     Zero,
 }
 
@@ -44,33 +44,33 @@ pub(crate) fn wall_time() -> WallTime {
     Instant::now()
 }
 
-/// Pairs of readings with nothing in between, by which the meter finds out what it costs itself.
+/// Number of pairs of readings with no computation between them, by which the meter measures its own cost.
 const TRIALS: usize = 301;
 
-/// So many times what a reading costs is what the meter does not see: the way back from the library and to it again, in caches that the
-/// simulator has used meanwhile.
+/// The multiple of the cost of a reading below which a time counts as none: the return from the library and the next call, with caches that
+/// the simulator has used meanwhile.
 const BLIND: f64 = 8.0;
 
-/// Measures what ranks compute between two calls of the library. What the library and the simulator do themselves is kept out: the clock
-/// is read when the outermost call begins and when it ends.
+/// Measures the computing time of ranks between two calls of the library. The time of the library and the simulator themselves is excluded:
+/// the clock is read when the outermost call begins and when it ends.
 pub(crate) struct ComputeMeter {
-    /// Picoseconds of virtual time for a nanosecond here.
+    /// Picoseconds of virtual time per nanosecond on this machine.
     scale: f64,
-    /// What a reading itself takes, in nanoseconds.
+    /// The cost of a reading, in nanoseconds.
     cost: f64,
     ranks: Vec<MeteredRank>,
 }
 
-/// How a rank stands to the library.
+/// The calls of a rank.
 #[derive(Clone, Copy, Default)]
 struct MeteredRank {
-    /// Calls that have begun and not ended, one inside the other.
+    /// Number of nested calls in progress.
     depth: u32,
-    /// When the last one ended.
+    /// The time at which the last outermost call ended.
     since: Option<Reading>,
 }
 
-/// A moment by two clocks: one that is read fast, and one that stands while others have the core.
+/// A time by two clocks: one that is fast to read, and one that stops while other threads have the core.
 #[derive(Clone, Copy)]
 struct Reading {
     steady: Instant,
@@ -86,7 +86,7 @@ impl ComputeMeter {
         meter
     }
 
-    /// What the meter shows when nothing is computed.
+    /// Returns the reading of the meter without any computation.
     fn trial(&mut self) -> f64 {
         let rank = Rank::new(0);
         self.entered(rank, Instant::now());
@@ -97,7 +97,7 @@ impl ComputeMeter {
         shown
     }
 
-    /// The program of `rank` has called the library at `steady`; returns what it has computed since the last call, in virtual time.
+    /// Records that the program of `rank` has called the library at `steady`; returns its computing time since the last call, in virtual time.
     pub(crate) fn entered(&mut self, rank: Rank, steady: WallTime) -> Duration {
         let metered = &mut self.ranks[rank.index()];
         metered.depth += 1;
@@ -109,7 +109,7 @@ impl ComputeMeter {
         Duration::from_picoseconds(((nanoseconds - self.cost) * self.scale) as u64)
     }
 
-    /// The library returns to the program of `rank`.
+    /// Records that the library returns to the program of `rank`.
     pub(crate) fn left(&mut self, rank: Rank) {
         let metered = &mut self.ranks[rank.index()];
         metered.depth -= 1;
@@ -121,7 +121,7 @@ impl ComputeMeter {
 }
 
 impl Reading {
-    /// Nanoseconds that this thread had the core from this moment to `steady`, which is at most a moment ago.
+    /// Returns the nanoseconds for which this thread had the core between this reading and `steady`, which must be very recent.
     fn until(&self, steady: WallTime) -> f64 {
         let core = clock_gettime(ClockId::ThreadCPUTime);
         let seconds = (core.tv_sec - self.core.tv_sec) as f64;

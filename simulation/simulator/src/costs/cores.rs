@@ -1,17 +1,17 @@
-//! The cores of each node, where the machine says how many there are: ranks that want to run take turns on them.
+//! The cores of each node, if the machine states their number: ranks that can run take turns on them.
 //!
-//! A rank that waits gives its core to the next that wants to run, as the library lets others run while it looks. A rank that computes has its core
-//! for a slice at a time.
+//! A rank that waits releases its core to the next one, as the library yields while it polls. A rank that computes keeps its core for a slice at
+//! a time.
 
 use std::collections::VecDeque;
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 
-/// For how long a rank that computes has a core while others want it: the base slice of Linux's scheduler (EEVDF).
+/// The time for which a computing rank keeps a core while others wait for it: the base slice of Linux's scheduler (EEVDF).
 const SLICE: Duration = Duration::from_microseconds(3_000);
 
-/// The cores of all nodes, and the ranks that want one.
+/// The cores of all nodes, and the ranks that wait for one.
 pub(crate) struct Cores {
     nodes: Vec<NodeCores>,
     per_node: u32,
@@ -19,40 +19,40 @@ pub(crate) struct Cores {
     ranks: Vec<Turn>,
 }
 
-/// What a rank has of a core.
+/// The use of a core by a rank.
 #[derive(Clone, Default)]
 struct Turn {
     /// The core that it has.
     core: Option<usize>,
-    /// What it has yet to compute, and since when it does.
+    /// The remaining time of its computation, and the beginning of the current slice.
     rest: Duration,
     since: Instant,
 }
 
 struct NodeCores {
     cores: Vec<Core>,
-    /// Ranks that want a core, in the order in which they came.
+    /// Ranks that wait for a core, in order of their requests.
     queue: VecDeque<u32>,
 }
 
 #[derive(Clone, Default)]
 struct Core {
     is_taken: bool,
-    /// The rank that had it last: another one costs a switch.
+    /// The rank that had it last; any other rank costs a context switch.
     last: Option<u32>,
 }
 
-/// What becomes of a rank that wants a core.
+/// The answer to a rank's request for a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// It has one after this time.
+    /// The rank has a core after this time.
     After(Duration),
-    /// It waits until another gives one up.
+    /// The rank waits until another one releases its core.
     Queued,
 }
 
 impl Cores {
-    /// Those of a machine that says how many a node has, for so many ranks.
+    /// Makes the cores for `ranks` ranks; `None` if the machine does not state the number of cores of a node.
     pub(crate) fn of(machine: &Machine, ranks: u32, per_node: u32) -> Option<Self> {
         let cores = machine.cores()?;
         let node = || NodeCores { cores: vec![Core::default(); cores as usize], queue: VecDeque::new() };
@@ -69,7 +69,7 @@ impl Cores {
         &mut self.nodes[(rank / self.per_node) as usize]
     }
 
-    /// A rank wants to run.
+    /// Requests a core for a rank.
     pub(crate) fn admit(&mut self, rank: u32) -> Admission {
         if self.ranks[rank as usize].core.is_some() {
             return Admission::After(Duration::ZERO);
@@ -77,7 +77,7 @@ impl Cores {
         let node = self.node(rank);
         let free = || node.cores.iter().enumerate().filter(|(_, core)| !core.is_taken);
         let own = free().find(|(_, core)| core.last == Some(rank)).map(|(number, _)| number);
-        // One that nobody has had before one to which another may return.
+        // Prefer a core that no rank has used to one that its last rank may reuse.
         let Some(number) = own.or_else(|| free().min_by_key(|(_, core)| core.last.is_some()).map(|(number, _)| number)) else {
             node.queue.push_back(rank);
             return Admission::Queued;
@@ -85,7 +85,7 @@ impl Cores {
         Admission::After(self.take(rank, number))
     }
 
-    /// A rank takes a free core; returns how long the switch takes.
+    /// Assigns a free core to a rank; returns the time of the context switch.
     fn take(&mut self, rank: u32, number: usize) -> Duration {
         let core = &mut self.node(rank).cores[number];
         let is_same = core.last.is_none_or(|last| last == rank);
@@ -94,7 +94,7 @@ impl Cores {
         if is_same { Duration::ZERO } else { self.switch }
     }
 
-    /// A rank gives its core up; returns the rank that has it next, if one wants it, and after which time.
+    /// Releases the core of a rank; returns the rank that gets it next, if one waits, and the time until then.
     pub(crate) fn release(&mut self, rank: u32) -> Option<(u32, Duration)> {
         let number = self.ranks[rank as usize].core.take()?;
         let node = self.node(rank);
@@ -103,19 +103,19 @@ impl Cores {
         Some((next, self.take(next, number)))
     }
 
-    /// A rank begins to compute for so long.
+    /// Begins a computation of a rank of duration `time`.
     pub(crate) fn begin(&mut self, rank: Rank, time: Duration) {
         self.ranks[rank.index()].rest = time;
     }
 
-    /// A rank that computes has a core from now on; returns when it has had it for long enough, or is done.
+    /// Begins a slice of a computing rank; returns when the slice or the computation ends.
     pub(crate) fn begin_slice(&mut self, rank: u32, now: Instant) -> Instant {
         let turn = &mut self.ranks[rank as usize];
         turn.since = now;
         now + turn.rest.min(SLICE)
     }
 
-    /// A slice of a rank ends; returns what it has yet to compute.
+    /// Ends a slice of a rank; returns the remaining time of its computation.
     pub(crate) fn end_slice(&mut self, rank: u32, now: Instant) -> Duration {
         let turn = &mut self.ranks[rank as usize];
         let left = turn.rest.as_picoseconds().saturating_sub(now.since(turn.since).as_picoseconds());
@@ -123,7 +123,7 @@ impl Cores {
         turn.rest
     }
 
-    /// Whether another rank wants the core of this one.
+    /// Whether another rank of the node waits for a core.
     pub(crate) fn is_wanted(&mut self, rank: u32) -> bool {
         !self.node(rank).queue.is_empty()
     }

@@ -1,17 +1,17 @@
-//! What datagrams of the library's own protocol cost the core of a rank.
+//! The costs of datagrams of the library's own protocol on the core of a rank.
 
 use pelago_base::Duration;
 use pelago_netsim::{Machine, MessageTimes};
 
-/// What the description of the machine says of datagrams.
+/// The costs of datagrams, from the description of the machine.
 pub(crate) struct DatagramCosts {
     pub(crate) times: MessageTimes,
-    /// To post an operation.
+    /// Time to post an operation.
     pub(crate) post: Duration,
-    /// From the end of the sender's work until the message is there, and how long before that end it is on its way.
+    /// Time from the end of the sender's work until the message arrives, and longest time by which the message departs before that end.
     pub(crate) latency: Duration,
     pub(crate) overlap: Duration,
-    /// From an arrival until the progress thread of a rank that computes begins.
+    /// Time from an arrival until the progress thread of a computing rank begins.
     pub(crate) wake: Duration,
 }
 

@@ -1,13 +1,13 @@
-//! Times of memory that the ranks of a node share, besides those of the operation itself.
+//! The times of memory that the ranks of a node share, besides those of the operations themselves.
 
 use pelago_base::Duration;
 use pelago_netsim::Machine;
 
-/// What the description of the machine says of memory that the ranks of a node share.
+/// The costs of memory that the ranks of a node share, from the description of the machine.
 pub(crate) struct SharedMemoryCosts {
-    /// How long after the end of an operation other ranks can see its effect; `None` if the ranks of a node share no memory.
+    /// Time from the end of an operation until other ranks can see its effect; `None` if the ranks of a node share no memory.
     pub(crate) visible: Option<Duration>,
-    /// How long the system takes to provide a page on its first use.
+    /// Time that the system takes to provide a page on its first use.
     pub(crate) page: Duration,
 }
 

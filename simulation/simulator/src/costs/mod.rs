@@ -1,4 +1,4 @@
-//! Times that the simulated program and library take besides the network.
+//! The times of the simulated program and library, besides the network.
 //!
 //! | part | for |
 //! |---|---|

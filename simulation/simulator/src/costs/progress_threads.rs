@@ -1,31 +1,31 @@
-//! The time that calls and progress threads of the library take, as the description of the machine has it. A progress thread hands operations
-//! to the NIC, reports their end to its rank, and serves other ranks.
+//! The times of calls and progress threads of the library, from the description of the machine. A progress thread posts operations to the NIC,
+//! reports their end to its rank, and serves other ranks.
 //!
-//! A progress thread does one thing after another: requests of its rank and of other ranks queue up behind each other, unless the machine has a
+//! A progress thread performs one task after another: requests of its rank and of other ranks share one queue, unless the machine has a
 //! second progress thread for the latter.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::{Atomics, Descriptors, Machine, Serving, Software, Submission, Threads};
 
-/// Bytes of the put that requests an atomic from a progress thread, and of its reply.
+/// Bytes of the put that requests an atomic from a progress thread, and of the reply.
 pub(crate) const REQUEST_BYTES: u64 = 32;
 pub(crate) const REPLY_BYTES: u64 = 8;
 
 /// The progress threads of all ranks, and the times of calls and progress threads.
 pub(crate) struct ProgressThreads {
     software: Software,
-    /// How long a NIC takes for an atomic on the memory of its own node.
+    /// The time that a NIC takes for an atomic on the memory of its own node.
     own_atomic: Duration,
-    /// Until when the progress threads of each rank are busy: the one of its own operations, and the one that serves others if that is another.
+    /// When the progress threads of each rank become idle: the one for its own operations, and the one that serves others if that is separate.
     busy: Vec<[Instant; 2]>,
 }
 
-/// When an operation reaches the NIC.
+/// The times of the submission of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Submitted {
     /// How long the call keeps the core of the initiator busy.
     pub(crate) busy: Duration,
-    /// When the NIC learns of the operation.
+    /// When the operation reaches the NIC.
     pub(crate) at: Instant,
 }
 
@@ -40,8 +40,8 @@ impl ProgressThreads {
         Self { software, own_atomic: machine.own_atomic(), busy: vec![[Instant::ZERO; 2]; count] }
     }
 
-    /// Submits an atomic of `rank` on its own memory; `None` if that takes no time of the library. `at` is the time of its effect: the NIC performs
-    /// it without the network, or the thread that would post it performs it instead.
+    /// Submits an atomic of `rank` on its own memory; `None` if that takes the library no time. `at` of the result is the time of its effect: the
+    /// NIC performs it without the network, or the thread that would post it performs it instead.
     pub(crate) fn submit_own(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
         if self.software.submission == Submission::Free || !self.perform_atomics() {
             let submitted = self.submit(now, rank, idle)?;
@@ -56,7 +56,7 @@ impl ProgressThreads {
         Some(Submitted { busy, at })
     }
 
-    /// The time of some work of a rank, which a detection thread on the same core makes longer.
+    /// Returns the time of some work of a rank, including the slowdown by a detection thread on the same core.
     fn work_of_rank(&self, nanoseconds: f64) -> Duration {
         duration(nanoseconds * self.software.slowdown())
     }
@@ -68,7 +68,7 @@ impl ProgressThreads {
         }
     }
 
-    /// Submits an operation of `rank`; `idle` if the rank has no other under way. `None` if that takes no time.
+    /// Submits an operation of `rank`; `idle` if the rank has no other in flight. `None` if that takes no time.
     pub(crate) fn submit(&mut self, now: Instant, rank: Rank, idle: bool) -> Option<Submitted> {
         let Software { submission, descriptors, .. } = self.software;
         let descriptor_ns = match descriptors {
@@ -90,7 +90,7 @@ impl ProgressThreads {
         }
     }
 
-    /// When `rank` learns that an operation has ended; `None` if at once.
+    /// Returns when the end of an operation is reported to `rank`; `None` if immediately.
     pub(crate) fn notify(&mut self, now: Instant, rank: Rank) -> Option<Instant> {
         let by_progress_thread =
             matches!(self.software.submission, Submission::ProgressThread | Submission::Bypass) && self.software.notify_ns > 0.0;
@@ -103,12 +103,12 @@ impl ProgressThreads {
         self.software.atomics == Atomics::ProgressThread
     }
 
-    /// When the progress thread of `rank` has served a request that arrives now.
+    /// Returns when the progress thread of `rank` has served a request that arrives now.
     pub(crate) fn serve(&mut self, now: Instant, rank: Rank) -> Instant {
         self.work(rank, true, now, duration(self.software.serve_ns))
     }
 
-    /// When a progress thread has done some work that was requested at `asked` and `takes` so long.
+    /// Returns when a progress thread has finished work that was requested at `asked` and takes the time `takes`.
     fn work(&mut self, rank: Rank, serving: bool, asked: Instant, takes: Duration) -> Instant {
         let apart = self.software.serving == Serving::Apart;
         let busy = &mut self.busy[rank.index()][usize::from(serving && apart)];

@@ -1,8 +1,8 @@
-//! Drivers of conversations where datagrams cost time of a core: the rank drives while it is in the library, events drive while it waits, and its
-//! progress thread does while it computes.
+//! Drivers of conversations on machines where datagrams take core time: the rank itself drives while it is in the library, events drive while it
+//! waits, and its progress thread drives while it computes.
 //!
-//! A step takes time: it begins, and ends when that time has passed. Only one step of a rank is under way at any time. A progress thread runs on a
-//! core of its own: computing is not made longer by it.
+//! A step has a duration: it begins, and ends when that time has passed. At most one step of a rank is in progress at any time. A progress thread
+//! runs on a core of its own and does not lengthen the rank's computation.
 
 use pelago_base::{Duration, Rank};
 use pelago_platform::{Flags, Operation, PostError, Token};
@@ -14,7 +14,7 @@ use crate::protocol::driver::{Load, Step};
 use crate::protocol::stations::{StationChanges, StationRequest};
 
 impl SimulatedJob {
-    /// Posts an operation of the running rank to `to`, whose sending is up to the caller; returns how long that takes, and what is to be sent.
+    /// Posts an operation of the running rank to `to`; returns how long that takes, and the loads that the caller must send.
     pub(crate) fn post_driven(
         &mut self,
         rank: Rank,
@@ -45,24 +45,24 @@ impl SimulatedJob {
         Ok((costs.post, loads))
     }
 
-    /// What waits for company is to be sent now.
+    /// Ends the holding back of posted operations for later ones; returns the load that must be sent now.
     pub(crate) fn release_driven(&mut self, rank: Rank) -> Option<Load> {
         self.stations.as_mut()?.driver(rank).waiting.take().map(Load::Full)
     }
 
-    /// Whether datagrams cost time of a core.
+    /// Whether datagrams take core time.
     pub(crate) fn is_driven(&self) -> bool {
         self.datagram_costs.is_some() && self.stations.is_some()
     }
 
-    /// How long until the step of `rank` that an event has begun is over; `None` if there is none.
+    /// Returns the remaining time of the step of `rank` that an event has begun; `None` if there is none.
     pub(crate) fn step_left(&mut self, rank: Rank) -> Option<Duration> {
         let now = self.network.now();
         let (_, end) = self.stations.as_mut()?.driver(rank).step?;
         Some(end.since(now))
     }
 
-    /// The running rank looks.
+    /// Records that the running rank makes progress itself.
     pub(crate) fn look_driven(&mut self, rank: Rank) {
         let now = self.network.now();
         if let Some(stations) = &mut self.stations {
@@ -70,7 +70,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Begins to take in a message of `rank`; returns the time until [`end_step`](Self::end_step).
+    /// Begins to receive a message of `rank`; returns the time until [`end_step`](Self::end_step).
     pub(crate) fn begin_receive(&mut self, rank: Rank) -> Option<(Step, Duration)> {
         self.stations.as_mut()?.begin_receive(rank, &self.datagram_costs.as_ref()?.times)
     }
@@ -81,7 +81,7 @@ impl SimulatedJob {
         let (now, mut changes) = (self.network.now(), StationChanges::default());
         let begun = stations.begin_send(now, rank, load, &costs.times, &mut changes);
         if let Some((Step::Send(number), time)) = begun {
-            // It may be on its way before its sender is done with it.
+            // The message may depart before its sender has finished the step.
             let after = (time + costs.latency).max(costs.overlap);
             let after = Duration::from_picoseconds(after.as_picoseconds() - costs.overlap.as_picoseconds());
             let requests = stations.leave(now, number, self.per_node, after);
@@ -117,7 +117,7 @@ impl SimulatedJob {
         for request in requests {
             match request {
                 StationRequest::Send { number, datagram, from, delay } => {
-                    // Between ranks of a node there is no network.
+                    // Ranks of one node communicate without the network.
                     let wake_up = match datagram {
                         pelago_netsim::NetworkOperation::Datagram { from, to, .. } if from == to => WakeUp::Arrival { number },
                         _ => WakeUp::Datagram { number },
@@ -132,7 +132,7 @@ impl SimulatedJob {
         }
     }
 
-    /// A message reaches its rank by the network.
+    /// Handles a message that arrives through the network.
     pub(super) fn receive_driven(&mut self, number: u32) {
         let Some(stations) = &mut self.stations else { return };
         let rank = stations.arrive(number);
@@ -140,19 +140,19 @@ impl SimulatedJob {
         self.attend(rank);
     }
 
-    /// A message reaches its rank within the node.
+    /// Handles a message that arrives from a rank of the same node.
     pub(super) fn arrive_driven(&mut self, number: u32) {
         let Some(stations) = &mut self.stations else { return };
         let rank = stations.arrive(number);
         self.attend(rank);
     }
 
-    /// Lets the driver of a rank do what there is to do, now if the rank waits, and by its progress thread if it computes. A rank that runs does it itself.
+    /// Starts the pending work of a rank's driver: now if the rank waits, by its progress thread if it computes. A running rank does the work itself.
     pub(super) fn attend(&mut self, rank: Rank) {
         let (Some(stations), Some(costs)) = (&mut self.stations, &self.datagram_costs) else { return };
         let now = self.network.now();
         match self.ranks[rank.index()].state {
-            // It takes a core to look.
+            // The rank needs a core for this work, so it is woken.
             RunState::Parked(_) | RunState::Polling if self.cores.is_some() => {
                 if stations.has_mail(rank) || stations.has_work(rank) {
                     self.make_ready(rank.number(), false);
@@ -164,13 +164,13 @@ impl SimulatedJob {
                 stations.driver(rank).called = Some(at);
                 self.network.wake_at(at, rank.number(), WakeUp::Attend { rank: rank.number() }.token());
             }
-            // Where ranks are no coroutines, none looks by itself.
+            // If ranks are not coroutines, they do not drive their own progress here.
             RunState::Ready if !self.has_coroutines => self.step_by_event(rank),
             RunState::Asleep | RunState::Ready => {}
         }
     }
 
-    /// The progress thread of a rank that computed when it was called looks.
+    /// Runs the progress thread of a rank, if the rank still computes.
     pub(super) fn attend_computing(&mut self, rank: Rank) {
         let Some(stations) = &mut self.stations else { return };
         let driver = stations.driver(rank);
@@ -181,7 +181,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Begins the next step of a rank that does not look itself, unless one is under way.
+    /// Begins the next step of a rank that does not make progress itself, unless a step is in progress.
     fn step_by_event(&mut self, rank: Rank) {
         let Some(stations) = &mut self.stations else { return };
         let now = self.network.now();
@@ -196,7 +196,7 @@ impl SimulatedJob {
         self.network.wake_at(now + time, rank.number(), WakeUp::Step { rank: rank.number() }.token());
     }
 
-    /// A step that an event has begun ends. A rank that waits and has something to look at goes on by itself.
+    /// Ends a step that an event has begun. A waiting rank with new completions or incoming writes is woken and continues itself.
     pub(super) fn end_step_by_event(&mut self, rank: Rank) {
         let Some((step, _)) = self.stations.as_mut().and_then(|stations| stations.driver(rank).step.take()) else { return };
         self.end_step(rank, step);

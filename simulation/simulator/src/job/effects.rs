@@ -1,4 +1,4 @@
-//! What becomes of an operation: it arrives where it reads and where it writes, takes effect when fences allow, is seen, and completes.
+//! Operations in flight: an operation arrives at its source and its target, takes effect when fences permit, becomes visible, and completes.
 
 use pelago_base::Rank;
 use pelago_netsim::NetworkOperation;
@@ -12,10 +12,10 @@ use crate::operations::owned::OwnedOperation;
 use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
-    /// An operation of `me` as the network simulates it.
+    /// Returns an operation of `me` as the network simulates it.
     pub(super) fn on_network(&self, me: u32, operation: &OwnedOperation) -> NetworkOperation {
         let node = |address| self.memory.addresses().rank(address).number().min(self.size() - 1) / self.per_node;
-        // A copy longer than a segment fails where it arrives.
+        // A copy longer than a segment fails when it arrives.
         let most = self.memory.addresses().segment_bytes();
         let by = me / self.per_node;
         match operation {
@@ -41,7 +41,7 @@ impl SimulatedJob {
         }
     }
 
-    /// An operation arrives where it reads.
+    /// Handles the arrival of an operation at its source.
     pub(super) fn arrive_at_source(&mut self, number: u32) {
         let pending = self.operations.get_mut(number);
         if pending.stage == OperationStage::InTransit {
@@ -50,9 +50,10 @@ impl SimulatedJob {
         }
     }
 
-    /// An operation arrives where it takes effect.
+    /// Handles the arrival of an operation at its target, where it takes effect.
     pub(super) fn arrive_at_target(&mut self, number: u32) {
-        // Before it counts as arrived: if it waits for what it hastens, it is released there, and must not take effect twice.
+        // Must precede the change of stage: if the operation waits for a put that takes effect here, it is released here, and must not take
+        // effect twice.
         self.hasten_earlier(number);
         let pending = self.operations.get_mut(number);
         let before = std::mem::replace(&mut pending.stage, OperationStage::AtTarget);
@@ -63,7 +64,7 @@ impl SimulatedJob {
         self.proceed_all(number);
     }
 
-    /// Advances an operation as far as its stage and fences allow, and then those that it releases.
+    /// Advances an operation as far as its stage and fences permit, and then the operations that it releases.
     pub(super) fn proceed_all(&mut self, number: u32) {
         let (mut due, mut next) = (Vec::new(), Some(number));
         while let Some(number) = next {
@@ -75,7 +76,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Advances an operation as far as its stage and fences allow; returns whether it has taken effect.
+    /// Advances an operation as far as its stage and fences permit; returns whether it has taken effect.
     fn proceed(&mut self, number: u32, epoch: u32, pair: (u32, u32)) -> bool {
         if let Some(fences) = self.fences.get_mut(&pair)
             && !fences.may(epoch)
@@ -97,7 +98,7 @@ impl SimulatedJob {
         arrived
     }
 
-    /// An operation of `epoch` of a pair of ranks has taken effect; returns the operations that it releases.
+    /// Records that an operation of `epoch` of a pair of ranks has taken effect; returns the operations that this releases.
     fn release(&mut self, pair: (u32, u32), epoch: u32) -> Vec<u32> {
         let Some(fences) = self.fences.get_mut(&pair) else { return Vec::new() };
         let released = fences.ended(epoch);
@@ -145,20 +146,20 @@ impl SimulatedJob {
         self.see(touched);
     }
 
-    /// A rank sees a change of its memory, unless it waits for completions alone.
+    /// Wakes a rank whose memory has changed, unless it waits for completions only.
     pub(super) fn see(&mut self, rank: Rank) {
         if self.ranks.get(rank.index()).is_some_and(|state| !matches!(state.state, RunState::Parked(For::AtMost(_)))) {
             self.make_ready(rank.number(), false);
         }
     }
 
-    /// The network gives an operation up.
+    /// Ends an operation that the network has failed to perform.
     pub(super) fn fail_operation(&mut self, number: u32) {
         let failed = self.operations.get(number).operation.target(&self.memory);
         self.end(number, Some(Failure::PeerLost(failed)));
     }
 
-    /// The network has finished an operation: its initiator gets the completion once it has taken effect.
+    /// Handles the end of an operation in the network: its initiator gets the completion once the operation has taken effect.
     pub(super) fn end(&mut self, number: u32, failure: Option<Failure>) {
         let pending = self.operations.get_mut(number);
         pending.completion = CompletionStage::Finished;
@@ -167,7 +168,7 @@ impl SimulatedJob {
             pending.result = Err(failure);
             is_over = !std::mem::replace(&mut pending.effective, true);
         }
-        // One that takes effect early is kept until others see it.
+        // The record of an operation that took effect early is kept until other ranks see the effect.
         let effective = pending.effective && pending.stage != OperationStage::Early;
         let over = is_over.then(|| (self.pair(self.operations.get(number)), self.epoch(number)));
         if let Some((pair, epoch)) = over
@@ -202,7 +203,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Adds a completion to those of `rank`, and wakes it if it waits for that.
+    /// Adds a completion of `rank`, and wakes the rank if it waits for it.
     pub(super) fn add_completion(&mut self, rank: Rank, completion: Completion) {
         let state = &mut self.ranks[rank.index()];
         state.in_flight -= 1;
@@ -217,13 +218,13 @@ impl SimulatedJob {
         }
     }
 
-    /// The fences before an operation, between its rank and its target.
+    /// Returns the number of fences before an operation, between its rank and its target.
     fn epoch(&self, number: u32) -> u32 {
-        // Most jobs have none, and do not look.
+        // Most jobs have no fences and avoid the access.
         if self.fences.is_empty() { 0 } else { self.operations.surroundings(number).epoch }
     }
 
-    /// The initiator and the target of an operation.
+    /// Returns the initiator and the target of an operation.
     pub(super) fn pair(&self, pending: &PendingOperation) -> (u32, u32) {
         (u32::from(pending.rank), pending.operation.target(&self.memory).number())
     }

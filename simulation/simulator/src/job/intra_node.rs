@@ -1,8 +1,8 @@
-//! Operations between ranks that share the memory of their node, where the machine says so: the core of the initiator performs them, one
+//! Operations between ranks that share the memory of their node, if the machine has such memory: the core of the initiator performs them, one
 //! after another.
 //!
 //! A put takes effect and completes when other ranks can see it, some time after the core has performed it. It takes effect earlier if a later
-//! operation of its rank arrives first that is not such a put (an atomic, a get, an operation that leaves the node): for all ranks that
+//! operation of its rank that is not such a put (an atomic, a get, an operation that leaves the node) arrives first: for all ranks that
 //! operation is ordered behind the put.
 
 use pelago_base::{Duration, Rank};
@@ -12,7 +12,7 @@ use super::SimulatedJob;
 use crate::operations::pending::{CompletionStage, OperationStage, PendingOperation};
 
 impl SimulatedJob {
-    /// How long the system takes to provide the pages that an operation of `rank` is the first to use, within the node.
+    /// Returns how long the system takes to provide the pages that an intra-node put of `rank` is the first to use.
     pub(crate) fn first_use_time(&self, rank: Rank, operation: &Operation<'_>) -> Duration {
         let (to, bytes) = match *operation {
             Operation::Write { to, bytes } => (to, bytes.len() as u64),
@@ -26,12 +26,12 @@ impl SimulatedJob {
         Duration::from_picoseconds(page.as_picoseconds().saturating_mul(self.memory.unused_pages(to, bytes)))
     }
 
-    /// How long after its effect an operation is seen: an atomic, whose result arrives before.
+    /// Returns the time from the effect of an intra-node atomic until other ranks see it; its result arrives earlier. `None` for other operations.
     pub(super) fn visible_after(&self, pending: &PendingOperation) -> Option<Duration> {
         self.shared_memory.visible.filter(|_| pending.operation.is_atomic() && self.is_intra_node(pending))
     }
 
-    /// Earlier puts of the same rank within the node take effect, unless `number` is one more such put.
+    /// Makes earlier intra-node puts of the same rank take effect, unless `number` is one more such put.
     pub(super) fn hasten_earlier(&mut self, number: u32) {
         let pending = self.operations.get(number);
         if self.shared_memory.visible.is_none() || self.is_intra_node_put(pending) {

@@ -1,4 +1,4 @@
-//! The simulated job: its ranks, operations and network, which one event after another changes.
+//! The simulated job: its ranks, operations and network, and the handling of events.
 //!
 //! | part | for |
 //! |---|---|
@@ -7,12 +7,12 @@
 //! | `rank_state`, `scheduling` | ranks that run, wait and end |
 //! | `posting` | operations from the call until the NIC has them; fences; failed peers |
 //! | `effects` | operations from their arrival until their completion |
-//! | `intra_node`, `progress_threads` | operations within a node; operations by progress threads |
+//! | `intra_node`, `progress_threads` | intra-node operations; operations by progress threads |
 //! | `two_sided` | two-sided messages |
 //! | `stations` | operations by the library's own protocol |
-//! | `driving` | the same, where datagrams cost time of a core |
+//! | `driving` | the same, on machines where datagrams take core time |
 //!
-//! The parts extend [`SimulatedJob`]; none is known to the records in `operations`, `costs` and `protocol` that they work on.
+//! The parts extend [`SimulatedJob`]; the records in `operations`, `costs` and `protocol` that they use do not depend on them.
 
 mod driving;
 mod effects;
@@ -54,11 +54,11 @@ const IN_FLIGHT_MAX: u32 = 4096;
 pub(crate) struct SimulatedJob {
     pub(crate) network: Netsim,
     pub(crate) memory: RankMemory,
-    /// The ends of the library's own protocol, if that carries the operations.
+    /// The stations of the library's own protocol, if it carries the operations.
     pub(crate) stations: Option<Stations>,
-    /// Records events for a report, if one is wanted.
+    /// Records events for a report, if one is requested.
     pub(crate) recorder: Option<Recorder>,
-    /// How many consecutive ranks share a node.
+    /// Number of consecutive ranks that share a node.
     per_node: u32,
     shared_memory: SharedMemoryCosts,
     datagram_costs: Option<DatagramCosts>,
@@ -66,28 +66,28 @@ pub(crate) struct SimulatedJob {
     pub(crate) cores: Option<Cores>,
     progress_threads: ProgressThreads,
     pub(crate) ranks: Vec<RankState>,
-    /// Ranks that run before time passes, in their order.
+    /// Ranks that run before time advances, in order.
     pub(crate) ready: VecDeque<u32>,
     operations: PendingOperations,
     completions: CompletionTable,
     messages: TwoSidedMessages,
     /// The fences of each pair of ranks that has used one and still has operations in transit.
     fences: BTreeMap<(u32, u32), FenceOrder>,
-    /// Ranks in the present barrier of the bootstrap, and the number of barriers that are over.
+    /// Number of ranks in the current barrier of the bootstrap, and number of completed barriers.
     arrived: u32,
     pub(crate) meetings: u64,
     pub(crate) published: BTreeMap<(Rank, String), Vec<u8>>,
-    /// Peers that some rank takes for failed, where the network does without the library's own protocol.
+    /// Peers that some rank considers failed, if the network does not use the library's own protocol.
     failed_peers: BTreeSet<Rank>,
     pub(crate) running: Option<Rank>,
-    /// Whether ranks run as coroutines, and look by themselves.
+    /// Whether ranks run as coroutines, and therefore drive their own progress.
     has_coroutines: bool,
     pub(crate) ended: u32,
     pub(crate) fault: Option<Fault>,
-    /// Whether the job goes on when ranks fail, and the ranks that have.
+    /// Whether the job continues when ranks fail, and the ranks that have failed then.
     pub(crate) tolerates_peer_failures: bool,
     pub(crate) tolerated_failures: Vec<Rank>,
-    /// Ranks that have died, or that others have taken for failed, before the job was at fault, unless it goes on without them.
+    /// Ranks that have died, or that others have considered failed, before the job had a fault, unless it continues without them.
     failed_ranks: BTreeSet<Rank>,
 }
 

@@ -75,8 +75,8 @@ impl SimulatedJob {
         Ok(self.network.busy(on_network))
     }
 
-    /// The rail that the machine chooses for short operations of `rank` on `peer`. Within a node, where no rail is needed, it is the same in both
-    /// directions.
+    /// Returns the rail that the machine chooses for short operations of `rank` on `peer`. Within a node, where no rail is needed, it is the same
+    /// in both directions.
     pub(crate) fn rail_to(&self, rank: Rank, peer: Rank) -> Rail {
         let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
         let entity = if from == to { rank.min(peer) } else { rank };
@@ -84,14 +84,15 @@ impl SimulatedJob {
         Rail::new(usize::from(chosen)).unwrap_or(Rail::FIRST)
     }
 
-    /// Whether a rail connects `rank` with `peer`. Within a node, where no rail is needed, the one that the machine chooses does.
+    /// Whether a rail connects `rank` with `peer`. Within a node, where no rail is needed, only the rail that the machine chooses does.
     pub(crate) fn rail_connects(&self, rail: Rail, rank: Rank, peer: Rank) -> bool {
         let [from, to] = [rank, peer].map(|rank| rank.number() / self.per_node);
         let is_chosen = rail == self.rail_to(rank, peer);
         is_chosen || from != to && self.network.rail_connects(rail.number() as u8, from, to)
     }
 
-    /// `me` takes `rank` for failed: operations that need `rank` and have not taken effect fail. A rank that takes itself for failed falls silent.
+    /// Handles that `me` considers `rank` failed: operations that need `rank` and have not taken effect fail. If the library's own protocol is
+    /// simulated, a rank that considers itself failed stops communicating.
     pub(crate) fn peer_failed(&mut self, me: Rank, rank: Rank) {
         if let Some(stations) = &mut self.stations {
             if me == rank {
@@ -111,7 +112,7 @@ impl SimulatedJob {
         }
     }
 
-    /// A failed rank that an operation needs.
+    /// Returns a failed rank that an operation needs.
     fn failed_end(&self, operation: &OwnedOperation) -> Option<Rank> {
         if self.failed_peers.is_empty() {
             return None;
@@ -120,7 +121,7 @@ impl SimulatedJob {
         needed.into_iter().flatten().find(|rank| self.failed_peers.contains(rank))
     }
 
-    /// Operations of `rank` on `target` from now on take effect after the earlier ones.
+    /// Makes operations that `rank` posts to `target` from now on take effect after the earlier ones.
     pub(crate) fn fence(&mut self, rank: Rank, target: Rank) {
         if let Some(stations) = &mut self.stations {
             return stations.fence(rank, target);
@@ -142,7 +143,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Whether [`take_completed`](Self::take_completed) may find any.
+    /// Whether [`take_completed`](Self::take_completed) may find a completion.
     pub(crate) fn may_have_completed(&self, rank: Rank) -> bool {
         self.stations.is_some() || !self.ranks[rank.index()].completed.is_empty()
     }

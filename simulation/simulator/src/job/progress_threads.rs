@@ -9,7 +9,7 @@ use crate::operations::owned::OwnedOperation;
 use crate::operations::pending::CompletionStage;
 
 impl SimulatedJob {
-    /// The NIC learns of an operation that a call or a progress thread has prepared.
+    /// Posts an operation that a call or a progress thread has prepared to the NIC.
     pub(super) fn post_to_nic(&mut self, number: u32) {
         let pending = self.operations.get(number);
         let (rank, rail) = (pending.rank.number(), self.operations.surroundings(number).rail);
@@ -22,19 +22,19 @@ impl SimulatedJob {
         self.progress_threads.perform_atomics() && operation.is_atomic()
     }
 
-    /// The same of an operation under way.
+    /// Whether the progress thread of the target performs the operation in flight `number`, not its NIC.
     pub(super) fn is_served_by_progress_thread(&self, number: u32) -> bool {
         self.progress_threads.perform_atomics() && self.operations.get(number).operation.is_atomic()
     }
 
-    /// A request arrives at a progress thread.
+    /// Handles a request that arrives at a progress thread.
     pub(super) fn serve_by_progress_thread(&mut self, operation: u32) {
         let target = self.operations.get(operation).operation.target(&self.memory);
         let at = self.progress_threads.serve(self.network.now(), target);
         self.network.wake_at(at, target.number(), WakeUp::Served { operation }.token());
     }
 
-    /// An operation has been performed without a NIC at its target: it takes effect. One on the rank's own memory has ended, too.
+    /// Lets an operation that was performed without a NIC at its target take effect. An operation on the rank's own memory also ends.
     pub(super) fn serve(&mut self, number: u32) {
         let is_own = self.is_own_atomic(number);
         self.arrive_at_target(number);
@@ -49,7 +49,7 @@ impl SimulatedJob {
         pending.operation.is_atomic() && pending.operation.target(&self.memory) == pending.rank
     }
 
-    /// A progress thread replies to the initiator of an operation.
+    /// Sends the reply of a progress thread to the initiator of an operation.
     pub(super) fn reply(&mut self, number: u32) {
         let (rank, target) = self.pair(self.operations.get(number));
         let [from, to] = [target, rank].map(|rank| rank / self.per_node);
@@ -57,7 +57,7 @@ impl SimulatedJob {
         self.network.post(target, reply, Subject::Reply(number).token());
     }
 
-    /// Either the reply of a progress thread has arrived, or the acknowledgement of the request to it; with both, the operation has ended.
+    /// Handles the reply of a progress thread, or the acknowledgement of the request to it; after both, the operation has ended.
     pub(super) fn answer_by_progress_thread(&mut self, number: u32) {
         let completion = &mut self.operations.get_mut(number).completion;
         if std::mem::replace(completion, CompletionStage::HalfAnswered) == CompletionStage::HalfAnswered {
@@ -65,7 +65,7 @@ impl SimulatedJob {
         }
     }
 
-    /// An operation has ended: its rank learns of it at once, or when its progress thread has reported it.
+    /// Completes an operation that has ended, immediately or when the progress thread has reported it to its rank.
     pub(super) fn report_end(&mut self, operation: u32) {
         let rank = self.operations.get(operation).rank;
         match self.progress_threads.notify(self.network.now(), rank) {

@@ -1,4 +1,4 @@
-//! What the job knows of each rank, and what a rank waits for.
+//! The job's state of each rank, and the reasons why a rank waits.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use pelago_platform::For;
 use crate::operations::completions::CompletionList;
 use crate::operations::pending::RecordLink;
 
-/// What a rank waits for, without an end.
+/// The event for which a rank waits and that never happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WaitReason {
@@ -16,11 +16,11 @@ pub enum WaitReason {
     Meeting,
     /// For a write to its memory.
     Memory,
-    /// For so many of its operations to complete.
+    /// For the completion of this number of its operations.
     Operations(u32),
     /// For a write to its memory, in a loop without calls.
     Polling,
-    /// For a write to its memory or the completion of one of its so many operations.
+    /// For a write to its memory or the completion of one of its operations, of which there are this many.
     Anything(u32),
 }
 
@@ -41,19 +41,19 @@ impl fmt::Display for WaitReason {
 #[derive(Default)]
 pub(crate) struct RankState {
     pub(crate) state: RunState,
-    /// Counts the waits of the rank, so that the deadline of an earlier wait is recognized.
+    /// Number of waits of the rank, by which the deadline of an earlier wait is recognized.
     pub(super) wait_count: u32,
-    /// A measure of polls and clock readings since the rank last waited or computed.
+    /// Weighted count of polls and clock readings since the rank last waited or computed.
     pub(super) polling: u32,
-    /// Since when it is parked.
+    /// The time at which it was parked.
     pub(super) parked_since: Option<Instant>,
-    /// Waits in a row during which no time passed.
+    /// Number of consecutive waits during which no time passed.
     pub(super) instant_waits: u32,
     /// Whether an event for the rank has occurred while it slept, since [`begin_check`](super::SimulatedJob::begin_check).
     pub(super) missed_event: bool,
     /// Whether it is in a barrier of the bootstrap.
     pub(crate) is_meeting: bool,
-    /// Its operations that have not completed.
+    /// Number of its operations that have not completed.
     pub(crate) in_flight: u32,
     /// The latest of its operations; each has a link to the one before.
     pub(crate) latest: RecordLink,
@@ -63,17 +63,17 @@ pub(crate) struct RankState {
 /// Whether a rank can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RunState {
-    /// It runs, or stands in the queue of ranks that can.
+    /// It runs, or is in the queue of ranks that can run.
     #[default]
     Ready,
-    /// Until this happens or its deadline comes.
+    /// It waits for this event or its deadline.
     Parked(For),
-    /// Until its memory is written to, or its deadline comes: it polls without a call.
+    /// It polls without a call, and waits for a write to its memory or its deadline.
     Polling,
-    /// Until its deadline comes.
+    /// It waits for its deadline.
     Asleep,
     Ended,
 }
 
-/// What each rank takes, besides its fiber and its pages.
+/// The memory of each rank, besides its fiber and its pages.
 const _: () = assert!(size_of::<RankState>() <= 56);

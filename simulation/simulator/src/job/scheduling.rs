@@ -1,4 +1,4 @@
-//! Ranks that run, wait and end.
+//! The scheduling of ranks: running, waiting and ending.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::{Fault, For};
@@ -10,7 +10,7 @@ use super::{SimulatedJob, WaitReason};
 use crate::costs::cores::Admission;
 use crate::ranks::fiber;
 
-/// The weights of a poll without result and of a clock reading, in the measure of how long a rank has polled without waiting.
+/// The weights of a poll without result and of a clock reading, in the count of a rank's polls since it last waited or computed.
 pub(crate) const POLL: u32 = 1000;
 pub(crate) const CLOCK_READING: u32 = 1;
 
@@ -18,43 +18,43 @@ pub(crate) const CLOCK_READING: u32 = 1;
 const FREE_POLLING_MAX: u32 = 64 * POLL;
 const POLL_TIME: Duration = Duration::from_nanoseconds(100);
 
-/// Maximum number of consecutive waits without progress of virtual time. After them the rank counts as one that never waits.
+/// Maximum number of consecutive waits during which virtual time does not advance. Further waits no longer reset the count of polls.
 const INSTANT_WAITS_MAX: u32 = 4096;
 
-/// Polls of a thread without time, after another thread of its rank has waited.
+/// Number of polls of a thread that take no time after another thread of its rank has waited.
 const THREAD_POLLS: u32 = 4;
 
-/// The threads of a rank check at least this often whether they can go on.
+/// Longest interval at which the threads of a rank check whether they can continue.
 const THREAD_SLICE: Duration = Duration::from_microseconds(1);
 
 impl SimulatedJob {
-    /// Counts a poll without result or a clock reading, by its weight; returns the time that it takes, if any.
+    /// Counts a poll without result or a clock reading by its weight; returns the time that it takes, if any.
     pub(crate) fn count_poll(&mut self, rank: Rank, weight: u32) -> Option<Duration> {
         let state = &mut self.ranks[rank.index()];
         state.polling = state.polling.saturating_add(weight);
         (state.polling > FREE_POLLING_MAX).then_some(POLL_TIME)
     }
 
-    /// A rank has computed: time has passed, so that its polls are counted anew. That one thread computes does not mean that none polls.
+    /// Resets the count of polls after a rank has computed, as time has passed. With several threads the count is kept, as another thread may poll.
     pub(crate) fn note_computed(&mut self, rank: Rank) {
         if !fiber::has_threads() {
             self.ranks[rank.index()].polling = 0;
         }
     }
 
-    /// The running rank begins to check whether it has to wait. The check may take time.
+    /// Begins the running rank's check of whether it must wait. The check may take time.
     pub(crate) fn begin_check(&mut self) {
         if let Some(rank) = self.running {
             self.ranks[rank.index()].missed_event = false;
         }
     }
 
-    /// Whether an event for `rank` has occurred during its check, so that it has to check again.
+    /// Whether an event for `rank` has occurred during its check, so that it must check again.
     pub(crate) fn has_missed_event(&self, rank: Rank) -> bool {
         self.ranks[rank.index()].missed_event
     }
 
-    /// `rank` is about to stop until something happens, or until its deadline.
+    /// Marks `rank` as waiting for `what`, or until its deadline.
     pub(crate) fn park(&mut self, rank: Rank, until: Option<Instant>, what: For) {
         self.stop(rank, RunState::Parked(what), until);
         if self.is_driven() {
@@ -62,12 +62,12 @@ impl SimulatedJob {
         }
     }
 
-    /// `rank` is about to stop until its deadline.
+    /// Marks `rank` as asleep until its deadline.
     pub(crate) fn sleep(&mut self, rank: Rank, until: Instant) {
         self.stop(rank, RunState::Asleep, Some(until));
     }
 
-    /// `rank` polls memory without a call, and is about to stop until that is written to, or until its deadline.
+    /// Marks `rank`, which polls memory without a call, as waiting for a write to its memory, or until its deadline.
     pub(crate) fn stop_polling(&mut self, rank: Rank, until: Option<Instant>) {
         self.stop(rank, RunState::Polling, until);
         if self.is_driven() {
@@ -75,13 +75,13 @@ impl SimulatedJob {
         }
     }
 
-    /// A rank enters a barrier of the bootstrap; returns whether it was the last, which wakes the others.
+    /// Enters a barrier of the bootstrap; returns whether the rank was the last, in which case the others are woken.
     pub(crate) fn enter_meeting(&mut self) -> bool {
         self.arrived += 1;
         self.end_meeting_if_complete()
     }
 
-    /// Wakes the ranks in a barrier of the bootstrap if all that still run have entered it.
+    /// Wakes the ranks in a barrier of the bootstrap if all ranks that have not ended have entered it.
     pub(super) fn end_meeting_if_complete(&mut self) -> bool {
         if self.arrived == 0 || self.arrived < self.size() - self.ended {
             return false;
@@ -92,7 +92,7 @@ impl SimulatedJob {
         true
     }
 
-    /// A rank is about to run.
+    /// Records that a rank is about to run.
     pub(crate) fn resume(&mut self, rank: Rank) {
         self.running = Some(rank);
         self.has_coroutines = true;
@@ -108,7 +108,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Ranks that wait without a deadline, and for what.
+    /// Returns the ranks that wait for more than a deadline, with the reason of each.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Rank, WaitReason)> {
         (0..).map(Rank::new).zip(&self.ranks).filter_map(|(rank, state)| {
             let waiting = match state.state {
@@ -123,7 +123,7 @@ impl SimulatedJob {
         })
     }
 
-    /// The job is at fault: all waiting ranks wake and learn of it.
+    /// Records a fault of the job, or a tolerated failure of a rank, and wakes all waiting ranks.
     pub(crate) fn fail(&mut self, fault: Fault) {
         match fault {
             Fault::PeerLost(rank) if self.tolerates_peer_failures => {
@@ -136,19 +136,19 @@ impl SimulatedJob {
         self.make_all_ready();
     }
 
-    /// A rank has died, or others take it for failed. Not recorded: failures after the fault of the job, and those that the job survives.
+    /// Records a rank that has died or that others consider failed. Failures after the fault of the job, and those that it tolerates, are not recorded.
     pub(super) fn note_failed_rank(&mut self, rank: Rank) {
         if self.fault.is_none() && !self.tolerates_peer_failures {
             self.failed_ranks.insert(rank);
         }
     }
 
-    /// Ranks that have died, or that others have taken for failed, before the job was at fault, unless it goes on without them.
+    /// Returns the ranks that have died, or that others have considered failed, before the job had a fault, unless it continues without them.
     pub(crate) fn failed_ranks(&self) -> impl Iterator<Item = Rank> {
         self.failed_ranks.iter().copied()
     }
 
-    /// The body of a rank has ended, or never runs again.
+    /// Marks a rank as ended, as its body has ended or never runs again.
     pub(crate) fn end_rank(&mut self, rank: Rank) {
         let state = &mut self.ranks[rank.index()].state;
         if *state != RunState::Ended {
@@ -168,7 +168,7 @@ impl SimulatedJob {
 
     fn stop(&mut self, rank: Rank, mut state: RunState, mut until: Option<Instant>) {
         if fiber::has_threads() {
-            // One thread may wait for a change by another, which is no event: each checks again after a slice at the latest.
+            // One thread may wait for a change by another thread, which is not an event: each checks again after a slice at the latest.
             let slice = self.now() + THREAD_SLICE;
             until = Some(until.map_or(slice, |until| until.min(slice)));
             state = RunState::Parked(For::Anything);
@@ -181,7 +181,7 @@ impl SimulatedJob {
             recorder.stopped(rank, self.network.now(), why);
         }
         if fiber::has_threads() {
-            // That one thread waits does not mean that none polls.
+            // Another thread may poll, so that the count is not reset.
             known.polling = known.polling.min(FREE_POLLING_MAX - THREAD_POLLS * POLL);
         } else if state != RunState::Asleep {
             known.parked_since = Some(self.network.now());
@@ -202,7 +202,7 @@ impl SimulatedJob {
         }
     }
 
-    /// Wakes a rank that has stopped; one that sleeps only at its deadline.
+    /// Wakes a rank that has stopped; wakes a sleeping rank only at its deadline.
     pub(crate) fn make_ready(&mut self, number: u32, at_deadline: bool) {
         let RankState { state, missed_event, .. } = &mut self.ranks[number as usize];
         if matches!(state, RunState::Parked(_) | RunState::Polling) || (at_deadline && *state == RunState::Asleep) {
@@ -213,7 +213,7 @@ impl SimulatedJob {
         }
     }
 
-    /// The deadline of a wait has come, unless the rank waits for something else by now. A rank that computes may have to let others run first.
+    /// Handles the deadline of a wait, unless that wait is already over. A rank that computes may have to yield its core to others first.
     pub(super) fn end_wait(&mut self, number: u32, count: u32) {
         let RankState { wait_count, state, .. } = self.ranks[number as usize];
         if WakeUp::count(wait_count) != count {
@@ -232,7 +232,7 @@ impl SimulatedJob {
         self.make_ready(number, true);
     }
 
-    /// A rank wants to run, and does so as soon as it has a core.
+    /// Lets a rank run as soon as it has a core.
     pub(super) fn admit(&mut self, number: u32) {
         match self.cores.as_mut().map(|cores| cores.admit(number)) {
             None => self.ready.push_back(number),
@@ -246,17 +246,17 @@ impl SimulatedJob {
         self.network.wake_at(self.network.now() + switch, number, WakeUp::Core { rank: number }.token());
     }
 
-    /// A rank has got a core.
+    /// Runs a rank that has been given a core.
     pub(super) fn run_on_core(&mut self, number: u32) {
         match self.ranks[number as usize].state {
             RunState::Ready => self.ready.push_back(number),
             RunState::Asleep => self.compute_on_core(number),
-            // It has ended meanwhile.
+            // The rank has ended meanwhile.
             _ => self.give_core_up(number),
         }
     }
 
-    /// A rank computes as long as it has a core, or until it is done.
+    /// Lets a rank compute for a slice on its core, or until it has finished.
     fn compute_on_core(&mut self, number: u32) {
         let now = self.network.now();
         let Some(cores) = &mut self.cores else { return };

@@ -8,7 +8,7 @@ use super::tokens::{Subject, WakeUp};
 use crate::protocol::stations::{StationChanges, StationRequest};
 
 impl SimulatedJob {
-    /// A datagram reaches its rank.
+    /// Handles a datagram that reaches its rank.
     pub(super) fn receive_datagram(&mut self, number: u32) {
         if self.is_driven() {
             return self.receive_driven(number);
@@ -19,7 +19,7 @@ impl SimulatedJob {
         self.settle(rank);
     }
 
-    /// The network has lost a datagram.
+    /// Removes a datagram that the network has lost.
     pub(super) fn lose_datagram(&mut self, number: u32) {
         if let Some(stations) = &mut self.stations {
             stations.forget(number);
@@ -33,17 +33,17 @@ impl SimulatedJob {
         self.network.post(from.number(), datagram, Subject::Operation(number).token());
     }
 
-    /// A timer of a rank's station expires.
+    /// Handles the expiry of a timer of a rank's station.
     pub(super) fn handle_station_timer(&mut self, rank: Rank, count: u32) {
         let now = self.network.now();
         let Some(stations) = &mut self.stations else { return };
-        // A timer that was set again stays in the queue of events.
+        // A timer that was replaced stays in the queue of events.
         if WakeUp::count(stations.timer_count(rank)) == count && stations.handle_timeout(now, rank) {
             self.settle(rank);
         }
     }
 
-    /// The first time a rank dies; the second time the launcher announces its death.
+    /// On the first call, kills a rank; on the second, announces its death as the launcher would.
     pub(super) fn handle_death(&mut self, rank: Rank) {
         match self.stations.as_ref().is_some_and(|stations| stations.is_dead(rank)) {
             false => self.kill(rank),
@@ -51,7 +51,7 @@ impl SimulatedJob {
         }
     }
 
-    /// A rank dies where it stands.
+    /// Ends a rank immediately, as if its process had died.
     fn kill(&mut self, rank: Rank) {
         if self.is_ended(rank) {
             return;
@@ -92,7 +92,7 @@ impl SimulatedJob {
         self.note_failed_peers(changes);
     }
 
-    /// Peers have not answered for too long.
+    /// Records peers that have not answered for too long as failed.
     pub(super) fn note_failed_peers(&mut self, changes: StationChanges) {
         for failed in changes.failed_peers {
             self.note_failed_rank(failed);

@@ -1,24 +1,24 @@
-//! Events as data: what the tokens of the simulated network stand for.
+//! Events as data: the meaning of the tokens of the simulated network.
 //!
 //! The network returns each token unchanged; only this module knows how the bits of one are used.
 
-/// Bits of the count that a wake-up carries.
+/// Number of bits of the count in a wake-up's token.
 const COUNT_BITS: u32 = 28;
 const COUNT_MASK: u32 = (1 << COUNT_BITS) - 1;
 
-/// The kind of a wake-up stands above its count, which stands above the number of the rank, operation or datagram.
+/// Position of the count, above the number of the rank, operation or datagram, and of the kind, above the count.
 const COUNT_SHIFT: u32 = 32;
 const KIND_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
 const MESSAGE: u64 = 1 << 32;
 const REPLY: u64 = 1 << 33;
-/// Of an operation: nothing is to be done when its source has been read.
+/// Flag of an operation that needs no action when its source has been read.
 const UNREAD: u64 = 1 << 34;
 
-/// What happens when a time comes that the job has named to the network.
+/// A timed event that the job has requested from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeUp {
-    /// The deadline of a rank's wait. `count` tells this wait from earlier ones, whose deadlines are still in the queue.
+    /// The deadline of a rank's wait. `count` distinguishes this wait from earlier ones, whose deadlines are still in the queue.
     Rank { rank: u32, count: u32 },
     /// A rank dies, or the launcher announces its death.
     Death { rank: u32 },
@@ -26,26 +26,26 @@ pub(crate) enum WakeUp {
     Datagram { number: u32 },
     /// The progress thread of the target has performed an operation.
     Served { operation: u32 },
-    /// A timer of a rank's end of the protocol. `count` tells the latest timer from replaced ones.
+    /// A timer of a rank's station. `count` distinguishes the latest timer from replaced ones.
     Station { rank: u32, count: u32 },
-    /// The NIC learns of an operation.
+    /// An operation reaches the NIC.
     Posted { operation: u32 },
-    /// A rank sees what another has written to its memory.
+    /// A write to a rank's memory becomes visible to the rank.
     Seen { rank: u32 },
     /// The progress thread of the initiator reports the end of an operation.
     Reported { operation: u32 },
-    /// A message reaches a rank of the same node, where datagrams cost time of a core.
+    /// A message reaches a rank of the same node, on a machine where datagrams take core time.
     Arrival { number: u32 },
-    /// A step of a rank's driver ends that an event has begun.
+    /// A step of a rank's driver that an event has begun ends.
     Step { rank: u32 },
-    /// The progress thread of a rank looks.
+    /// The progress thread of a rank runs.
     Attend { rank: u32 },
-    /// A rank has got a core.
+    /// A rank has been given a core.
     Core { rank: u32 },
 }
 
 impl WakeUp {
-    /// The count of a wake-up as far as its token carries it.
+    /// Returns the bits of a wake-up's count that its token carries.
     #[inline]
     pub(crate) const fn count(count: u32) -> u32 {
         count & COUNT_MASK
@@ -90,10 +90,10 @@ impl WakeUp {
     }
 }
 
-/// What a notice of the network is about.
+/// The subject of a notice of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// A one-sided operation; a datagram, where the library's own protocol is simulated.
+    /// A one-sided operation, or a datagram if the library's own protocol is simulated.
     Operation(u32),
     /// A two-sided message.
     Message(u32),
@@ -111,13 +111,13 @@ impl Subject {
         }
     }
 
-    /// The token of an operation, whether or not something is to be done when its source has been read.
+    /// Returns the token of an operation, which states whether the job must act when the source has been read.
     #[inline]
     pub(crate) const fn token_of(self, needs_read: bool) -> u64 {
         if needs_read { self.token() } else { self.token() | UNREAD }
     }
 
-    /// Whether something may be to be done when the source has been read. The token alone tells, as the record is seldom in the cache.
+    /// Whether the job may have to act when the source has been read. The token alone states it, as the record is seldom in the cache.
     #[inline]
     pub(crate) const fn needs_read(token: u64) -> bool {
         token & UNREAD == 0

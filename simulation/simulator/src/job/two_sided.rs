@@ -33,14 +33,14 @@ impl SimulatedJob {
         Some(received)
     }
 
-    /// A two-sided message arrives.
+    /// Delivers a two-sided message that arrives.
     pub(super) fn deliver_message(&mut self, number: u32) {
         if let Some(to) = self.messages.arrive(number) {
             self.make_ready(to.number(), false);
         }
     }
 
-    /// The network has finished a two-sided message: its sender gets the completion.
+    /// Ends a two-sided message in the network: its sender gets the completion.
     pub(super) fn end_message(&mut self, number: u32, failed: Option<FailureReason>) {
         let result = match (failed, self.messages.receiver(number)) {
             (Some(FailureReason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),

@@ -1,17 +1,17 @@
-//! Completions that ranks have not fetched.
+//! Completions that ranks have not fetched yet.
 
 use pelago_platform::Completion;
 
 use crate::operations::pending::{RecordLink, link};
 
-/// Completions of all ranks that have not been fetched: chunks of them, which ranks share.
+/// Completions of all ranks that have not been fetched, in chunks from a shared pool.
 #[derive(Default)]
 pub(crate) struct CompletionTable {
     chunks: Vec<Chunk>,
     free: Vec<u32>,
 }
 
-/// Completions of one rank in a row: two lines of cache.
+/// Consecutive completions of one rank: two cache lines.
 #[repr(align(64))]
 struct Chunk {
     completions: [Completion; CHUNK],
@@ -19,7 +19,7 @@ struct Chunk {
     next: RecordLink,
 }
 
-/// How many completions a chunk has room for.
+/// Number of completions of a full chunk.
 const CHUNK: usize = 5;
 
 const _: () = assert!(size_of::<Chunk>() == 128);
@@ -55,7 +55,7 @@ impl CompletionTable {
         }
     }
 
-    /// Begins a chunk with a completion.
+    /// Allocates a chunk that begins with a completion; returns its number.
     fn begin(&mut self, completion: Completion) -> u32 {
         let number = self.free.pop().unwrap_or(self.chunks.len() as u32);
         match self.chunks.get_mut(number as usize) {

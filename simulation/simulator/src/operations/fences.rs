@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 /// The fences between an initiator and a target.
 #[derive(Default)]
 pub(crate) struct FenceOrder {
-    /// The present epoch: the fences so far.
+    /// The current epoch: the number of fences so far.
     pub(crate) epoch: u32,
-    /// For each epoch from `first` on: how many of its operations have not taken effect, and those that are held back.
+    /// For each epoch from `first` on: the number of its operations that have not taken effect, and the operations that are held back.
     pub(crate) first: u32,
     pub(crate) epochs: VecDeque<(u32, Vec<u32>)>,
 }
 
 impl FenceOrder {
-    /// Counts an operation of the present epoch; returns that epoch.
+    /// Counts an operation of the current epoch; returns that epoch.
     pub(crate) fn admit(&mut self) -> u32 {
         let index = (self.epoch - self.first) as usize;
         if self.epochs.len() <= index {
@@ -23,7 +23,7 @@ impl FenceOrder {
         self.epoch
     }
 
-    /// Whether everything before `epoch` has taken effect.
+    /// Whether all operations before `epoch` have taken effect.
     pub(crate) fn may(&self, epoch: u32) -> bool {
         epoch == self.first || self.epochs.iter().take((epoch - self.first) as usize).all(|(left, _)| *left == 0)
     }
@@ -33,12 +33,12 @@ impl FenceOrder {
         self.epochs[(epoch - self.first) as usize].1.push(number);
     }
 
-    /// An operation of `epoch` that was held back has ended without effect: it is not to be released.
+    /// Removes an operation of `epoch` that was held back and has ended without effect, so that it is not released.
     pub(crate) fn withdraw(&mut self, epoch: u32, number: u32) {
         self.epochs[(epoch - self.first) as usize].1.retain(|&held| held != number);
     }
 
-    /// An operation of `epoch` has taken effect; returns the operations that it releases.
+    /// Records that an operation of `epoch` has taken effect; returns the operations that this releases.
     pub(crate) fn ended(&mut self, epoch: u32) -> Vec<u32> {
         self.epochs[(epoch - self.first) as usize].0 -= 1;
         let mut released = Vec::new();

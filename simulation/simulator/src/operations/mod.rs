@@ -1,12 +1,12 @@
-//! Operations and messages under way, as data: records and lists that neither the network nor the ranks know.
+//! Operations and messages in flight, as data: records and lists that depend neither on the network nor on the ranks.
 //!
 //! | part | for |
 //! |---|---|
-//! | `owned` | an operation with its own copy of what it writes, and its effect on memory |
-//! | `pending` | operations under way, by the numbers that the network returns |
+//! | `owned` | an operation with its own copy of captured bytes, and its effect on memory |
+//! | `pending` | operations in flight, by the numbers that the network returns |
 //! | `completions` | completions that ranks have not fetched |
 //! | `fences` | operations of a pair of ranks that a fence holds back |
-//! | `two_sided` | messages on their way, and those that no receive has taken |
+//! | `two_sided` | messages in transit, and those that no receive has taken |
 
 pub(crate) mod completions;
 pub(crate) mod fences;

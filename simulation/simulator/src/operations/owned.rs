@@ -1,4 +1,4 @@
-//! An operation with its own copy of what it writes, and its effect on memory.
+//! An operation with its own copy of captured bytes, and its effect on memory.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_memory::{Cells, Region};
@@ -12,13 +12,13 @@ const SHORT_BYTES_MAX: usize = 16;
 
 /// An operation, with its own copy of the bytes of a write.
 pub(crate) enum OwnedOperation {
-    /// A write of few bytes.
+    /// A captured put of at most [`SHORT_BYTES_MAX`] bytes.
     Short {
         to: GlobalAddress,
         bytes: [u8; SHORT_BYTES_MAX],
         length: u8,
     },
-    /// A write of more.
+    /// A longer captured put.
     Long {
         to: GlobalAddress,
         bytes: Box<[u8]>,
@@ -32,12 +32,12 @@ pub(crate) enum OwnedOperation {
     Atomic {
         at: GlobalAddress,
         width: Width,
-        /// The code of the operator, and what it expects: in less room than the operator itself.
+        /// The code of the operator and its expected value, which take less space than the operator itself.
         operator: u8,
         expected: u64,
         operand: u64,
     },
-    /// Stands for a put: moves no bytes, and fails where the put would. As the next two.
+    /// Stands for a put: moves no bytes, and fails if the put would. The next two stand for a get and a copy.
     SizedPut {
         to: GlobalAddress,
         bytes: u64,
@@ -53,14 +53,14 @@ pub(crate) enum OwnedOperation {
     },
 }
 
-/// A get, and what it has read.
+/// A get, and the bytes that it has read.
 pub(crate) struct OwnedGet {
     from: GlobalAddress,
     to: Cells<'static>,
     read: Option<Box<[u8]>>,
 }
 
-/// A copy, and what it has read.
+/// A copy, and the bytes that it has read.
 pub(crate) struct OwnedCopy {
     pub(crate) from: GlobalAddress,
     pub(crate) to: GlobalAddress,
@@ -99,7 +99,7 @@ impl OwnedOperation {
         Self::Short { to, bytes: short, length: bytes.len() as u8 }
     }
 
-    /// Its kind, and how many bytes it moves.
+    /// Returns its kind, and the number of bytes that it moves.
     pub(crate) fn kind(&self) -> (OperationKind, u64) {
         match self {
             Self::Short { length, .. } => (OperationKind::Put, u64::from(*length)),
@@ -135,12 +135,12 @@ impl OwnedOperation {
         }
     }
 
-    /// The rank that it is posted to.
+    /// Returns the rank that it is posted to.
     pub(crate) fn target(&self, memory: &RankMemory) -> Rank {
         memory.addresses().rank(self.address())
     }
 
-    /// The rank whose memory it writes, where other ranks can see it.
+    /// Returns the rank whose registered memory it writes, if any.
     pub(crate) fn written(&self, memory: &RankMemory) -> Option<Rank> {
         let at = match self {
             Self::Short { to, .. } | Self::Long { to, .. } | Self::Put { to, .. } => to,
@@ -176,7 +176,7 @@ impl OwnedOperation {
         source.read(read.insert(vec![0; bytes as usize].into())).map_err(|_| Failure::Device(from))
     }
 
-    /// Takes effect for its initiator; returns the old word of an atomic, else 0.
+    /// Performs the operation on behalf of its initiator `rank`; returns the old word of an atomic, else 0.
     pub(crate) fn perform(&self, rank: Rank, memory: &RankMemory) -> Result<u64, Failure> {
         let (moved, to) = match self {
             Self::Short { to, bytes, length } => {
@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// A put that is under way reads what its rank has on the stack while another rank runs there, and a get writes it.
+    /// A put in flight reads the frames of its rank, and a get writes them, while another rank runs on the shared stack.
     #[test]
     fn operations_find_the_frames_of_a_rank_that_has_stopped() {
         const DEPTH: usize = 64;

@@ -1,4 +1,4 @@
-//! PendingOperations under way, by the numbers that the network returns.
+//! Operations in flight, by the numbers that the network returns.
 
 use std::num::NonZeroU32;
 
@@ -8,10 +8,10 @@ use pelago_platform::{Failure, Token};
 
 use crate::operations::owned::OwnedOperation;
 
-/// The number of a record in a list, plus one.
+/// A link to a record: its number plus one.
 pub(crate) type RecordLink = Option<NonZeroU32>;
 
-/// An operation that is under way. One line of cache: thousands are under way at once, and each of their events needs one.
+/// An operation in flight. One cache line: thousands are in flight at once, and each of their events accesses one.
 #[repr(align(64))]
 pub(crate) struct PendingOperation {
     pub(crate) token: Token,
@@ -26,42 +26,42 @@ pub(crate) struct PendingOperation {
     pub(crate) completion: CompletionStage,
 }
 
-/// What is kept of an operation apart, as few of its events need it.
+/// The part of an operation's record that few of its events need, and that is stored separately.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Surroundings {
     /// The operations of its rank before and after it.
     pub(crate) earlier: RecordLink,
     pub(crate) later: RecordLink,
-    /// The fences before it, between its rank and its target; 0 for most.
+    /// The number of fences before it, between its rank and its target; mostly 0.
     pub(crate) epoch: u32,
-    /// The rail that the initiator has named.
+    /// The rail that the initiator has chosen.
     pub(crate) rail: Option<u8>,
 }
 
-/// What each operation under way takes, besides a transfer of the network.
+/// The memory of each operation in flight, besides a transfer of the network.
 const _: () = assert!(size_of::<Option<PendingOperation>>() == 64 && size_of::<Surroundings>() == 16);
 
-/// How far an operation has come.
+/// The stage of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum OperationStage {
     #[default]
     InTransit,
     AtSource,
-    /// At its target, before other ranks see the effect.
+    /// It takes effect at its target before other ranks can see the effect.
     Early,
     AtTarget,
 }
 
-/// How far the completion of an operation has come.
+/// The stage of the completion of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompletionStage {
     /// The network has not finished the operation.
     UnderWay,
-    /// The same of a request to a progress thread: the first of its reply and the network's acknowledgement has arrived.
+    /// The network has not finished a request to a progress thread, but one of the thread's reply and the network's acknowledgement has arrived.
     HalfAnswered,
-    /// The network has finished it, so that its initiator may learn of its completion.
+    /// The network has finished it, so that its initiator may get the completion.
     Finished,
-    /// The initiator has its completion, and the record only waits until others see the effect.
+    /// The initiator has the completion, and the record is kept only until other ranks see the effect.
     Delivered,
 }
 
@@ -72,17 +72,17 @@ impl CompletionStage {
     }
 }
 
-/// PendingOperations by the number that the network calls them.
+/// Operations in flight, by their number in the network.
 #[derive(Default)]
 pub(crate) struct PendingOperations {
     pub(crate) records: Vec<Option<PendingOperation>>,
-    /// Of each record.
+    /// By the number of the record.
     surroundings: Vec<Surroundings>,
     free: Vec<u32>,
 }
 
 impl PendingOperations {
-    /// Adds an operation after the latest of its rank, and becomes that.
+    /// Adds an operation after the latest of its rank, which it replaces as `latest`; returns its number.
     pub(crate) fn insert(&mut self, pending: PendingOperation, latest: &mut RecordLink, (epoch, rail): (u32, Option<u8>)) -> u32 {
         let surroundings = Surroundings { earlier: *latest, later: None, epoch, rail };
         let number = match self.free.pop() {
@@ -111,7 +111,7 @@ impl PendingOperations {
         self.records[number as usize].as_mut().expect("the network names operations that it has")
     }
 
-    /// Has what is known of an operation fetched into the cache, if the number is that of one.
+    /// Prefetches the record of an operation, if there is one with this number.
     #[inline]
     pub(crate) fn fetch(&self, number: u32) {
         let number = number as usize;
@@ -125,7 +125,7 @@ impl PendingOperations {
         self.surroundings[number as usize]
     }
 
-    /// Removes an operation from those of its rank; returns also which of them is the latest from now on, if it was the latest.
+    /// Removes an operation from the list of its rank; if it was the latest one, also returns the new latest one.
     pub(crate) fn remove(&mut self, number: u32) -> (PendingOperation, Option<RecordLink>) {
         let pending = self.records[number as usize].take().expect("the network names operations that it has");
         let Surroundings { earlier, later, .. } = self.surroundings[number as usize];
@@ -140,7 +140,7 @@ impl PendingOperations {
     }
 }
 
-/// The link to a record.
+/// Returns the link to a record.
 pub(crate) fn link(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number)
 }

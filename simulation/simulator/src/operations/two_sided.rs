@@ -1,4 +1,4 @@
-//! Two-sided messages: those on their way, and those that no receive has taken.
+//! Two-sided messages: those in transit, and those that no receive has taken.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,11 +13,11 @@ pub(crate) type Received = (Rank, Box<[u8]>);
 pub(crate) struct TwoSidedMessages {
     under_way: Vec<Option<TwoSidedMessage>>,
     free: Vec<u32>,
-    /// The messages that have arrived, of ranks that have some.
+    /// The messages that have arrived, only for ranks that have any.
     inboxes: BTreeMap<Rank, VecDeque<Received>>,
 }
 
-/// A message on its way.
+/// A message in transit.
 pub(crate) struct TwoSidedMessage {
     pub(crate) from: Rank,
     pub(crate) to: Rank,
@@ -39,7 +39,7 @@ impl TwoSidedMessages {
         number
     }
 
-    /// A message arrives; returns its receiver.
+    /// Moves a message that arrives to the inbox of its receiver; returns the receiver.
     pub(crate) fn arrive(&mut self, number: u32) -> Option<Rank> {
         let message = self.under_way[number as usize].as_mut()?;
         let (from, to, sender_told) = (message.from, message.to, message.sender_told);
@@ -51,7 +51,7 @@ impl TwoSidedMessages {
         Some(to)
     }
 
-    /// The sender of a message is sender_told what became of it; returns who it is and what it calls the message, unless that was delivered before.
+    /// Completes a message at its sender; returns the sender and its token, unless the completion was delivered before.
     pub(crate) fn complete(&mut self, number: u32, is_final: bool) -> Option<(Rank, Token)> {
         let message = self.under_way[number as usize].as_mut()?;
         let completion = (!std::mem::replace(&mut message.sender_told, true)).then_some((message.from, message.token));
@@ -61,14 +61,14 @@ impl TwoSidedMessages {
         completion
     }
 
-    /// Removes a message of which nothing more happens.
+    /// Removes a message that has no further events.
     pub(crate) fn forget(&mut self, number: u32) {
         if self.under_way[number as usize].take().is_some() {
             self.free.push(number);
         }
     }
 
-    /// The receiver of a message.
+    /// Returns the receiver of a message.
     pub(crate) fn receiver(&self, number: u32) -> Option<Rank> {
         self.under_way[number as usize].as_ref().map(|message| message.to)
     }

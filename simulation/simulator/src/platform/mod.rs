@@ -22,7 +22,7 @@ use self::transport::SimulatedTransport;
 /// The name of the simulated transport.
 const NAME: &str = "simulated";
 
-/// The parts of a rank's platform.
+/// Makes the parts of a rank's platform.
 pub(crate) fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Parts {
     let reach = shared.job().memory.reach_of(rank);
     let bootstrap = Box::new(SimulatedBootstrap { rank, shared: shared.clone() });
@@ -34,7 +34,7 @@ fn address_of(rank: Rank) -> Address {
     Address(rank.number().to_le_bytes().into())
 }
 
-/// Whether that is the address of a rank.
+/// Whether `address` is the address of `rank`.
 fn is_address_of(rank: Rank, address: &Address) -> bool {
     address.0 == rank.number().to_le_bytes()
 }

@@ -1,4 +1,4 @@
-//! The job as its ranks share it, with its clock, waiting and virtual time.
+//! The job behind a lock that all ranks share, with its clock, waiting and virtual time.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,16 +35,16 @@ const BY_PROTOCOL: Capabilities = Capabilities {
     ..BY_NIC
 };
 
-/// Maximum size in bytes of a transfer whose bytes move although only sizes are simulated, so that counters, flags and descriptors are
+/// Maximum size in bytes of a transfer that moves bytes even if only sizes are simulated, so that counters, flags and descriptors are
 /// real.
 const SIZED_BYTES_MAX: u64 = 64;
 
-/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held where a rank stops.
+/// The job as its ranks share it. Only one rank runs at any time, so that the lock is never contended; it is not held while a rank is suspended.
 pub(crate) struct SharedJob {
     job: Mutex<SimulatedJob>,
-    /// How many ranks it has.
+    /// Number of ranks.
     pub(super) size: u32,
-    /// Those of all rails, where the machine chooses one.
+    /// The capabilities of the endpoint by which the machine chooses the rail of each operation.
     pub(super) capabilities: Capabilities,
     machine: Machine,
     pub(super) topology: Topology,
@@ -52,9 +52,9 @@ pub(crate) struct SharedJob {
     pub(super) rails: Vec<Capabilities>,
     /// Whether ranks share cores.
     is_oversubscribed: bool,
-    /// Whether computing takes the time that the program says.
+    /// Whether computing takes the time that the program declares.
     declared: bool,
-    /// Measures computing time, if [`Computing::Measured`] asks for that.
+    /// Measures computing time, for [`Computing::Measured`].
     meter: Option<Mutex<ComputeMeter>>,
     /// Counts the calls of ranks.
     status: &'static SimulationStatus,
@@ -84,13 +84,13 @@ impl SharedJob {
         Arc::new(Self { job, size, capabilities, machine, topology, rails, is_oversubscribed, declared, meter, status })
     }
 
-    /// The job, for a call of the running rank.
+    /// Locks the job for a call of the running rank, which is counted.
     pub(crate) fn job(&self) -> MutexGuard<'_, SimulatedJob> {
         self.status.count_call();
         self.scheduled()
     }
 
-    /// The job, between the turns of ranks.
+    /// Locks the job for the scheduler, between the turns of ranks.
     pub(crate) fn scheduled(&self) -> MutexGuard<'_, SimulatedJob> {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl SharedJob {
         drop(job);
         loop {
             let mut job = self.job();
-            // A rank with several threads wakes earlier.
+            // A rank with several threads may wake earlier.
             job.sleep(rank, until);
             drop(job);
             fiber::suspend();
@@ -113,7 +113,7 @@ impl SharedJob {
         }
     }
 
-    /// Lets the time pass that the running rank computes. Polls are counted anew from then on.
+    /// Lets the time pass for which the running rank computes, and resets its count of polls.
     fn pass_computing(&self, duration: Duration) {
         let running = self.job().running;
         self.pass(duration);
@@ -131,10 +131,10 @@ impl SharedJob {
         }
     }
 
-    /// The running rank polls memory without a call, and stops; returns whether the job is at fault. This does not count as a call.
+    /// Stops the running rank, which polls memory without a call; returns whether the job has a fault. This does not count as a call.
     pub(crate) fn stop_polling(&self, stop: Stop) -> bool {
         let calls = self.status.calls();
-        // Time that the rank has computed is time of the machine, if that is measured.
+        // If computing time is measured, the time that the rank has computed passes now.
         self.entered();
         let mut job = self.job();
         if let Some(rank) = job.running.filter(|_| job.fault.is_none()) {
@@ -157,7 +157,7 @@ impl SharedJob {
         is_at_fault
     }
 
-    /// Counts a poll or a clock reading: a rank that only polls and never waits would stop time.
+    /// Counts a poll or a clock reading, and lets time pass after many of them: otherwise a rank that polls and never waits would stop time.
     pub(super) fn count_poll(&self, weight: u32) {
         let mut job = self.job();
         let lasts = job.running.and_then(|rank| job.count_poll(rank, weight));
@@ -186,8 +186,8 @@ impl Clock for SharedJob {
 }
 
 impl Wait for SharedJob {
-    /// Ranks are coroutines of one thread, so that spinning is useless and no other thread may use the library. All lines of a rank in
-    /// collectives, each of a word and a value, take a quarter of a page.
+    /// Ranks are coroutines of one thread, so that spinning is useless and no other thread may use the library. All lines of a rank for
+    /// collectives, each with a word and a value, take a quarter of a page.
     fn policy(&self) -> WaitPolicy {
         WaitPolicy { line_bytes: 16, takes_threads: false, is_oversubscribed: self.is_oversubscribed, ..WaitPolicy::default() }
     }
@@ -245,7 +245,7 @@ impl VirtualTime for SharedJob {
 
     fn entered(&self) {
         let Some(meter) = &self.meter else { return };
-        // Read first: the time from here on is not the program's.
+        // The clock is read first: the time after this point is not the program's.
         let now = wall_time();
         let Some(rank) = self.job().running else { return };
         let computed = meter.lock().unwrap_or_else(PoisonError::into_inner).entered(rank, now);
@@ -261,7 +261,7 @@ impl VirtualTime for SharedJob {
     }
 }
 
-/// What programs see of the library's own protocol: the times of the machine's datagrams, if it has them.
+/// Returns the capabilities of the library's own protocol, with the times of the machine's datagrams if it describes them.
 fn by_protocol(machine: &Machine) -> Capabilities {
     let Some(costs) = machine.datagrams() else { return BY_PROTOCOL };
     let (times, (way, _)) = (MessageTimes::of(costs), costs.way());
@@ -269,7 +269,7 @@ fn by_protocol(machine: &Machine) -> Capabilities {
     Capabilities { latency, bytes_per_second, ..BY_PROTOCOL }
 }
 
-/// The rails of a machine as programs see them. A machine without a network has one, that of its memory.
+/// Returns the rails of a machine as programs see them. A machine without a network has one rail, for its memory.
 fn rails_of(machine: &Machine) -> Vec<Capabilities> {
     let of = |rail: RailInfo| Capabilities {
         name: interned(rail.name),
@@ -281,7 +281,7 @@ fn rails_of(machine: &Machine) -> Vec<Capabilities> {
     if rails.is_empty() { vec![BY_NIC] } else { rails }
 }
 
-/// A name that lives as long as the process; equal names share their memory.
+/// Returns a copy of a name that lives as long as the process; equal names share their memory.
 fn interned(name: String) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,7 +15,7 @@ use crate::job::POLL;
 use crate::protocol::driver::{Load, Step};
 use crate::ranks::fiber;
 
-/// Maximum number of messages that one look takes in.
+/// Maximum number of messages that one call of `progress` receives.
 const MESSAGES_PER_LOOK: u32 = 8;
 
 /// The transport of one rank.
@@ -25,13 +25,13 @@ pub(super) struct SimulatedTransport {
 }
 
 impl SimulatedTransport {
-    /// The endpoint of a peer by one rail, or by the rail that the machine chooses for each operation.
+    /// Returns the endpoint of a peer by one rail, or by the rail that the machine chooses for each operation.
     fn endpoint(&self, peer: Rank, rail: Option<Rail>) -> Endpoint {
         let row = rail.map_or(0, |rail| rail.number() as u32 + 1);
         Endpoint(row * self.shared.size + peer.number())
     }
 
-    /// The peer and the rail of an endpoint.
+    /// Returns the peer and the rail of an endpoint.
     fn target_of(&self, Endpoint(number): Endpoint) -> Result<(Rank, Option<u8>), PostError> {
         let size = self.shared.size;
         let (row, peer) = (number / size, Rank::new(number % size));
@@ -43,7 +43,7 @@ impl SimulatedTransport {
     }
 }
 
-/// Where datagrams cost time of a core: the rank is busy with each message.
+/// Operations on machines where datagrams take core time: the rank is busy with each message.
 impl SimulatedTransport {
     fn post_driven(&self, to: Rank, operation: Operation<'_>, flags: Flags, token: Token) -> Result<(), PostError> {
         self.await_step();
@@ -58,8 +58,8 @@ impl SimulatedTransport {
         Ok(())
     }
 
-    /// As the driver of `pelago-udp`: what waits is sent, what has come is taken in, and what follows from that is sent; returns whether anything
-    /// moved.
+    /// Drives the protocol like `pelago-udp`: sends what waits, receives what has arrived, and sends what results from that; returns whether
+    /// any message was sent or received.
     fn drive(&self) -> bool {
         self.await_step();
         self.shared.job().look_driven(self.rank);
@@ -79,7 +79,7 @@ impl SimulatedTransport {
         moved
     }
 
-    /// Sends what there is; returns whether anything left.
+    /// Sends the messages of a load; returns whether there were any.
     fn send_driven(&self, load: Load) -> bool {
         self.await_step();
         let mut any = false;
@@ -96,7 +96,7 @@ impl SimulatedTransport {
         fiber::outside(|| self.shared.job().end_step(self.rank, step));
     }
 
-    /// Waits until the progress thread has ended what it does.
+    /// Waits until the current step of the progress thread has ended.
     fn await_step(&self) {
         loop {
             let left = self.shared.job().step_left(self.rank);
@@ -159,7 +159,7 @@ impl Transport for SimulatedTransport {
         Ok(())
     }
 
-    /// Outside of a rank the caller advances the network by one event.
+    /// A call outside of ranks advances the network by one event.
     fn progress(&mut self, _now: Instant, completed: &mut Vec<Completion>) -> bool {
         let mut job = self.shared.job();
         if job.is_driven() {
@@ -170,7 +170,7 @@ impl Transport for SimulatedTransport {
                 return true;
             }
         }
-        // Most calls find nothing, and stay on the stack of the rank.
+        // Most calls find no completion, and need not leave the stack of the rank.
         if job.may_have_completed(self.rank) && fiber::outside(|| job.take_completed(self.rank, completed)) {
             return true;
         }
@@ -232,7 +232,7 @@ impl Network for SimulatedTransport {
         }
         match rail {
             Some(rail) if !self.is_reachable(rail, peer) => Err(ConnectError::Unreachable(peer)),
-            // The choice of the machine may depend on the size.
+            // The machine's choice of a rail may depend on the size of the operation.
             Some(rail) if self.shared.rails.len() > 1 => Ok(self.endpoint(peer, Some(rail))),
             _ => Ok(self.endpoint(peer, None)),
         }

@@ -1,5 +1,6 @@
-//! The driver of a rank's conversations where datagrams cost time of a core: one step after another, each of which is a message that is sent
-//! or taken in. It follows the driver of `pelago-udp`: what joins which datagram, and when acknowledgements leave, depends on when the rank looks.
+//! The driver of a rank's conversations on machines where datagrams take core time: one step after another, each of which sends or receives a
+//! message. It models the driver of `pelago-udp`: which operations share a datagram, and when acknowledgements leave, depends on when the rank
+//! makes progress.
 
 use std::collections::VecDeque;
 
@@ -9,58 +10,58 @@ use pelago_protocol::PeerIndex;
 
 use super::stations::{Datagram, StationChanges, StationRequest, Stations};
 
-/// Maximum size in bytes of a message of several datagrams, as the system has it.
+/// Maximum size in bytes of a message of several datagrams, as in the operating system.
 const MESSAGE_BYTES_MAX: usize = 65_000;
 
-/// Maximum number of datagrams of a message, as the system has it.
+/// Maximum number of datagrams of a message, as in the operating system.
 const MESSAGE_DATAGRAMS_MAX: u32 = 64;
 
-/// For how long a rank has been away, at least, before its progress thread takes over (decision 8).
+/// Minimum time outside the library after which a rank's progress thread takes over (decision 8).
 const ABSENCE_MIN: Duration = Duration::from_microseconds(200);
 
-/// For how long it has been away, at most.
+/// Maximum time outside the library after which a rank's progress thread takes over.
 const ABSENCE_MAX: Duration = Duration::from_microseconds(3200);
 
-/// What is to be sent.
+/// The datagrams to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
-    /// Everything; with `patient`, acknowledgements wait for a datagram that takes them along.
+    /// All; with `patient`, acknowledgements wait for a datagram that carries them.
     Any { patient: bool },
-    /// To one peer, what gains nothing by waiting for company.
+    /// The datagrams to one peer that gain nothing from being held back.
     Full(PeerIndex),
 }
 
-/// Something that keeps the driver of a rank busy.
+/// A task that keeps the driver of a rank busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A message is taken in.
+    /// Receiving the message with this number.
     Receive(u32),
-    /// A message is sent.
+    /// Sending the message with this number.
     Send(u32),
 }
 
-/// What a driver has, beside the conversations.
+/// The state of a driver, besides the conversations.
 #[derive(Default)]
 pub(crate) struct Driver {
-    /// Messages that have arrived and were not taken in.
+    /// Messages that have arrived and were not received.
     inbox: VecDeque<u32>,
-    /// A datagram that was made and did not fit into the message before.
+    /// A datagram that was made and did not fit into the previous message.
     pub(super) made: Option<(Rank, Vec<u8>)>,
-    /// To whom what is posted goes that waits for company.
+    /// The target of posted operations that are held back for later ones.
     pub(crate) waiting: Option<PeerIndex>,
-    /// The step under way, and its end.
+    /// The step in progress, and its end.
     pub(crate) step: Option<(Step, Instant)>,
-    /// Since when the rank has looked again and again, and when it looked last.
+    /// When the rank began to make progress without longer absences, and when it did so last.
     looks_since: Instant,
     pub(crate) looked: Instant,
-    /// When the progress thread looks next, if it has been called.
+    /// When the progress thread runs next, if it has been woken.
     pub(crate) called: Option<Instant>,
-    /// Whether the progress thread listens, so that it need not wait until the rank has been away for long.
+    /// Whether the progress thread has taken over, so that it need not wait for a long absence of the rank.
     pub(crate) listens: bool,
 }
 
 impl Driver {
-    /// The rank looks: its progress thread does not listen from the second look within the absence on.
+    /// Records that the rank makes progress. The progress thread stops listening if the previous time was less than `ABSENCE_MAX` ago.
     pub(crate) fn look(&mut self, now: Instant) {
         if now.since(self.looked) >= ABSENCE_MAX {
             self.looks_since = now;
@@ -70,7 +71,7 @@ impl Driver {
         self.looked = now;
     }
 
-    /// When the progress thread of a rank that computes begins with what arrives now.
+    /// Returns when the progress thread of a computing rank begins to handle a message that arrives now.
     pub(crate) fn attends_at(&self, now: Instant, wake: Duration) -> Instant {
         let absence = self.looked.since(self.looks_since).clamp(ABSENCE_MIN, ABSENCE_MAX);
         let from = if self.listens { now } else { now.max(self.looked + absence) };
@@ -79,21 +80,21 @@ impl Driver {
 }
 
 impl Stations {
-    /// A message arrives at its rank, which has not looked yet; returns the rank.
+    /// Adds a message that arrives to the inbox of its rank; returns the rank.
     pub(crate) fn arrive(&mut self, number: u32) -> Rank {
         let to = self.datagram(number).to;
         self.driver(to).inbox.push_back(number);
         to
     }
 
-    /// The next message to be taken in, and how long that takes.
+    /// Takes the next message to be received; returns also the time that this takes.
     pub(crate) fn begin_receive(&mut self, rank: Rank, times: &MessageTimes) -> Option<(Step, Duration)> {
         let number = self.driver(rank).inbox.pop_front()?;
         let time = times.receive(self.datagram(number).bytes.len() as u64);
         Some((Step::Receive(number), time))
     }
 
-    /// The next message to be sent, and how long that takes.
+    /// Makes the next message to be sent; returns also the time that this takes.
     pub(crate) fn begin_send(
         &mut self,
         now: Instant,
@@ -124,7 +125,7 @@ impl Stations {
         Some((Step::Send(number), time))
     }
 
-    /// A message leaves its rank: what becomes of it, after this time at the earliest.
+    /// Applies the injected faults to a message that departs after the time `after`; returns the requests for its deliveries.
     pub(crate) fn leave(&mut self, now: Instant, number: u32, per_node: u32, after: Duration) -> Vec<StationRequest> {
         let &Datagram { from, to, .. } = self.datagram(number);
         let delays = self.deliveries(now, from, to);
@@ -141,7 +142,7 @@ impl Stations {
         .collect()
     }
 
-    /// Whether a message waits to be taken in.
+    /// Whether a message waits to be received.
     pub(crate) fn has_mail(&self, rank: Rank) -> bool {
         !self.ranks[rank.index()].driver.inbox.is_empty()
     }

@@ -1,26 +1,26 @@
-//! FaultInjection that are injected, decided by a seed alone.
+//! Injected faults, decided by a seed alone.
 
 use pelago_base::{Duration, Instant, Rank};
 
-/// Faults of datagrams and ranks. Chances are in thousandths and apply to each datagram by itself.
+/// Faults of datagrams and ranks. Probabilities are in thousandths and apply to each datagram independently.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultInjection {
-    /// The chance that a datagram is lost.
+    /// The probability that a datagram is lost.
     pub loss: u32,
-    /// The chance that a datagram arrives twice.
+    /// The probability that a datagram arrives twice.
     pub duplication: u32,
-    /// The chance that a datagram is delayed, by up to `delay_max`, so that others overtake it.
+    /// The probability that a datagram is delayed, by up to `delay_max`, so that others overtake it.
     pub delay: u32,
     /// The longest delay of a datagram.
     pub delay_max: Duration,
     /// Times during which no datagram passes between two parts of the job.
     pub partitions: Vec<Partition>,
-    /// Ranks that die, and when.
+    /// Ranks that die, with the time of death.
     pub deaths: Vec<(Rank, Instant)>,
-    /// How long after a death it is announced to all ranks, as by a launcher that supervises them. If `None`, the other ranks detect it
-    /// themselves when the dead rank leaves them without an answer.
+    /// Time from a death until it is announced to all ranks, as by a launcher that supervises them. If `None`, the other ranks detect the
+    /// death themselves because the dead rank does not answer.
     pub announced_after: Option<Duration>,
-    /// Ranks that all datagrams reach later, each with the additional delay.
+    /// Ranks that receive all datagrams later, each with the additional delay.
     pub slow: Vec<(Rank, Duration)>,
 }
 
@@ -44,13 +44,13 @@ impl FaultRandom {
         Self(mix(seed ^ mix(rank.wrapping_add(0x9E37_79B9_7F4A_7C15))))
     }
 
-    /// A number below `end`, which is above 0.
+    /// Returns a number below `end`, which must be above 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         ((u128::from(mix(self.0)) * u128::from(end)) >> 64) as u64
     }
 
-    /// Whether an event of this chance, in thousandths, occurs.
+    /// Whether an event of this probability, in thousandths, occurs.
     pub(crate) fn occurs(&mut self, per_mille: u32) -> bool {
         per_mille > 0 && self.below(1000) < u64::from(per_mille)
     }
@@ -64,7 +64,7 @@ const fn mix(mut word: u64) -> u64 {
 }
 
 impl FaultInjection {
-    /// The additional delay of each delivery of a datagram; none if it is lost.
+    /// Returns the additional delay of each delivery of a datagram; none if it is lost.
     pub(crate) fn deliveries(
         &self,
         random: &mut FaultRandom,

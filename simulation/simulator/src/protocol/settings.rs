@@ -1,4 +1,4 @@
-//! How the library's own protocol carries operations, and which faults are injected, as text that users write.
+//! The settings of the library's own protocol and of injected faults, as text that users write.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,9 +10,9 @@ use crate::protocol::faults::{FaultInjection, Partition};
 /// Maximum probability that a description of faults may state.
 const CHANCE_MAX: f64 = 1.0;
 
-/// How the library's own protocol carries operations by datagrams.
+/// The settings of the library's own protocol, which carries operations by datagrams.
 ///
-/// Its text is a list; each part occurs at most once, except those that name ranks:
+/// The text form is a list; each part occurs at most once, except those that name ranks:
 /// `loss=0.1,duplicate=0.01,delay=0.1:50us,partition=4@1ms-2ms,kill=3@2ms,told=10ms,slow=2:10us,limit=1s,encrypt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {
@@ -20,7 +20,7 @@ pub struct Protocol {
     pub faults: FaultInjection,
     /// Whether datagrams are encrypted.
     pub encrypt: bool,
-    /// After how long without an answer a peer has failed.
+    /// The time without an answer after which a peer counts as failed.
     pub failure_limit: Duration,
 }
 
@@ -55,7 +55,7 @@ impl FromStr for Protocol {
 }
 
 impl Protocol {
-    /// Takes one part of a text over, or says which form it has to have.
+    /// Applies one part of a text; as an error, returns the expected form.
     fn take(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
         const CHANCE: &str = "write a chance from 0 to 1";
         let faults = &mut self.faults;
@@ -118,7 +118,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// A chance in thousandths.
+/// Parses a probability; returns it in thousandths.
 fn chance(text: &str) -> Option<u32> {
     let chance: f64 = text.parse().ok()?;
     (0.0..=CHANCE_MAX).contains(&chance).then(|| (chance * 1000.0).round() as u32)

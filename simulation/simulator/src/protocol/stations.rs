@@ -1,5 +1,5 @@
-//! The ends of the library's own protocol, one for each rank. Their datagrams travel over the simulated network, where the fault injection loses,
-//! delays or doubles some of them.
+//! The stations of the library's own protocol: the end of each rank. Their datagrams travel over the simulated network, where the fault injection
+//! loses, delays or duplicates some of them.
 
 use std::collections::BTreeMap;
 
@@ -14,41 +14,41 @@ use super::driver::{Driver, Load};
 use crate::protocol::faults::{FaultInjection, FaultRandom};
 use crate::protocol::settings::Protocol;
 
-/// The payload of a datagram on Ethernet.
+/// Payload of a UDP datagram in one Ethernet frame.
 const DATAGRAM_BYTES: usize = 1472;
 
-/// Bytes that may be in transit to a rank: the size of a socket's receive buffer.
+/// Number of bytes that may be in flight to a rank: the size of a socket's receive buffer.
 const RECEIVE_WINDOW_BYTES: u64 = 1 << 20;
 
-/// The ends of all ranks, and the datagrams between them.
+/// The stations of all ranks, and the datagrams between them.
 pub(crate) struct Stations {
     protocol: Protocol,
     pub(super) ranks: Vec<StationEnd>,
     /// Datagrams in transit.
     datagrams: Vec<Option<Datagram>>,
     free: Vec<u32>,
-    /// Datagrams that the fault injection has dropped.
+    /// Number of datagrams that the fault injection has dropped.
     dropped: u64,
     buffer: Box<[u8]>,
-    /// The longest datagram.
+    /// Size of the longest datagram.
     datagram_bytes: usize,
 }
 
-/// One rank's end.
+/// The station of one rank.
 pub(super) struct StationEnd {
     pub(super) conversations: RankConversations,
     memory: RankMemory,
     peers: BTreeMap<Rank, PeerIndex>,
     random: FaultRandom,
-    /// The time of its timer, if that is set, and how often it was set.
+    /// The time of its timer, if it is set, and how often it was set.
     due: Option<Instant>,
     timer_count: u32,
     dead: bool,
-    /// What it does where datagrams cost time of a core.
+    /// Its driver, used on machines where datagrams take core time.
     pub(super) driver: Box<Driver>,
 }
 
-/// A datagram, or several from one rank to another that are given to the system at once.
+/// A datagram, or several from one rank to another that one system call sends.
 #[derive(Clone)]
 pub(super) struct Datagram {
     pub(super) from: Rank,
@@ -56,7 +56,7 @@ pub(super) struct Datagram {
     pub(super) bytes: Box<[u8]>,
 }
 
-/// What a station requests of the network.
+/// A request of a station to the network.
 pub(crate) enum StationRequest {
     /// Send a datagram after a delay.
     Send { number: u32, datagram: NetworkOperation, from: Rank, delay: Duration },
@@ -64,10 +64,10 @@ pub(crate) enum StationRequest {
     Timer { rank: Rank, at: Instant, count: u32 },
 }
 
-/// What has changed at a station.
+/// The changes at a station.
 #[derive(Default)]
 pub(crate) struct StationChanges {
-    /// Whether the rank has completions or incoming writes to look at.
+    /// Whether the rank has new completions or incoming writes.
     pub(crate) has_news: bool,
     /// Peers that have not answered for too long.
     pub(crate) failed_peers: Vec<Rank>,
@@ -144,7 +144,7 @@ impl Stations {
         self.end(rank).conversations.peer_failed(now, peer);
     }
 
-    /// A rank dies: it neither sends nor receives any more.
+    /// Makes a rank dead: it neither sends nor receives from now on.
     pub(crate) fn kill(&mut self, rank: Rank) {
         self.end(rank).dead = true;
     }
@@ -154,18 +154,18 @@ impl Stations {
         self.ranks[rank.index()].dead
     }
 
-    /// Datagrams that the fault injection has dropped.
+    /// Returns the number of datagrams that the fault injection has dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// A datagram arrives; returns its receiver.
+    /// Receives a datagram that arrives; returns its receiver.
     pub(crate) fn receive(&mut self, now: Instant, number: u32) -> Rank {
         let mut datagram = self.datagrams[number as usize].take().expect("the network names datagrams that it has");
         self.free.push(number);
         let end = self.end(datagram.to);
         if !end.dead {
-            // The counters say what is refused.
+            // Rejected datagrams appear in the counters.
             for bytes in pelago_protocol::cut(&mut datagram.bytes) {
                 let _ = end.conversations.handle_datagram(now, bytes, &mut end.memory);
             }
@@ -173,19 +173,19 @@ impl Stations {
         datagram.to
     }
 
-    /// The network has lost a datagram.
+    /// Removes a datagram that was lost.
     pub(crate) fn forget(&mut self, number: u32) {
         if self.datagrams[number as usize].take().is_some() {
             self.free.push(number);
         }
     }
 
-    /// How often the timer of a rank's station was set.
+    /// Returns how often the timer of a rank's station was set.
     pub(crate) fn timer_count(&self, rank: Rank) -> u32 {
         self.ranks[rank.index()].timer_count
     }
 
-    /// The timer of a rank's station expires; `false` if the rank is dead.
+    /// Handles the expiry of the timer of a rank's station; returns `false` if the rank is dead.
     pub(crate) fn handle_timeout(&mut self, now: Instant, rank: Rank) -> bool {
         let end = self.end(rank);
         if end.dead {
@@ -196,13 +196,13 @@ impl Stations {
         true
     }
 
-    /// A datagram that was held back, as the network sends it, and its sender.
+    /// Returns a datagram that was held back, in the form that the network sends, and its sender.
     pub(crate) fn delayed(&self, number: u32, per_node: u32) -> (NetworkOperation, Rank) {
         let datagram = self.datagrams[number as usize].as_ref().expect("a datagram that was held back is kept");
         (datagram.on_network(per_node), datagram.from)
     }
 
-    /// Takes from a rank's station what it has to send and what it has found out.
+    /// Collects the requests of a rank's station; returns its changes.
     pub(crate) fn settle(
         &mut self,
         now: Instant,
@@ -233,13 +233,13 @@ impl Stations {
         changes
     }
 
-    /// Whether the rank has completions or incoming writes to look at.
+    /// Whether the rank has completions, or incoming writes since the last call.
     pub(crate) fn has_news(&mut self, rank: Rank) -> bool {
         let end = self.end(rank);
         end.memory.take_touched() || end.conversations.completions() > 0
     }
 
-    /// The request for a timer of a rank's station that is earlier than the one that is set.
+    /// Returns a request for a timer of a rank's station if its deadline is earlier than that of the timer that is set.
     pub(crate) fn timer(&mut self, now: Instant, rank: Rank) -> Option<StationRequest> {
         let end = self.end(rank);
         if let Some(due) = end.conversations.poll_timeout()
@@ -293,7 +293,7 @@ impl Stations {
         keep(&mut self.datagrams, &mut self.free, datagram)
     }
 
-    /// After how long each copy of a message arrives, beside the time of the network; none if it is lost.
+    /// Returns the additional delay of each copy of a message, besides the time of the network; none if the message is lost.
     pub(super) fn deliveries(&mut self, now: Instant, from: Rank, to: Rank) -> Vec<Duration> {
         let random = &mut self.ranks[from.index()].random;
         let delays: Vec<_> = self.protocol.faults.deliveries(random, now, from, to).collect();
@@ -301,14 +301,14 @@ impl Stations {
         delays
     }
 
-    /// The number that the station of a rank has for a peer.
+    /// Returns the index of a peer at the station of a rank; connects them on first use.
     pub(crate) fn peer(&mut self, rank: Rank, peer: Rank) -> PeerIndex {
         let datagram_bytes = self.datagram_bytes;
         let StationEnd { peers, conversations, .. } = self.end(rank);
         *peers.entry(peer).or_insert_with(|| conversations.connect(peer, datagram_bytes))
     }
 
-    /// The counters of each rank's station.
+    /// Returns the counters of each rank's station.
     pub(crate) fn counters(&self) -> Vec<Counters> {
         self.ranks.iter().map(|end| end.conversations.counters().clone()).collect()
     }
@@ -318,7 +318,7 @@ impl Stations {
     }
 }
 
-/// Keeps a message until it has arrived; returns its number.
+/// Stores a message until it has arrived; returns its number.
 fn keep(datagrams: &mut Vec<Option<Datagram>>, free: &mut Vec<u32>, datagram: Datagram) -> u32 {
     let number = free.pop().unwrap_or(datagrams.len() as u32);
     if number as usize == datagrams.len() {

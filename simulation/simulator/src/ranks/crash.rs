@@ -1,14 +1,14 @@
-//! Faults of a rank end the process with one line that names it: invalid memory, a division by zero, an illegal instruction, a stack that
-//! overflows, an abort.
+//! The handler of faults. A fault of a rank ends the process with one line that names the rank: invalid memory, a division by zero, an illegal
+//! instruction, a stack overflow, an abort.
 //!
-//! Faults where no rank runs, or inside the simulator, are the simulator's: a line says so, and what would have handled the signal before
-//! does, so that the process dies of it.
+//! Faults while no rank runs, or inside the simulator, are attributed to the simulator: a line reports this, and the previous handler of the signal
+//! is restored, so that the process dies of the signal.
 //!
 //! Invariants of the unsafe code:
 //!
 //! - **C1** The handler runs on a stack of its own, and makes only calls that are safe in a signal: it reads atomics, writes to standard error,
-//!   and ends the process or restores what handled the signal before.
-//! - **C2** What handled a signal before is written once, before the handler is installed.
+//!   and ends the process or restores the previous handler.
+//! - **C2** The previous handler of a signal is written once, before this handler is installed.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 
 use crate::ranks::status::{AtWork, SimulationStatus};
 
-/// The signals of faults, with their names and whether they come with the address that was used.
+/// The signals of faults, with their names, and whether their address is that of the accessed data.
 const SIGNALS: [(c_int, &str, bool); 5] = [
     (libc::SIGSEGV, "SIGSEGV", true),
     (libc::SIGBUS, "SIGBUS", true),
@@ -26,28 +26,28 @@ const SIGNALS: [(c_int, &str, bool); 5] = [
     (libc::SIGABRT, "SIGABRT", false),
 ];
 
-/// The exit code of a job that has lost a rank, as `pelago run` has it for ranks that a signal kills.
+/// The exit code of a job with a failed rank, as of `pelago run` for ranks that a signal kills.
 const RANK_LOST: c_int = 3;
 
-/// Room for the handler.
+/// Size in bytes of the signal stack of the handler.
 const SIGNAL_STACK_BYTES: usize = 64 << 10;
 
-/// What handled these signals before, in the same order.
+/// The previous handlers of these signals, in the same order.
 static BEFORE: [OnceLock<sigaction>; SIGNALS.len()] = [const { OnceLock::new() }; SIGNALS.len()];
 
-/// Installs the handler that reports faults, for the calling thread and others that have a stack for signals.
+/// Installs the handler that reports faults, for the calling thread and others that have a signal stack.
 pub(crate) fn report_faults() {
     has_own_stack_for_signals();
     for ((signal, ..), before) in SIGNALS.iter().zip(&BEFORE) {
         before.get_or_init(|| {
-            // SAFETY: all bytes zero are a valid record, which the kernel fills.
+            // SAFETY: all-zero bytes are a valid record, which the kernel fills.
             unsafe {
                 let mut before: sigaction = std::mem::zeroed();
                 sigaction(*signal, std::ptr::null(), &mut before);
                 before
             }
         });
-        // SAFETY: C1, C2; all bytes zero are a valid record; the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: C1, C2; all-zero bytes are a valid record; the handler has the signature that SA_SIGINFO requires.
         unsafe {
             let mut action: sigaction = std::mem::zeroed();
             action.sa_sigaction = handle as *const () as usize;
@@ -57,9 +57,9 @@ pub(crate) fn report_faults() {
     }
 }
 
-/// Gives the thread a stack for signals, if it has none: the standard library gives one to threads of programs in Rust alone.
+/// Sets a signal stack for the thread, if it has none: the standard library sets one only for threads of Rust programs.
 fn has_own_stack_for_signals() {
-    // SAFETY: all bytes zero are a valid record; the kernel fills it; the new stack lives as long as the process.
+    // SAFETY: all-zero bytes are a valid record; the kernel fills it; the new stack lives as long as the process.
     unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();
         if libc::sigaltstack(std::ptr::null(), &mut stack) == 0 && stack.ss_flags & libc::SS_DISABLE != 0 {
@@ -74,7 +74,7 @@ fn has_own_stack_for_signals() {
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
     // SAFETY: the kernel passes a valid record, of the kind that the signal has.
     let (code, sender, address) = unsafe { ((*info).si_code, (*info).si_pid(), (*info).si_addr() as usize) };
-    // What a process sends, maybe this one to itself, as an abort does, has no address; nor have some that the kernel cannot tell.
+    // A signal that a process sends, possibly to itself as in an abort, has no address; nor have faults whose address the kernel does not know.
     let is_sent = code <= 0;
     let address = Some(address).filter(|_| !is_sent && code != libc::SI_KERNEL);
     let is_own = !is_sent || sender == rustix::process::getpid().as_raw_nonzero().get();
@@ -84,7 +84,7 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _context: *mut c_void)
                 say(&["pelago: rank ", number(rank as usize, 10, &mut [0; 20])]);
                 match address.and_then(|address| status.overflown(rank, address)) {
                     Some(bytes) => {
-                        // The rest of its last page is the heap's.
+                        // The rest of its topmost page belongs to the heap.
                         let kilobytes = bytes.next_multiple_of(4096) / 1024;
                         say(&[
                             " overflowed its stack of ",
@@ -112,8 +112,8 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _context: *mut c_void)
         }
     }
     let before = SIGNALS.iter().zip(&BEFORE).find(|((known, ..), _)| *known == signal).and_then(|(_, before)| before.get());
-    // SAFETY: C1, C2: when the handler has returned, an instruction at fault faults again, and what was sent comes again; some handlers, as that of
-    // the standard library, wait for a fault that would not come then.
+    // SAFETY: C1, C2: after the handler has returned, a faulting instruction faults again, and a signal that was sent is raised again. A signal that
+    // was sent gets the default action, as some handlers, such as that of the standard library, wait for a fault, which would not occur then.
     unsafe {
         match before {
             Some(before) if !is_sent => _ = sigaction(signal, before, std::ptr::null_mut()),
@@ -141,7 +141,7 @@ fn say(parts: &[&str]) {
     }
 }
 
-/// A number as text, without an allocation.
+/// Returns a number as text, without an allocation.
 fn number(mut number: usize, base: usize, digits: &mut [u8; 20]) -> &str {
     let mut first = digits.len();
     while first == digits.len() || number > 0 {

@@ -2,12 +2,13 @@
 //!
 //! Invariants of the unsafe code:
 //!
-//! - **F1** What a body borrows outlives its fiber: `with_fibers`, which makes them, drops all before it returns, and hands none out.
+//! - **F1** The values that a body borrows outlive its fiber: `with_fibers`, which makes the fibers, drops all before it returns, and hands none
+//!   out.
 //! - **F2** A fiber is suspended only from inside itself, on the thread that resumed it: `CURRENT` is set while one runs on its own stack, and
-//!   only then, also after a panic: what is on the stack that resumed it would be overwritten otherwise.
-//! - **F3** What a fiber that is abandoned has on its stack is never dropped: frames of other languages may be among it. Nothing else may
-//!   hold a pointer there that is followed later; the caller that abandons a fiber ensures that.
-//! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack, with all that it has put there.
+//!   only then, also after a panic: otherwise the frames on the stack that resumed it would be overwritten.
+//! - **F3** Values on the stack of an abandoned fiber are never dropped: frames of other languages may be among them. Nothing else may
+//!   hold a pointer to that stack that is followed later; the caller that abandons a fiber ensures that.
+//! - **F4** On a shared stack, a fiber is made, resumed and dropped only while its rank owns the stack and all its frames are there.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -22,56 +23,56 @@ use crate::ranks::stacks::{RankStack, Stacks, ThreadStack};
 use crate::ranks::status::SimulationStatus;
 
 thread_local! {
-    /// How the fiber that runs on this thread stops.
+    /// The yielder by which the fiber that runs on this thread is suspended.
     static CURRENT: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
 
-    /// Whether the rank of the fiber that has just been suspended is never resumed, and whether that fiber, a thread, is not.
+    /// Whether the rank of the fiber that has just been suspended must never be resumed, and whether that fiber, a thread, must not.
     static ABANDONED: Cell<bool> = const { Cell::new(false) };
     static THREAD_ENDED: Cell<bool> = const { Cell::new(false) };
 
-    /// Below which address a fiber that was suspended last has nothing on its stack.
+    /// The address below which the fiber that was suspended last has no data on its stack.
     static STOPPED_AT: Cell<usize> = const { Cell::new(0) };
 
-    /// Threads that the running rank has begun and [`Fibers::resume`] has not collected.
+    /// Threads that the running rank has begun and that [`Fibers::resume`] has not collected yet.
     static BEGUN: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
 
-    /// Whether what fibers have left on their stacks is being dropped.
+    /// Whether the stacks of fibers are being unwound.
     static UNWINDING: Cell<bool> = const { Cell::new(false) };
 
-    /// What signals know of the simulation that this thread runs.
+    /// The status, for signal handlers, of the simulation that this thread runs.
     static STATUS: Cell<Option<&'static SimulationStatus>> = const { Cell::new(None) };
 
-    /// How many threads the running rank has beside its first, and which runs: 0 is the first.
+    /// The number of threads of the running rank besides its first, and the number of the running thread: 0 is the first.
     static THREADS: Cell<usize> = const { Cell::new(0) };
     static THREAD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A thread of a rank beside its first.
+/// A thread of a rank other than its first.
 struct Thread {
     number: usize,
     fiber: Coroutine<(), (), (), ThreadStack>,
 }
 
-/// What is done with fibers that have not ended at the end of the simulation.
+/// The treatment of fibers that have not ended at the end of the simulation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// What it has on its stack is dropped.
+    /// Their stacks are unwound, so that the values there are dropped.
     Dropped,
-    /// Nothing of it is touched.
+    /// Their stacks are not touched.
     Abandoned,
 }
 
-/// More than suspending a fiber puts on its stack, below the frame of [`suspend`].
+/// An upper bound of the bytes that suspending a fiber puts on its stack, below the frame of [`suspend`].
 const SUSPENSION_BYTES: usize = 256;
 
 type RankCoroutine<'s> = Coroutine<(), (), (), RankStack<'s>>;
 
-/// The body of a rank, as far as it has run.
+/// The state of the body of a rank.
 enum Body<'s> {
     New,
     Begun {
         coroutine: RankCoroutine<'s>,
-        /// Bytes on a shared stack, when it was suspended last.
+        /// Bytes on a shared stack at its last suspension.
         depth: u32,
     },
     Ended,
@@ -88,23 +89,23 @@ pub(crate) struct Fibers<'s> {
     bodies: Vec<Body<'s>>,
     stacks: &'s Stacks,
     begin: &'s dyn Fn(u32) -> RankCoroutine<'s>,
-    /// Of ranks that have some.
+    /// The further threads, only for ranks that have any.
     threads: BTreeMap<u32, Vec<Thread>>,
     unfinished: Unfinished,
 }
 
-/// The fibers of a simulation.
+/// The settings of the fibers of a simulation.
 #[derive(Clone, Copy)]
 pub(crate) struct FiberSettings<'s> {
     pub(crate) count: u32,
     pub(crate) stacks: &'s Stacks,
-    /// What is done with those that have not ended.
+    /// The treatment of fibers that have not ended.
     pub(crate) unfinished: Unfinished,
-    /// What signals know of them.
+    /// The status for signal handlers.
     pub(crate) status: &'static SimulationStatus,
 }
 
-/// Calls `drive` with fibers none of which has begun: `body`, called with the number of each.
+/// Calls `drive` with fibers that have not begun; each executes `body` with its number.
 pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), drive: impl FnOnce(&mut Fibers<'_>) -> R) -> R {
     let (FiberSettings { count, stacks, unfinished, status }, body) = (bodies, &body);
     let fiber = |number| -> RankCoroutine<'_> {
@@ -121,7 +122,7 @@ pub(crate) fn with_fibers<R>(bodies: FiberSettings<'_>, body: impl Fn(u32), driv
     drive(&mut fibers)
 }
 
-/// A value of this thread that is another one until this is dropped.
+/// Replaces a value of this thread until it is dropped.
 struct Replaced<T: Copy + 'static> {
     key: &'static LocalKey<Cell<T>>,
     before: T,
@@ -183,7 +184,7 @@ impl Fibers<'_> {
         ended
     }
 
-    /// Moves what a rank has on a shared stack there (F4).
+    /// Moves the frames of a rank to the shared stack, if there is one (F4).
     fn claim(&self, number: u32) {
         if let Some(stack) = self.stacks.shared() {
             stack.claim(number, self.bodies[number as usize].depth(), |owner| self.bodies[owner as usize].depth());
@@ -197,7 +198,7 @@ fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool
     matches!(fiber.resume(()), CoroutineResult::Return(()))
 }
 
-/// Abandons a fiber. One that has ended has nothing on its stack.
+/// Abandons a fiber, unless it has ended and its stack is empty.
 fn abandon_fiber<S: Stack>(fiber: &mut Coroutine<(), (), (), S>) {
     if !fiber.done() {
         // SAFETY: F3.
@@ -220,7 +221,7 @@ impl Drop for Fibers<'_> {
                 self.bodies[number] = Body::Ended;
             }
         }
-        // A panic may have kept `resume` from these.
+        // A panic may have prevented `resume` from resetting these.
         ABANDONED.set(false);
         THREAD_ENDED.set(false);
         THREADS.set(0);
@@ -228,19 +229,19 @@ impl Drop for Fibers<'_> {
     }
 }
 
-/// Whether what is left on the stacks of fibers is being dropped.
+/// Whether the stacks of fibers are being unwound.
 pub(crate) fn is_unwinding() -> bool {
     UNWINDING.get()
 }
 
-/// What a closure borrows, on its way to the other stack of the same thread.
+/// A closure on its way to another stack of the same thread.
 struct SameThread<T>(T);
 
 // SAFETY: F2: it is used on the thread that made it.
 unsafe impl<T> Send for SameThread<T> {}
 
-/// Runs `f` on the stack that resumed the fiber, so that fibers need small stacks; outside of fibers, at once. A fault in `f` is attributed to
-/// the simulator.
+/// Runs `f` on the stack that resumed the fiber, so that small stacks suffice for fibers; outside of fibers, runs it directly. A fault in `f` is
+/// attributed to the simulator.
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     let Some(current) = CURRENT.get() else { return f() };
     let f = SameThread(f);
@@ -252,7 +253,7 @@ pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// The simulator works for the running rank.
+/// Marks that the simulator works for the running rank, until it is dropped.
 struct Inside(bool);
 
 impl Inside {
@@ -269,7 +270,7 @@ impl Drop for Inside {
     }
 }
 
-/// Stops the running fiber until it is resumed. Not inlined: everything that the fiber has on its stack is above this frame, or close below its
+/// Suspends the running fiber until it is resumed. Not inlined, so that all data of the fiber on its stack are above this frame or close below its
 /// variables.
 ///
 /// # Panics
@@ -283,7 +284,7 @@ pub(crate) fn suspend() {
     CURRENT.set(Some(current));
 }
 
-/// Begins a thread of the running rank, with a number other than 0 that no other has; it runs for the first time when the rank stops.
+/// Begins a thread of the running rank, with a number other than 0 that no other has; it first runs when the rank stops.
 pub(crate) fn begin_thread(number: usize, stack: ThreadStack, body: impl FnOnce() + 'static) {
     let begin = move |yielder: &Yielder<(), ()>, ()| {
         CURRENT.set(Some(NonNull::from(yielder)));
@@ -294,24 +295,24 @@ pub(crate) fn begin_thread(number: usize, stack: ThreadStack, body: impl FnOnce(
     THREADS.set(THREADS.get() + 1);
 }
 
-/// Whether the running rank has threads beside its first.
+/// Whether the running rank has threads besides its first.
 pub(crate) fn has_threads() -> bool {
     THREADS.get() > 0
 }
 
-/// The thread that runs, of the running rank: 0 is its first.
+/// Returns the number of the running thread within the running rank; 0 is the rank's first thread.
 pub(crate) fn thread() -> usize {
     THREAD.get()
 }
 
-/// Stops the running thread, which is not its rank's first, for ever.
+/// Ends the running thread, which must not be its rank's first, without returning to it.
 pub(crate) fn abandon_thread() -> ! {
     THREAD_ENDED.set(true);
     suspend();
     unreachable!("an abandoned thread is never resumed")
 }
 
-/// Stops the running fiber, and all of its rank, for ever.
+/// Ends the running fiber and its rank with all threads, without returning to them.
 ///
 /// # Panics
 /// The caller is in no fiber.
@@ -339,7 +340,7 @@ mod tests {
         }
     }
 
-    /// One fiber is suspended when the other panics: what it has left is dropped with no fiber running, so that nothing runs on the stack of one that is gone.
+    /// One fiber is suspended when the other panics: its stack is unwound while no fiber is current, so that no code runs on the stack of a fiber that has ended.
     #[test]
     fn no_fiber_runs_after_a_panic() {
         let memory = RankMemory::new(2, 1 << 16, 1 << 20, true).unwrap();

@@ -5,7 +5,7 @@
 //! | `fiber`, `stacks` | a rank as a coroutine on a stack of its own, and the threads of a rank |
 //! | `status` | the state of a simulation for other threads and signal handlers |
 //! | `crash` | faults of a rank: one line that names it, and the end of the process |
-//! | `ticks`, `polling` | interruptions of a rank that does not call; which ranks poll memory |
+//! | `ticks`, `polling` | interruptions of a rank that makes no calls; detection of ranks that poll memory |
 
 pub(crate) mod crash;
 pub(crate) mod fiber;

@@ -1,23 +1,23 @@
-//! Which ranks poll memory without a call: decided from samples of a rank's registers and stack, taken at ticks of its CPU time.
+//! Detection of ranks that poll memory without a call, from samples of a rank's registers and stack at ticks of its CPU time.
 //!
-//! A loop that polls repeats its states exactly, because nothing but another rank can change what it reads. A rank whose state was seen before
-//! since its last call is therefore stopped until something happens to it. A rank that computes has other states at each sample; it is stopped
-//! for short times, and only if it has run for long, because it may count its polls.
+//! A polling loop repeats its states exactly, because only another rank can change the memory that it reads. A rank whose state has occurred
+//! before since its last call is therefore stopped until an event for it. A computing rank has a different state at each sample; it is stopped
+//! for short times only, and only if it has run for long, because it may be a loop that counts its polls.
 
 use pelago_base::{Duration, Instant};
 
-/// Ticks of CPU time without a call after which a rank is stopped whose states do not repeat; the second number counts once a rank was.
+/// Ticks of CPU time without a call after which a rank is stopped whose states do not repeat; the second number applies after the first such stop.
 pub(crate) const PATIENCE_TICKS: [u32; 2] = [250, 25];
 
-/// Repeated states in a row that show that a rank can only be released from outside.
+/// Number of consecutive repeated states that prove that only another rank can end the loop.
 pub(crate) const CERTAIN: u32 = 100;
 
-/// Ticks without a call after which the rank is named: 3 s.
+/// Ticks without a call after which the rank is reported: 3 s.
 const NAMED_TICKS: u32 = 750;
 
-/// Maximum number of remembered states of a rank since its last call.
+/// Maximum number of stored states of a rank since its last call.
 const STATES_MAX: usize = 64;
-/// Maximum number of remembered states of polling loops.
+/// Maximum number of stored states of polling loops.
 const POLLED_MAX: usize = 256;
 
 /// Maximum length of the first stop of a stretch. Each further stop may be twice as long, up to 2¹² times: about the time between two
@@ -26,35 +26,35 @@ const STOP_MIN: Duration = Duration::from_microseconds(1);
 /// Maximum number of doublings of a stop.
 const DOUBLINGS_MAX: u32 = 12;
 
-/// Number of stops of a stretch that end with an event of the rank without a penalty. Later stops alternate with stops that last a part of
-/// the stretch, so that many events do not cost a tick each.
+/// Number of stops of a stretch that an event of the rank may end early. From then on, such stops alternate with stops that last a fixed
+/// part of the stretch, so that many events do not cost a tick each.
 const EVENTS_MAX: u32 = 32;
 const PART_OF_STRETCH: u64 = 8;
 
-/// What becomes of a rank at a tick.
+/// How a rank is stopped at a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Until something happens to it, or for this time.
+    /// Until an event of the rank, or for this time.
     AtMost(Duration),
     /// For this time.
     For(Duration),
-    /// Until something happens to it: nothing else can release it.
+    /// Until an event of the rank: nothing else can end its loop.
     Certain,
 }
 
-/// A sample: who runs, and in which state.
+/// A sample: the running rank and thread, and its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) rank: u32,
     pub(crate) thread: usize,
-    /// Counts the calls of all ranks.
+    /// Number of calls of all ranks.
     pub(crate) calls: u64,
     /// A hash of registers and stack.
     pub(crate) state: u64,
     pub(crate) now: Instant,
 }
 
-/// What is known of the code between two calls of a rank.
+/// The samples of a stretch: the code that a rank executes between two calls.
 #[derive(Debug, Default)]
 pub(crate) struct Stretch {
     rank: u32,
@@ -63,10 +63,10 @@ pub(crate) struct Stretch {
     since: Instant,
     ticks: u32,
     states: Vec<u64>,
-    /// States in a row that were known.
+    /// Number of consecutive known states.
     repeated: u32,
     stops: u32,
-    /// When the present stop ends by itself, and how many were ended by an event before.
+    /// When the current stop ends without an event, and the number of stops that an event has ended earlier.
     until: Option<Instant>,
     events: u32,
 }
@@ -78,12 +78,12 @@ pub(crate) struct PollingDetector {
     /// States that repeated, as a ring.
     polled: Vec<u64>,
     next: usize,
-    /// Whether a rank was stopped whose states did not repeat.
+    /// Whether a rank whose states did not repeat has been stopped.
     has_lost_patience: bool,
 }
 
 impl PollingDetector {
-    /// A tick: whether the rank stops.
+    /// Evaluates the sample of a tick; returns how the rank is stopped, if at all.
     pub(crate) fn tick(&mut self, sample: Sample) -> Option<Stop> {
         let Sample { rank, thread, calls, state, now } = sample;
         let stretch = &mut self.stretch;
@@ -129,17 +129,17 @@ impl PollingDetector {
         Some(Stop::AtMost(longest))
     }
 
-    /// The rank that has run for seconds without a call.
+    /// Returns the rank that has run for seconds without a call.
     pub(crate) fn silent(&self) -> Option<u32> {
         (self.stretch.ticks >= NAMED_TICKS).then_some(self.stretch.rank)
     }
 
-    /// Takes what is known of the running rank out, while others run.
+    /// Removes the stretch of the running rank while others run.
     pub(crate) fn suspend(&mut self) -> Stretch {
         std::mem::take(&mut self.stretch)
     }
 
-    /// The rank of a stretch continues now; there were so many calls until then.
+    /// Restores a stretch whose rank continues now, after a total of `calls` calls.
     pub(crate) fn resume(&mut self, stretch: Stretch, calls: u64, now: Instant) {
         let is_event = stretch.until.is_none_or(|until| now < until);
         self.stretch = Stretch { calls, events: stretch.events.saturating_add(is_event.into()), ..stretch };

@@ -1,10 +1,10 @@
 //! The stacks of all ranks, in the mapping of their memory.
 //!
-//! A stack that is not used costs nothing, one that is used the pages that it has touched. Its lowest page is a guard: a rank that runs into it
-//! is named by the handler of faults (`crash`). A mapping for each guard would end at some 32,000 ranks (`vm.max_map_count`),
-//! so guards are entries in the page table where the kernel has them (`MADV_GUARD_INSTALL`, Linux 6.13).
+//! A stack takes only the pages that it has touched. Its lowest page is a guard: the handler of faults (`crash`) names a rank that runs into it.
+//! Guards that are separate mappings would limit a job to some 32,000 ranks (`vm.max_map_count`),
+//! so guards are entries in the page table if the kernel supports them (`MADV_GUARD_INSTALL`, Linux 6.13).
 //!
-//! Or all ranks run on one stack, with one guard (`shared_stack`).
+//! Alternatively, all ranks run on one stack, with one guard (`shared_stack`).
 //!
 //! Invariants of the unsafe code:
 //!
@@ -33,13 +33,13 @@ const GUARD_INSTALL: i32 = 102;
 /// purposes.
 const MAPPED_GUARDS_MAX: u32 = 16_000;
 
-/// The least stack: a guard, and three pages.
+/// Minimum size in bytes of a stack: a guard, and three pages.
 pub(crate) const STACK_BYTES_MIN: usize = 16 << 10;
 
 /// The stacks of all ranks of a memory.
 pub(crate) struct Stacks {
     mapping: Arc<Mapping>,
-    /// Where the first begins, and the bytes from one to the next.
+    /// The beginning of the first stack, and the distance in bytes from one to the next.
     first: usize,
     step: usize,
     bytes: usize,
@@ -55,7 +55,7 @@ pub(crate) struct RankStack<'s> {
 }
 
 impl Stacks {
-    /// The stacks of `count` ranks, of [`STACK_BYTES_MIN`] bytes at least, with their guards, which `status` knows from now on.
+    /// Makes the stacks of `count` ranks, of [`STACK_BYTES_MIN`] bytes at least, with their guards, and registers them with `status`.
     pub(crate) fn new(memory: &RankMemory, count: u32, status: &SimulationStatus) -> Result<Self, SimulationError> {
         let page = rustix::param::page_size();
         let (first, second) = (memory.stack(0), memory.stack(1));
@@ -72,7 +72,7 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// One stack for all ranks, which `memory` and `status` know from now on.
+    /// Makes one stack for all ranks, and registers it with `memory` and `status`.
     pub(crate) fn one(memory: &mut RankMemory, status: &SimulationStatus) -> Result<Self, SimulationError> {
         let shared = memory.share_stack()?;
         let (base, limit) = shared.bounds();
@@ -85,7 +85,7 @@ impl Stacks {
         Ok(stacks)
     }
 
-    /// Large pages would make each rank cost two megabytes.
+    /// Disables large pages, with which each rank would take two megabytes.
     fn avoid_large_pages(&self) {
         let cells = self.mapping.cells();
         // SAFETY: S1: our own mapping; the advice changes no byte.
@@ -97,14 +97,14 @@ impl Stacks {
         self.shared.as_deref()
     }
 
-    /// The stack of `rank`; a caller takes none twice while it is in use, and only the owner's of one that is shared.
+    /// Returns the stack of `rank`. A caller must not take one twice while it is in use; of a shared stack, only that of the owner.
     pub(crate) fn of(&self, rank: u32) -> RankStack<'_> {
         let limit = self.first + rank as usize * self.step;
         RankStack { base: limit + self.bytes, limit, stacks: PhantomData }
     }
 }
 
-/// Makes the page at `address` inaccessible, by a mapping of its own only if `mapped`.
+/// Makes the page at `address` inaccessible; uses a separate mapping only if `mapped`.
 fn guard(address: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
     let at = std::ptr::with_exposed_provenance_mut(address);
     // SAFETY: S1: a page of our own that no coroutine uses yet.
@@ -116,7 +116,7 @@ fn guard(address: usize, page: usize, mapped: bool) -> rustix::io::Result<()> {
     }
 }
 
-// SAFETY: S1 and S2: at least three pages and a quarter, the lowest of which faults; aligned for any frame; mapped as long as `self` lives.
+// SAFETY: S1 and S2: at least three and a quarter pages, the lowest of which faults; aligned for any frame; mapped as long as `self` lives.
 unsafe impl Stack for RankStack<'_> {
     fn base(&self) -> StackPointer {
         NonZeroUsize::new(self.base).expect("above the start of a mapping")
@@ -127,11 +127,11 @@ unsafe impl Stack for RankStack<'_> {
     }
 }
 
-/// The stack of a thread beside a rank's first: a mapping of its own, with a guard below.
+/// The stack of a thread other than a rank's first: a mapping of its own, with a guard below.
 pub(crate) struct ThreadStack(Mapping);
 
 impl ThreadStack {
-    /// A stack of so many bytes; as an error, why there is no room.
+    /// Allocates a stack of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> std::io::Result<Self> {
         let page = rustix::param::page_size();
         let bytes = bytes.max(STACK_BYTES_MIN).checked_next_multiple_of(page).ok_or(std::io::ErrorKind::OutOfMemory)?;

@@ -1,54 +1,54 @@
-//! The state of a running simulation as other threads and signal handlers see it, and how they end it.
+//! The state of a running simulation for other threads and signal handlers, and the control by which they end it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use pelago_base::{Instant, Rank};
 
-/// Maximum number of concurrent simulations in one process that the signal handler knows. A fault in a further simulation is not attributed
-/// to a rank.
+/// Maximum number of concurrent simulations in one process that the signal handler can identify. A fault in a further simulation is not
+/// attributed to a rank.
 const KNOWN_MAX: usize = 64;
 
-/// The thread of an entry that is free; the kernel numbers threads from 1.
+/// The thread of a free entry; the kernel numbers threads from 1.
 const NO_THREAD: i32 = 0;
 
-/// What runs where no rank does; rank r is r + 1.
+/// The value of `running` while no rank runs; rank r is r + 1.
 const NOBODY: u32 = 0;
 
 static KNOWN: [SimulationStatus; KNOWN_MAX] = [const { SimulationStatus::new() }; KNOWN_MAX];
 
-/// Of simulations for which no entry is left: written, and never read.
+/// The status of simulations for which no entry is left: written, and never read by the signal handler.
 static UNKNOWN: SimulationStatus = SimulationStatus::new();
 
-/// The state of a simulation, which its own thread writes.
+/// The state of a simulation, written by its own thread.
 #[derive(Debug)]
 pub(crate) struct SimulationStatus {
     thread: AtomicI32,
     running: AtomicU32,
-    /// Whether the simulator works for the rank that runs.
+    /// Whether the simulator works for the running rank.
     is_inside: AtomicBool,
     now: AtomicU64,
-    /// Events of the network until then.
+    /// Number of events of the network until `now`.
     events: AtomicU64,
     ended: AtomicU32,
-    /// Calls of the simulator by ranks.
+    /// Number of calls of the simulator by ranks.
     calls: AtomicU64,
-    /// Whether a rank that does not call is interrupted.
+    /// Whether a rank that makes no calls is interrupted.
     interrupts: AtomicBool,
-    /// The rank that runs for seconds without a call although it is interrupted, as in `running`.
+    /// The rank that has run for seconds without a call although it is interrupted, encoded as in `running`.
     silent: AtomicU32,
-    /// How often ranks were suspended that did not call.
+    /// Number of suspensions of ranks that made no calls.
     stops: AtomicU64,
-    /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
+    /// The address of the first stack, the distance in bytes from one to the next, the bytes of each and of its guard, and the number of stacks.
     stacks: [AtomicUsize; 5],
 }
 
-/// What ran when a signal arrived.
+/// The code that ran when a signal arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AtWork {
     /// The program or the library, on the stack of this rank.
     Rank(u32),
-    /// The simulator; if a rank has called it, for that rank.
+    /// The simulator, on behalf of this rank if a rank has called it.
     Simulator(Option<u32>),
 }
 
@@ -69,20 +69,20 @@ impl SimulationStatus {
         }
     }
 
-    /// The simulation that the calling thread runs. May be called in a signal.
+    /// Returns the status of the simulation that the calling thread runs. May be called in a signal handler.
     pub(crate) fn of_this_thread() -> Option<&'static Self> {
         let this = this_thread();
         KNOWN.iter().find(|status| status.thread.load(Ordering::Relaxed) == this)
     }
 
-    /// That of a simulation which nobody observes.
+    /// Returns the status of a simulation that is not observed.
     pub(crate) fn unknown() -> &'static Self {
         &UNKNOWN
     }
 
     /// Counts a call of the simulator by a rank.
     pub(crate) fn count_call(&self) {
-        // Only this thread writes it.
+        // Only this thread writes the count.
         self.set_calls(self.calls().wrapping_add(1));
     }
 
@@ -94,54 +94,54 @@ impl SimulationStatus {
         self.calls.store(calls, Ordering::Relaxed);
     }
 
-    /// The virtual time at which the running rank has continued.
+    /// Returns the virtual time at which the running rank has continued.
     pub(crate) fn now(&self) -> Instant {
         Instant::from_picoseconds(self.now.load(Ordering::Relaxed))
     }
 
-    /// Ranks that do not call are interrupted.
+    /// Records that ranks that make no calls are interrupted.
     pub(crate) fn has_interruptions(&self) {
         self.interrupts.store(true, Ordering::Relaxed);
     }
 
-    /// Counts the suspension of a rank that did not call.
+    /// Counts the suspension of a rank that made no calls.
     pub(crate) fn count_stop(&self) {
         self.stops.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A rank has run for seconds without a call.
+    /// Records a rank that has run for seconds without a call.
     pub(crate) fn set_silent(&self, rank: u32) {
         self.silent.store(rank + 1, Ordering::Relaxed);
     }
 
-    /// Where the first stack lies, the bytes from one to the next, the bytes of each, of the guard at its lower end, how many.
+    /// Records the stacks: the values of the field `stacks`.
     pub(crate) fn has_stacks(&self, stacks: [usize; 5]) {
         self.stacks.iter().zip(stacks).for_each(|(place, value)| place.store(value, Ordering::Relaxed));
     }
 
-    /// The bytes of this rank's stack, if an address lies in the guard of it.
+    /// Returns the size of this rank's stack if `address` lies in its guard.
     pub(crate) fn overflown(&self, rank: u32, address: usize) -> Option<usize> {
         let [first, step, bytes, guard, count] = [0, 1, 2, 3, 4].map(|index: usize| self.stacks[index].load(Ordering::Relaxed));
         let start = first.wrapping_add(rank as usize * step);
         ((rank as usize) < count && (start..start + guard).contains(&address)).then_some(bytes)
     }
 
-    /// A rank continues, after so many events of the network.
+    /// Records that a rank continues, after `events` events of the network.
     pub(crate) fn enter(&self, rank: Rank, now: Instant, events: u64) {
         self.now.store(now.as_picoseconds(), Ordering::Relaxed);
         self.events.store(events, Ordering::Relaxed);
         self.running.store(rank.number() + 1, Ordering::Release);
     }
 
-    /// The rank has stopped; `ended` ranks have ended.
+    /// Records that the rank has stopped; `ended` ranks have ended.
     pub(crate) fn leave(&self, ended: u32) {
         self.ended.store(ended, Ordering::Relaxed);
         self.running.store(NOBODY, Ordering::Release);
     }
 
-    /// Whether the simulator works for the running rank, from now on; returns whether it did before.
+    /// Sets whether the simulator works for the running rank; returns the previous value.
     pub(crate) fn set_inside(&self, is_inside: bool) -> bool {
-        // Only this thread writes it.
+        // Only this thread writes the flag.
         let before = self.is_inside.load(Ordering::Relaxed);
         self.is_inside.store(is_inside, Ordering::Relaxed);
         before
@@ -163,7 +163,7 @@ fn this_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// A simulation of the calling thread, as long as it runs.
+/// The entry of a simulation of the calling thread, held while the simulation runs.
 pub(crate) struct StatusEntry(&'static SimulationStatus);
 
 impl StatusEntry {
@@ -197,7 +197,7 @@ impl Drop for StatusEntry {
     }
 }
 
-/// By which another thread observes one simulation and ends it.
+/// The handle by which another thread observes one simulation and ends it.
 #[derive(Debug, Default)]
 pub struct SimulationControl {
     is_asked: AtomicBool,
@@ -212,28 +212,28 @@ pub struct SimulationSnapshot {
     pub running: Option<Rank>,
     /// The virtual time.
     pub now: Instant,
-    /// Events of the network until then.
+    /// Number of events of the network until `now`.
     pub events: u64,
-    /// How many ranks have ended.
+    /// Number of ranks that have ended.
     pub ended: u32,
-    /// A count that each call of a rank changes, and each suspension of one that does not call; `None` unless ranks that do not call are interrupted.
+    /// A count that each call of a rank changes, and each suspension of a rank that makes no calls; `None` unless such ranks are interrupted.
     pub calls: Option<u64>,
-    /// A rank that was interrupted again and again for seconds, without a call.
+    /// A rank that has been interrupted repeatedly for seconds without a call.
     pub silent: Option<Rank>,
 }
 
 impl SimulationControl {
-    /// Ends the job, as one that was aborted, as soon as the running rank calls the library or ends.
+    /// Aborts the job as soon as the running rank calls the library or ends.
     pub fn stop(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether all ranks have ended, or those that have not never continue.
+    /// Whether all ranks have ended or will never continue.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// The state now; `None` before the simulation has begun. After its end, the last state.
+    /// Returns the current state; `None` before the simulation has begun. After its end, returns the last state.
     pub fn snapshot(&self) -> Option<SimulationSnapshot> {
         let status = self.status.get()?;
         let now = status.now();

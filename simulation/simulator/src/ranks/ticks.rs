@@ -1,15 +1,15 @@
-//! Ticks: a signal for every few milliseconds that the thread of a simulation computes, at which the running rank may be suspended, as if the
+//! Ticks: a signal after every few milliseconds of CPU time of a simulation's thread, at which the running rank may be suspended, as if the
 //! program had called the simulator there.
 //!
 //! Invariants of the unsafe code:
 //!
 //! - **T1** The handler does more than read atomics and thread-local cells only if the interrupted instruction lies in code of the program. There, on
-//!   the stack of a rank, neither the simulator nor the library nor the C library is at work for that rank, so that the handler may do what
-//!   the program might do by a call: also suspend the rank, with the frame of the signal on its stack. The kernel has saved all registers in
+//!   the stack of a rank, neither the simulator nor the library nor the C library is active for that rank, so that the handler may do anything that
+//!   the program could do by a call, including suspending the rank with the frame of the signal on its stack. The kernel has saved all registers in
 //!   that frame and restores them when the handler returns.
-//! - **T2** `TICKS` points to what `with_ticks` has on its stack, and is null before and after; the handler runs on the same thread.
+//! - **T2** `TICKS` points to a value on the stack of `with_ticks`, and is null before and after; the handler runs on the same thread.
 //! - **T3** The signal is not blocked while the handler runs, because other ranks run before it returns; a tick inside the handler interrupts code that is
-//!   not the program's, and ends at once.
+//!   not the program's, and returns immediately.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -20,11 +20,11 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 /// CPU time between two ticks.
 const TICK_NANOSECONDS: i64 = 4_000_000;
 
-/// A signal that programs rarely use, and that debuggers pass on silently.
+/// The signal of a tick: one that programs rarely use and that debuggers pass on silently.
 const SIGNAL: c_int = libc::SIGURG;
 
-/// Bytes of the stack, below its end and above it, that are part of a state: the red zone, and the innermost frames. A thread beside a rank's first
-/// has less above it.
+/// Bytes of the stack, below and above the stack pointer, that are part of a state: the red zone, and the innermost frames. Threads other than a
+/// rank's first have fewer bytes above it.
 const BELOW: usize = 128;
 const ABOVE: [usize; 2] = [256, 64];
 
@@ -32,25 +32,25 @@ thread_local! {
     static TICKS: Cell<*const Ticks<'static>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// What the handler needs.
+/// The data of the signal handler.
 struct Ticks<'t> {
     /// The code of the program.
     code: Vec<Range<usize>>,
-    /// Whether a rank computes, of which the program runs, and not its first thread.
+    /// As [`TickHandlers::running`].
     is_beside: &'t dyn Fn() -> Option<bool>,
     tick: &'t dyn Fn(u64),
 }
 
-/// What runs at ticks.
+/// The functions that are called at ticks.
 pub(crate) struct TickHandlers<'t> {
-    /// Whether a rank runs, outside of the simulator: whether that is a thread beside its first. Called in the handler of the signal.
+    /// Returns whether the running thread is not its rank's first; `None` unless a rank runs outside of the simulator. Called in the signal handler.
     pub(crate) running: &'t dyn Fn() -> Option<bool>,
-    /// Called with a hash of the state of the rank that runs, which may be suspended.
+    /// Called with a hash of the state of the running rank, which may be suspended.
     pub(crate) tick: &'t dyn Fn(u64),
 }
 
-/// Calls `drive`, with ticks whenever the thread has computed for some milliseconds and the interrupted instruction lies in `code`. Without code,
-/// or without timers of the system, there are none.
+/// Calls `drive`, with a tick whenever the thread has used some milliseconds of CPU time and the interrupted instruction lies in `code`. There
+/// are no ticks without code, or if the system has no timers.
 pub(crate) fn with_ticks<R>(code: Vec<Range<usize>>, handlers: TickHandlers<'_>, drive: impl FnOnce() -> R) -> R {
     if code.is_empty() || !IS_SUPPORTED {
         return drive();
@@ -64,7 +64,7 @@ pub(crate) fn with_ticks<R>(code: Vec<Range<usize>>, handlers: TickHandlers<'_>,
     result
 }
 
-/// The timer, and what handled the signal before.
+/// The timer, and the previous handler of the signal.
 struct Timer {
     timer: libc::timer_t,
     before: libc::sigaction,
@@ -72,7 +72,7 @@ struct Timer {
 
 impl Timer {
     fn start() -> Option<Self> {
-        // SAFETY: T1, T3: the handler has the signature that SA_SIGINFO asks for; all bytes zero are valid records; the timer notifies this thread.
+        // SAFETY: T1, T3: the handler has the signature that SA_SIGINFO requires; all-zero bytes are valid records; the timer notifies this thread.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -100,7 +100,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the timer is our own; what handled the signal before is what the kernel has said.
+        // SAFETY: the timer is our own; the previous handler is the one that the kernel has returned.
         unsafe {
             libc::timer_delete(self.timer);
             libc::sigaction(SIGNAL, &self.before, std::ptr::null_mut());
@@ -125,7 +125,7 @@ extern "C" fn handle(_signal: c_int, _info: *mut siginfo_t, context: *mut c_void
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Registers that were interrupted.
+/// The registers at an interruption.
 struct Machine {
     instruction: usize,
     stack: usize,
@@ -133,7 +133,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// A hash of the state, with bytes of the stack.
+    /// Returns a hash of the state, with bytes of the stack.
     fn hash(&self, above: usize) -> u64 {
         let mut hash = Hash(self.hash.0);
         for at in (self.stack - BELOW..self.stack + above).step_by(8) {
@@ -154,7 +154,7 @@ impl Hash {
     }
 }
 
-/// Where the C library declares the registers in the frame of a signal.
+/// Whether the C library declares the registers in the frame of a signal.
 const IS_SUPPORTED: bool = cfg!(any(all(target_arch = "x86_64", target_env = "gnu"), target_arch = "aarch64"));
 
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
@@ -162,9 +162,9 @@ impl Machine {
     fn of(context: &ucontext_t) -> Option<Self> {
         let registers = &context.uc_mcontext.gregs;
         let mut hash = Hash(0xcbf2_9ce4_8422_2325);
-        // Those of numbers and addresses, without flags.
+        // The general registers and the instruction pointer, without flags.
         registers[..=libc::REG_RIP as usize].iter().for_each(|&register| hash.add(register as u64));
-        // SAFETY: the kernel saves these registers in the frame of the signal, or says by null that they were not used.
+        // SAFETY: the kernel saves these registers in the frame of the signal; null means that they were not used.
         if let Some(vectors) = unsafe { context.uc_mcontext.fpregs.as_ref() } {
             vectors._xmm.iter().flat_map(|vector| vector.element).for_each(|word| hash.add(word.into()));
         }

@@ -8,7 +8,7 @@ use pelago_platform::{Failure, Operation};
 use super::Fixture;
 use super::world::{World, expect};
 
-/// Every operator at every width leaves what [`AtomicOperator::apply`] says, finds what was there, and leaves its neighbours alone.
+/// Every operator at every width stores the result of [`AtomicOperator::apply`], returns the previous value, and does not change neighbouring words.
 pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) -> F) {
     use AtomicOperator::*;
     let mut world = World::new(make, 2);
@@ -29,7 +29,7 @@ pub fn every_operator_agrees_with_its_definition<F: Fixture>(make: impl Fn(u32) 
         MinSigned,
     ];
     let floating = [AddFloat, MaxFloat, MinFloat];
-    // Two numbers of four bytes each: the word of eight bytes is one, too.
+    // Each consists of two numbers of four bytes; the word of eight bytes is a number too.
     let numbers = [0, 0x3FF8_0000_3FC0_0000, 0xC008_0000_C040_0000, 0x7FF0_0000_7F80_0000, 0x7FF8_0000_7FC0_0000];
     for (segment, there) in world.segments().into_iter().flat_map(|segment| [0, 1].map(|rank| (segment, Rank::new(rank)))) {
         for (width, offset) in [(Width::Eight, 16), (Width::Four, 16), (Width::Four, 20)] {
@@ -77,7 +77,7 @@ pub fn cores_are_excluded<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Additions by all ranks to one word, all under way together, leave their number and find each smaller number once.
+/// Additions of 1 by all ranks to one word, all in flight together, result in their number, and each smaller number is returned once.
 pub fn additions_from_all_ranks_are_each_counted_once<F: Fixture>(make: impl Fn(u32) -> F) {
     const ADDITIONS: usize = 300;
     let mut world = World::new(make, 4);
@@ -100,7 +100,7 @@ pub fn additions_from_all_ranks_are_each_counted_once<F: Fixture>(make: impl Fn(
     }
 }
 
-/// A word that is not at a multiple of its width is refused and left alone.
+/// An atomic on a word that is not at a multiple of its width fails and does not change the word.
 pub fn misaligned_words_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let expected = world.fill(1);

@@ -1,4 +1,4 @@
-//! T13 blocks: shapes and lists of blocks as one operation, whole or not at all; refused where a rail does not take them.
+//! T13 blocks: shapes and lists of blocks as one operation, whole or not at all; refused where a rail does not accept them.
 
 use fastrand::Rng;
 use pelago_base::{Block, Blocks, GlobalAddress, Rank, SegmentId, Shape};
@@ -10,7 +10,7 @@ use super::world::{World, contents, expect, local, random_bytes};
 
 const HERE: Rank = Rank::new(0);
 
-/// Which blocks, as a test keeps them.
+/// Blocks that a test owns.
 enum Owned {
     Shape(Shape),
     List(Vec<Block>),
@@ -25,8 +25,8 @@ impl Owned {
     }
 }
 
-/// Puts and gets of shapes and lists, between this rank and another and within this one, local memory in blocks too: every byte is where it belongs,
-/// and no other byte changes. A rail that takes no blocks refuses them.
+/// Puts and gets of shapes and lists, between this rank and another and within this one, with blocks in local memory too: every byte arrives at its
+/// place, and no other byte changes. A rail without blocks refuses them.
 pub fn blocks_are_one_operation_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);
@@ -101,7 +101,7 @@ pub fn all_blocks_are_reached_or_none<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "blocks outside");
 }
 
-/// Blocks of a segment that nobody has registered.
+/// Blocks of a segment that no rank has registered.
 fn nowhere<F: Fixture>(world: &mut World<F>, segment: SegmentId) {
     let at = world.address(Rank::new(1), segment, 0);
     let spare = world.address(Rank::new(1), world.spare_segment(), 0);
@@ -111,7 +111,7 @@ fn nowhere<F: Fixture>(world: &mut World<F>, segment: SegmentId) {
     assert!(matches!(world.run(HERE, put), Err(Failure::OutOfBounds(_))), "blocks of two segments");
 }
 
-/// A list of as many blocks as are taken is one operation, and a longer one is refused.
+/// A list with the maximum number of blocks is one operation, and a longer one is refused.
 pub fn lists_are_as_long_as_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let there = Rank::new(1);
@@ -132,7 +132,7 @@ pub fn lists_are_as_long_as_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     assert_eq!(world.run(HERE, operation(true, whole, &short, at, Blocks::List(longest))), Ok(0));
     longest.iter().for_each(|block| expect(&mut expected, there, segment, block.offset, &[0x55]));
     world.expect_memory(&expected, "the longest list");
-    // Ends that differ are a mistake of the poster.
+    // Ends of different sizes are an error of the poster.
     for (cells, shape) in [(whole, &packed[1]), (cells.part(0, short.block - 1).expect("inside"), &short)] {
         let refused = world.post_or_refusal(HERE, operation(true, cells, shape, at, Blocks::List(longest)));
         assert_eq!(refused, Err(PostError::Blocks), "ends that differ (T13)");
@@ -149,7 +149,7 @@ fn operation<'a>(writes: bool, local: Cells<'static>, shape: &'a Shape, at: Glob
     }
 }
 
-/// Blocks of less than 4,000 bytes in all that do not overlap and of which none reaches further.
+/// Random blocks that do not overlap, of less than 4,000 bytes in all.
 fn some_blocks(random: &mut Rng, case: usize, most: usize) -> Owned {
     if case.is_multiple_of(3) {
         let mut places: Vec<u64> = (0..200).collect();
@@ -163,7 +163,7 @@ fn some_blocks(random: &mut Rng, case: usize, most: usize) -> Owned {
     Owned::Shape(Shape { block, counts, strides: [middle * counts[1] + random.u64(..8), middle, fast] })
 }
 
-/// A shape of so many bytes.
+/// A shape of `bytes` bytes.
 fn local_shape(random: &mut Rng, bytes: u64) -> Shape {
     let counts: Vec<_> = (1..30).filter(|&count| bytes.is_multiple_of(count)).collect();
     let count = counts[random.usize(..counts.len())];

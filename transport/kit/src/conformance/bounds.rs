@@ -9,7 +9,7 @@ use super::world::{World, contents, local};
 const HERE: Rank = Rank::new(0);
 const THERE: Rank = Rank::new(1);
 
-/// Operations of every kind that reach past the end of a segment, or into none, fail with the address that is outside.
+/// Operations of every kind that reach past the end of a segment, or name no segment, fail with the address that is outside.
 pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let expected = world.fill(1);
@@ -27,7 +27,7 @@ pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
                 Operation::Copy { from: bad, to: good, bytes },
                 Operation::Copy { from: good, to: bad, bytes },
             ];
-            // A longer message is refused, wherever it leads.
+            // A longer message is refused, whatever its address.
             let others = others.into_iter().filter(|_| bytes <= message_bytes_max);
             for operation in write.into_iter().chain(others) {
                 let result = world.run(HERE, operation);
@@ -37,7 +37,7 @@ pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
                 world.expect_memory(&expected, &format!("{operation:?}"));
             }
         }
-        // From the second word on, so many bytes end where addresses begin again.
+        // Sizes for which the end of the range wraps around the 64-bit address space or exceeds a segment.
         let (from, to) = (world.address(THERE, inside, 8), world.address(HERE, inside, 8));
         let sizes = [u64::MAX, u64::MAX - 7, 1 << 63, world.layout().segment_bytes() + 1];
         for bytes in sizes.into_iter().filter(|&bytes| bytes <= message_bytes_max) {
@@ -51,7 +51,7 @@ pub fn nothing_outside_is_touched<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "operations outside");
 }
 
-/// A copy to a rank that the job does not have fails, though an address can name it.
+/// A copy to a rank that the job does not have fails, although an address can name it.
 pub fn ranks_that_do_not_exist_are_outside<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     let expected = world.fill(1);
@@ -94,7 +94,7 @@ pub fn atomics_stay_inside<F: Fixture>(make: impl Fn(u32) -> F) {
 fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
     let layout = world.layout();
     let spare = world.address(THERE, world.spare_segment(), 0);
-    // Where a segment ends with what an address can name, nothing past its end can be named.
+    // A segment that fills the range of its offsets has no addresses past its end.
     let ends = world.segments().into_iter().map(|segment| (segment, world.segment_bytes(segment).next_multiple_of(8)));
     let past = ends.flat_map(|(segment, end)| {
         let last = layout.segment_bytes() - 8;
@@ -106,7 +106,7 @@ fn words_outside<F: Fixture>(world: &World<F>) -> Vec<GlobalAddress> {
     [GlobalAddress::NULL, spare].into_iter().chain(past).chain(strange).collect()
 }
 
-/// Addresses from which so many bytes are not all registered memory.
+/// Addresses and numbers of bytes such that not all of the bytes are registered memory.
 fn outside<F: Fixture>(world: &World<F>) -> Vec<(GlobalAddress, u64)> {
     let mut outside = words_outside(world).into_iter().map(|at| (at, 8)).collect::<Vec<_>>();
     for segment in world.segments() {

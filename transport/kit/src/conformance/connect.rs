@@ -1,4 +1,4 @@
-//! Endpoints: one per peer, known only from `connect`.
+//! Endpoints: one per peer and rail, known only from `connect`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use pelago_platform::{Address, ConnectError, Endpoint, Flags, Operation, PostErr
 use super::Fixture;
 use super::world::World;
 
-/// Connecting to a peer again gives the endpoint that it gave before; different peers have different endpoints.
+/// Connecting to a peer again returns the same endpoint; different peers have different endpoints.
 pub fn again_gives_the_same_endpoint<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 4);
     for from in world.ranks() {
@@ -25,8 +25,8 @@ pub fn again_gives_the_same_endpoint<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Every rank is reached by the rail that `connect` takes, and by every other that says so, by endpoints of its own: what is written by each
-/// arrives and completes, whatever was written by others. No other rail is accepted.
+/// Every rank is reached by the rail that `connect` chooses and by every rail for which `is_reachable` holds, each with its own endpoint: writes by
+/// each arrive and complete, independently of writes by the others. `connect` refuses all other rails.
 pub fn rails_lead_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     let mut expected = world.fill(1);
@@ -57,7 +57,7 @@ pub fn rails_lead_where_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "a write by each rail");
 }
 
-/// An address that no end of this transport has is refused, and the true one is accepted afterwards.
+/// `connect` refuses an address that no end of this transport has, and accepts the correct one afterwards.
 pub fn foreign_addresses_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut fixture = make(2);
     let peer = Rank::new(1);

@@ -1,4 +1,4 @@
-//! Memory of devices: registered, it is reached as any other, and a device that fails makes nothing else fail.
+//! Memory of devices: once registered, it is reached as any other memory, and a failing device makes no other operations fail.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::register::deregister;
 use super::world::{World, contents, local};
 use crate::MockDevice;
 
-/// More than one datagram carries, and more than passes through the host at once.
+/// Number of bytes that exceeds one datagram, and one piece of a transfer through the host.
 const BYTES: u64 = 150_000;
 
 /// Every operation, posted by the owner and by others, between memory of devices and of processes, against a model.
@@ -68,7 +68,7 @@ pub fn device_memory_is_reached_as_any_other<F: Fixture>(make: impl Fn(u32) -> F
     }
 }
 
-/// Past its end and off its words, device memory is refused as any other.
+/// Accesses past the end of device memory and misaligned atomics fail as on any other memory.
 pub fn device_memory_is_checked<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (there, segment) = (Rank::new(1), world.spare_segment());
@@ -88,7 +88,7 @@ pub fn device_memory_is_checked<F: Fixture>(make: impl Fn(u32) -> F) {
     assert_eq!(world.run(Rank::new(0), Operation::Write { to: start, bytes: b"gone" }), Err(Failure::OutOfBounds(start)));
 }
 
-/// While a device fails, so do operations that need it, by whomever; others go on, and all do when it works again.
+/// While a device fails, operations that need it fail, for every poster; others continue, and all succeed when it works again.
 pub fn a_failing_device_fails_what_needs_it<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (there, heap, segment) = (Rank::new(1), world.segments()[0], world.spare_segment());

@@ -1,4 +1,4 @@
-//! The fixture for transports whose ends are made in one process: ends of any transport, or of a `Loopback`, each wrapped.
+//! The fixture for transports whose ends can be created in one process: ends of any transport, or of a `Loopback` in layers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use pelago_platform::{Capabilities, Transport};
 use super::Fixture;
 use crate::Loopback;
 
-/// Bytes of the largest segment: a whole one, past whose end nothing can be addressed.
+/// Size in bytes of the largest segment: the whole address range of a segment, so that addresses past its end do not exist.
 const WHOLE_BYTES: usize = 128 * 1024;
 
-/// Bytes of the other segment: room for the longest transfer of the tests, and an end inside what can be addressed.
+/// Size in bytes of the other segment: enough for the longest transfer of the tests, with addressable bytes past its end.
 const PART_BYTES: usize = 72_008;
 
-/// Lets a rank fail as if its process had died.
+/// Makes a rank fail as if its process had died.
 type Fail<T> = Box<dyn Fn(&mut BTreeMap<Rank, T>, Rank)>;
 
-/// How often each rank was woken.
+/// Number of wake-ups of each rank.
 pub type Wakes = Arc<[AtomicU64]>;
 
-/// A job of ends of one transport, each with two registered segments. Their memory is never freed: it is made for tests.
+/// A job of ends of one transport, each with two registered segments. For tests only: their memory is never freed.
 pub struct Ends<T> {
     layout: AddressLayout,
     ends: BTreeMap<Rank, T>,
@@ -33,7 +33,7 @@ pub struct Ends<T> {
 }
 
 impl<T: Transport + 'static> Ends<T> {
-    /// How a job of so many ranks divides its addresses.
+    /// The layout of the global addresses of a job of `ranks` ranks.
     ///
     /// # Panics
     /// There are no ranks, or too many for a job.
@@ -41,8 +41,8 @@ impl<T: Transport + 'static> Ends<T> {
         AddressLayout::new(ranks, WHOLE_BYTES as u64).expect("a job has ranks")
     }
 
-    /// These ends, in the order of their ranks, made for the layout of [`layout`](Self::layout). `peer_failed` lets one of them fail: it may
-    /// take the end out and drop it, because nothing asks for it afterwards.
+    /// Creates a job of these ends, in the order of their ranks, made for the layout of [`layout`](Self::layout). `peer_failed` makes one of them
+    /// fail: it may remove the end and drop it, because the tests do not use it afterwards.
     ///
     /// # Panics
     /// There are no ends, or an end refuses to register memory.
@@ -61,18 +61,18 @@ impl<T: Transport + 'static> Ends<T> {
         Self { layout, ends, memory, peer_failed: Box::new(peer_failed), wakes: None }
     }
 
-    /// These, of which `wakes` counts how often each was woken, by rank.
+    /// Adds the counters of wake-ups, one for each rank.
     #[must_use]
     pub fn counting(self, wakes: Wakes) -> Self {
         Self { wakes: Some(wakes), ..self }
     }
 
-    /// Counters for [`counting`](Self::counting).
+    /// Creates counters for [`counting`](Self::counting).
     pub fn wakes(ranks: u32) -> Wakes {
         (0..ranks).map(|_| AtomicU64::new(0)).collect()
     }
 
-    /// `ranks` ends of a [`Loopback`], each put into its layers by `wrap`. `peer_failed` lets a rank fail in every network inside.
+    /// Creates a job of `ranks` ends of a [`Loopback`], to each of which `wrap` adds layers. `peer_failed` makes a rank fail in every inner network.
     ///
     /// # Panics
     /// There are no ranks, or too many for a job.
@@ -80,7 +80,7 @@ impl<T: Transport + 'static> Ends<T> {
         Self::layered_like(Loopback::CAPABILITIES, ranks, wrap, peer_failed)
     }
 
-    /// As [`layered`](Self::layered), of a loopback that behaves as `capabilities` say.
+    /// As [`layered`](Self::layered), with a loopback that behaves as `capabilities` say.
     ///
     /// # Panics
     /// There are no ranks, or too many for a job.

@@ -1,4 +1,4 @@
-//! T5 unordered except by `fence`: what a fence orders is ordered for all who look.
+//! T5 unordered except by `fence`: operations that a fence orders appear in this order to all ranks.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank, Width};
 use pelago_platform::{Operation, Ordering};
@@ -6,15 +6,15 @@ use pelago_platform::{Operation, Ordering};
 use super::Fixture;
 use super::world::{World, contents, local};
 
-/// Repetitions of each case; a transport that delays by chance gets as many chances to be wrong.
+/// Number of repetitions of each case, so that errors of a transport with random delays are likely to show.
 const ROUNDS: u64 = 24;
 
 const POSTER: Rank = Rank::new(0);
 const TARGET: Rank = Rank::new(1);
 const THIRD: Rank = Rank::new(2);
 
-/// Whoever sees a flag that was posted after a fence sees all that was posted before it, of every kind, also what a copy moved to a
-/// third rank.
+/// A rank that sees a flag that was posted after a fence sees the effects of all operations before it, of every kind, also those of a copy to
+/// a third rank.
 pub fn later_effects_are_not_seen_without_earlier<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     for (data, flag) in world.segment_pairs() {
@@ -44,7 +44,7 @@ pub fn later_effects_are_not_seen_without_earlier<F: Fixture>(make: impl Fn(u32)
     }
 }
 
-/// What reads before a fence does not find what was written after it.
+/// An operation that reads before a fence does not see data written after it.
 pub fn reads_before_find_what_was_there<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     for segment in world.segments() {
@@ -93,7 +93,7 @@ pub fn chains_need_no_wait<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// What a network [says](pelago_platform::Capabilities::ordering) to keep in order is so without a fence.
+/// Operations that a network [keeps in order](pelago_platform::Capabilities::ordering) are in order without a fence.
 pub fn what_stays_in_order_by_itself_does<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let ordering = world.capabilities(POSTER).ordering;

@@ -1,4 +1,4 @@
-//! T1 bounded: `Full` is an answer for the moment, refuses without a trace, and goes away by progress.
+//! T1 bounded: `Full` is temporary, has no effect, and ends through progress.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ const REFUSALS_MAX: u32 = 40;
 const HERE: Rank = Rank::new(0);
 const THERE: Rank = Rank::new(1);
 
-/// Posting without progress until there is no room, again and again: what was accepted takes effect and completes once, what was
-/// refused never.
+/// Repeatedly posts without progress until the transport is full: accepted operations take effect and complete once, refused ones
+/// never.
 pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     for segment in world.segments() {
@@ -57,7 +57,7 @@ pub fn is_temporary<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Fences cannot be refused, so any number of them, with and without operations between, fits.
+/// Fences cannot be refused, so a transport accepts any number of them, with and without operations in between.
 pub fn fences_take_no_room<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);

@@ -1,4 +1,4 @@
-//! T3 once and T4 visible for everything together: generated operations of all ranks against an oracle.
+//! T3 once and T4 visible for all operations together: generated operations of all ranks against an oracle.
 
 use fastrand::Rng;
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
@@ -9,19 +9,19 @@ use super::Fixture;
 use super::world::{Memory, World, contents, expect, local, pick, random_bytes};
 use crate::captured::ends;
 
-/// Runs, each from its own seed.
+/// Number of runs, each with its own seed.
 const SEEDS: u64 = 12;
 
-/// Ranks that post and are posted to; three, so that a copy may be asked for by neither end.
+/// Number of ranks; three, so that a rank may post a copy of which it is neither end.
 const RANKS: u32 = 3;
 
-/// Operations in a run.
+/// Number of operations in a run.
 const OPERATIONS: u32 = 400;
 
-/// Operations of three ranks do to memory, and find, what they do one after another to an array of bytes.
+/// Operations of three ranks have the same effects and results on memory as the same operations, one after another, on an array of bytes.
 ///
-/// Many are under way at once. One that meets another in memory is ordered after it: by a fence where both go from the same rank to
-/// the same peer, by waiting otherwise. The message of a failure names the seed.
+/// Many are in flight at once. One that overlaps another in memory is ordered after it: by a fence where both go from the same rank to
+/// the same peer, by waiting otherwise. The message of a failure contains the seed.
 pub fn operations_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
     for seed in 0..SEEDS {
         let mut world = World::new(&make, RANKS);
@@ -33,7 +33,7 @@ pub fn operations_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
 
 struct Run<F> {
     world: World<F>,
-    /// What memory holds when everything posted so far has taken effect.
+    /// Expected contents of memory when everything posted so far has taken effect.
     memory: Memory,
     random: Rng,
     flying: Vec<Flying>,
@@ -113,7 +113,7 @@ impl<F: Fixture> Run<F> {
     }
 }
 
-/// Some operation on registered memory; half of all places are near the start of a segment, so that operations meet.
+/// A random operation on registered memory; half of all places are near the start of a segment, so that operations overlap.
 pub(super) fn operation<F: Fixture>(world: &World<F>, random: &mut Rng) -> Operation<'static> {
     use AtomicOperator::*;
     let most = [0, 8, 64, 64, 64, 600, 3000];
@@ -148,7 +148,7 @@ fn place<F: Fixture>(world: &World<F>, random: &mut Rng, bytes: u64) -> GlobalAd
     world.address(rank, segment, random.u64(..offset.max(1)))
 }
 
-/// Performs an operation on the oracle. Returns what it finds and what its local memory holds afterwards.
+/// Performs an operation on the oracle. Returns its result and the contents of its local memory afterwards.
 fn perform(
     memory: &mut Memory,
     layout: AddressLayout,
@@ -205,7 +205,7 @@ impl Span {
     }
 }
 
-/// What an operation touches: for a `Copy` first where from, then where to.
+/// The spans that an operation accesses: for a `Copy` first the source, then the target.
 fn spans(layout: AddressLayout, operation: &Operation<'_>) -> Vec<Span> {
     let span = |at: GlobalAddress, bytes: u64, writes: bool| Span {
         rank: layout.rank(at),

@@ -1,4 +1,4 @@
-//! T6 finite: a lost peer completes what needs it, and holds up nothing else.
+//! T6 finite: operations that need a failed peer complete, and other operations are not delayed.
 
 use pelago_base::{AtomicOperator, Rank, SegmentId, Width};
 
@@ -12,8 +12,8 @@ const HERE: Rank = Rank::new(0);
 const OTHER: Rank = Rank::new(1);
 const LOST: Rank = Rank::new(2);
 
-/// Operations of every kind that need a lost rank complete: with `PeerLost` if posted after the loss; if before, with `PeerLost` or
-/// with what they did in time.
+/// Operations of every kind that need a failed rank complete: with `PeerLost` if posted after the failure; if before, with `PeerLost` or
+/// with the result of an effect that preceded the failure.
 pub fn every_operation_completes<F: Fixture>(make: impl Fn(u32) -> F) {
     for index in 0..make(1).segments().len() {
         let mut world = World::new(&make, 3);
@@ -38,7 +38,7 @@ pub fn every_operation_completes<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Operations between the other ranks go on, mixed with operations that need the lost one.
+/// Operations between the other ranks continue, mixed with operations that need the failed one.
 pub fn others_go_on<F: Fixture>(make: impl Fn(u32) -> F) {
     for index in 0..make(1).segments().len() {
         let mut world = World::new(&make, 3);
@@ -64,7 +64,7 @@ pub fn others_go_on<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// A queue full of operations that need the lost rank empties, and has room for the others.
+/// A queue full of operations that need the failed rank empties, and then accepts operations to others.
 pub fn a_full_queue_completes<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     world.fill(1);
@@ -85,7 +85,7 @@ pub fn a_full_queue_completes<F: Fixture>(make: impl Fn(u32) -> F) {
     world.quiet();
 }
 
-/// Posts operations of every kind that need the lost rank, from both others.
+/// Posts operations of every kind that need the failed rank, from both others.
 fn post_each_kind<F: Fixture>(world: &mut World<F>, segment: SegmentId) -> Vec<Token> {
     let (there, elsewhere) = (world.address(LOST, segment, 2048), world.address(OTHER, segment, 2048));
     let operations = [

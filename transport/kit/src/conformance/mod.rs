@@ -18,9 +18,9 @@
 //! | T13 blocks | [`blocks`] |
 //! | T14 signalled | [`signalled`] |
 //!
-//! A transport says by a [`Fixture`] how a job of its ranks is made inside one process; one line,
+//! A transport provides a [`Fixture`] that creates a job of its ranks inside one process; one line,
 //! [`conformance!`](crate::conformance!), then runs every test on it. The tests drive all ranks in turn in virtual time, skip to the
-//! next deadline when nothing moves, and read what was transferred. Sizes that a segment has no room for are left out.
+//! next deadline when nothing moves, and check the transferred data. They omit sizes that do not fit a segment.
 //!
 //! Not tested, because the contract leaves it open: an operation posted to the endpoint of a rank that it does not name, a copy
 //! onto itself, operations of no bytes outside registered memory, a second `deregister`.
@@ -50,37 +50,37 @@ mod world;
 
 pub use ends::{Ends, Wakes};
 
-/// A job inside one process, made afresh for each test.
+/// A job inside one process, created anew for each test.
 ///
-/// Every rank has registered the same segments, at least one, each of at least 4096 bytes and beginning at a multiple of 8. A message may
-/// have 72,000 bytes at least. The tests fill the segments first. No rank is connected to any other. Tests make jobs of one to four ranks.
+/// Every rank has registered the same segments, at least one, each of at least 4096 bytes and beginning at a multiple of 8. The maximum length of
+/// a message is at least 72,000 bytes. The tests fill the segments first. No rank is connected to any other. Tests create jobs of one to four ranks.
 pub trait Fixture {
-    /// How the job divides its addresses.
+    /// The layout of the job's global addresses.
     fn layout(&self) -> AddressLayout;
 
-    /// What every rank has registered: one segment of each kind that the transport treats differently.
+    /// The segments that every rank has registered: one of each kind that the transport treats differently.
     fn segments(&self) -> Vec<SegmentId>;
 
     /// The memory of a segment of [`segments`](Self::segments).
     fn memory(&self, rank: Rank, segment: SegmentId) -> Cells<'_>;
 
-    /// The end of `rank`.
+    /// The transport of `rank`.
     fn transport(&mut self, rank: Rank) -> &mut dyn Transport;
 
-    /// `rank` fails as if its process had died; it makes no progress from now on. Returns `false`, and does nothing, if a rank of this
+    /// Makes `rank` fail as if its process had died; it makes no progress from now on. Returns `false`, and does nothing, if a rank of this
     /// transport cannot fail in a test: the tests of T6 then pass without testing.
     fn peer_failed(&mut self, rank: Rank) -> bool;
 
-    /// How often `rank` has been woken. `None` if the fixture cannot tell: the tests of T10 then pass without testing.
+    /// Number of times that `rank` has been woken. `None` if the fixture does not count: the tests of T10 then pass without testing.
     fn wakes(&self, rank: Rank) -> Option<u64> {
         let _ = rank;
         None
     }
 }
 
-/// Runs every test of [`conformance`](mod@crate::conformance) on the fixtures that `$make`, called with a number of ranks, makes.
+/// Runs every test of [`conformance`](mod@crate::conformance) on the fixtures that `$make`, called with a number of ranks, creates.
 ///
-/// In the tests of a crate this makes the modules `traced::write`, `traced::fence` and so on:
+/// In the tests of a crate this example creates the modules `traced::write`, `traced::fence` and so on:
 ///
 /// ```
 /// use pelago_kit::conformance::Ends;
@@ -93,7 +93,8 @@ pub trait Fixture {
 /// pelago_kit::conformance!(traced, job);
 /// ```
 ///
-/// A third argument is a function that is asked, with the name of each test, whether it can be run here; it says why if not.
+/// An optional third argument is a function that receives the name of each test and returns whether the test can run here; it prints the reason if
+/// not.
 #[macro_export]
 macro_rules! conformance {
     (@ $make:expr, $can_run:expr; $($file:ident { $($test:ident)+ })+) => {$(

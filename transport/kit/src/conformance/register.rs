@@ -1,4 +1,4 @@
-//! Segments: what is registered is reached, and nothing else.
+//! Segments: registered memory is reachable, and no other memory.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use pelago_platform::{Failure, Operation, RegisterError};
 use super::Fixture;
 use super::world::{World, contents, local};
 
-/// Addresses that are in use are refused; what they lead to stays reached.
+/// Registration at addresses in use is refused; the memory registered there stays reachable.
 pub fn addresses_in_use_are_refused<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (here, there) = (Rank::new(0), Rank::new(1));
@@ -36,15 +36,15 @@ pub fn addresses_that_are_not_its_own_are_refused<F: Fixture>(make: impl Fn(u32)
     }
 }
 
-/// Many regions, registered and dropped in any order, at random places of a segment, against a model: what leads to one that is alive
-/// finds its bytes and no others; what leads to none, or past an end, fails and changes nothing. Ranges that overlap are refused.
+/// Many regions, registered and deregistered in any order, at random places of a segment, against a model: an operation on a registered region
+/// accesses its bytes and no others; one outside all regions, or past an end, fails and changes nothing. Ranges that overlap are refused.
 pub fn regions_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
     const PLACES: u64 = 300;
     let mut world = World::new(make, 2);
     let (here, there) = (Rank::new(0), Rank::new(1));
     let segment = world.spare_segment();
     let mut random = Rng::with_seed(7);
-    // By start: the memory, and what it holds.
+    // By start: the memory and its contents.
     let mut regions: BTreeMap<u64, (Cells<'static>, Vec<u8>)> = BTreeMap::new();
     for step in 0..2000u32 {
         let (place, length) = (random.u64(..PLACES) * 8, random.u64(..60));
@@ -107,7 +107,7 @@ pub fn regions_agree_with_an_oracle<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// As many regions as a large program has, of which each is reached and the gap behind it is not. Dropping one leaves the others.
+/// As many regions as a large program has: each is reachable, and the gap behind it is not. Deregistering one does not affect the others.
 pub fn regions_are_as_many_as_have_room<F: Fixture>(make: impl Fn(u32) -> F) {
     const REGIONS: u64 = 65_600;
     const BYTES: u64 = 8;
@@ -115,7 +115,7 @@ pub fn regions_are_as_many_as_have_room<F: Fixture>(make: impl Fn(u32) -> F) {
     let (here, there, layout) = (Rank::new(0), Rank::new(1), world.layout());
     let first = world.spare_segment().number();
     let per_segment = (layout.segment_bytes() / (2 * BYTES)).min(REGIONS);
-    // In an order that is neither up nor down.
+    // In neither ascending nor descending order.
     let place = |index: u64| index * 40_503 % REGIONS;
     let at = move |index: u64| {
         let segment = SegmentId::new(first + (index / per_segment) as u32).expect("not 0");
@@ -149,7 +149,7 @@ pub fn regions_are_as_many_as_have_room<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Every operation reaches memory from `register` to `deregister`, and again when other memory has taken the addresses.
+/// Every operation reaches memory from `register` to `deregister`, and again when other memory is registered at the addresses.
 pub fn memory_is_reached_until_it_is_deregistered<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (here, there) = (Rank::new(0), Rank::new(1));

@@ -1,4 +1,4 @@
-//! T14 signalled: bytes and the word by which they signal as one operation; refused where a rail does not take it.
+//! T14 signalled: bytes and their signal word as one operation; refused where a rail does not accept it.
 
 use pelago_base::Rank;
 use pelago_platform::{Failure, Operation, PostError};
@@ -9,11 +9,11 @@ use super::world::{World, expect};
 const HERE: Rank = Rank::new(0);
 const THERE: Rank = Rank::new(1);
 
-/// Repetitions of each length; a transport that delays by chance gets as many chances to be wrong.
+/// Number of repetitions of each length, so that errors of a transport with random delays are likely to show.
 const ROUNDS: u64 = 8;
 
-/// Whoever sees the word sees the bytes, whatever their number, with several under way and nothing else ordered. Fewer bytes than the rail says are refused, and
-/// so are all where it takes none.
+/// A rank that sees the word sees the bytes, for all lengths, with several operations in flight and no other order. Lengths below the minimum of the rail
+/// are refused, and all lengths where the rail accepts none.
 pub fn whoever_sees_the_word_sees_the_bytes<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (least, most) = limits(&mut world);
@@ -50,7 +50,8 @@ pub fn whoever_sees_the_word_sees_the_bytes<F: Fixture>(make: impl Fn(u32) -> F)
     }
 }
 
-/// If the bytes lead nowhere, they are not written, and neither is the word; if the word does, the operation fails, and nothing else is written (T8).
+/// If the address of the bytes is invalid, neither the bytes nor the word are written; if that of the word is, the operation fails, and nothing else is
+/// written (T8).
 pub fn a_word_whose_bytes_lead_nowhere_is_not_written<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (least, most) = limits(&mut world);
@@ -71,7 +72,7 @@ pub fn a_word_whose_bytes_lead_nowhere_is_not_written<F: Fixture>(make: impl Fn(
             }
             let result = world.run(HERE, Operation::Signalled { to: start, bytes: &bytes, at: outside, word: 7 });
             assert_eq!(result, Err(Failure::OutOfBounds(outside)), "the word of {length} bytes");
-            // Whether the bytes are written before the word is found to lead nowhere is open.
+            // The contract leaves open whether the bytes are written before the address of the word is found to be invalid.
             if world.bytes(THERE, data, 64, length) == bytes {
                 expect(&mut expected, THERE, data, 64, &bytes);
             }
@@ -80,7 +81,7 @@ pub fn a_word_whose_bytes_lead_nowhere_is_not_written<F: Fixture>(make: impl Fn(
     }
 }
 
-/// The fewest bytes that the rail takes with a signal, and the most.
+/// The minimum and maximum number of bytes that the rail accepts with a signal.
 fn limits<F: Fixture>(world: &mut World<F>) -> (u64, u64) {
     let network = world.transport(HERE).network();
     let rail = network.rail_to(THERE).number();

@@ -8,11 +8,11 @@ use super::Fixture;
 use super::generated::operation;
 use super::world::{Memory, World};
 
-/// Operations in the script.
+/// Number of operations in the script.
 const OPERATIONS: u32 = 600;
 
 /// A script of posts, fences and turns, run on two fresh jobs, completes the same operations with the same results in the same order
-/// at the same times, and leaves the same memory. The operations meet in memory, without order.
+/// at the same times, and leaves the same memory. The operations overlap in memory, without order.
 pub fn the_same_script_completes_alike<F: Fixture>(make: impl Fn(u32) -> F) {
     for seed in 0..4 {
         let (first, second) = (run(&make, seed), run(&make, seed));
@@ -35,7 +35,7 @@ fn run<F: Fixture>(make: impl Fn(u32) -> F, seed: u64) -> (Vec<(Instant, Rank, C
             1 => world.turn(),
             2 => drop(world.post(from, Operation::Write { to: GlobalAddress::NULL, bytes: b"nowhere" })),
             _ => {
-                // A refusal is an output too: it shifts all that follows.
+                // A refusal is an output too: it affects everything after it.
                 let operation = operation(&world, &mut random);
                 let _ = world.post_once(from, operation);
             }

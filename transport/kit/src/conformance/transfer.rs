@@ -10,7 +10,7 @@ use super::world::{World, contents, expect, local_shifted, random_bytes};
 /// Bytes to move.
 const SIZES: [u64; 7] = [0, 1, 7, 8, 64, 4096, 70_000];
 
-/// Distances from a multiple of 8: where bytes come from and where they go.
+/// Offsets of source and target from a multiple of 8.
 const SHIFTS: [(u64, u64); 4] = [(0, 0), (0, 5), (3, 0), (1, 6)];
 
 /// Puts of every size and alignment, to another rank and to the poster itself.
@@ -31,7 +31,7 @@ pub fn puts_land_whole<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// A transfer as long as the longest message is taken as one operation, and a longer one refused (T12).
+/// A transfer with the maximum length of a message is accepted as one operation, and a longer one is refused (T12).
 pub fn messages_are_as_long_as_they_say<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let (here, there) = (Rank::new(0), Rank::new(1));
@@ -65,7 +65,7 @@ pub fn gets_fetch_all<F: Fixture>(make: impl Fn(u32) -> F) {
     let here = Rank::new(0);
     for there in world.ranks() {
         for (segment, size, (from_shift, to_shift)) in cases(&world) {
-            // Eight bytes on either side show whether more than asked for was written.
+            // Eight bytes on either side show whether the get wrote outside its target.
             let around = local_shifted(&vec![0xAA; size as usize + 16], to_shift as usize);
             let to = around.part(8, size).expect("inside");
             let from = world.address(there, segment, from_shift);
@@ -80,7 +80,7 @@ pub fn gets_fetch_all<F: Fixture>(make: impl Fn(u32) -> F) {
     world.expect_memory(&expected, "gets");
 }
 
-/// Copies of every size between any two ranks, asked for by either end, by a third rank, and within one rank.
+/// Copies of every size between any two ranks, posted by either end, by a third rank, and within one rank.
 pub fn copies_move_between_any_two<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     let mut expected = world.fill(1);
@@ -108,7 +108,7 @@ pub fn copies_move_between_any_two<F: Fixture>(make: impl Fn(u32) -> F) {
     }
 }
 
-/// Every segment with every size that it has room for and every alignment.
+/// Every segment with every size that fits it and every alignment.
 fn cases<F: Fixture>(world: &World<F>) -> Vec<(SegmentId, u64, (u64, u64))> {
     let mut cases = Vec::new();
     for segment in world.segments() {

@@ -1,4 +1,4 @@
-//! T10 waking: an operation that writes to a rank's memory wakes that rank, which then finds what was written.
+//! T10 waking: an operation that writes to a rank's memory wakes that rank, which then sees the written data.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ const POSTER: Rank = Rank::new(0);
 const SOURCE: Rank = Rank::new(1);
 const TARGET: Rank = Rank::new(2);
 
-/// Where a target is written to.
+/// Offset of the writes to a target.
 const OFFSET: u64 = 512;
 
 /// Operations with a notification wake their target, on every network.
@@ -22,7 +22,7 @@ pub fn notified_targets_are_woken<F: Fixture>(make: impl Fn(u32) -> F) {
     every_write_wakes(&mut world);
 }
 
-/// So do those without one, if the network says so.
+/// Operations without a notification wake their target if the capabilities say so.
 pub fn targets_are_woken_where_all_writes_wake<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 3);
     if world.capabilities(POSTER).wakes_target {
@@ -49,7 +49,7 @@ fn every_write_wakes<F: Fixture>(world: &mut World<F>) {
     }
 }
 
-/// An operation wakes the target after it has taken effect there. The target may be woken before too: to perform it.
+/// An operation wakes the target after it has taken effect there. The target may also be woken before, to perform the operation.
 fn wakes<F: Fixture>(world: &mut World<F>, segment: SegmentId, operation: Operation<'_>, after: &[u8]) {
     world.quiet();
     let Some(before) = world.wakes(TARGET) else {
@@ -57,7 +57,7 @@ fn wakes<F: Fixture>(world: &mut World<F>, segment: SegmentId, operation: Operat
         return;
     };
     let token = world.post(POSTER, operation);
-    // How often it had been woken when the memory was last seen without the effect.
+    // Number of its wake-ups when the memory was last seen without the effect.
     let wakes_before = Cell::new(Some(before));
     world.until("the target is woken and finds what was written (T10)", |world| {
         let wakes = world.wakes(TARGET);

@@ -1,4 +1,4 @@
-//! The job of one test: posts, drives all ranks in turn in virtual time, and checks every completion.
+//! The job of one test: it posts operations, drives all ranks in turn in virtual time, and checks every completion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::captured::ends;
 /// Maximum number of rounds of a test, one `progress` per rank and round.
 const TURNS_MAX: u32 = 200_000;
 
-/// Turns of every rank, after all has completed, in which nothing may complete again.
+/// Number of turns of every rank after the last completion, in which nothing may complete again.
 const ROUNDS_AFTER: u32 = 8;
 
 /// The time from one turn to the next.
 const TURN: Duration = Duration::from_nanoseconds(100);
 
-/// What the registered memory of all ranks holds.
+/// Contents of the registered memory of all ranks.
 pub(super) type Memory = BTreeMap<(Rank, SegmentId), Vec<u8>>;
 
 pub(super) struct World<F> {
@@ -30,11 +30,11 @@ pub(super) struct World<F> {
     turn: u32,
     idle_turns: u32,
     endpoints: BTreeMap<(Rank, Rank), Endpoint>,
-    /// Whether what is posted wakes its target.
+    /// Whether operations are posted with a notification.
     notifies: bool,
-    /// Where a fence comes before what is posted next.
+    /// Poster and peer of pairs whose next operation is posted with a fence.
     fences: BTreeSet<(Rank, Rank)>,
-    /// Where a copy has gone by another endpoint, which no fence orders.
+    /// Poster and peer of pairs for which a copy used another endpoint, so that no fence orders it.
     detours: BTreeSet<(Rank, Rank)>,
     lost: BTreeSet<Rank>,
     posted: u64,
@@ -44,7 +44,7 @@ pub(super) struct World<F> {
 }
 
 impl<F: Fixture> World<F> {
-    /// A job in which every rank is connected to every rank, itself included.
+    /// Creates a job in which every rank is connected to every rank, itself included.
     pub(super) fn new(make: impl Fn(u32) -> F, ranks: u32) -> Self {
         let mut world = Self {
             fixture: make(ranks),
@@ -73,7 +73,7 @@ impl<F: Fixture> World<F> {
         world
     }
 
-    /// Names the run in every message of a failure.
+    /// Sets the name of the run in messages of failures.
     pub(super) fn about(&mut self, about: String) {
         self.about = about;
     }
@@ -100,7 +100,7 @@ impl<F: Fixture> World<F> {
         segments.iter().flat_map(|&one| segments.iter().map(move |&other| (one, other))).collect()
     }
 
-    /// A segment that nobody has registered.
+    /// A segment that no rank has registered.
     pub(super) fn spare_segment(&self) -> SegmentId {
         let used = self.segments();
         let mut numbers = (SegmentId::REGISTERED_FIRST.number()..=self.layout().segment_max()).filter_map(SegmentId::new);
@@ -115,7 +115,7 @@ impl<F: Fixture> World<F> {
         self.endpoints[&(from, to)]
     }
 
-    /// What `from` posts to `to` goes to `endpoint` from now on.
+    /// Makes operations that `from` posts to `to` use `endpoint` from now on.
     pub(super) fn redirect(&mut self, from: Rank, to: Rank, endpoint: Endpoint) {
         self.endpoints.insert((from, to), endpoint);
     }
@@ -124,7 +124,7 @@ impl<F: Fixture> World<F> {
         self.layout().encode(rank, segment, offset).expect("tests name what exists")
     }
 
-    /// How many bytes a segment has, on every rank.
+    /// Number of bytes that a segment has on every rank.
     pub(super) fn segment_bytes(&self, segment: SegmentId) -> u64 {
         self.ranks().map(|rank| self.memory(rank, segment).bytes() as u64).min().expect("a job has ranks")
     }
@@ -172,7 +172,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Posts to the endpoint of the rank that the operation names, as often as the answer is `Full`.
+    /// Posts to the endpoint of the rank that the operation names, again while the result is `Full`.
     pub(super) fn post(&mut self, from: Rank, operation: Operation<'_>) -> Token {
         self.post_or_refusal(from, operation).unwrap_or_else(|refusal| panic!("{}: {operation:?}: {refusal}", self.about))
     }
@@ -194,7 +194,7 @@ impl<F: Fixture> World<F> {
             Operation::Copy { .. } | Operation::Sized(Transfer::Copy { .. }) => self.detour(from, to, other),
             _ => None,
         };
-        // A fence holds even if the operation is refused.
+        // The fence takes effect even if the transport refuses the operation.
         let mut fence = self.fences.remove(&(from, to));
         if fence && (detour.is_some() || self.detours.contains(&(from, to))) {
             fence = false;
@@ -213,19 +213,19 @@ impl<F: Fixture> World<F> {
         Ok(token)
     }
 
-    /// The endpoint of a copy, if it is another than that of the rank that it is posted to.
+    /// The endpoint to which a copy must be posted, if it is not that of the owner of the source.
     fn detour(&mut self, from: Rank, to: Rank, other: Rank) -> Option<Endpoint> {
         let rail = self.transport(from).network().rail_of_copy(to, other)?;
         let address = self.transport(to).network().address();
         Some(self.transport(from).network().connect(Some(rail), to, &address).expect("it says that the rail leads there"))
     }
 
-    /// What is posted from now on wakes its target, or need not.
+    /// Sets whether operations are posted with a notification from now on.
     pub(super) fn notify(&mut self, notifies: bool) {
         self.notifies = notifies;
     }
 
-    /// How often a rank has been woken, if the fixture knows.
+    /// Number of times that a rank has been woken, if the fixture counts.
     pub(super) fn wakes(&self, rank: Rank) -> Option<u64> {
         self.fixture.wakes(rank)
     }
@@ -234,14 +234,14 @@ impl<F: Fixture> World<F> {
         *self.transport(rank).network().capabilities()
     }
 
-    /// The most blocks of a list that go from one rank to another as one operation.
+    /// Maximum number of blocks of a list that one operation moves from one rank to another.
     pub(super) fn blocks_max(&mut self, from: Rank, to: Rank) -> usize {
         let network = self.transport(from).network();
         let rail = network.rail_to(to);
         network.rails()[rail.number()].blocks_max
     }
 
-    /// What was posted takes effect before what is posted next.
+    /// Makes the next operation from `from` to `to` be posted with a fence.
     pub(super) fn fence(&mut self, from: Rank, to: Rank) {
         self.fences.insert((from, to));
     }
@@ -252,13 +252,13 @@ impl<F: Fixture> World<F> {
         self.wait(token)
     }
 
-    /// Drives the ranks until `token` completes, and not one turn further: whoever looks then must see its effect (T4).
+    /// Drives the ranks until `token` completes, and not one turn further: its effect must be visible then (T4).
     pub(super) fn wait(&mut self, token: Token) -> Result<u64, Failure> {
         self.until(&format!("{token:?} completes (T3, T6)"), |world| world.results.contains_key(&token));
         self.results[&token]
     }
 
-    /// Drives the ranks until `done`, looking before every turn.
+    /// Drives the ranks until `done`, which is called before every turn.
     pub(super) fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
         for _ in 0..TURNS_MAX {
             if done(self) {
@@ -269,7 +269,7 @@ impl<F: Fixture> World<F> {
         panic!("{}: not within {TURNS_MAX} turns: {what}", self.about);
     }
 
-    /// Waits for everything, and a little longer in case something completes again.
+    /// Waits for all completions, and a little longer to detect operations that complete twice.
     pub(super) fn quiet(&mut self) {
         while let Some((&token, _)) = self.pending.first_key_value() {
             let _ = self.wait(token);
@@ -304,7 +304,7 @@ impl<F: Fixture> World<F> {
         }
     }
 
-    /// Lets a rank fail, if this fixture can.
+    /// Makes a rank fail, if this fixture supports it.
     pub(super) fn peer_failed(&mut self, rank: Rank) -> bool {
         let can = self.fixture.peer_failed(rank);
         if can {
@@ -314,7 +314,7 @@ impl<F: Fixture> World<F> {
         can
     }
 
-    /// Everything that completed, in order.
+    /// All completions, in order.
     pub(super) fn into_log(self) -> Vec<(Instant, Rank, Completion)> {
         self.log
     }
@@ -340,7 +340,7 @@ pub(super) fn local_shifted(bytes: &[u8], shift: usize) -> Cells<'static> {
     cells.part(shift as u64, bytes.len() as u64).expect("just made")
 }
 
-/// What cells hold.
+/// The contents of cells.
 pub(super) fn contents(cells: Cells<'_>) -> Vec<u8> {
     cells.to_vec()
 }
@@ -351,12 +351,12 @@ pub(super) fn expect(memory: &mut Memory, rank: Rank, segment: SegmentId, offset
     place[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
 }
 
-/// One of several.
+/// One of several values, at random.
 pub(super) fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
     from[random.usize(..from.len())]
 }
 
-/// Bytes that look random.
+/// Pseudo-random bytes.
 pub(super) fn random_bytes(random: &mut Rng, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     random.fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! T2 captured: a `Write` takes its bytes along when it is posted.
+//! T2 captured: a `Write` captures its bytes when it is posted.
 
 use fastrand::Rng;
 use pelago_base::{Rank, SegmentId};
@@ -10,7 +10,7 @@ use super::world::{World, expect, pick, random_bytes};
 /// Offsets at which writes begin.
 const OFFSETS: [u64; 4] = [0, 1, 3, 8];
 
-/// What is written are the bytes at the time of the post, though the buffer is used for the next write at once.
+/// A write transfers the bytes at the time of the post, even if the buffer is used for the next write at once.
 pub fn bytes_may_be_reused_at_once<F: Fixture>(make: impl Fn(u32) -> F) {
     let mut world = World::new(make, 2);
     let mut expected = world.fill(1);

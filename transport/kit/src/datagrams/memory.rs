@@ -1,4 +1,4 @@
-//! The memory of a rank as the protocol reaches it: its registered regions, and local memory of its operations.
+//! The memory of a rank as the protocol accesses it: its registered regions, and local memory of its operations.
 
 use std::cell::Cell;
 use std::sync::atomic::{Ordering, fence};
@@ -8,7 +8,7 @@ use pelago_memory::{Cells, DeviceError, MemoryKind, Region, Regions, copy_stride
 use pelago_platform::RegisterError;
 use pelago_protocol::{Denied, Memory};
 
-/// What the protocol keeps to.
+/// Why access to a part of local memory cannot fail.
 const INSIDE: &str = "the protocol stays inside the local memory of an operation";
 
 /// Registered regions by address, the heaps among them.
@@ -16,17 +16,17 @@ pub struct RankMemory {
     layout: AddressLayout,
     me: Rank,
     regions: Regions<State>,
-    /// The open region of host memory that was found last, which is mostly the next one too: where it begins, and its bytes.
+    /// Start address and bytes of the open region of host memory that was found last: mostly, the next access is to the same region.
     recent: Cell<Option<(GlobalAddress, Cells<'static>)>>,
-    /// Whether a peer has written to this rank's memory since somebody asked.
+    /// Whether a peer has written to this rank's memory since the last [`take_touched`](Self::take_touched).
     touched: bool,
 }
 
-/// What may be done with a region.
+/// State of a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// It is to be deregistered: what is being read goes on, nothing new begins.
+    /// Being deregistered: reads in progress continue, and no new access begins.
     Closing,
 }
 
@@ -46,7 +46,7 @@ impl RankMemory {
         inserted.then_some(()).ok_or(RegisterError::Addresses(start))
     }
 
-    /// Lets nothing new begin in the region that begins at `start`; its bytes, if there is one.
+    /// Closes the region that begins at `start` for new accesses; returns its size in bytes, if there is such a region.
     pub(super) fn close(&mut self, start: GlobalAddress) -> Option<u64> {
         self.recent.set(None);
         let (memory, state) = self.regions.get_mut(start)?;
@@ -54,17 +54,17 @@ impl RankMemory {
         Some(memory.bytes())
     }
 
-    /// Forgets a region that is closed.
+    /// Removes a closed region.
     pub(super) fn remove(&mut self, start: GlobalAddress) {
         self.regions.remove(start);
     }
 
-    /// Whether a peer has written to this rank's memory since this was asked last.
+    /// Returns whether a peer has written to this rank's memory since the last call.
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
     }
 
-    /// The memory, if it is registered; also of a region that is closing if `closing`.
+    /// Returns the memory, if it is registered; with `closing`, also memory of a region that is closing.
     fn find(&self, at: GlobalAddress, bytes: u64, closing: bool) -> Result<Region<'static>, Denied> {
         let offset = |start: GlobalAddress| at.bits().wrapping_sub(start.bits());
         if let Some(found) = self.recent.get().and_then(|(start, cells)| cells.part(offset(start), bytes)) {
@@ -92,7 +92,7 @@ impl Memory for RankMemory {
     }
 
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
-        // A read that came before is not made after this one: a fence orders them (T5).
+        // Keeps this read after all earlier reads: a fence orders them (T5).
         fence(Ordering::Acquire);
         self.find(from, into.len() as u64, true)?.read(into).map_err(failed)
     }
@@ -184,7 +184,7 @@ impl Memory for RankMemory {
         let source = self.find(from, bytes, false).map_err(|denied| (denied, false))?;
         let target = self.find(to, bytes, false).map_err(|denied| (denied, true))?;
         self.touched = true;
-        // Of two devices, nobody can tell which one failed.
+        // If both are devices, the error does not say which one failed.
         target.copy_from(&source).map_err(|error| (failed(error), source.kind() == MemoryKind::Host))
     }
 

@@ -1,7 +1,7 @@
-//! What transports by datagrams share, whatever carries the datagrams: a rank's memory as the protocol reaches it, and operations of a
-//! transport as requests of the protocol.
+//! Common parts of transports by datagrams, independent of what carries them: a rank's memory as the protocol accesses it, and the conversion
+//! of a transport's operations to requests of the protocol.
 //!
-//! A driver owns [`RankConversations`] and [`RankMemory`], brings time, takes datagrams out and puts in those that come.
+//! A driver owns [`RankConversations`] and [`RankMemory`], supplies the time, sends the datagrams they produce and passes received ones to them.
 //!
 //! Absent on purpose: sockets, addresses of hosts, clocks, threads.
 
@@ -20,20 +20,20 @@ pub use memory::RankMemory;
 /// The conversations of a rank whose memory is mapped.
 pub type RankConversations = Conversations<RankMemory>;
 
-/// Whether another operation may be posted, as far as completions that nobody has fetched are bounded.
+/// Checks that another operation may be posted: the number of completions that the rank has not fetched is bounded.
 ///
 /// # Errors
-/// [`PostError::Full`]: it may not.
+/// [`PostError::Full`]: the bound is reached.
 #[inline]
 pub fn admit(conversations: &RankConversations) -> Result<(), PostError> {
     if conversations.completions() < COMPLETIONS_MAX { Ok(()) } else { Err(PostError::Full) }
 }
 
-/// What the protocol is asked for an operation.
+/// Converts an operation to a request of the protocol.
 ///
 /// # Errors
-/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Signalled`]: it signals; [`PostError::Sizes`]: the operation has no bytes;
-/// [`PostError::Blocks`]: the two ends of blocks differ, blocks of a shape overlap, or a list has more than [`LIST_BLOCKS_MAX`].
+/// [`PostError::TooLong`]: a write has more than [`INJECT_SIZE`] bytes; [`PostError::Signalled`]: the operation is a put with signal; [`PostError::Sizes`]: the
+/// operation has only a size; [`PostError::Blocks`]: the two ends of blocks differ, blocks of a shape overlap, or a list has more than [`LIST_BLOCKS_MAX`].
 #[inline]
 pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, PostError> {
     Ok(match operation {
@@ -56,7 +56,7 @@ pub fn request(operation: Operation<'_>) -> Result<Request<'_, Cells<'static>>, 
     })
 }
 
-/// Appends what has completed to `into`; returns whether anything had.
+/// Appends the completions to `into`; returns whether there were any.
 pub fn completed(conversations: &mut RankConversations, into: &mut Vec<Completion>) -> bool {
     let any = conversations.completions() > 0;
     let completions = conversations.poll_completions();

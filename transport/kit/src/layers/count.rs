@@ -1,4 +1,4 @@
-//! Counting what passes through a transport.
+//! A layer that counts the operations of a transport.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,33 +7,33 @@ use pelago_platform::{
     Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
 };
 
-/// Counts operations and two-sided messages accepted by kind, posts refused with `Full`, completions, and messages taken in.
+/// Counts accepted operations and two-sided messages by kind, posts refused with `Full`, completions, and received messages.
 ///
 /// A transfer of which only the size travels counts as one with bytes. Every completion is [`Event::Completed`]; one with a
-/// failure is [`Event::Failed`] as well. So what was accepted and is not yet
-/// completed is still under way. Costs one uncontended lock per post and per progress.
+/// failure is [`Event::Failed`] as well. So the operations in flight are those accepted less those completed. Costs one uncontended lock per
+/// post and per progress.
 pub struct Count<T> {
     inner: T,
     counters: Arc<Mutex<Counters>>,
 }
 
 impl<T> Count<T> {
-    /// Counts what passes through `inner`, from zero.
+    /// Counts the operations of `inner`, from zero.
     pub fn new(inner: T) -> Self {
         Self { inner, counters: Arc::default() }
     }
 
-    /// The counters, for a report to read at any time and from any thread.
+    /// The counters, which a report may read at any time and from any thread.
     pub fn counters(&self) -> Arc<Mutex<Counters>> {
         Arc::clone(&self.counters)
     }
 
-    /// The transport inside.
+    /// The inner transport.
     pub fn inner(&self) -> &T {
         &self.inner
     }
 
-    /// Counts a post of this kind, if it was accepted, or refused for want of room.
+    /// Counts a post of this kind if it was accepted, or refused with `Full`.
     fn posted(&self, event: Event, posted: Result<(), PostError>) -> Result<(), PostError> {
         match posted {
             Ok(()) => count(&self.counters, [event]),
@@ -119,7 +119,7 @@ impl<T: Transport> TwoSided for Count<T> {
 }
 
 fn count(counters: &Mutex<Counters>, events: impl IntoIterator<Item = Event>) {
-    // A reader that panicked has broken nothing: counters are whole at every moment.
+    // A panic of a reader does no harm: the counters are consistent at every moment.
     let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
     events.into_iter().for_each(|event| counters.count(event));
 }

@@ -1,4 +1,4 @@
-//! Making a transport behave as badly as its contract allows.
+//! A layer that makes a transport behave as badly as its contract allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,38 +18,38 @@ const HELD_MAX: usize = 64;
 /// Maximum delay of an operation: longer than most operations take, so that later ones overtake it.
 const DELAY_MAX: Duration = Duration::from_microseconds(10);
 
-/// What goes wrong, and how often.
+/// Kinds and rates of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Where the random numbers begin; same seed and same calls, same faults.
+    /// Seed of the random numbers: the same seed and the same calls give the same faults.
     pub seed: u64,
-    /// How many of 1000 posts are refused with `Full` for no reason. Below 1000, or nothing is ever accepted.
+    /// Number of posts in 1000 that are refused with `Full` for no reason. Must be below 1000, otherwise nothing is ever accepted.
     pub full_per_mille: u32,
-    /// How many of 1000 accepted operations are held back for up to 10 µs, so that later ones overtake them.
+    /// Number of accepted operations in 1000 that are delayed for up to 10 µs, so that later ones overtake them.
     pub delay_per_mille: u32,
-    /// A rank that fails, for this end only, when this end has accepted so many operations.
+    /// A rank that fails, for this end only, and the number of operations that this end accepts before.
     pub peer_failed: Option<(Rank, u64)>,
 }
 
-/// How operations by one rail are held back.
+/// Delays of operations by one rail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// How many of 1000.
+    /// Number of operations in 1000 that are delayed.
     pub delay_per_mille: u32,
-    /// For how long at most.
+    /// Maximum delay.
     pub delay_max: Duration,
 }
 
-/// A transport that refuses, delays, reorders and loses, within what the contract allows.
+/// A transport that refuses, delays, reorders and loses operations, within the limits of the contract.
 ///
-/// An operation is held back before the transport inside sees it, so its effect is late as well as its completion. Fences are kept
-/// (T5): nothing overtakes them. Deterministic (T7). Operations under way when the rank is lost may have taken effect there.
+/// An operation is delayed before it reaches the inner transport, so its effect is late as well as its completion. Fences hold
+/// (T5): no operation overtakes them. Deterministic (T7). Operations in flight when the rank fails may have taken effect there.
 ///
-/// A transfer of which only the size travels is an operation as any other. So is a two-sided message, but for fences, which do not order it;
-/// and what the lost rank has sent and nobody has taken in is lost too. A message that the network has accepted is not dropped otherwise.
+/// A transfer of which only the size travels is treated as any other operation. So is a two-sided message, except that fences do not order it;
+/// messages of the failed rank that were not received yet are lost too. Otherwise no message that the network has accepted is dropped.
 pub struct Fault<T> {
     inner: T,
-    /// What the transport inside says of itself.
+    /// Capabilities and address of the inner transport; the capabilities without order and timing.
     capabilities: Capabilities,
     rails: Vec<Capabilities>,
     address: Address,
@@ -58,19 +58,19 @@ pub struct Fault<T> {
     random: Rng,
     now: Instant,
     connected: BTreeMap<Endpoint, Rank>,
-    /// Of each rail that is named, if they differ, and the endpoints there.
+    /// Delays of each rail, if they differ from `faults`, and the delays of endpoints of these rails.
     manners: Vec<Manner>,
     by_rail: BTreeMap<Endpoint, Manner>,
     accepted: u64,
-    /// In order of posting.
+    /// Delayed operations and fences, in order of posting.
     held: Vec<Held>,
-    /// Endpoints where a fence comes before what is posted inside next.
+    /// Endpoints where a fence comes before the next operation that is posted to `inner`.
     fences: BTreeSet<Endpoint>,
-    /// Need the rank that is to be lost and were handed to `inner`.
+    /// Operations that need the rank that is to fail, and were posted to `inner`.
     endangered: Vec<Token>,
-    /// Need the lost rank and complete at the next progress.
+    /// Operations that need the failed rank and complete at the next progress.
     failed: Vec<Token>,
-    /// A post was refused for no reason: the next progress must come soon, for nothing else may call for it.
+    /// Whether a post was refused for no reason: then the next progress must come soon, as nothing else may ask for it.
     refused: bool,
 }
 
@@ -79,17 +79,17 @@ enum Held {
     Fence { to: Endpoint },
 }
 
-/// What was posted, with its own copy of what it borrowed.
+/// A posted operation or message, with its own copy of the data that it borrowed.
 enum OwnWork {
     Operation(Captured, Flags),
     Message(Box<[u8]>),
 }
 
 impl<T: Transport> Fault<T> {
-    /// Disturbs `inner`, whose addresses follow `layout`.
+    /// Adds faults to `inner`, whose global addresses follow `layout`.
     pub fn new(mut inner: T, layout: AddressLayout, faults: Faults) -> Self {
         let network = inner.network();
-        // What it holds back is overtaken, for so long from the moment of the post.
+        // Delayed operations are overtaken, and the delay counts from the `now` of the post.
         let disturbed = |rail: &Capabilities| Capabilities { ordering: Ordering::Unordered, keeps_time: false, ..*rail };
         let (capabilities, rails) = (disturbed(network.capabilities()), network.rails().iter().map(disturbed).collect());
         let address = network.address();
@@ -114,18 +114,18 @@ impl<T: Transport> Fault<T> {
         }
     }
 
-    /// Holds back what goes by rails that are named as these say, by their numbers; all else as the faults say.
+    /// Sets the delays of operations to endpoints of a named rail, by rail number; `faults` governs all other operations.
     #[must_use]
     pub fn by_rail(self, manners: Vec<Manner>) -> Self {
         Self { manners, ..self }
     }
 
-    /// The transport inside.
+    /// The inner transport.
     pub fn inner(&self) -> &T {
         &self.inner
     }
 
-    /// Refuses, takes or holds back what is posted, if the transport inside has no other reason to refuse it.
+    /// Refuses, passes or delays a post that the inner transport has no other reason to refuse.
     fn start(&mut self, now: Instant, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
         self.now = now;
         if !self.connected.contains_key(&to) {
@@ -140,7 +140,7 @@ impl<T: Transport> Fault<T> {
         Ok(())
     }
 
-    /// Takes or holds back what is in order.
+    /// Passes or delays an accepted post.
     fn accept(&mut self, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
         let fenced = !work.is_message() && self.held.iter().any(|held| held.is_fence() && held.endpoint() == to);
         let all = Manner { delay_per_mille: self.faults.delay_per_mille, delay_max: DELAY_MAX };
@@ -153,7 +153,7 @@ impl<T: Transport> Fault<T> {
         self.pass(to, work, token)
     }
 
-    /// Hands it to the transport inside, unless it needs the lost rank.
+    /// Posts to the inner transport, unless the work needs the failed rank.
     fn pass(&mut self, to: Endpoint, work: Work<'_>, token: Token) -> Result<(), PostError> {
         let needs = work.ends(self.layout).unwrap_or_else(|| [self.connected[&to]; 2]);
         let endangered = self.faults.peer_failed.is_some_and(|(rank, _)| needs.contains(&rank));
@@ -172,7 +172,7 @@ impl<T: Transport> Fault<T> {
         Ok(())
     }
 
-    /// Hands on what was held back long enough, as far as there is room inside. Returns whether there was any.
+    /// Passes work whose delay has ended, as far as the inner transport accepts it. Returns whether any was passed.
     fn release(&mut self) -> bool {
         let held_before = self.held.len();
         while let Some(index) = self.next_to_release() {
@@ -189,14 +189,14 @@ impl<T: Transport> Fault<T> {
         self.held.len() < held_before
     }
 
-    /// By due time, not by time of posting: so operations overtake each other also where a fence held them until all were due.
+    /// Selects by due time, not by time of posting, so that operations overtake each other even if a fence held them until all were due.
     fn next_to_release(&self) -> Option<usize> {
         let free = (0..self.held.len()).filter(|&index| self.may_pass(index));
         free.min_by_key(|&index| self.held[index].due())
     }
 
-    /// Whether the held thing at `index` may go: an operation overtakes operations but no fence, a fence overtakes no operation, and messages
-    /// have nothing to do with either.
+    /// Whether the entry at `index` may pass: an operation overtakes operations but no fence, a fence overtakes no operation, and messages
+    /// are independent of both.
     fn may_pass(&self, index: usize) -> bool {
         let (held, mut earlier) = (&self.held[index], self.held[..index].iter());
         let is_one_fence = |other: &Held| held.is_fence() || other.is_fence();
@@ -204,7 +204,7 @@ impl<T: Transport> Fault<T> {
         held.due() <= self.now && (held.is_message() || !earlier.any(stops))
     }
 
-    /// What was posted to an endpoint takes effect before what is posted next.
+    /// Makes everything posted to an endpoint so far take effect before what is posted next.
     fn fence(&mut self, to: Endpoint) {
         match self.held.iter().rfind(|held| held.is_ordered_at(to)) {
             None => drop(self.fences.insert(to)),
@@ -213,7 +213,7 @@ impl<T: Transport> Fault<T> {
         }
     }
 
-    /// The lost rank, once it is.
+    /// The failed rank, once it has failed.
     fn lost(&self) -> Option<Rank> {
         self.faults.peer_failed.and_then(|(rank, after)| (self.accepted >= after).then_some(rank))
     }
@@ -229,7 +229,7 @@ impl OwnWork {
 
     fn borrow(&self) -> Work<'_> {
         match self {
-            // What it was to wait for may have left long ago.
+            // The operation with which it was to share a message may have left long ago.
             Self::Operation(operation, flags) => Work::Operation(operation.operation(), Flags { more: false, ..*flags }),
             Self::Message(bytes) => Work::Message(bytes),
         }
@@ -247,7 +247,7 @@ impl Held {
         matches!(self, Self::Work { work: OwnWork::Message(_), .. })
     }
 
-    /// Whether fences of an endpoint order it.
+    /// Whether fences of `endpoint` order this entry.
     fn is_ordered_at(&self, endpoint: Endpoint) -> bool {
         self.endpoint() == endpoint && !self.is_message()
     }
@@ -256,7 +256,7 @@ impl Held {
         matches!(self, Self::Fence { .. })
     }
 
-    /// A fence goes as soon as nothing stops it.
+    /// Time until which the entry is delayed; a fence is not delayed.
     fn due(&self) -> Instant {
         match *self {
             Self::Work { due, .. } => due,
@@ -282,7 +282,7 @@ impl<T: Transport> Transport for Fault<T> {
         flags: Flags,
         token: Token,
     ) -> Result<(), PostError> {
-        // What is held back cannot be refused any more, so the reasons to refuse it are looked at here and in `start`.
+        // A delayed operation cannot be refused later, so all reasons for a refusal are checked here and in `start`.
         match operation {
             Operation::Write { bytes, .. } | Operation::Signalled { bytes, .. }
                 if bytes.len() > self.capabilities.inject_size =>
@@ -339,7 +339,7 @@ impl<T: Transport> Transport for Fault<T> {
 
     fn next_deadline(&self) -> Option<Instant> {
         let at_once = (self.refused || !self.failed.is_empty()).then_some(self.now);
-        // What is due and still held waits for a fence or for room inside; its own time says nothing any more.
+        // Entries that are due and still held wait for a fence or for space in the inner transport; their due time no longer matters.
         let due = self.held.iter().map(Held::due).filter(|due| *due > self.now);
         due.chain(at_once).chain(self.inner.next_deadline()).min()
     }

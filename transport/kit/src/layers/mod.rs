@@ -1,11 +1,11 @@
-//! Wrappers: each is a transport around a transport, fulfils the contract if the inner one does, and may be stacked.
+//! Layers: each is a transport around a transport and fulfils the contract if the inner one does. Layers may be stacked.
 //!
 //! | layer | adds |
 //! |---|---|
 //! | [`Trace`] | a line for every post, fence and completion |
 //! | [`Count`] | a counter for each event |
 //! | [`Record`], [`RecordWaits`] | a bounded record of operations and waits, for a trace of the job: [`Recording`], [`RecordedRank`] |
-//! | [`Fault`] | refusals, delays, other orders and a lost rank, from a seed |
+//! | [`Fault`] | refusals, delays, reordering and a failed rank, from a seed |
 //! | [`Split`] | a second transport, for the ranks of this node |
 
 mod count;

@@ -1,4 +1,4 @@
-//! Recording when a rank waits and what it posts, in bounded memory, for a trace of the job.
+//! Layers that record the waits and the operations of a rank in bounded memory, for a trace of the job.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use pelago_platform::{
 
 use super::recorded::{RecordedKind, RecordedOperation, RecordedRank};
 
-/// Maximum number of waits that a rank records, of 16 bytes each; later ones are counted.
+/// Maximum number of waits that a rank records, of 16 bytes each; later ones are only counted.
 const RECORDED_WAITS_MAX: usize = 1 << 17;
 
-/// Maximum number of operations that a rank records, of 48 bytes each; later ones are counted.
+/// Maximum number of operations that a rank records, of 48 bytes each; later ones are only counted.
 const RECORDED_OPERATIONS_MAX: usize = 1 << 17;
 
-/// What a rank has done so far in the time of a sample. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
+/// The waits and operations of a rank so far, in the time of a sample. The layers [`Record`] and [`RecordWaits`] of the rank fill it.
 ///
 /// Memory: 16 bytes for each wait and 48 for each operation up to 131,072 of each, and an entry of a table for each operation in flight.
 pub struct Recording {
@@ -28,21 +28,21 @@ pub struct Recording {
 }
 
 struct State {
-    /// The time that is recorded: from, until.
+    /// Beginning and end of the recorded time.
     window: (Instant, Instant),
-    /// Threads that use the library, and those of them that wait.
+    /// Number of threads that use the library, and number of those that wait.
     threads: u32,
     waiting: u32,
-    /// Since when all of them wait.
+    /// Time since which all of them wait.
     since: Option<Instant>,
     rank: RecordedRank,
-    /// The places of recorded operations in flight.
+    /// Indices of recorded operations in flight, by token.
     in_flight: HashMap<u64, usize>,
 }
 
 impl Recording {
-    /// Of the rank `me`, whose operations name memory by addresses of this layout: of what is posted in the time of `sample`, and of waits as far as
-    /// they are in it. A sample that names times waits for [`start`](Self::start).
+    /// Creates the recording of the rank `me`, whose operations use addresses of this layout. It takes operations that are posted in the time of
+    /// `sample`, and waits as far as they are in that time. A sample that names times begins only with [`start`](Self::start).
     pub fn new(me: Rank, layout: AddressLayout, sample: Sample) -> Arc<Self> {
         let never = (Sample::ALL.until(), Sample::ALL.until());
         let state = State {
@@ -56,7 +56,7 @@ impl Recording {
         Arc::new(Self { me, layout, sample, state: Mutex::new(state) })
     }
 
-    /// The times of the sample count from now on, by the clock of the layers.
+    /// Makes `now`, by the clock of the layers, the origin of the times of the sample.
     pub fn start(&self, now: Instant) {
         if self.sample.names_times() {
             let at = |moment: Instant| now + moment.since(Instant::ZERO);
@@ -64,7 +64,7 @@ impl Recording {
         }
     }
 
-    /// What was recorded, up to now. Before the time of the sample begins, that is nothing.
+    /// Returns what was recorded up to now; nothing before the time of the sample begins.
     pub fn recorded(&self, now: Instant) -> RecordedRank {
         let state = self.state();
         let (from, until) = state.window;
@@ -132,7 +132,7 @@ impl Recording {
         }
     }
 
-    /// The kind of an operation, an address at its other end, and its bytes.
+    /// The kind of an operation, an address at its other end, and its number of bytes.
     fn facts(&self, operation: &Operation<'_>) -> (RecordedKind, GlobalAddress, u64) {
         use RecordedKind::{Atomic, Copy, Get, Put};
         let other = |from: GlobalAddress, to: GlobalAddress| if self.layout.rank(to) == self.me { from } else { to };
@@ -155,7 +155,7 @@ fn nanoseconds(at: Instant) -> u64 {
     at.as_picoseconds() / 1000
 }
 
-/// Records when operations are posted and when their initiator learns of their completion. Two-sided messages are not recorded.
+/// Records the times at which operations are posted and at which their initiator receives the completion. Two-sided messages are not recorded.
 pub struct Record<T> {
     inner: T,
     recording: Arc<Recording>,
@@ -163,7 +163,7 @@ pub struct Record<T> {
 }
 
 impl<T> Record<T> {
-    /// Records what passes through `inner`, by the time of `clock`.
+    /// Records the operations of `inner`, with times of `clock`.
     pub fn new(inner: T, recording: Arc<Recording>, clock: Arc<dyn Clock>) -> Self {
         Self { inner, recording, clock }
     }
@@ -186,7 +186,7 @@ impl<T: Transport> Transport for Record<T> {
         flags: Flags,
         token: Token,
     ) -> Result<(), PostError> {
-        // The moment that is passed may be that of the last progress.
+        // `now` may be the time of the last progress.
         let began = self.clock.now();
         self.inner.post(now, to, operation, flags, token)?;
         self.recording.posted(token, &operation, began, self.clock.now());
@@ -228,8 +228,8 @@ pub struct RecordWaits {
 }
 
 impl RecordWaits {
-    /// Records the waits of `inner`, by the time of `clock`: those that do not end while a rank looks at once. With `shortest`, a rank looks once,
-    /// and then yields between looks, so that all waits are recorded.
+    /// Records the waits of `inner`, with times of `clock`: those that do not end while a rank polls without yielding. With `shortest`, a rank polls
+    /// once and then yields between polls, so that all waits are recorded.
     pub fn new(inner: Arc<dyn Wait>, recording: Arc<Recording>, clock: Arc<dyn Clock>, shortest: bool) -> Self {
         Self { inner, recording, clock, shortest }
     }
@@ -326,7 +326,7 @@ mod tests {
             transport.progress(Instant::ZERO, &mut completed);
         }
         let recorded = recording.recorded(Instant::from_picoseconds(9000));
-        // The refused operation is none; the other failed, as its memory is not registered.
+        // The refused operation is not recorded; the other failed, as its memory is not registered.
         let operation = RecordedOperation {
             kind: RecordedKind::Put,
             to: 1,

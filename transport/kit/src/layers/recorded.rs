@@ -1,4 +1,4 @@
-//! What one rank has recorded, as it travels from the rank to whoever makes a trace of the job.
+//! The recording of one rank, in the form in which it is sent from the rank to the process that writes a trace of the job.
 
 use core::fmt::{self, Write};
 use core::str::{FromStr, SplitAsciiWhitespace};
@@ -6,60 +6,60 @@ use core::str::{FromStr, SplitAsciiWhitespace};
 /// The first line of the text form, with the version of its layout.
 const HEAD: &str = "pelago-recorded 3";
 
-/// What one rank has recorded. Times are in nanoseconds of the clock of the rank.
+/// The recording of one rank. Times are in nanoseconds of the clock of the rank.
 ///
-/// The text form has a line for each fact, wait and operation, some 30 bytes each; it is read again by [`FromStr`].
+/// The text form has a line for each fact, wait and operation, some 30 bytes each; [`FromStr`] parses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedRank {
     /// The host of the rank.
     pub host: RecordedHost,
-    /// The monotonic time of the host at which the clock of the rank stood at zero.
+    /// The monotonic time of the host at which the clock of the rank was zero.
     pub clock_ns: u64,
-    /// When the recording begins.
+    /// Beginning of the recording.
     pub begin_ns: u64,
-    /// When it ends.
+    /// End of the recording.
     pub end_ns: u64,
-    /// When the rank waited: from, to.
+    /// Beginning and end of each wait of the rank.
     pub waits: Vec<(u64, u64)>,
-    /// Later waits, for which there was no room.
+    /// Number of later waits, for which there was no space.
     pub waits_dropped: u64,
-    /// What the rank posted to a transport.
+    /// Operations that the rank posted to a transport.
     pub operations: Vec<RecordedOperation>,
-    /// Later operations, for which there was no room.
+    /// Number of later operations, for which there was no space.
     pub operations_dropped: u64,
 }
 
-/// The host of a rank, and how far its clock is from that of the host of rank 0.
+/// The host of a rank, and the offset of its clock from that of the host of rank 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedHost {
     /// Its name.
     pub name: String,
     /// Its first rank.
     pub first: u32,
-    /// What to add to its monotonic time for that of the host of rank 0, as the first rank of the host has measured it; 0 for its other ranks.
+    /// Offset to add to its monotonic time to obtain that of the host of rank 0, as measured by the first rank of the host; 0 for its other ranks.
     pub offset_ns: i64,
-    /// How far `offset_ns` may be wrong.
+    /// Maximum error of `offset_ns`.
     pub error_ns: u64,
 }
 
 /// An operation that a transport has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedOperation {
-    /// What it does.
+    /// Its kind.
     pub kind: RecordedKind,
     /// The rank at its other end.
     pub to: u32,
-    /// Bytes that it moves.
+    /// Number of bytes that it moves.
     pub bytes: u64,
-    /// When it was posted, and when the transport returned from that.
+    /// Time of the call that posted it.
     pub posted_ns: u64,
-    /// See `posted_ns`.
+    /// Time at which that call returned.
     pub returned_ns: u64,
-    /// When its initiator learned of its end, and whether it succeeded; `None` if the recording ended before.
+    /// Time at which its initiator received the completion, and whether it succeeded; `None` if the recording ended before.
     pub completed: Option<(u64, bool)>,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordedKind {
     /// Writes memory of another rank.
@@ -122,7 +122,7 @@ impl FromStr for RecordedRank {
 }
 
 impl RecordedRank {
-    /// Takes in one line; `None` if it is none.
+    /// Parses one line; `None` if it is not valid.
     fn read(&mut self, line: &str) -> Option<()> {
         fn next<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
             words.next()?.parse().ok()

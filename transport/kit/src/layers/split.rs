@@ -1,4 +1,4 @@
-//! One transport made of two: one for the ranks of this node, one for all.
+//! A transport made of two: one for the ranks of this node, one for all ranks.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use pelago_platform::{
 
 use crate::captured::ends;
 
-/// Two transports as one: each endpoint leads by one of them, to the ranks of this node by `intra` and to others by `inter`. Two-sided messages go
-/// by `inter`, if it has them. Bytes are moved unless both transports move sizes. Its rails are those of `intra` and then those of `inter`; by
-/// the latter a rank of this node is reached too, by whoever asks for that. So are copies from ranks of this node to others.
+/// Two transports as one: endpoints of ranks of this node use `intra`, endpoints of other ranks `inter`. Two-sided messages use `inter`, if it
+/// supports them. Bytes are moved unless both transports move sizes. The rails are those of `intra` and then those of `inter`; a caller that names
+/// a rail of `inter` reaches the ranks of this node through it too. Copies from ranks of this node to others also use `inter`.
 ///
-/// `inter` leads to every rank, `intra` to some of them. The layer bears the name and the address of `inter`; how a rank is reached by
-/// `intra` follows from its number. Memory is registered with both, so that each peer finds it whichever way it comes; so `intra`
-/// and `inter` accept a second `deregister` of what they have given up already.
+/// `inter` reaches every rank, `intra` some of them. The layer has the name and the address of `inter`; the address of a rank in
+/// `intra` follows from its number. Memory is registered with both, so that peers reach it by either transport. Therefore `intra`
+/// and `inter` must accept a second `deregister` of a region that they have already removed.
 ///
-/// Operations, their tokens and flags pass through as they are: nothing is kept of them. Per endpoint 16 bytes, and as many to find it.
+/// Operations, their tokens and flags pass through unchanged; the layer stores none of them. It stores 16 bytes per endpoint, and as many to find it.
 pub struct Split<I, E, P> {
     intra: I,
     inter: E,
@@ -31,16 +31,16 @@ pub struct Split<I, E, P> {
     /// The number of the first rail of `inter`.
     first_inter: usize,
     address: Address,
-    /// Those that a peer is reached by: as is best, or by a rail of `inter`.
+    /// Endpoints by peer and by rail of `inter`; without a rail, the endpoint that is best for the peer.
     endpoints: BTreeMap<(Rank, Option<Rail>), Endpoint>,
-    /// By number of endpoint.
+    /// Route of each endpoint, by its number.
     routes: Vec<Route>,
 }
 
-/// Where an endpoint leads.
+/// Inner endpoints of an endpoint.
 #[derive(Clone, Copy)]
 enum Route {
-    /// By `intra`; messages go by `inter`.
+    /// The endpoint of `intra`, and that of `inter` for two-sided messages.
     Intra(Endpoint, Endpoint),
     Inter(Endpoint),
 }
@@ -52,15 +52,15 @@ enum Side {
 }
 
 impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
-    /// Reaches the ranks for which `is_in_node` holds by `intra`, which finds them by `intra_address`, and all ranks by `inter`. Both divide
-    /// addresses by `layout`.
+    /// Creates a transport that reaches the ranks for which `is_in_node` holds by `intra`, at the addresses `intra_address`, and all ranks by
+    /// `inter`. Both use `layout` for global addresses.
     pub fn new(mut intra: I, mut inter: E, layout: AddressLayout, is_in_node: P, intra_address: fn(Rank) -> Address) -> Self {
         let (near, far) = (intra.network(), inter.network());
         let first_inter = near.rails().len();
         let [node, all] = [*near.capabilities(), *far.capabilities()];
         let (inject_size, message_bytes_max) =
             (node.inject_size.min(all.inject_size), node.message_bytes_max.min(all.message_bytes_max));
-        // Bytes that either side moves by size alone.
+        // The larger limit: above it, both sides move sizes only.
         let data_bytes_max = node.data_bytes_max.max(all.data_bytes_max);
         let limited = |rail: &Capabilities| Capabilities { inject_size, message_bytes_max, data_bytes_max, ..*rail };
         let capabilities = Capabilities {
@@ -92,7 +92,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
         self.routes.get(endpoint.0 as usize).copied().ok_or(PostError::Unknown(endpoint))
     }
 
-    /// The number of a rail among those of the side that has it.
+    /// The side of a rail, and its number there.
     fn inside(&self, rail: Rail) -> Option<(Side, Rail)> {
         let (side, number) = match rail.number().checked_sub(self.first_inter) {
             None => (Side::Intra, rail.number()),
@@ -101,13 +101,13 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Split<I, E, P> {
         Rail::new(number).filter(|_| rail.number() < self.rails.len()).map(|rail| (side, rail))
     }
 
-    /// The number that a rail of one side has here.
+    /// The number in this layer of a rail of one side.
     fn outside(&self, side: Side, rail: Rail) -> Rail {
         let first = if side == Side::Intra { 0 } else { self.first_inter };
         Rail::new(first + rail.number()).unwrap_or(Rail::FIRST)
     }
 
-    /// The endpoint that is known by a name, or a new one.
+    /// Returns the endpoint for a peer and a rail, or creates it.
     fn endpoint(&mut self, name: (Rank, Option<Rail>), route: Route) -> Endpoint {
         let new = Endpoint(self.routes.len() as u32);
         let endpoint = *self.endpoints.entry(name).or_insert(new);
@@ -214,7 +214,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Network for Split<I
 
     fn is_reachable(&mut self, rail: Rail, peer: Rank) -> bool {
         match self.inside(rail) {
-            // What else `intra` may have stays closed, as what names memory of other nodes goes by `inter`.
+            // Other rails of `intra` are not offered: operations on memory of other nodes use `inter`.
             Some((Side::Intra, rail)) => (self.is_in_node)(peer) && rail == self.intra.network().rail_to(peer),
             Some((Side::Inter, rail)) => self.inter.network().is_reachable(rail, peer),
             None => false,
@@ -248,7 +248,7 @@ impl<I: Transport, E: Transport, P: Fn(Rank) -> bool + Send> Registry for Split<
     fn register(&mut self, start: GlobalAddress, memory: Region<'static>) -> Result<(), RegisterError> {
         self.intra.memory().register(start, memory.clone())?;
         self.inter.memory().register(start, memory).inspect_err(|_| {
-            // Nobody has been told of the memory, so nobody is inside.
+            // No peer knows of the memory yet, so no access is in progress.
             self.intra.memory().deregister(start);
         })
     }
@@ -279,7 +279,7 @@ mod tests {
 
     const SEGMENT: SegmentId = SegmentId::SYMMETRIC;
 
-    /// Once does not let go of memory, if it is told to. Remembers whether its user sleeps, and counts fences.
+    /// A transport that refuses one deregistration if `is_inside` is set, remembers whether its user sleeps, and counts fences.
     struct Reluctant {
         inner: Loopback,
         fences: u32,
@@ -362,11 +362,11 @@ mod tests {
         }
     }
 
-    /// Rank 0 of four: 0 and 1 are of its node.
+    /// Rank 0 of four; ranks 0 and 1 are on its node.
     struct Job {
         split: Split<Reluctant, Reluctant, fn(Rank) -> bool>,
         memory: Vec<Cells<'static>>,
-        /// Whether a fence comes before what is posted next.
+        /// Whether the next operation is posted with a fence.
         is_fenced: bool,
     }
 
@@ -402,7 +402,7 @@ mod tests {
             self.post(to, operation, token)
         }
 
-        /// Behind the fence that was asked for, if one was.
+        /// Posts with a fence if `is_fenced` is set.
         fn post(&mut self, to: u32, operation: Operation<'_>, token: u64) -> Result<(), PostError> {
             let fence = std::mem::take(&mut self.is_fenced);
             self.split.post(Instant::ZERO, Endpoint(to), operation, Flags { fence, ..Flags::NONE }, Token(token))

@@ -1,4 +1,4 @@
-//! Writing down what passes through a transport.
+//! A layer that traces the operations of a transport as lines of text.
 
 use core::fmt::{self, Write};
 
@@ -7,9 +7,9 @@ use pelago_platform::{
     Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transfer, Transport, TwoSided,
 };
 
-/// Hands a line to a sink for every fence, post, completion, and two-sided message sent or taken in, in the order in which they happen.
+/// Passes a line to a sink for every fence, post, completion, and two-sided message sent or received, in the order in which they happen.
 ///
-/// A line begins with the time in picoseconds (a taking has none of its own and bears that of the call before) and names no
+/// A line begins with the time in picoseconds (for a received message, the time of the preceding call) and contains no
 /// local address, so that two runs with the same inputs have the same trace. Lines have no newline and fewer than 200 bytes.
 pub struct Trace<T, S> {
     inner: T,
@@ -19,12 +19,12 @@ pub struct Trace<T, S> {
 }
 
 impl<T, S: FnMut(&str) + Send> Trace<T, S> {
-    /// Traces `inner`; `sink` gets each line.
+    /// Traces `inner`; `sink` receives each line.
     pub fn new(inner: T, sink: S) -> Self {
         Self { inner, sink, now: Instant::ZERO, line: String::new() }
     }
 
-    /// The transport inside.
+    /// The inner transport.
     pub fn inner(&self) -> &T {
         &self.inner
     }

@@ -10,13 +10,13 @@ use crate::fabric::{FiAddress, Local, Port, Refusal, Remote};
 use crate::limits::{REGIONS_KNOWN_MAX, REQUESTS_MAX};
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind, region};
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy)]
 struct Target {
-    /// The first address of the region, and the place in it.
+    /// The first address of the region, and the key and address for the fabric.
     start: u64,
     remote: Remote,
-    /// The rail, and the peer by it.
+    /// The rail, and the peer's address on it.
     rail: usize,
     address: FiAddress,
     /// The bits of [`region`].
@@ -24,13 +24,13 @@ struct Target {
 }
 
 impl Target {
-    /// Whether a write is an access; if it tells its owner, `can_notify` says whether the fabric does that. Of writes to a device a message does.
+    /// Whether a write can be an access; `can_notify`: the fabric can notify the owner of a write. A message notifies it of writes to a device.
     const fn takes_writes(&self, notify: bool, can_notify: bool) -> bool {
         let is_device = self.flags & region::DEVICE != 0;
         self.flags & region::READ_ONLY == 0 && (!notify || can_notify || is_device)
     }
 
-    /// Whether a write has to tell its owner by the fabric itself.
+    /// Whether a write must notify its owner through the fabric itself.
     const fn notifies(&self, notify: bool) -> bool {
         notify && self.flags & region::DEVICE == 0
     }
@@ -42,7 +42,7 @@ impl Engine {
         if !self.is_connected(peer, lane) {
             return Err(PostError::Unknown(to));
         }
-        // It holds also if the operation is refused.
+        // The fence takes effect even if the operation is refused.
         self.peers[peer].lanes[lane].fence |= flags.fence;
         let bytes = match operation {
             Operation::Write { bytes, .. } if bytes.len() > pelago_base::limits::INJECT_SIZE => {
@@ -96,12 +96,12 @@ impl Engine {
         }
         self.peers[peer].lanes[lane].queue.push_back(key);
         self.issue_all(peer);
-        // One that has left at once needs nobody to look after it: the progress thread sleeps on.
+        // An operation that was sent at once needs no further progress: the progress thread may continue to sleep.
         self.resume(peer);
         Ok(())
     }
 
-    /// Writes bytes at once, if nothing is in their way: they are copied once, to the slot that they leave from.
+    /// Writes bytes at once if nothing precedes them; they are copied only once, to the slot from which they are sent.
     fn write_now(&mut self, key: usize, to: GlobalAddress, bytes: &[u8]) -> bool {
         let Posted { peer, lane, flags, .. } = self.operations[key];
         let (way, posted) = (&self.peers[peer].way, &self.peers[peer].lanes[lane]);
@@ -128,7 +128,7 @@ impl Engine {
         true
     }
 
-    /// Lets operations leave, in order, as far as there is room.
+    /// Issues operations, in order, as far as there is space.
     pub(super) fn issue_all(&mut self, peer: usize) {
         if matches!(self.peers[peer].way, Way::Greeted | Way::Sought) {
             return;
@@ -164,12 +164,12 @@ impl Engine {
         }
     }
 
-    /// Whether a write can tell its target that it has taken effect, by whichever rail.
+    /// Whether a write can notify its target by every rail.
     fn can_notify(&self) -> bool {
         self.ports.iter().all(Port::can_notify)
     }
 
-    /// Whether all of an operation has left, or needs to leave no more.
+    /// Issues an operation as far as possible; returns whether it was completely sent, or nothing of it needs to be sent any more.
     fn issue(&mut self, key: usize) -> bool {
         let operation = &self.operations[key];
         let peer = operation.peer;
@@ -219,7 +219,7 @@ impl Engine {
         is_sent
     }
 
-    /// What a peer is told of the rank that it is to copy to, which it may not know; `None` while that is being found out.
+    /// Returns the published address of the target of a copy, for a peer that may not know it (empty if not needed); `None` while it is being obtained.
     fn told_of(&mut self, peer: usize, to: GlobalAddress) -> Result<Option<Vec<u8>>, Failure> {
         let target = self.layout.rank(to);
         let is_known = target == self.me || target == self.peers[peer].rank || target.number() >= self.layout.ranks();
@@ -238,7 +238,7 @@ impl Engine {
         Ok(record)
     }
 
-    /// Whether all of a transfer has left.
+    /// Issues a transfer as far as possible; returns whether it was completely sent.
     fn transfer(&mut self, key: usize) -> bool {
         let operation = &self.operations[key];
         let Posted { peer, lane, flags: Flags { notify, .. }, .. } = *operation;
@@ -310,8 +310,8 @@ impl Engine {
         }
     }
 
-    /// Where memory of a peer is accessed: `None` if its region is unknown, a failure if it is not all inside one, and no target if its owner is to be
-    /// asked.
+    /// Returns the target of an access to a peer's memory: `None` if the region is unknown, a failure if the bytes are not inside one region, and no target if
+    /// the access must be a request to the owner.
     fn target(&self, peer: usize, lane: usize, at: GlobalAddress, bytes: u64) -> Option<Result<Option<Target>, Failure>> {
         let entry = &self.peers[peer];
         let (&start, known) = entry.known.range(..=at.bits()).next_back()?;
@@ -322,7 +322,7 @@ impl Engine {
         if bytes > known.bytes - offset {
             return Some(Err(Failure::OutOfBounds(at)));
         }
-        // By the first rail as long as the other does not lead there.
+        // The first rail is used unless the other one is known to reach the peer and the region.
         let own = entry.lanes[lane].address.filter(|_| lane < known.remotes.len()).map(|address| (lane, address));
         let (rail, address) = own.unwrap_or((FIRST, entry.address));
         let place = |remote: &Remote| {
@@ -332,7 +332,7 @@ impl Engine {
         Some(Ok(known.remotes.get(rail).map(place)))
     }
 
-    /// Whether an access was begun.
+    /// Starts an access, if there is space; returns whether it did.
     fn access(&mut self, key: usize, target: Target) -> bool {
         let Target { remote, rail, address, .. } = target;
         let device = match self.operations[key].what {
@@ -379,7 +379,7 @@ impl Engine {
         }
     }
 
-    /// An access has ended, and the provider has let go of its memory.
+    /// Handles the end of an access: the provider no longer uses its memory.
     pub(super) fn access_ended(&mut self, key: usize, result: Result<(), i32>) {
         let operation = &mut self.operations[key];
         let (peer, path) = (operation.peer, operation.path);
@@ -391,7 +391,7 @@ impl Engine {
         };
         match (result, &self.peers[peer].way) {
             (Ok(()), _) => {}
-            // The key was checked by the owner's provider.
+            // The owner's provider has refused the key.
             (Err(libc::EACCES | libc::EPERM | libc::EKEYREJECTED), _) => operation.result = Err(Failure::OutOfBounds(at)),
             (Err(_), Way::Lost(_)) => {}
             (Err(_), way) => {
@@ -418,7 +418,7 @@ impl Engine {
         self.settle(key);
     }
 
-    /// Sends a request of an operation, if there is room and not too many have no answer.
+    /// Sends a request of an operation, if there is space and the number of unanswered requests permits it; returns whether it did.
     fn request(&mut self, key: usize, header: Header, payload: Option<&[u8]>) -> bool {
         let (peer, count) = (self.operations[key].peer, usize::from(self.operations[key].is_half()));
         let asked = &self.peers[peer];
@@ -436,7 +436,7 @@ impl Engine {
         is_sent
     }
 
-    /// Takes an answer. One that nobody waits for is ignored.
+    /// Handles an answer. One for which no operation waits is ignored.
     pub(super) fn take_answer(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         let key = header.id.get() as usize;
         let waits = |posted: &&mut Posted| {
@@ -469,14 +469,14 @@ impl Engine {
         self.settle(key);
     }
 
-    /// Ends an operation of which nothing is left to do.
+    /// Ends an operation that was completely sent and has no unanswered request.
     pub(super) fn settle(&mut self, key: usize) {
         if self.operations.get(key).is_some_and(|operation| operation.is_sent && operation.unanswered == 0) {
             self.end(key);
         }
     }
 
-    /// Keeps the key of a region of a peer.
+    /// Stores the key of a region of a peer.
     fn know(&mut self, peer: usize, header: &Header, others: Cells<'static>) {
         let words: Vec<u64> = others.to_vec().as_chunks().0.iter().copied().map(u64::from_le_bytes).collect();
         let others = words.as_chunks().0.iter().map(|&[key, address]| Remote { key, address });
@@ -485,7 +485,7 @@ impl Engine {
         let bytes = header.whole.get();
         let known = &mut self.peers[peer].known;
         if let Some(known) = known.get_mut(&header.at.get()) {
-            // Several operations have asked, and those of the first answer may be under way.
+            // Several operations have requested the key, and accesses after the first answer may be in flight.
             (known.bytes, known.remotes, known.flags) = (bytes, remotes, header.operator);
             known.loans += 1;
             return;
@@ -499,7 +499,7 @@ impl Engine {
             .insert(header.at.get(), Known { bytes, remotes, flags: header.operator, in_flight: 0, is_revoked: false, loans: 1 });
     }
 
-    /// A peer wants to deregister a region.
+    /// Handles a peer's revocation of a region that it deregisters.
     pub(super) fn revoked(&mut self, peer: usize, start: GlobalAddress) {
         match self.peers[peer].known.get_mut(&start.bits()) {
             Some(known) if known.in_flight > 0 => known.is_revoked = true,
@@ -507,7 +507,7 @@ impl Engine {
         }
     }
 
-    /// Forgets a region, and gives back what was lent of it. What was forgotten before was given back then.
+    /// Drops the key of a region and returns all its grants to the owner. Grants of a key dropped earlier were returned then.
     fn forget(&mut self, peer: usize, start: u64) {
         if let Some(Known { loans, .. }) = self.peers[peer].known.remove(&start) {
             let header = Header { kind: kind::REVOKED, at: start.into(), value: loans.into(), ..Header::default() };
@@ -524,7 +524,7 @@ impl Posted {
 }
 
 impl What {
-    /// Some of the bytes that are written.
+    /// A piece of the bytes that are written.
     fn piece(&self, skip: u64, bytes: u64) -> Result<Vec<u8>, Failure> {
         match self {
             Self::Write { bytes: all, .. } => Ok(all[skip as usize..][..bytes as usize].to_vec()),
@@ -544,7 +544,7 @@ mod tests {
     use crate::fabric::mock::{Profile, World};
     use pelago_platform::Registry;
 
-    /// A region is lent with each answer, and forgotten once for all of those that have come.
+    /// Each answer grants the key of a region; dropping the key returns all grants that have arrived.
     #[test]
     fn a_region_is_given_back_as_often_as_it_was_lent() {
         let mut job = known(World::provider(Profile::CXI, 1, 0));
@@ -559,7 +559,7 @@ mod tests {
         know(&mut job.ends[0].shared.lock(), 2);
         job.ends[0].shared.lock().forget(owner, at.bits());
         job.look(50, STEP);
-        // The third answer comes now.
+        // The third answer arrives now.
         know(&mut job.ends[0].shared.lock(), 1);
         assert!(!job.ends[1].deregister(at), "it is lent once more");
         job.look(50, STEP);

@@ -1,6 +1,6 @@
-//! First contact: a rank is found, connected to by the first rail and greeted; then the other rails to it are tried.
+//! First contact: a rank is found, connected to by the first rail and greeted; then the other rails to it are tested.
 //!
-//! Messages go by the first rail from the start. Another rail is used for accesses only after the peer has answered a question that came by it.
+//! Messages use the first rail from the start. Another rail is used for accesses only after the peer has answered a test message that arrived by it.
 
 use pelago_base::{Failure, Rank};
 use pelago_memory::Cells;
@@ -17,8 +17,8 @@ impl Engine {
         self.peers.get(peer).and_then(|peer| peer.lanes.get(lane)).is_some_and(|lane| lane.is_connected)
     }
 
-    /// Asks peers by the rails by which this rank has connected to them whether they lead there. It is asked once: where nobody answers, or the
-    /// provider fails, the first rail is used.
+    /// Tests whether the rails by which this rank has connected to peers reach them. Each is tested once: without an answer, or if the provider fails,
+    /// the first rail is used.
     pub(super) fn prove_rails(&mut self) {
         for (peer, rail) in std::mem::take(&mut self.unproved) {
             if !self.has_asked(peer, rail) {
@@ -27,7 +27,7 @@ impl Engine {
         }
     }
 
-    /// Whether nothing is left to ask.
+    /// Sends the test of a rail, if possible; returns whether nothing is left to send.
     pub(super) fn has_asked(&mut self, peer: usize, rail: usize) -> bool {
         let entry = &self.peers[peer];
         match entry.way {
@@ -47,7 +47,7 @@ impl Engine {
         matches!(refusal, Refusal::Failed(_))
     }
 
-    /// The entry of a rank, which is greeted if it is a new one.
+    /// Returns the entry of a rank; a new one is greeted.
     pub(super) fn peer(&mut self, rank: Rank, address: &Address) -> Result<usize, ConnectError> {
         let wrong = || ConnectError::Address(address.clone());
         let published = Published::parse(address, self.ports[FIRST].end().fabric).ok_or_else(wrong)?;
@@ -68,7 +68,7 @@ impl Engine {
         self.tell(peer, Header { kind: kind::HELLO, other: self.nonce.into(), ..Header::default() }, &ends);
     }
 
-    /// The entry of a rank, whose endpoint is found out if nobody knows it.
+    /// Returns the entry of a rank, and starts to obtain its address if that is unknown.
     pub(super) fn reach(&mut self, rank: Rank) -> Result<usize, Failure> {
         let unreachable = Failure::Unreachable(rank);
         if let Some(&peer) = self.by_rank.get(&rank) {
@@ -97,12 +97,12 @@ impl Engine {
         }
     }
 
-    /// Takes the ranks of which it is to be found out what they have published; [`found`](Self::found) is called for each.
+    /// Takes the ranks whose published address the caller must obtain; it calls [`found`](Self::found) for each.
     pub(crate) fn take_wanted(&mut self) -> Vec<Rank> {
         std::mem::take(&mut self.wanted)
     }
 
-    /// What a rank has published, or why that cannot be found out.
+    /// Records the published address of a rank, or why it cannot be obtained.
     pub(crate) fn found(&mut self, rank: Rank, found: Result<Address, Failure>) {
         self.sought.remove(&rank);
         let waiting = self.by_rank.get(&rank).copied().filter(|&peer| matches!(self.peers[peer].way, Way::Sought));
@@ -126,7 +126,7 @@ impl Engine {
         self.busy.extend((0..self.peers.len()).filter(|&peer| self.peers[peer].is_queued()));
     }
 
-    /// The endpoint of a peer is known.
+    /// Records the endpoint of a peer.
     pub(super) fn enter(&mut self, peer: usize, address: FiAddress, published: Published, way: Way) {
         let is_greeted = matches!(way, Way::Greeted);
         let entry = &mut self.peers[peer];
@@ -138,7 +138,7 @@ impl Engine {
         self.busy.insert(peer);
     }
 
-    /// A peer makes itself known.
+    /// Handles the greeting of a peer.
     pub(super) fn greeted(&mut self, header: &Header, ends: Cells<'static>) {
         let (rank, nonce) = (sender(header), header.other.get());
         if rank == self.me || rank.number() >= self.layout.ranks() {
@@ -165,7 +165,7 @@ impl Engine {
         }
         match self.peers[peer].way {
             Way::Lost(_) => return,
-            // What is posted to it goes on as before.
+            // Operations to it continue to use the other transport.
             Way::Around => {}
             _ => self.peers[peer].way = Way::Open,
         }

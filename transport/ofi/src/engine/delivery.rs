@@ -1,7 +1,8 @@
-//! Messages between two ranks arrive once and in order, although a provider may report that it failed to send one that it has delivered, or has not.
+//! Delivery of messages between two ranks, once and in order, although a provider may report a failure to send a message that it has delivered, or has not.
 //!
-//! Each message has its number among those to its receiver. One that the provider failed to send is sent again, and no more than [`EARLY_MAX`] before it has
-//! left; the receiver ignores what it has, and keeps what comes early. A peer to which a message has failed [`MESSAGE_TRIES_MAX`] times is not reached by the fabric.
+//! Each message has a sequence number among those to its receiver. A message that the provider failed to send is sent again, and at most [`EARLY_MAX`] others may
+//! leave before it has; the receiver ignores duplicates, and keeps early messages. After [`MESSAGE_TRIES_MAX`] failures of one message, the peer counts as
+//! unreachable by the fabric.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,39 +15,39 @@ use crate::fabric::{Refusal, Slot};
 use crate::limits::{EARLY_MAX, MESSAGE_TRIES_MAX};
 use crate::message::{Header, kind};
 
-/// What is kept of the messages to a peer and from it.
+/// State of the messages to a peer and from it.
 #[derive(Default)]
 pub(super) struct Delivery {
-    /// The number of the next message to it.
+    /// Sequence number of the next message to the peer.
     next: u32,
-    /// All messages to it before this number have left.
+    /// All messages to the peer before this number have left.
     settled: u32,
-    /// Messages to it that the provider has.
+    /// Number of messages to the peer that the provider holds.
     under_way: u32,
-    /// The number of the next message of it.
+    /// Sequence number of the next message from the peer.
     expected: u32,
-    /// Messages of it that came before their turn.
+    /// Messages from the peer that arrived early.
     early: BTreeMap<u32, Vec<u8>>,
-    /// Messages that failed, how often, and that wait for room.
+    /// Failed messages that wait to be sent again, each with its number of failures.
     again: VecDeque<(Vec<u8>, u8)>,
-    /// Messages that failed and of which no later try has ended well.
+    /// Number of messages that failed and were not sent successfully since.
     failing: u32,
-    /// Some were given up: the peer does not take those behind them.
+    /// Whether messages were dropped: the peer does not accept the messages after them.
     is_broken: bool,
 }
 
 impl Delivery {
-    /// The first message of the peer was taken in.
+    /// Records that the first message of the peer was received.
     pub(super) const fn begin(&mut self) {
         self.expected = 1;
     }
 
-    /// Whether a new message may leave: its receiver has room for it if one before it failed.
+    /// Whether a new message may leave: its receiver has space for it even if an earlier one failed.
     const fn has_room(&self) -> bool {
         self.next.wrapping_sub(self.settled) < EARLY_MAX
     }
 
-    /// A message has left, or failed.
+    /// Records that a message has left, or failed.
     const fn ended(&mut self) {
         self.under_way -= 1;
         if self.under_way == 0 && self.failing == 0 {
@@ -66,7 +67,7 @@ impl Delivery {
         self.is_broken
     }
 
-    /// Gives up the messages to a peer.
+    /// Drops the messages to the peer.
     pub(super) fn give_up(&mut self) {
         self.is_broken = true;
         self.failing = 0;
@@ -81,10 +82,10 @@ impl Delivery {
 }
 
 impl Engine {
-    /// Sends a message that needs no answer, now or when there is room.
+    /// Sends a message that needs no answer, now or when there is space.
     pub(super) fn tell(&mut self, peer: usize, header: Header, payload: &[u8]) {
         let entry = &self.peers[peer];
-        // One of another fabric has no endpoint here.
+        // A peer on another fabric has no endpoint here.
         if matches!(entry.way, Way::Lost(_) | Way::Me) || entry.delivery.is_broken || entry.nonce == 0 {
             return;
         }
@@ -96,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Sends a message, if there is room and no other has to arrive first.
+    /// Sends a message, if there is space and it need not wait for an earlier one; returns whether it did.
     pub(super) fn send(&mut self, peer: usize, message: &[u8]) -> bool {
         if !self.peers[peer].delivery.has_room() {
             return false;
@@ -139,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// A message to a peer has left.
+    /// Records that a message to a peer has left.
     pub(super) fn delivered(&mut self, peer: usize, failures: u8) {
         let delivery = &mut self.peers[peer].delivery;
         if failures > 0 && delivery.failing > 0 {
@@ -149,7 +150,7 @@ impl Engine {
         delivery.ended();
     }
 
-    /// The provider failed to send a message, and has perhaps delivered it.
+    /// Handles a message that the provider failed to send, and may have delivered.
     pub(super) fn undelivered(&mut self, peer: usize, message: Vec<u8>, failures: u8) {
         let delivery = &mut self.peers[peer].delivery;
         let is_given_up = delivery.is_broken;
@@ -169,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Sends again what failed, if there is room.
+    /// Sends failed messages again, if there is space.
     pub(super) fn send_again(&mut self, peer: usize) {
         while let Some((message, failures)) = self.peers[peer].delivery.again.pop_front() {
             if !self.send_numbered(peer, &message, None, failures) {
@@ -179,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// A message of a known peer has come.
+    /// Handles a message that has arrived from a known peer.
     pub(super) fn arrived(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         let delivery = &mut self.peers[peer].delivery;
         match header.number.get().wrapping_sub(delivery.expected) {
@@ -189,7 +190,7 @@ impl Engine {
                 delivery.early.insert(header.number.get(), message);
                 return;
             }
-            // It has come before.
+            // A duplicate.
             _ => return,
         }
         self.turn(peer, header, payload);
@@ -212,13 +213,13 @@ impl Engine {
         self.accept(peer, header, payload);
     }
 
-    /// Whether the receiver of a message waits for it. A greeting is answered, or its sender finds another way.
+    /// Whether the receiver of a message waits for it. A sender of a greeting without an answer uses another transport, if it can.
     fn is_owed(&self, message: &[u8]) -> bool {
         let kind = Header::read_from_prefix(message).map_or(0, |(header, _)| header.kind);
         matches!(kind, kind::DONE..=kind::ELSEWHERE | kind::REVOKED | kind::WRITTEN) || kind == kind::WELCOME && !self.seeks
     }
 
-    /// The fabric says that a peer cannot be reached. Another transport goes on where nothing is left in doubt.
+    /// Handles a peer that cannot be reached according to the fabric. Another transport takes over if the state of all operations is known.
     pub(super) fn fabric_lost(&mut self, peer: usize) {
         let Peer { delivery, outbox, .. } = &self.peers[peer];
         if delivery.failed().chain(outbox.iter().map(|message| &message[..])).any(|message| self.is_owed(message)) {
@@ -231,7 +232,7 @@ impl Engine {
             self.go_around(peer);
         } else if !matches!(self.peers[peer].way, Way::Lost(_)) {
             let rank = self.peers[peer].rank;
-            // A rank that wants nothing of it does not care: it may have ended in good order.
+            // The failure is reported only if operations wait for the peer: it may have finished normally.
             if self.peers[peer].is_awaited() {
                 self.losses.push(rank);
             }
@@ -239,7 +240,7 @@ impl Engine {
         }
     }
 
-    /// A peer waits for what cannot be delivered to it.
+    /// Handles a peer that waits for a message that cannot be delivered to it.
     pub(super) fn fabric_lost_for_good(&mut self, peer: usize) {
         let rank = self.peers[peer].rank;
         match self.peers[peer].way {

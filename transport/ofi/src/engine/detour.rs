@@ -1,11 +1,11 @@
-//! The way around: operations to a peer that the fabric does not reach are performed by the transport that introduces ranks, each by one of the two.
+//! Detours: operations to a peer that the fabric does not reach are performed by the transport that introduces ranks; each operation uses one of the two.
 //!
-//! A peer is reached so from the first contact on, if it has another fabric or does not answer its greeting, or later, if the fabric fails while nothing is in
-//! doubt: what has yet to begin, and what only reads, can be done by another transport. Of other operations that were under way nobody knows
-//! whether they have happened; then the peer is lost.
+//! A peer is reached in this way from the first contact on, if it has another fabric or does not answer its greeting, or later, if the fabric fails while the
+//! state of all operations is known: operations that have not begun, and those that only read, can be performed by another transport. For other
+//! operations in flight it is unknown whether they have taken effect; then the peer counts as failed.
 //!
-//! A copy is asked of the owner of its source. If the fabric does not lead from there to the target, the owner says so, having begun nothing, and the
-//! poster asks for it by the other transport.
+//! A copy is a request to the owner of its source. If the fabric does not reach the target from there, the owner answers so without starting the copy, and
+//! the poster uses the other transport.
 
 use pelago_base::{Failure, GlobalAddress, Rank};
 use pelago_memory::Region;
@@ -23,26 +23,26 @@ impl Engine {
         self.seeks && is_there && operations.all(|operation| operation.peer != peer || operation.is_repeatable())
     }
 
-    /// From now on operations to a peer are performed by another transport. It may go on by the fabric, unless messages to it were given up.
+    /// Makes another transport perform operations to a peer from now on. The peer may continue to use the fabric, unless messages to it were dropped.
     pub(super) fn go_around(&mut self, peer: usize) {
         if self.peers[peer].delivery.is_broken() {
             self.forsake(peer, Way::Around);
         } else {
-            // What the peer has lent it calls back, and the reverse.
+            // Keys that either side holds stay valid until their owner revokes them.
             let entry = &mut self.peers[peer];
             (entry.way, entry.is_failing, entry.unanswered) = (Way::Around, false, [0; 2]);
         }
         let keys: Vec<_> = self.operations.iter().filter(|(_, posted)| posted.peer == peer).map(|(key, _)| key).collect();
         for key in keys {
             let operation = &mut self.operations[key];
-            // The provider has yet to let go of the memory of an access.
+            // The provider still uses the memory of an access.
             if matches!(operation.path, Path::Access(_) | Path::Around) {
                 continue;
             }
             operation.unanswered = 0;
             operation.next = 0;
             operation.path = Path::Undecided;
-            // Others are in the queue, and leave in their turn.
+            // Other operations are in the queue, and are sent in their turn.
             if operation.is_sent {
                 self.hand_over(key);
             }
@@ -50,16 +50,16 @@ impl Engine {
         self.busy.insert(peer);
     }
 
-    /// Gives an operation to the other transport.
+    /// Passes an operation to the other transport.
     pub(super) fn hand_over(&mut self, key: usize) {
         let operation = &mut self.operations[key];
         (operation.path, operation.is_sent, operation.unanswered) = (Path::Around, true, 1);
         self.detours.push_back(key);
-        // Who drives that transport has to look.
+        // The thread that drives that transport must poll.
         self.touched = true;
     }
 
-    /// An operation to a peer that the fabric does not reach leaves: by another transport, or, for one that asks this rank for a copy, not at all.
+    /// Issues an operation to a peer that the fabric does not reach: by another transport, or, for a copy that another rank requested, not at all.
     pub(super) fn issue_around(&mut self, key: usize) {
         let Then::Answer { peer, id, start } = self.operations[key].then else { return self.hand_over(key) };
         self.operations.remove(key);
@@ -67,13 +67,13 @@ impl Engine {
         self.tell(peer, Header { kind: kind::ELSEWHERE, id: id.into(), ..Header::default() }, &[]);
     }
 
-    /// The operation that another transport is to perform next, its number, and the rank that it is to be posted to.
+    /// Returns the next operation for the other transport, its number, and the rank to which it must be posted.
     pub(crate) fn next_detour(&mut self) -> Option<(usize, Rank, Operation<'_>, Flags)> {
         while let Some(&key) = self.detours.front() {
             if self.operations[key].result.is_ok() {
                 break;
             }
-            // Its peer was lost meanwhile.
+            // Its peer has failed meanwhile.
             self.detours.pop_front();
             self.detoured(key, Ok(0));
         }
@@ -82,7 +82,7 @@ impl Engine {
         let rank = self.peers[*peer].rank;
         let (rank, operation) = match what {
             What::Write { to, bytes } => (rank, Operation::Write { to: *to, bytes }),
-            // The second half of a copy of this rank, whose memory may be that of a device.
+            // The second half of a copy of this rank, whose source may be device memory.
             What::Put { from, to, source } if !source.is_null() => {
                 (self.me, Operation::Copy { from: *source, to: *to, bytes: from.bytes() })
             }
@@ -92,18 +92,18 @@ impl Engine {
             &What::Copy { from, to, bytes } => (rank, Operation::Copy { from, to, bytes }),
             &What::Atomic { at, width, operator, operand } => (rank, Operation::Atomic { at, width, operator, operand }),
         };
-        // Those that it comes behind have ended.
+        // The operations before its fence have ended.
         Some((key, rank, operation, Flags { fence: false, ..*flags }))
     }
 
-    /// The first operation was posted to the other transport, which did not take it if there is a failure.
+    /// Records that the first operation was posted to the other transport, which refused it if there is a failure.
     pub(crate) fn posted_around(&mut self, failure: Option<Failure>) {
         if let (Some(key), Some(failure)) = (self.detours.pop_front(), failure) {
             self.detoured(key, Err(failure));
         }
     }
 
-    /// The other transport has ended an operation.
+    /// Records the result of an operation that the other transport has completed.
     pub(crate) fn detoured(&mut self, key: usize, result: Result<u64, Failure>) {
         let Some(operation) = self.operations.get_mut(key).filter(|operation| operation.path == Path::Around) else { return };
         operation.unanswered = 0;
@@ -111,7 +111,7 @@ impl Engine {
         self.settle(key);
     }
 
-    /// A copy was not begun, because the fabric does not lead to its target.
+    /// Handles a copy that was not started, because the fabric does not reach its target.
     pub(super) fn elsewhere(&mut self, key: usize) {
         let target = match self.operations[key].what {
             What::Copy { to, .. } => self.layout.rank(to),
@@ -124,7 +124,7 @@ impl Engine {
         operation.result = operation.result.and(Err(Failure::Unreachable(target)));
     }
 
-    /// Peers that have been greeted for long are reached by another transport.
+    /// Switches to another transport for peers that have not answered their greeting for long.
     pub(crate) fn look_for_silent(&mut self) {
         for peer in 0..self.peers.len() {
             let entry = &mut self.peers[peer];
@@ -137,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// What was lent by a peer and to it ends, and what waits for room: no message reaches it any more.
+    /// Drops the keys that a peer and this rank hold of each other, and messages that wait for space: messages no longer reach the peer.
     pub(super) fn forsake(&mut self, peer: usize, way: Way) {
         let entry = &mut self.peers[peer];
         entry.way = way;
@@ -154,7 +154,7 @@ impl Engine {
 }
 
 impl Posted {
-    /// Whether it may be performed by another transport: it only reads, or nothing of it has left that has an effect.
+    /// Whether another transport may perform the operation: it only reads, or nothing with an effect was sent for it.
     fn is_repeatable(&self) -> bool {
         let is_unbegun = !self.is_sent && self.next == 0 && (self.unanswered == 0 || self.path == Path::Looking);
         matches!(self.what, What::Get { .. }) || self.path == Path::Around || is_unbegun

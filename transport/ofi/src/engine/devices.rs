@@ -1,4 +1,4 @@
-//! Memory of devices that the fabric reaches by itself: registered by a dma-buf, where provider, driver and device can do so.
+//! Device memory that the fabric accesses directly: registered by a dma-buf, where provider, driver and device support it.
 //!
 //! ```text
 //!   poster                              card of the owner                      device
@@ -9,13 +9,13 @@
 //!      │ WRITTEN, if the owner is to be woken ─▶ owner
 //! ```
 //!
-//! - V1 A write to memory of a device is complete when a read behind it, by the same rail, has ended: the acknowledgement of a card says that it has the
-//!   bytes, and a flag that is written to host memory next takes another way on the bus.
-//! - V2 The owner is told of a write by a message behind that read, as immediate data would come before it.
-//! - V3 Where the device does not see writes of cards in their order, only reads go by the registration.
-//! - V4 Atomics are the owner's.
+//! - V1 A write to device memory is complete when a read behind it, by the same rail, has completed: the acknowledgement of a card means only that the card
+//!   has the bytes, and a flag that is written to host memory next takes another path on the bus.
+//! - V2 A message after that read notifies the owner of the write, as immediate data would arrive before the bytes.
+//! - V3 Where the device does not see writes of cards in their order, the registration serves only reads.
+//! - V4 The owner performs atomics.
 //!
-//! What is not registered is staged: its owner moves the bytes by requests, through host memory.
+//! Transfers of unregistered device memory are staged: the owner moves the bytes through host memory, on request.
 
 use pelago_base::GlobalAddress;
 use pelago_memory::{DeviceRange, DmaBuf, Region};
@@ -26,19 +26,19 @@ use crate::fabric::{FiAddress, Local, Port, Refusal, Registration, Remote, known
 use crate::limits::DEVICE_SEGMENTS_MAX;
 use crate::message::{Header, kind, region};
 
-/// What is known of this rank's segments in memory of devices.
+/// This rank's segments in device memory.
 #[derive(Default)]
 pub(super) struct DeviceSegments {
     registered: usize,
     staged: usize,
-    /// Why the last of them was not, or not wholly, registered.
+    /// Why the last of them was not, or not completely, registered.
     why: &'static str,
-    /// Writes whose read behind has had no room yet, with their rails: no more than operations.
+    /// Writes whose read behind could not be posted yet, with their rails: at most as many as operations.
     unread: Vec<(usize, usize)>,
 }
 
 impl DeviceSegments {
-    /// Whether something waits for room.
+    /// Whether a read behind a write waits for space.
     pub(super) fn has_unread(&self) -> bool {
         !self.unread.is_empty()
     }
@@ -47,12 +47,12 @@ impl DeviceSegments {
 /// The registration of a segment in memory of a device.
 #[derive(Default)]
 pub(super) struct OwnDevice {
-    /// The buffer by which it is registered, if it is.
+    /// The dma-buf by which the segment is registered, if it is.
     buffer: Option<DmaBuf>,
 }
 
 impl OwnDevice {
-    /// What peers have to mind.
+    /// Properties for peers, as bits of [`region`].
     pub(super) fn flags(&self) -> u8 {
         let is_read_only = self.buffer.as_ref().is_some_and(|buffer| buffer.read_only.is_some());
         region::DEVICE | if is_read_only { region::READ_ONLY } else { 0 }
@@ -60,7 +60,7 @@ impl OwnDevice {
 }
 
 impl Engine {
-    /// Registers a segment in memory of a device by the first rails, if they take it.
+    /// Registers a segment in device memory with the first rails, as far as they accept it.
     pub(super) fn register_device(&mut self, range: &DeviceRange) -> (Vec<Registration>, OwnDevice) {
         match self.try_device(range) {
             Ok((registrations, buffer)) => {
@@ -91,8 +91,8 @@ impl Engine {
         Ok((registrations, buffer))
     }
 
-    /// A segment in memory of a device is no more: its registrations were closed, or the provider has refused that. What it may still reach is kept to the
-    /// end of the process (F8).
+    /// Removes a segment in device memory, whose registrations were closed, or could not be closed: then the provider may still access the memory, which is
+    /// kept to the end of the process (F8).
     pub(super) fn forget_device(&mut self, device: OwnDevice, memory: Region<'static>, is_closed: bool) {
         match device.buffer {
             Some(_) => self.devices.registered -= 1,
@@ -106,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// How the fabric reaches memory of devices.
+    /// How the fabric accesses device memory.
     pub(crate) fn device_access(&self) -> DeviceAccess {
         let DeviceSegments { registered, staged, why, .. } = self.devices;
         match self.ports[FIRST].device_access() {
@@ -118,13 +118,13 @@ impl Engine {
         }
     }
 
-    /// This rank's memory of a device from an address on, as local memory of an access by a rail; `None` if it is not registered there.
+    /// This rank's device memory from an address on, as local memory of an access by a rail; `None` if it is not registered with that rail.
     pub(super) fn local_device(&self, at: GlobalAddress, rail: usize) -> Option<Local> {
         let (start, _, Own { registrations, .. }) = self.regions.at_or_before(at)?;
         Some(registrations.get(rail)?.local(at.bits() - start.bits()))
     }
 
-    /// The rail's access to the first byte that an operation has written, if that is memory of a device (V1).
+    /// Peer address and remote address, by this rail, of the first byte that an operation has written, if it is in device memory (V1).
     fn written_at(&self, key: usize, rail: usize) -> Option<(FiAddress, Remote)> {
         let Posted { what, peer, lane, path: Path::Access(start), .. } = self.operations.get(key)? else { return None };
         let to = match what {
@@ -138,7 +138,7 @@ impl Engine {
         Some((address, Remote { address: remote.address + (to.bits() - start), ..*remote }))
     }
 
-    /// The provider has ended the access of an operation: a write to memory of a device goes on with a read.
+    /// Handles the end of an operation's access: a write to device memory continues with a read.
     pub(super) fn access_returned(&mut self, key: usize, rail: usize, result: Result<(), i32>) {
         if result.is_ok() && self.written_at(key, rail).is_some() {
             self.read_behind(key, rail);
@@ -147,9 +147,9 @@ impl Engine {
         }
     }
 
-    /// Reads behind a write (V1), now or when there is room.
+    /// Reads behind a write (V1), now or when there is space.
     fn read_behind(&mut self, key: usize, rail: usize) {
-        // The peer was lost meanwhile, and with it what it had lent.
+        // Without an address, the peer has failed meanwhile, and its keys were dropped.
         let Some((address, remote)) = self.written_at(key, rail) else { return self.access_ended(key, Err(libc::ECONNRESET)) };
         let port = &mut self.ports[rail];
         let Some(slot) = port.take() else { return self.devices.unread.push((key, rail)) };
@@ -166,14 +166,14 @@ impl Engine {
         }
     }
 
-    /// The reads that had no room.
+    /// Posts the reads behind writes that could not be posted before.
     pub(super) fn read_behind_all(&mut self) {
         for (key, rail) in std::mem::take(&mut self.devices.unread) {
             self.read_behind(key, rail);
         }
     }
 
-    /// What an operation has written to memory of a device has arrived, unless the read failed.
+    /// Handles the end of a read behind a write: the bytes have arrived in device memory, unless the read failed.
     pub(super) fn arrived_at_device(&mut self, key: usize, result: Result<(), i32>) {
         let Posted { peer, flags, .. } = self.operations[key];
         if result.is_ok() && flags.notify {

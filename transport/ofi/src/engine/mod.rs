@@ -1,8 +1,8 @@
-//! A rank's conversations over its endpoint, moved by the thread that holds them: the rank or its progress thread.
+//! A rank's conversations over its endpoint, driven by the thread that holds their lock: the rank or its progress thread.
 //!
-//! A put or get of memory whose key is known is an access of the fabric, in which no core of the target takes part. All else is a request that the owner
-//! performs: atomics, because those of a fabric and those of cores do not exclude each other; copies between two other ranks; transfers
-//! to and from memory that the fabric does not reach, as that of many devices ([`devices`]).
+//! A put or get of memory whose key is known is an access of the fabric (RMA), in which no core of the target takes part. All other operations are requests
+//! that the owner performs: atomics, because atomics of a fabric and of cores do not exclude each other; copies between two other ranks; transfers
+//! to and from memory that the fabric does not access, such as that of many devices ([`devices`]).
 //!
 //! ```text
 //!   poster                                owner
@@ -15,11 +15,11 @@
 //!      │ REVOKED ─────────────────────────▶ │
 //! ```
 //!
-//! Each domain of the fabric is a rail with a port of its own. Messages go by the first. Accesses that were posted to another rail go by it once the peer
-//! has answered a message that came by it, and by the first until then: a network card need not lead where another does.
+//! Each domain of the fabric is a rail with its own port. Messages use the first rail. Accesses that were posted to another rail use that rail once the peer
+//! has answered a message that arrived by it, and the first until then: network cards may reach different peers.
 //!
-//! Messages between two ranks keep their order (`FI_ORDER_SAS`), and so do those that wait for room: each peer has one queue of them. They are numbered,
-//! because a provider may fail to send one that has arrived, or not.
+//! Messages between two ranks keep their order (`FI_ORDER_SAS`), and so do those that wait for space: each peer has one queue of them. They have sequence
+//! numbers, because a provider may report a failure to send a message that has arrived, or has not.
 
 mod asking;
 mod contact;
@@ -43,13 +43,13 @@ use crate::message::{End, Header, Published, kind, sender};
 use delivery::Delivery;
 use devices::{DeviceSegments, OwnDevice};
 
-/// What a rank has published, if there is such a rank.
+/// Returns the published address of a rank, if there is such a rank.
 pub(crate) type Find = Box<dyn Fn(Rank) -> Option<Address> + Send>;
 
-/// The number of the rail by which messages go.
+/// The number of the rail that messages use.
 const FIRST: usize = 0;
 
-/// Bits of the number of a peer in that of an endpoint; those above are the number of the rail.
+/// Number of bits of an endpoint that hold the index of the peer; those above hold the number of the rail.
 const PEER_BITS: u32 = 28;
 
 /// The endpoint of a peer by a rail.
@@ -57,77 +57,77 @@ const fn endpoint(peer: usize, rail: usize) -> Endpoint {
     Endpoint((rail << PEER_BITS | peer) as u32)
 }
 
-/// The peer that an endpoint leads to, and the number of the rail.
+/// The peer of an endpoint, and the number of its rail.
 const fn led_to(endpoint: Endpoint) -> (usize, usize) {
     ((endpoint.0 & ((1 << PEER_BITS) - 1)) as usize, (endpoint.0 >> PEER_BITS) as usize)
 }
 
 pub(crate) struct Engine {
-    /// One for each rail.
+    /// One port for each rail.
     ports: Vec<Port>,
     me: Rank,
     layout: AddressLayout,
-    /// Who knows it has read what this rank has published.
+    /// Published with this rank's address: a sender that knows it has read that address.
     nonce: u64,
     find: Find,
-    /// Whether somebody else finds out what ranks have published that `find` does not know; see [`take_wanted`](Self::take_wanted).
+    /// Whether the caller obtains the published addresses that `find` does not know; see [`take_wanted`](Self::take_wanted).
     seeks: bool,
-    /// What was found out so.
+    /// Addresses obtained by the caller.
     records: BTreeMap<Rank, Address>,
-    /// Ranks of which it is being found out, and those of them for which nobody was asked yet.
+    /// Ranks whose address is being obtained, and those of them that the caller has not taken yet.
     sought: BTreeSet<Rank>,
     wanted: Vec<Rank>,
     regions: Regions<Own>,
     peers: Vec<Peer>,
     by_rank: BTreeMap<Rank, usize>,
     operations: Slab<Posted>,
-    /// What each slot of each rail is used for, by its index.
+    /// The use of each slot of each rail, by its index.
     uses: Vec<Vec<Use>>,
-    /// Slots to receive in that the provider has had no room for, with their rails.
+    /// Receive slots for which the provider had no space, with their rails.
     unposted: Vec<(usize, Slot)>,
-    /// Rails to peers of which it is yet to be asked whether they lead there.
+    /// Peers and rails for which a test of whether the rail reaches the peer has not been sent.
     unproved: Vec<(usize, usize)>,
-    /// For a message that came before its turn.
+    /// Memory for a message that arrived early, when its turn has come.
     spare: Slot,
-    /// Operations that another transport is to perform.
+    /// Operations that another transport must perform.
     detours: VecDeque<usize>,
-    /// Peers to which something has yet to leave.
+    /// Peers for which something may have to be sent.
     busy: BTreeSet<usize>,
-    /// Operations that were accepted, and of whose end the poster was not told.
+    /// Number of accepted operations whose completion the poster has not fetched.
     accepted: usize,
     completed: Vec<Completion>,
-    /// Whether a peer has written to this rank's memory since somebody asked.
+    /// Whether a peer has written to this rank's memory since the last [`take_news`](Self::take_news).
     touched: bool,
-    /// Peers that the fabric has found to be gone, of which nobody was told yet.
+    /// Peers that failed according to the fabric and were not reported yet.
     losses: Vec<Rank>,
     events: Vec<Event>,
     devices: DeviceSegments,
 }
 
-/// What the owner notes of a region.
+/// The owner's record of a region.
 struct Own {
-    /// How peers reach it by the first rails; they ask its owner if there are none.
+    /// Registrations with the first rails; without any, accesses are requests to the owner.
     registrations: Vec<Registration>,
-    /// The peers that know it, and how often each was told.
+    /// Peers that hold the key, and the number of times that it was granted to each.
     lent_to: BTreeMap<usize, u64>,
-    /// Copies out of it that are under way.
+    /// Number of copies in progress that read the region.
     readers: u32,
-    /// It is to be deregistered, and nothing new begins.
+    /// Whether the region is being deregistered, so that no new access begins.
     is_closing: bool,
-    /// Set if it is memory of a device.
+    /// Set if the region is in device memory.
     device: Option<OwnDevice>,
 }
 
-/// How a peer is reached.
+/// State of the contact with a peer.
 enum Way {
-    /// It is this rank.
+    /// The peer is this rank.
     Me,
-    /// Its endpoint is being found out.
+    /// Its endpoint is not known yet.
     Sought,
     /// It was greeted and has not answered.
     Greeted,
     Open,
-    /// By the transport that has introduced it: the fabric does not lead there.
+    /// Reached by the transport that has introduced it: the fabric does not reach it.
     Around,
     Lost(Failure),
 }
@@ -136,59 +136,59 @@ struct Peer {
     rank: Rank,
     way: Way,
     address: FiAddress,
-    /// The number that it has published.
+    /// The nonce that it has published.
     nonce: u64,
-    /// Its ends of the rails behind the first, as far as this rank has those.
+    /// Its ends of the rails after the first, as far as this rank has these rails.
     ends: Vec<End>,
-    /// What was posted to it, by rail: to the first, and as many others as this rank has connected to it by.
+    /// Operations posted to it, by rail: the first, and further ones up to the last by which this rank has connected to it.
     lanes: Vec<Lane>,
-    /// A call for it has failed: it is lost as soon as nobody is in the middle of something.
+    /// Whether a call for it has failed: it counts as failed as soon as no caller is in the middle of a step.
     is_failing: bool,
-    /// Operations that were posted and have not left, in order: second halves of copies that others asked for. They wait for no fence and have requests of their own: else ranks that copy in a
-    /// circle wait for each other.
+    /// Second halves of copies, from this rank's memory to the peer, that were not completely sent, in order. They wait for no fence and have their own limit
+    /// of requests: otherwise ranks that copy in a circle would wait for each other.
     halves: VecDeque<usize>,
-    /// Requests without an answer: of operations, and of halves.
+    /// Number of unanswered requests: of operations, and of halves.
     unanswered: [u32; 2],
-    /// Messages that have had no room, in order.
+    /// Messages for which there was no space, in order.
     outbox: VecDeque<Vec<u8>>,
     delivery: Delivery,
-    /// Looks since it was greeted.
+    /// Number of checks since it was greeted.
     looks: u32,
-    /// Its regions that are lent to this rank, by their first address.
+    /// Its regions of which this rank holds the keys, by their first address.
     known: BTreeMap<u64, Known>,
-    /// The regions of this rank that are lent to it.
+    /// The regions of this rank of which it holds the keys.
     lent: BTreeSet<u64>,
 }
 
-/// What was posted to a peer by one rail.
+/// Operations posted to a peer by one rail.
 #[derive(Default)]
 struct Lane {
     /// Whether this rank has connected to the peer by this rail, and not only the peer to this rank.
     is_connected: bool,
-    /// Whether what is posted next comes behind a fence.
+    /// Whether a fence precedes the next operation.
     fence: bool,
-    /// Operations that were posted and have not left, in order.
+    /// Operations that were posted and not completely sent, in order.
     queue: VecDeque<usize>,
-    /// Operations that were begun and have not ended.
+    /// Number of operations that have started and not ended.
     started: u32,
-    /// Where accesses go by this rail; `None` for the first, and until the peer has answered.
+    /// Address for accesses by this rail; `None` for the first rail, and until the peer has answered the test of this rail.
     address: Option<FiAddress>,
-    /// The same before it has.
+    /// The same address before the peer has answered.
     asked: Option<FiAddress>,
 }
 
 impl Peer {
-    /// Whether operations have not left or have not ended.
+    /// Whether operations to the peer have not ended.
     fn is_awaited(&self) -> bool {
         self.is_queued() || !self.halves.is_empty() || self.lanes.iter().any(|lane| lane.started > 0)
     }
 
-    /// Whether operations have not left.
+    /// Whether operations were not completely sent.
     fn is_queued(&self) -> bool {
         self.lanes.iter().any(|lane| !lane.queue.is_empty())
     }
 
-    /// Whether something to it has yet to leave that does not wait for an answer of it.
+    /// Whether something must be sent to the peer that does not wait for one of its answers.
     fn has_unsent(&self) -> bool {
         let is_waiting = self.is_queued() || !self.halves.is_empty();
         let is_reached = !matches!(self.way, Way::Greeted | Way::Sought);
@@ -199,32 +199,32 @@ impl Peer {
 /// A region of a peer.
 struct Known {
     bytes: u64,
-    /// How it is reached by the first rails; its owner is asked if there are none.
+    /// Keys and addresses for the first rails; without any, accesses are requests to the owner.
     remotes: Vec<Remote>,
     /// The bits of [`region`](crate::message::region).
     flags: u8,
-    /// Accesses under way.
+    /// Number of accesses in flight.
     in_flight: u32,
     is_revoked: bool,
-    /// How often it was lent: as often as this rank was told of it.
+    /// Number of times that the owner has granted the key.
     loans: u64,
 }
 
-/// An accepted operation, or the second half of a copy that another rank asked for.
+/// An accepted operation, or the second half of a copy: its put to the target.
 struct Posted {
     what: What,
     peer: usize,
-    /// The rail that it was posted to.
+    /// The rail to which it was posted.
     lane: usize,
     then: Then,
     flags: Flags,
     begun: bool,
     path: Path,
-    /// Bytes that were asked for by requests.
+    /// Number of bytes for which requests were sent.
     next: u64,
-    /// Whether all of it has left.
+    /// Whether it was completely sent.
     is_sent: bool,
-    /// Requests and accesses that have not ended.
+    /// Number of requests and accesses that have not ended.
     unanswered: u32,
     result: Result<u64, Failure>,
 }
@@ -234,7 +234,7 @@ enum What {
         to: GlobalAddress,
         bytes: Box<[u8]>,
     },
-    /// From memory of this rank: that of a `Put`, or, of a half, what begins at `source`.
+    /// From memory of this rank: the local memory of a `Put`, or, for the second half of a copy, the memory at `source`.
     Put {
         from: Region<'static>,
         to: GlobalAddress,
@@ -260,29 +260,30 @@ enum What {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Path {
     Undecided,
-    /// The owner was asked for its region.
+    /// The owner was asked for the region.
     Looking,
-    /// By requests to the owner.
+    /// Requests to the owner.
     Requests,
-    /// By an access of the fabric to the region of this first address.
+    /// An access of the fabric to the region with this first address.
     Access(u64),
-    /// By another transport.
+    /// Another transport.
     Around,
 }
 
-/// What is to be done when an operation ends.
+/// Action at the end of an operation.
 enum Then {
-    /// Its poster is told, who posted it to this peer by this rail. A copy of this rank's own memory has read the region of the first address `start`.
+    /// Complete the operation, which was posted to this peer by this rail. For a copy of this rank's own memory, `start` is the first address of the region it
+    /// reads.
     Complete { token: Token, peer: usize, lane: usize, start: Option<u64> },
-    /// Who asked for the copy is told; it has read the region of this first address.
+    /// Answer the peer that requested the copy, which reads the region with this first address.
     Answer { peer: usize, id: u32, start: u64 },
 }
 
-/// What a slot is used for.
+/// The use of a slot.
 #[derive(Clone, Copy)]
 enum Use {
     Nothing,
-    /// A message of so many bytes to a peer, which has failed so often before.
+    /// A message to a peer, with its length, and the number of earlier attempts that failed.
     Message {
         peer: usize,
         bytes: usize,
@@ -294,7 +295,7 @@ enum Use {
 }
 
 impl Engine {
-    /// With a port for each rail, one or more.
+    /// Creates the engine with one or more ports, one for each rail.
     pub(crate) fn new(mut ports: Vec<Port>, me: Rank, layout: AddressLayout, nonce: u64, find: Find, seeks: bool) -> Self {
         let spare = ports[FIRST].take().expect("nothing was posted yet");
         Self {
@@ -326,7 +327,7 @@ impl Engine {
         }
     }
 
-    /// How others reach this rank.
+    /// The address of this rank for its peers.
     pub(crate) fn address(&self) -> Address {
         Published { nonce: self.nonce, ends: self.ends() }.to_address()
     }
@@ -335,17 +336,17 @@ impl Engine {
         self.ports.iter().map(|port| port.end().clone()).collect()
     }
 
-    /// Readable when something may have happened; `None` if a provider has no such descriptor.
+    /// Descriptors that are readable when an event may have occurred; `None` if a provider has no such descriptor.
     pub(crate) fn descriptors(&self) -> Option<Vec<&OwnedFd>> {
         self.ports.iter().map(Port::descriptor).collect()
     }
 
-    /// Whether a core of this rank takes part in each access of a peer, of which the descriptors tell.
+    /// Whether a core of this rank takes part in each access of a peer, so that the descriptors signal each access.
     pub(crate) fn serves_accesses(&self) -> bool {
         self.ports.iter().all(Port::is_served_by_core)
     }
 
-    /// Whether the descriptors tell of everything that happens from now on.
+    /// Whether the descriptors signal every event from now on.
     pub(crate) fn may_sleep(&mut self) -> bool {
         self.ports.iter_mut().all(Port::may_sleep)
     }
@@ -355,7 +356,7 @@ impl Engine {
         Ok(self.connect_by(peer, rail))
     }
 
-    /// As [`connect`](Self::connect), to a rank whose endpoint is yet to be found out: what is posted to it waits until then.
+    /// As [`connect`](Self::connect), to a rank whose endpoint may not be known yet: operations posted to it wait until it is known.
     pub(crate) fn connect_sought(&mut self, rank: Rank, rail: Rail) -> Result<Endpoint, ConnectError> {
         let peer = self.reach(rank).map_err(|_| ConnectError::Unreachable(rank))?;
         Ok(self.connect_by(peer, rail))
@@ -372,7 +373,7 @@ impl Engine {
         endpoint(peer, rail)
     }
 
-    /// Peers that are waited for.
+    /// Peers for which operations wait.
     pub(crate) fn awaited(&self) -> Vec<Rank> {
         let is_awaited = |peer: &&Peer| match peer.way {
             Way::Greeted | Way::Open => peer.is_awaited(),
@@ -413,7 +414,7 @@ impl Engine {
         if self.layout.rank(start) != self.me || !self.regions.insert(start, memory.clone(), own) {
             return Err(RegisterError::Addresses(start));
         }
-        // What the provider has no room for is reached by requests.
+        // Memory that the provider cannot register is accessed by requests to its owner.
         let (registrations, device) = match &memory {
             _ if memory.bytes() == 0 => (Vec::new(), None),
             Region::Host(cells) => (self.ports.iter_mut().map_while(|port| port.register(*cells).ok()).collect(), None),
@@ -452,7 +453,7 @@ impl Engine {
         }
     }
 
-    /// `rank` is known to be gone.
+    /// Ends all operations to `rank`, which is known to have failed.
     pub(crate) fn peer_failed(&mut self, rank: Rank) {
         let failure = Failure::PeerLost(rank);
         match self.by_rank.get(&rank) {
@@ -461,17 +462,17 @@ impl Engine {
         }
     }
 
-    /// Whether somebody wants to know that operations completed or that memory was written to; the latter is forgotten.
+    /// Whether the rank should be woken: completions are pending, or memory was written to since the last call.
     pub(crate) fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.touched) | !self.completed.is_empty()
     }
 
-    /// Peers that the fabric has found to be gone since this was asked last.
+    /// Takes the peers that failed according to the fabric since the last call.
     pub(crate) fn take_losses(&mut self) -> Vec<Rank> {
         std::mem::take(&mut self.losses)
     }
 
-    /// Appends what completed.
+    /// Appends the completions; returns whether there were any.
     pub(crate) fn fetch_completed(&mut self, completed: &mut Vec<Completion>) -> bool {
         self.accepted -= self.completed.len();
         let any = !self.completed.is_empty();
@@ -479,12 +480,12 @@ impl Engine {
         any
     }
 
-    /// Whether something waits for room in the provider or for a slot, of which no descriptor tells.
+    /// Whether something waits for space in the provider or for a slot, which no descriptor signals.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.busy.is_empty() || !self.unposted.is_empty() || self.devices.has_unread()
     }
 
-    /// Moves what can be moved; returns whether anything was.
+    /// Makes progress; returns whether any event occurred.
     pub(crate) fn drive(&mut self) -> bool {
         let mut events = std::mem::take(&mut self.events);
         let mut moved = false;
@@ -532,7 +533,7 @@ impl Engine {
                 match used {
                     Use::Access(key) => self.access_returned(key, rail, result),
                     Use::Behind(key) => self.arrived_at_device(key, result),
-                    // The slot is not used again before this has copied it.
+                    // The slot is not reused before this copy.
                     Use::Message { peer, bytes, failures } if result.is_err() => {
                         let message = memory.part(0, bytes as u64).expect("it was sent from there").to_vec();
                         self.undelivered(peer, message, failures);
@@ -546,14 +547,14 @@ impl Engine {
         }
     }
 
-    /// Lets the next message come to a slot.
+    /// Posts a slot to receive the next message.
     fn receive(&mut self, rail: usize, slot: Slot) {
         if let Err((slot, Refusal::Again)) = self.ports[rail].receive(slot) {
             self.unposted.push((rail, slot));
         }
     }
 
-    /// A message has come by a rail. Those of strangers are ignored.
+    /// Handles a message that has arrived by a rail. Messages of processes outside the job are ignored.
     fn take_in(&mut self, rail: usize, header: &Header, payload: Cells<'static>) {
         if header.nonce.get() != self.nonce {
             return;
@@ -568,10 +569,10 @@ impl Engine {
         }
     }
 
-    /// The next message of a peer.
+    /// Handles the next message of a peer, in order.
     fn accept(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         match (&self.peers[peer].way, header.kind) {
-            // It waits for an answer, which cannot be sent: it was given up when it did not seem to be needed.
+            // The peer waits for an answer that cannot be sent: the contact was ended when it did not seem to be needed.
             (Way::Lost(_), kind::LOOKUP..=kind::COPY | kind::REVOKE) => self.fabric_lost_for_good(peer),
             (Way::Lost(_) | Way::Me, _) => {}
             (_, kind::HELLO) => self.greeted(header, payload),
@@ -580,7 +581,7 @@ impl Engine {
                 self.peers[peer].way = Way::Open;
                 self.busy.insert(peer);
             }
-            // The answer would not reach it.
+            // The answer would not reach the peer.
             (Way::Around, kind::LOOKUP..=kind::COPY | kind::REVOKE) if self.peers[peer].delivery.is_broken() => {
                 self.fabric_lost_for_good(peer)
             }
@@ -598,14 +599,14 @@ impl Engine {
         }
     }
 
-    /// Something has ended that what has yet to leave to a peer may have waited for, if there is anything.
+    /// Schedules a peer for sending, if anything must be sent: an event has occurred for which this may have waited.
     fn resume(&mut self, peer: usize) {
         if self.peers[peer].has_unsent() {
             self.busy.insert(peer);
         }
     }
 
-    /// Lets leave what has room.
+    /// Sends to a peer as much as there is space for.
     fn pump(&mut self, peer: usize) {
         self.send_again(peer);
         while let Some(message) = self.peers[peer].outbox.pop_front() {
@@ -621,7 +622,7 @@ impl Engine {
         self.resume(peer);
     }
 
-    /// Ends all that needs a peer. Of accesses under way the provider says when it has let go of local memory, and of detours the other transport.
+    /// Ends all operations that need a peer. For accesses in flight the provider reports when it no longer uses local memory, for detours the other transport.
     fn lose(&mut self, peer: usize, failure: Failure) {
         self.forsake(peer, Way::Lost(failure));
         let lost = &mut self.peers[peer];
@@ -643,7 +644,7 @@ impl Engine {
         }
     }
 
-    /// An operation has no request or access under way.
+    /// Ends an operation that has no request or access in flight.
     fn end(&mut self, key: usize) {
         let Posted { then, result, begun, .. } = self.operations.remove(key);
         match then {

@@ -1,4 +1,4 @@
-//! The owner's side: what peers ask of this rank's memory.
+//! The owner's side: requests of peers for this rank's memory.
 
 use pelago_base::{Failure, GlobalAddress};
 use pelago_memory::{Cells, Region};
@@ -9,7 +9,7 @@ use crate::fabric::Remote;
 use crate::message::{Header, PAYLOAD_BYTES_MAX, kind};
 
 impl Engine {
-    /// Does what a peer asks for. What no rank would ask for is answered as an address outside.
+    /// Performs a request of a peer. Invalid requests are answered with the failure for an address outside registered memory.
     pub(super) fn serve(&mut self, peer: usize, header: &Header, payload: Cells<'static>) {
         let at = header.at();
         let done = match header.kind {
@@ -35,13 +35,13 @@ impl Engine {
         self.tell(peer, Header::answer(header.id, done), &[]);
     }
 
-    /// Registered memory that is not about to be deregistered.
+    /// Registered memory that is not being deregistered.
     pub(super) fn open_region(&self, at: GlobalAddress, bytes: u64) -> Result<Region<'static>, Failure> {
         let found = self.regions.find(at, bytes).filter(|(_, own)| !own.is_closing);
         found.map(|(memory, _)| memory).ok_or(Failure::OutOfBounds(at))
     }
 
-    /// A piece of a transfer, of which all is inside one region (T8).
+    /// A piece of a transfer that is inside one region as a whole (T8).
     fn piece(&self, header: &Header, bytes: u64) -> Result<Region<'static>, Failure> {
         let whole = self.open_region(header.at(), header.whole.get())?;
         let piece = whole.part(header.skip.get(), bytes).filter(|_| bytes <= PAYLOAD_BYTES_MAX as u64);
@@ -56,7 +56,7 @@ impl Engine {
         found.map_err(|_| Failure::Device(at))?.ok_or(Failure::Misaligned(at))
     }
 
-    /// Lends the key of a region.
+    /// Grants the key of a region.
     fn look_up(&mut self, peer: usize, header: &Header) {
         let at = header.at();
         let found = self
@@ -87,12 +87,12 @@ impl Engine {
         self.tell(peer, region, &others);
     }
 
-    /// A peer has given a key back, as often as it was told of it.
+    /// Handles the return of a key by a peer, for `loans` grants of it.
     pub(super) fn given_back(&mut self, peer: usize, start: GlobalAddress, loans: u64) {
         let Some((_, own)) = self.regions.get_mut(start) else { return };
         if let Some(lent) = own.lent_to.get_mut(&peer) {
             *lent = lent.saturating_sub(loans);
-            // What was lent again meanwhile is not back.
+            // A key that was granted again meanwhile is still held.
             if *lent == 0 {
                 own.lent_to.remove(&peer);
                 self.peers[peer].lent.remove(&start.bits());
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Copies to a rank of which the message tells what it has published, if its sender knows more than this rank may.
+    /// Performs a request for a copy. The message contains the published address of the target if the sender knows it and this rank may not.
     fn copy(&mut self, peer: usize, header: &Header, record: Cells<'static>) {
         let target = self.layout.rank(GlobalAddress::from_bits(header.other.get()));
         if record.bytes() > 0 && target != self.me && target.number() < self.layout.ranks() {
@@ -116,8 +116,8 @@ impl Engine {
         }
     }
 
-    /// Copies memory of this rank; the result, unless another rank owns the target: then `then` follows, which is told the first address of the region
-    /// that is read.
+    /// Copies memory of this rank. Returns the result, unless another rank owns the target: then the copy ends with `then`, which receives the first address
+    /// of the region that is read.
     pub(super) fn start_copy(
         &mut self,
         from: GlobalAddress,
@@ -157,7 +157,7 @@ impl Engine {
             peer: target,
             lane: FIRST,
             then: then(start),
-            // The target learns that its memory was written to.
+            // The write notifies the target.
             flags: Flags::NOTIFY,
             begun: true,
             path: Path::Undecided,
@@ -172,14 +172,14 @@ impl Engine {
         None
     }
 
-    /// A copy out of the region of this first address has ended.
+    /// Records that a copy that read the region with this first address has ended.
     pub(super) fn stop_reading(&mut self, start: u64) {
         if let Some((_, Own { readers, .. })) = self.regions.get_mut(GlobalAddress::from_bits(start)) {
             *readers -= 1;
         }
     }
 
-    /// Performs an operation on this rank's own memory; `None` if it goes on at another rank.
+    /// Performs an operation on this rank's own memory; `None` if it continues at another rank.
     pub(super) fn perform(&mut self, key: usize) -> Option<Result<u64, Failure>> {
         let moved = match &self.operations[key].what {
             What::Write { to, bytes } => {

@@ -1,15 +1,15 @@
-//! The structures and numbers of libfabric's public headers (version 1.17, and of 1.20 for dma-bufs; the fields here lie the same in 2.x), as far as they
-//! are used.
+//! The structures and numbers of libfabric's public headers (version 1.17, and of 1.20 for dma-bufs; the fields here have the same offsets in 2.x), as far
+//! as they are used.
 //!
-//! Attributes are allocated by the library, which knows how long they are: they may end with fields that are not declared here. A test compares the
+//! The library allocates attributes, whose size it knows: they may end with fields that are not declared here. A test compares the
 //! layout with the headers, where these are installed.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// The interface that is asked for: 1.17, of Debian 12.
+/// The requested version of the interface: 1.17, of Debian 12.
 pub(crate) const API_VERSION: u32 = 1 << 16 | 17;
 
-/// What an address of a peer is to a fabric.
+/// The address of a peer in a fabric's address table.
 pub(crate) type FiAddress = u64;
 pub(crate) const ADDRESS_UNSPECIFIED: FiAddress = u64::MAX;
 
@@ -25,9 +25,9 @@ pub(crate) const FI_REMOTE_WRITE: u64 = 1 << 13;
 pub(crate) const FI_REMOTE_CQ_DATA: u64 = 1 << 17;
 pub(crate) const FI_COMPLETION: u64 = 1 << 24;
 pub(crate) const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
-/// Memory of devices may be registered.
+/// Device memory may be registered.
 pub(crate) const FI_HMEM: u64 = 1 << 47;
-/// What is registered is given as a dma-buf: since 1.20, for domains with `FI_HMEM`.
+/// The memory to register is given as a dma-buf: since 1.20, for domains with `FI_HMEM`.
 pub(crate) const FI_MR_DMABUF: u64 = 1 << 40;
 
 // Modes: what the caller does for the provider.
@@ -65,7 +65,7 @@ pub(crate) const FI_ENABLE: c_int = 6;
 // Errors, where they differ from those of the system.
 pub(crate) const FI_EAVAIL: isize = 259;
 
-/// Memory for the provider while an operation is under way: `struct fi_context2`.
+/// Memory for the provider while an operation is in flight: `struct fi_context2`.
 #[repr(C)]
 pub(crate) struct FiContext {
     pub(crate) internal: [*mut c_void; 8],
@@ -143,7 +143,7 @@ pub(crate) struct FiFabricAttr {
     pub(crate) api_version: u32,
 }
 
-/// What every object of the library begins with.
+/// The beginning of every object of the library.
 #[repr(C)]
 pub(crate) struct Fid {
     pub(crate) class: usize,
@@ -227,7 +227,7 @@ pub(crate) struct FiMrAttr {
     pub(crate) auth_key: *mut u8,
     pub(crate) iface: c_int,
     pub(crate) device: u64,
-    /// Newer libraries may read so much more: zeros are nothing special to them.
+    /// Space for fields that newer libraries may read: zeros stand for their defaults.
     pub(crate) room: [u64; 12],
 }
 
@@ -286,7 +286,7 @@ pub(crate) struct CqOps {
     pub(crate) readerr: unsafe extern "C" fn(*mut FidCq, *mut FiCqErrEntry, u64) -> isize,
 }
 
-/// An operation that ended, or what a peer has done.
+/// Completion of an operation, or an action of a peer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct FiCqDataEntry {
@@ -310,7 +310,7 @@ pub(crate) struct FiCqErrEntry {
     pub(crate) prov_errno: c_int,
     pub(crate) err_data: *mut c_void,
     pub(crate) err_data_size: usize,
-    /// Newer libraries may write so much more.
+    /// Space for fields that newer libraries may write.
     pub(crate) room: [u64; 4],
 }
 

@@ -1,4 +1,4 @@
-//! Whether a fabric reaches memory of devices by itself, and why not.
+//! Whether a fabric accesses device memory directly, and why not.
 
 use std::collections::BTreeSet;
 use std::ffi::c_int;
@@ -15,10 +15,10 @@ use crate::limits::{REASONS_MAX, SLOT_BYTES};
 /// The first version of the library that registers dma-bufs.
 const VERSION_MIN: (u32, u32) = (1, 20);
 
-/// The description of the same fabric with access to memory of devices.
+/// Returns the description of the same fabric with access to device memory.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason for which there is none.
 pub(super) fn with_devices(library: Library, info: &Info, moves_memory: bool) -> Result<Info, String> {
     let (provider, domain) = (info.provider(), info.domain());
     if !moves_memory {
@@ -38,7 +38,7 @@ pub(super) fn with_devices(library: Library, info: &Info, moves_memory: bool) ->
     found.ok_or_else(|| format!("{} offers no FI_HMEM", choice.provider))
 }
 
-/// The library's number of a device's interface, and the number of the device there.
+/// The library's number of a device's interface (`fi_hmem_iface`), and the number of the device there.
 pub(super) fn interface(kind: MemoryKind) -> Option<(c_int, u64)> {
     match kind {
         MemoryKind::Device { driver: "cuda", ordinal } => Some((FI_HMEM_CUDA, ordinal.into())),
@@ -47,13 +47,13 @@ pub(super) fn interface(kind: MemoryKind) -> Option<(c_int, u64)> {
     }
 }
 
-/// Access to memory of devices of which none is registered yet.
+/// Access to device memory before any is registered.
 pub(super) fn access(devices: &Result<(), String>) -> DeviceAccess {
     let why = devices.as_ref().map_or_else(|why| known_reason(why), |()| "");
     DeviceAccess::Registered { registered: 0, staged: 0, why }
 }
 
-/// A reason for the rest of the process. Each is kept once, and a bounded number of them.
+/// Makes a reason live for the rest of the process. Each is stored once, and their number is bounded.
 pub(crate) fn known_reason(why: &str) -> &'static str {
     static REASONS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut reasons = REASONS.lock().unwrap_or_else(PoisonError::into_inner);

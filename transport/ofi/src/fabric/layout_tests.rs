@@ -1,4 +1,4 @@
-//! Whether the structures lie as in the headers of libfabric, where these and a C compiler are installed.
+//! Compares the layout of the structures with the headers of libfabric, where these and a C compiler are installed.
 
 use std::mem::offset_of;
 use std::process::Command;
@@ -72,7 +72,7 @@ fn expected() -> Vec<(String, u64)> {
     all
 }
 
-/// What headers before 1.20 lack.
+/// Fields and numbers that headers before 1.20 lack.
 fn expected_of_newer_headers() -> Vec<(String, u64)> {
     let mut all = fields! { FiMrDmaBuf "fi_mr_dmabuf" { fd "fd" offset "offset" len "len" base_addr "base_addr" } };
     all.extend(numbers! { FI_MR_DMABUF });

@@ -1,9 +1,9 @@
-//! The functions of libfabric, found at run time; all else of it is tables of functions in its objects.
+//! The functions of libfabric, found at run time; its other functions are in tables of its objects.
 //!
-//! L1: the types and signatures are those of libfabric's headers (see [`super::abi`]); `fi_getinfo`, `fi_dupinfo`, `fi_freeinfo` and `fi_fabric` are taken
-//! at versions of their symbols to which the layouts belong.
+//! L1: the types and signatures are those of libfabric's headers (see [`super::abi`]); `fi_getinfo`, `fi_dupinfo`, `fi_freeinfo` and `fi_fabric` are loaded
+//! at the symbol versions to which the layouts belong.
 //! L2: texts end with a zero byte and live until the call returns.
-//! L3: what `fi_getinfo` and `fi_dupinfo` return belongs to the caller until `fi_freeinfo`, with all that it points to; texts in it come from `malloc`.
+//! L3: the results of `fi_getinfo` and `fi_dupinfo`, with all that they point to, belong to the caller until `fi_freeinfo`; their texts come from `malloc`.
 //! L4: a handler that was installed for a signal before may be installed again.
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ pub(super) struct Library {
     pub(super) functions: Functions,
 }
 
-/// Its functions.
+/// The functions of the library.
 #[derive(Clone, Copy)]
 pub(super) struct Functions {
     pub(super) getinfo: unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const FiInfo, *mut *mut FiInfo) -> c_int,
@@ -38,13 +38,13 @@ pub(super) struct Functions {
     pub(super) strerror: unsafe extern "C" fn(c_int) -> *const c_char,
 }
 
-/// A description of a fabric, or wishes for one.
+/// A description of a fabric, or hints for the selection of one.
 pub(super) struct Info {
     pub(super) raw: *mut FiInfo,
     library: Library,
 }
 
-// SAFETY: L3: memory that nobody else knows.
+// SAFETY: L3: no other code has a pointer to this memory.
 unsafe impl Send for Info {}
 
 impl Drop for Info {
@@ -55,13 +55,13 @@ impl Drop for Info {
 }
 
 impl Library {
-    /// The library, opened the first time that it is asked for.
+    /// Returns the library, which is opened on first use.
     pub(super) fn open() -> Result<Self, FabricError> {
         static OPENED: OnceLock<Result<Library, String>> = OnceLock::new();
         OPENED.get_or_init(|| keeping_signals(Self::load)).clone().map_err(FabricError::Missing)
     }
 
-    /// The library that has a provider: that of the machine, or the one of tests.
+    /// Returns the library with a provider: that of the machine, or the mock library of tests.
     pub(super) fn with(choice: Option<&DomainChoice>) -> Result<Self, FabricError> {
         #[cfg(test)]
         if choice.is_some_and(|choice| choice.provider.starts_with("mock-")) {
@@ -92,14 +92,14 @@ impl Library {
         Ok(Self { functions })
     }
 
-    /// Its version.
+    /// The version of the library.
     pub(super) fn version(&self) -> (u32, u32) {
         // SAFETY: L1.
         let version = unsafe { (self.functions.version)() };
         (version >> 16, version & 0xFFFF)
     }
 
-    /// What an error means.
+    /// The text of an error.
     pub(super) fn error(&self, code: c_int) -> String {
         // SAFETY: L1; a constant text, or nothing.
         let text = unsafe { (self.functions.strerror)(code.abs()) };
@@ -107,12 +107,12 @@ impl Library {
         if text.is_null() { format!("error {code}") } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() }
     }
 
-    /// A call as a result.
+    /// Converts the return value of a call to a result.
     pub(super) fn check(&self, what: &'static str, code: c_int) -> Result<(), FabricError> {
         if code == 0 { Ok(()) } else { Err(FabricError::Call(what, self.error(code))) }
     }
 
-    /// Descriptions of fabrics that can do what the transport needs, in the library's order; with `devices`, of those that reach memory of devices.
+    /// Returns descriptions of fabrics with the capabilities that the transport needs, in the library's order; with `devices`, those that access device memory.
     pub(super) fn fabrics(&self, choice: Option<&DomainChoice>, devices: bool) -> Result<Vec<Info>, FabricError> {
         // SAFETY: L1, L3.
         let hints = Info { raw: unsafe { (self.functions.dupinfo)(ptr::null()) }, library: *self };
@@ -161,7 +161,7 @@ impl Library {
 }
 
 impl Info {
-    /// What it is called: its provider and its domain.
+    /// The name of the fabric: its provider and its domain.
     pub(super) fn name(&self) -> String {
         format!("{}:{}", self.provider(), self.domain())
     }
@@ -188,18 +188,18 @@ impl Info {
         unsafe { (*self.domain_attr()).mr_mode }
     }
 
-    /// Whether memory of devices may be registered.
+    /// Whether device memory may be registered.
     pub(super) fn has_devices(&self) -> bool {
         // SAFETY: L3.
         unsafe { (*self.raw).caps & FI_HMEM != 0 }
     }
 
-    /// Whether memory is named by key and virtual address, not by key and offset.
+    /// Whether memory is addressed by key and virtual address, not by key and offset.
     pub(super) fn has_virtual_addresses(&self) -> bool {
         self.mr_mode() & FI_MR_VIRT_ADDR != 0
     }
 
-    /// How peers name memory.
+    /// How peers address memory.
     pub(super) fn keys(&self) -> KeyMode {
         match (self.mr_mode() & FI_MR_PROV_KEY != 0, self.has_virtual_addresses()) {
             (true, _) => KeyMode::Provided,
@@ -223,7 +223,7 @@ impl Info {
         unsafe { (*self.raw).addr_format }
     }
 
-    /// The address of this machine that peers would come to, where the fabric has those of the Internet.
+    /// The local IP address of the fabric, if it uses IP addresses.
     pub(super) fn source(&self) -> Option<IpAddr> {
         // SAFETY: L3: as long as it says.
         let bytes = unsafe {
@@ -242,7 +242,7 @@ impl Info {
         }
     }
 
-    /// How many operations may wait in the provider, to send and to receive.
+    /// Sizes of the provider's transmit and receive queues, in operations.
     pub(super) fn queue_sizes(&self) -> [usize; 2] {
         // SAFETY: L3.
         unsafe { [(*(*self.raw).tx_attr).size, (*(*self.raw).rx_attr).size] }
@@ -262,7 +262,7 @@ const HANDLED: [c_int; 9] = [
     libc::SIGTRAP,
 ];
 
-/// Does something, after which signals are handled as before.
+/// Calls `act`, and then restores the signal handlers.
 fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
     let handlers = HANDLED.map(|signal| {
         // SAFETY: L4: all bytes zero are a valid value, which the call overwrites.
@@ -279,12 +279,12 @@ fn keeping_signals<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A choice as it is shown.
+/// The text of a choice.
 pub(super) fn named(choice: Option<&DomainChoice>) -> String {
     choice.map_or_else(|| "any provider".into(), DomainChoice::to_string)
 }
 
-/// A text that the library frees.
+/// Copies a text for the library, which frees it.
 fn duplicated(from: Option<&str>) -> Result<*mut c_char, FabricError> {
     let Some(from) = from else { return Ok(ptr::null_mut()) };
     let from = CString::new(from).map_err(|error| FabricError::None(from.into(), error.to_string()))?;

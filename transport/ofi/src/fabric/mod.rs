@@ -1,6 +1,6 @@
-//! A fabric as libfabric gives access to it: the library, found at run time, and an endpoint of it.
+//! Access to a fabric through libfabric: the library, found at run time, and an endpoint.
 //!
-//! Absent on purpose: ranks, global addresses, and what messages mean.
+//! Absent on purpose: ranks, global addresses, and the meaning of messages.
 
 mod abi;
 mod device;
@@ -21,14 +21,14 @@ pub(crate) use abi::FiAddress;
 pub(crate) use device::known_reason;
 pub(crate) use port::{Event, Local, Port, Refusal, Registration, Remote, Slot};
 
-/// Which fabrics are to be used. As text: `PROVIDER[:DOMAIN]`, several of them separated by commas, such as `tcp;ofi_rxm:eth0,tcp;ofi_rxm:eth1`.
+/// The fabrics to use. As text: `PROVIDER[:DOMAIN]`, several of them separated by commas, such as `tcp;ofi_rxm:eth0,tcp;ofi_rxm:eth1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FabricChoice {
-    /// One for each rail; none if they are chosen.
+    /// One fabric for each rail; if empty, the transport selects them.
     pub domains: Vec<DomainChoice>,
 }
 
-/// One fabric that is to be used; what is absent is chosen.
+/// One fabric to use; the transport selects an absent domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainChoice {
     /// The name of a provider, as `fi_info` shows it.
@@ -81,17 +81,17 @@ impl fmt::Display for DomainChoice {
     }
 }
 
-/// The fabrics of a transport, as they are shown. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17; keys: segment and offset; device memory: staged by its owner: …)`,
-/// with several `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (…)`.
+/// The fabrics of a transport, for output. As text: `tcp;ofi_rxm:eth0 (libfabric 1.17; keys: segment and offset; device memory: staged by its owner: …)`,
+/// with several rails `tcp;ofi_rxm:eth0 + tcp;ofi_rxm:eth1 (…)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FabricName {
     /// The version of the library.
     pub version: (u32, u32),
     /// Provider and domain (device or interface) of each rail: `tcp;ofi_rxm:eth0`.
     pub rails: Vec<String>,
-    /// How peers name registered memory by the first of them.
+    /// How peers address registered memory by the first rail.
     pub keys: KeyMode,
-    /// How the first of them reaches memory of devices, as far as that is known before some is registered.
+    /// How the first rail accesses device memory, as far as that is known before any is registered.
     pub device_memory: DeviceAccess,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for FabricName {
 }
 
 impl FabricName {
-    /// The fabrics that a transport would take, with `devices` as in [`Setup`](crate::Setup). The library may look for a second which devices there are.
+    /// Returns the fabrics that a transport would use, with `devices` as in [`Setup`](crate::Setup). The library may search for devices for a second.
     ///
     /// # Errors
     /// As [`Ofi::new`](crate::Ofi::new).
@@ -112,23 +112,23 @@ impl FabricName {
         Port::selected(choice, devices)
     }
 
-    /// The version of the library, without a look at devices.
+    /// Returns the version of the library, without a search for devices.
     ///
     /// # Errors
-    /// It is not there.
+    /// The library is missing.
     pub fn library_version() -> Result<(u32, u32), FabricError> {
         library::Library::open().map(|library| library.version())
     }
 }
 
-/// A fabric cannot be used.
+/// Why a fabric cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
-    /// The library is not there.
+    /// The library is missing.
     #[error("libfabric cannot be opened: {0}; install it (package libfabric1 of Debian and Ubuntu, libfabric elsewhere)")]
     Missing(String),
-    /// No fabric can do what is needed.
+    /// No fabric has the required capabilities.
     #[error(
         "libfabric knows no fabric for {0} with reliable messages and remote memory access: {1}; `fi_info -t FI_EP_RDM` lists what there is"
     )]
@@ -136,7 +136,7 @@ pub enum FabricError {
     /// A call failed.
     #[error("{0} of libfabric: {1}")]
     Call(&'static str, String),
-    /// The system refuses what the transport needs besides.
+    /// The system refuses another resource of the transport.
     #[error("{0}")]
     System(String),
 }

@@ -1,17 +1,17 @@
-//! An endpoint of a fabric with its queue of completions, its memory for messages, and the memory that peers reach.
+//! An endpoint of a fabric with its completion queue, its memory for messages, and the memory that peers access.
 //!
-//! F1: objects of the library are used between their making and [`Port`]'s drop, which closes them in the opposite order; calls are serialized by
+//! F1: objects of the library are used between their creation and [`Port`]'s drop, which closes them in the opposite order; calls are serialized by
 //! `&mut self` (`FI_THREAD_DOMAIN`).
-//! F2: the memory of slots and the contexts of operations lie still, and live until the endpoint is closed; if it cannot be closed, for ever.
-//! F3: a [`Slot`] is a token: whoever has it may use its memory, and gives it up with a post that succeeds. The provider owns the memory from
-//! then until the event that gives the token back.
-//! F4: a context belongs to the slot of the same number, so that its address tells the slot.
-//! F5: local memory of an access lives until its event: the poster's promise in [`pelago_platform::Operation`]. It is reached by [`Cells`], which
+//! F2: the memory of slots and the contexts of operations do not move, and live until the endpoint is closed; if it cannot be closed, forever.
+//! F3: a [`Slot`] is a token: its holder may use its memory, and passes the token on with a successful post. The provider owns the memory from
+//! then until the event that returns the token.
+//! F4: a context belongs to the slot of the same number, so that its address identifies the slot.
+//! F5: local memory of an access lives until its event: the poster's promise in [`pelago_platform::Operation`]. It is accessed through [`Cells`], which
 //! others may write at any moment.
 //! F6: registered memory lives until it is deregistered: the promise of `Cells<'static>`.
-//! F7: names and arrays given to the library live until the call returns; what it keeps, it has copied.
-//! F8: addresses of devices are given to the provider with the description of their registration, and followed by nobody here. Memory of a device and the
-//! descriptor of its dma-buf live until it is deregistered: the promise of whoever registers it.
+//! F7: names and arrays passed to the library live until the call returns; the library copies what it keeps.
+//! F8: device addresses are passed to the provider with the description of their registration, and no code here dereferences them. Device memory and the
+//! descriptor of its dma-buf live until it is deregistered: the promise of the caller that registers it.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -34,13 +34,13 @@ const SLOTS: usize = RECEIVE_SLOTS + TRANSMIT_SLOTS;
 
 const NO_ENTRY: FiCqDataEntry = FiCqDataEntry { op_context: ptr::null_mut(), flags: 0, len: 0, buf: ptr::null_mut(), data: 0 };
 
-/// Providers in the order in which they are taken if none is named: those of networks that move memory by themselves, then sockets.
+/// Providers in the order of preference if none is named: those of networks with RDMA hardware, then sockets.
 const PREFERRED: [&str; 8] = ["cxi", "efa", "opx", "verbs;ofi_rxm", "tcp;ofi_rxm", "tcp", "sockets", "udp;ofi_rxd"];
 
-/// How many of them are those of networks that move memory by themselves.
+/// Number of preferred providers, the first ones, of networks with RDMA hardware.
 const WITH_CARDS: usize = 4;
 
-/// Whether a fabric moves memory by itself, so that each of its domains is a network card.
+/// Whether a fabric moves memory without a core (RDMA hardware), so that each of its domains is a network card.
 fn moves_memory(info: &Info) -> bool {
     let provider = info.provider();
     PREFERRED[..WITH_CARDS].contains(&&provider[..]) || cfg!(test) && provider.starts_with("mock-")
@@ -51,45 +51,45 @@ fn moves_memory(info: &Info) -> bool {
 pub(crate) struct Slot(u32);
 
 impl Slot {
-    /// Which one.
+    /// The index of the slot.
     pub(crate) fn index(&self) -> usize {
         self.0 as usize
     }
 }
 
-/// What has happened.
+/// An event of the completion queue.
 pub(crate) enum Event {
-    /// A message of so many bytes has come.
+    /// A message has arrived in this slot, with this number of bytes.
     Received(Slot, usize),
-    /// What was posted with this slot has ended, or failed with the number of an error.
+    /// The operation posted with this slot has ended, or failed with this error number.
     Ended(Slot, Result<(), i32>),
     /// A receive of this slot failed.
     Unreceived(Slot),
-    /// A peer has written to memory here, and said so.
+    /// A peer has written to memory here, with a notification.
     Written,
 }
 
-/// A post did not succeed.
+/// Why a post did not succeed.
 pub(crate) enum Refusal {
-    /// The provider has no room, or is still connecting: progress, then try again.
+    /// The provider has no space, or is still connecting: progress, then try again.
     Again,
-    /// The number of an error.
+    /// It failed with this error number.
     Failed(i32),
 }
 
-/// Where in a peer's registered memory.
+/// A place in a peer's registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remote {
     pub(crate) key: u64,
     pub(crate) address: u64,
 }
 
-/// Memory that peers reach, until it is given back to [`Port::deregister`].
+/// Memory that peers can access, until [`Port::deregister`].
 pub(crate) struct Registration {
     object: *mut FidMr,
-    /// How peers name it, from its first byte on.
+    /// The key and the address of its first byte for peers.
     pub(crate) remote: Remote,
-    /// Where it begins for the provider.
+    /// The address of its first byte for the provider.
     local: u64,
 }
 
@@ -111,20 +111,20 @@ pub(crate) enum Local {
     Device(LocalDevice),
 }
 
-/// An address of a device, and the description of the registration that it is in.
+/// A device address, and the description of the registration that contains it.
 #[derive(Clone, Copy)]
 pub(crate) struct LocalDevice {
     address: u64,
     description: *mut c_void,
 }
 
-/// A description of a rail, and another one with access to memory of devices, or why there is none.
+/// A description of a rail, and another one with access to device memory, or why there is none.
 struct Selected {
     info: Info,
     with_devices: Result<Info, String>,
 }
 
-// SAFETY: F1: the object is used through the port alone.
+// SAFETY: F1: the object is used only through the port.
 unsafe impl Send for Registration {}
 
 pub(crate) struct Port {
@@ -135,35 +135,35 @@ pub(crate) struct Port {
     addresses: *mut FidAv,
     completions: *mut FidCq,
     endpoint: *mut FidEp,
-    /// The registration of the slots, if the provider wants local memory to be registered.
+    /// The registration of the slots, if the provider requires registration of local memory.
     slots_registration: *mut FidMr,
-    /// Registrations of local memory by slot, while an access is under way.
+    /// Registrations of local memory by slot, while an access is in flight.
     local: Vec<*mut FidMr>,
     memory: NonNull<u8>,
     contexts: NonNull<FiContext>,
     free: Vec<Slot>,
-    /// What a read of the queue of completions fills.
+    /// Buffer for a read of the completion queue.
     entries: Box<[FiCqDataEntry; COMPLETIONS_AT_ONCE]>,
     end: End,
     descriptor: Option<OwnedFd>,
     keys: u64,
-    /// Why no memory of devices can be registered, if so.
+    /// Why device memory cannot be registered, if it cannot.
     devices: Result<(), String>,
 }
 
-// SAFETY: F1: its objects may be used by any thread, by one at a time.
+// SAFETY: F1: any thread may use its objects, one thread at a time.
 unsafe impl Send for Port {}
 
 impl Port {
-    /// Opens an endpoint of each fabric that is chosen: one for each rail. With `devices`, one that reaches memory of devices, where the provider has that.
+    /// Opens an endpoint of each selected fabric: one for each rail. With `devices`, an endpoint that accesses device memory, where the provider supports it.
     pub(crate) fn open(choice: &FabricChoice, interface: Option<IpAddr>, devices: bool) -> Result<Vec<Self>, FabricError> {
         let (library, selected) = Self::select(choice, interface, devices)?;
         let mut ports: Vec<Self> = Vec::new();
         for Selected { info, with_devices } in selected {
             let opened = with_devices.and_then(|info| Self::open_with(library, info, Ok(())).map_err(|error| error.to_string()));
-            // The provider may offer what it then cannot do.
+            // The provider may offer device memory and then fail to support it.
             match opened.or_else(|why| Self::open_with(library, info, Err(why))) {
-                // A device that nobody has asked for is left out if it cannot be used.
+                // A network card that the choice does not name is left out if it cannot be used.
                 Err(_) if !ports.is_empty() && choice.domains.len() <= 1 => {}
                 opened => ports.push(opened?),
             }
@@ -171,7 +171,7 @@ impl Port {
         Ok(ports)
     }
 
-    /// The fabrics that would be taken, without opening them.
+    /// Returns the fabrics that would be selected, without opening them.
     pub(crate) fn selected(choice: &FabricChoice, devices: bool) -> Result<FabricName, FabricError> {
         let (library, selected) = Self::select(choice, None, devices)?;
         let first = selected.first();
@@ -182,8 +182,8 @@ impl Port {
         Ok(FabricName { version: library.version(), rails, keys, device_memory })
     }
 
-    /// One description for each rail. Without a choice of a domain, all domains of a provider whose networks move memory by themselves are rails, and one of
-    /// another provider: an interface of sockets need not lead where another does.
+    /// Selects one description for each rail. Without a choice of a domain, all domains of a provider with RDMA hardware are rails, but only one domain of
+    /// another provider: different socket interfaces may reach different peers.
     fn select(choice: &FabricChoice, interface: Option<IpAddr>, devices: bool) -> Result<(Library, Vec<Selected>), FabricError> {
         let library = Library::with(choice.domains.first())?;
         let mut rails: Vec<Info> = Vec::new();
@@ -214,7 +214,7 @@ impl Port {
         Ok((library, rails.into_iter().map(select).collect()))
     }
 
-    /// Descriptions of what a rail may be, best first, at least one. Of those of one provider, the one with the address `interface` comes first.
+    /// Returns possible descriptions of a rail, best first, at least one. Of those of one provider, the one with the address `interface` comes first.
     fn candidates(library: Library, choice: Option<&DomainChoice>, interface: Option<IpAddr>) -> Result<Vec<Info>, FabricError> {
         let mut infos = library.fabrics(choice, false)?;
         infos.retain(|info| info.message_bytes_max() >= SLOT_BYTES);
@@ -223,7 +223,7 @@ impl Port {
             infos.retain(|info| PREFERRED.contains(&info.provider().as_str()));
             infos.sort_by_key(|info| PREFERRED.iter().position(|&name| name == info.provider()));
         }
-        // Not every provider looks at the domain that was asked for.
+        // Some providers ignore the requested domain.
         let domains: BTreeSet<String> = infos.iter().map(Info::domain).collect();
         let wanted = choice.and_then(|choice| choice.domain.as_ref());
         infos.retain(|info| wanted.is_none_or(|domain| *domain == info.domain()));
@@ -258,10 +258,10 @@ impl Port {
         Ok(port)
     }
 
-    /// Makes the objects; what was made before an error is closed by the drop.
+    /// Creates the objects; the drop closes those that were created before an error.
     fn start(&mut self) -> Result<(), FabricError> {
         let (library, info) = (self.library, self.info.raw);
-        // SAFETY: F1, F7: each object is made by the one before it.
+        // SAFETY: F1, F7: each object is created by the one before it.
         unsafe {
             library.check("fi_fabric", (library.functions.fabric)((*info).fabric_attr, &mut self.fabric, ptr::null_mut()))?;
             let fabric = &*(*self.fabric).ops;
@@ -306,7 +306,7 @@ impl Port {
         Ok(())
     }
 
-    /// The queue of completions, with a descriptor to wait by if the provider has one.
+    /// Opens the completion queue, with a descriptor to wait on if the provider has one.
     fn open_completions(&mut self) -> Result<(), FabricError> {
         let mut code = 0;
         for wait_obj in [FI_WAIT_FD, FI_WAIT_NONE] {
@@ -332,20 +332,20 @@ impl Port {
         // SAFETY: F1: the command writes one number, for a queue with a descriptor; others refuse it.
         let got = unsafe { ((*(*queue).ops).control)(queue, FI_GETWAIT, ptr::from_mut(&mut descriptor).cast()) };
         if got == 0 && descriptor >= 0 {
-            // SAFETY: the queue has it, and is open.
+            // SAFETY: the descriptor belongs to the queue, which is open.
             let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
-            // Another name of the same thing: it may be waited for while the queue is closed.
+            // A duplicate: a thread may wait on it while the queue is being closed.
             self.descriptor = borrowed.try_clone_to_owned().ok();
         }
         Ok(())
     }
 
-    /// How peers reach this endpoint.
+    /// The end of this endpoint, by which peers reach it.
     pub(crate) fn end(&self) -> &End {
         &self.end
     }
 
-    /// What this endpoint has in common with those that it reaches: the provider, and how names are to be read.
+    /// A hash of the properties that this endpoint has in common with those that it reaches: the provider and the format of names.
     fn fabric_number(&self) -> u32 {
         let format = self.info.address_format().to_le_bytes();
         // FNV-1a.
@@ -353,7 +353,7 @@ impl Port {
         self.info.provider().bytes().chain(format).fold(0x811c_9dc5, step)
     }
 
-    /// What it is called: its provider and its domain.
+    /// The name of the fabric: its provider and its domain.
     pub(crate) fn fabric_name(&self) -> String {
         self.info.name()
     }
@@ -363,17 +363,17 @@ impl Port {
         self.library.version()
     }
 
-    /// The longest access to remote memory, in bytes.
+    /// Maximum length of an access to remote memory, in bytes.
     pub(crate) fn message_bytes_max(&self) -> u64 {
         self.info.message_bytes_max() as u64
     }
 
-    /// How peers name memory.
+    /// How peers address memory.
     pub(crate) fn keys(&self) -> KeyMode {
         self.info.keys()
     }
 
-    /// Whether memory of devices may be registered.
+    /// Checks that device memory may be registered.
     ///
     /// # Errors
     /// Why not.
@@ -381,42 +381,42 @@ impl Port {
         self.devices.clone()
     }
 
-    /// How the fabric reaches memory of devices, before some is registered.
+    /// How the fabric accesses device memory, before any is registered.
     pub(crate) fn device_access(&self) -> DeviceAccess {
         device::access(&self.devices)
     }
 
-    /// Whether a write can tell its target that it has taken effect.
+    /// Whether a write can notify its target.
     pub(crate) fn can_notify(&self) -> bool {
         self.info.cq_data_bytes() > 0
     }
 
-    /// Whether a core of the target takes part in each access, inside its calls here: its descriptor is readable then, also where the access is no
-    /// event. Sockets work so.
+    /// Whether a core of the target takes part in each access, inside calls of this port: then its descriptor is readable even if the access is no
+    /// event. Sockets work in this way.
     pub(crate) fn is_served_by_core(&self) -> bool {
         !moves_memory(&self.info)
     }
 
-    /// Readable when something may have happened; `None` if the provider has no such descriptor.
+    /// A descriptor that is readable when an event may have occurred; `None` if the provider has no such descriptor.
     pub(crate) fn descriptor(&self) -> Option<&OwnedFd> {
         self.descriptor.as_ref()
     }
 
-    /// Whether the descriptor tells of everything that happens from now on.
+    /// Whether the descriptor signals every event from now on.
     pub(crate) fn may_sleep(&mut self) -> bool {
         let mut queue = self.completions.cast::<Fid>();
         // SAFETY: F1, F7.
         unsafe { ((*(*self.fabric).ops).trywait)(self.fabric, &mut queue, 1) == 0 }
     }
 
-    /// What an error means.
+    /// The text of an error.
     pub(crate) fn error(&self, code: i32) -> String {
         self.library.error(code)
     }
 
-    /// Makes the end of a peer known, if it is of the same fabric.
+    /// Inserts the end of a peer into the address table, if it is of the same fabric.
     pub(crate) fn insert(&mut self, End { fabric, name }: &End) -> Option<FiAddress> {
-        // Providers read as many bytes as the format has.
+        // Providers read as many bytes as the address format has.
         let mut padded = [0_u8; NAME_BYTES_MAX];
         padded.get_mut(..name.len())?.copy_from_slice(name);
         if *fabric != self.end.fabric || name.len() != self.end.name.len() {
@@ -430,18 +430,18 @@ impl Port {
         (inserted == 1 && address != ADDRESS_UNSPECIFIED).then_some(address)
     }
 
-    /// Lets peers reach memory.
+    /// Registers memory for access by peers.
     pub(crate) fn register(&mut self, memory: Cells<'static>) -> Result<Registration, FabricError> {
         let access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
         let object = self.register_object(memory.pointer(), memory.bytes(), access)?;
         Ok(self.registration(object, memory.pointer().as_ptr() as usize as u64))
     }
 
-    /// Lets peers reach memory of a device, of so many bytes; the provider moves them without this process. The memory and its dma-buf live until it is
+    /// Registers `bytes` bytes of device memory for access by peers; the provider moves them without this process. The memory and its dma-buf live until it is
     /// deregistered (F8).
     ///
     /// # Errors
-    /// Why the provider does not do so.
+    /// The reason for which the provider refuses.
     pub(crate) fn register_device(&mut self, buffer: &DmaBuf, bytes: u64, kind: MemoryKind) -> Result<Registration, String> {
         self.devices.clone()?;
         let (iface, device) = device::interface(kind).ok_or("libfabric has no name for its driver")?;
@@ -474,7 +474,7 @@ impl Port {
         Ok(self.registration(object, buffer.address))
     }
 
-    /// The registration that is an object, of memory that begins at an address.
+    /// The registration of an object of the library, whose memory begins at `local`.
     fn registration(&self, object: *mut FidMr, local: u64) -> Registration {
         // SAFETY: F1: just made.
         let key = unsafe { (*object).key };
@@ -482,7 +482,8 @@ impl Port {
         Registration { object, remote: Remote { key, address }, local }
     }
 
-    /// Ends a registration; the provider refuses its peers from then on. Returns whether it has let go of the memory; what it keeps it may reach for ever.
+    /// Ends a registration; the provider refuses accesses of peers from then on. Returns whether the provider has released the memory; otherwise it may access
+    /// it forever.
     pub(crate) fn deregister(&mut self, registration: Registration) -> bool {
         close(registration.object.cast())
     }
@@ -500,7 +501,7 @@ impl Port {
         Ok(object)
     }
 
-    /// Lets a registration be used, which is closed if it cannot be.
+    /// Enables a registration where the provider requires that, and closes it on failure.
     fn enable(&self, object: *mut FidMr) -> Result<(), FabricError> {
         if self.info.mr_mode() & FI_MR_ENDPOINT != 0 {
             let fid = object.cast::<Fid>();
@@ -520,23 +521,23 @@ impl Port {
         Ok(())
     }
 
-    /// A slot to send or to write from, if one is free.
+    /// Takes a slot to send or to write from, if one is free.
     pub(crate) fn take(&mut self) -> Option<Slot> {
         self.free.pop()
     }
 
-    /// Gives a slot back that came with an [`Event::Ended`] or from [`take`](Self::take).
+    /// Frees a slot from an [`Event::Ended`] or from [`take`](Self::take).
     pub(crate) fn give_back(&mut self, slot: Slot) {
         self.free.push(slot);
     }
 
-    /// The memory of a slot; it is not used after the slot is given up.
+    /// The memory of a slot; callers do not use it after they have passed the slot on.
     pub(crate) fn memory(&self, slot: &Slot) -> Cells<'static> {
-        // SAFETY: F2, F3: inside the memory of slots, which is reached by cells alone.
+        // SAFETY: F2, F3: inside the memory of slots, which is accessed only through cells.
         unsafe { Cells::new(self.memory.add(slot.index() * SLOT_BYTES), SLOT_BYTES) }
     }
 
-    /// Lets the next message come to this slot.
+    /// Posts this slot to receive the next message.
     pub(crate) fn receive(&mut self, slot: Slot) -> Result<(), (Slot, Refusal)> {
         let (memory, context) = (self.memory(&slot), self.context(&slot));
         // SAFETY: F1 to F4.
@@ -560,7 +561,7 @@ impl Port {
         posted(code, slot)
     }
 
-    /// Writes local memory to a peer's; the event comes when it is there. If `notify`, the peer has an [`Event::Written`] then.
+    /// Writes local memory to a peer's; the event comes when the bytes are there. With `notify`, the peer then has an [`Event::Written`].
     pub(crate) fn write(
         &mut self,
         slot: Slot,
@@ -619,7 +620,7 @@ impl Port {
         self.posted_access(code, slot)
     }
 
-    /// Reads one byte of a peer's memory into the slot. What this endpoint has written to that memory before has arrived when the event comes: on the bus of
+    /// Reads one byte of a peer's memory into the slot. When the event comes, all earlier writes of this endpoint to that memory have arrived: on the bus of
     /// the peer a read does not overtake writes.
     pub(crate) fn read_behind(&mut self, slot: Slot, from: FiAddress, remote: Remote) -> Result<(), (Slot, Refusal)> {
         let (memory, description, context) = (self.memory(&slot), self.slots_description(), self.context(&slot));
@@ -631,7 +632,7 @@ impl Port {
         posted(code, slot)
     }
 
-    /// Appends what has happened, some of it; returns whether there may be more.
+    /// Appends the next events; returns whether there may be more.
     pub(crate) fn poll(&mut self, events: &mut Vec<Event>) -> bool {
         let entries = self.entries.as_mut_ptr().cast();
         // SAFETY: F1, F7: the queue was opened for entries of this format.
@@ -689,7 +690,7 @@ impl Port {
         Event::Ended(slot, result)
     }
 
-    /// The slot that a context belongs to (F4).
+    /// The slot of a context (F4).
     fn slot_of(&self, context: *mut c_void) -> Option<Slot> {
         let offset = (context as usize).checked_sub(self.contexts.as_ptr() as usize)?;
         let index = offset / size_of::<FiContext>();
@@ -705,7 +706,7 @@ impl Port {
         description(self.slots_registration)
     }
 
-    /// How the provider names local memory: that of the slot, or other memory, which is registered until the access ends where the provider wants that.
+    /// The provider's description of local memory: that of the slot, or other memory, which is registered until the access ends if the provider requires it.
     fn local_description(&mut self, slot: &Slot, memory: Option<Cells<'static>>) -> Result<*mut c_void, Refusal> {
         let Some(memory) = memory.filter(|_| !self.slots_registration.is_null()) else { return Ok(self.slots_description()) };
         let registered = self.register_object(memory.pointer(), memory.bytes(), FI_READ | FI_WRITE);
@@ -737,7 +738,7 @@ impl Drop for Port {
         close(self.domain.cast());
         close(self.fabric.cast());
         if is_closed {
-            // SAFETY: F2: allocated with these layouts, and the provider has forgotten them.
+            // SAFETY: F2: allocated with these layouts, and the provider no longer uses them.
             unsafe {
                 dealloc(self.memory.as_ptr(), slots_layout());
                 dealloc(self.contexts.as_ptr().cast(), contexts_layout());
@@ -746,7 +747,7 @@ impl Drop for Port {
     }
 }
 
-/// Closes an object, if there is one; whether there is none any more.
+/// Closes an object, if there is one; returns whether it is closed.
 fn close(object: *mut Fid) -> bool {
     // SAFETY: F1.
     object.is_null() || unsafe { ((*(*object).ops).close)(object) == 0 }
@@ -757,7 +758,7 @@ fn description(registration: *mut FidMr) -> *mut c_void {
     if registration.is_null() { ptr::null_mut() } else { unsafe { (*registration).mem_desc } }
 }
 
-/// What a post returned; the slot is the provider's if it succeeded (F3).
+/// Converts the return value of a post; if it succeeded, the provider owns the slot (F3).
 fn posted(code: isize, slot: Slot) -> Result<(), (Slot, Refusal)> {
     match -(code as i32) {
         0 => Ok(()),
@@ -774,8 +775,8 @@ fn contexts_layout() -> Layout {
     Layout::from_size_align(SLOTS * size_of::<FiContext>(), 64).expect("as above")
 }
 
-/// Memory of zeros.
+/// Allocates zeroed memory.
 fn allocated(layout: Layout) -> NonNull<u8> {
-    // SAFETY: no layout here is of no bytes.
+    // SAFETY: no layout here has size zero.
     NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }

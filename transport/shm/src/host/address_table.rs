@@ -1,4 +1,4 @@
-//! Where ranks receive datagrams: one entry per host of the job, of atomics only, valid when zero (invariant H2 of the crate).
+//! The addresses at which ranks receive datagrams: one entry per host of the job, of atomics only, valid when zero (invariant H2 of the crate).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ const VERSION_4: u64 = 4;
 const VERSION_6: u64 = 6;
 
 impl AddressEntry {
-    /// Writes down a host, before anybody else sees the table.
+    /// Records a host, before other processes see the table.
     pub(crate) fn set(&self, host: &HostAddress) {
         let (family, bits, scope) = match host.address {
             SocketAddr::V4(address) => (VERSION_4, u128::from(address.ip().to_bits()), 0),
@@ -33,7 +33,7 @@ impl AddressEntry {
         self.0[0].load(Ordering::Relaxed) as u32
     }
 
-    /// Where the `local`-th rank of the host receives.
+    /// The address of the `local`-th rank of the host.
     fn address(&self, local: u32) -> Option<SocketAddr> {
         let [head, scope, high, low] = [0, 1, 2, 3].map(|word: usize| self.0[word].load(Ordering::Relaxed));
         let port = ((head >> PORT_SHIFT) as u16).checked_add(u16::try_from(local).ok()?)?;
@@ -48,7 +48,7 @@ impl AddressEntry {
     }
 }
 
-/// Where `rank`, which is of the job, receives; `None` if the table is empty.
+/// The address of `rank`, a rank of the job; `None` if the table is empty.
 pub(crate) fn find(table: &[AddressEntry], rank: Rank) -> Option<SocketAddr> {
     let after = table.partition_point(|entry| entry.first() <= rank.number());
     let entry = table.get(after.checked_sub(1)?)?;

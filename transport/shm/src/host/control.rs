@@ -15,48 +15,48 @@ use crate::limits::{FAILED_RANKS_MAX, INBOX_SLOTS, PROGRESS_THREAD_REPLIES_MAX, 
 /// The control block of the job, at the start of the file. The constants are written before any rank starts.
 #[repr(C, align(4096))]
 pub struct JobControl {
-    /// Tells a file of this layout from any other.
+    /// Identifies a file of this layout.
     pub(crate) magic: AtomicU64,
-    /// Ranks of the job.
+    /// Number of ranks of the job.
     pub(crate) ranks: AtomicU32,
     /// The first rank of this host.
     pub(crate) first: AtomicU32,
-    /// How many ranks this host has.
+    /// Number of ranks of this host.
     pub(crate) count: AtomicU32,
-    /// Bytes of each heap.
+    /// Size in bytes of each heap.
     pub(crate) heap_bytes: AtomicU64,
     /// The job's secret.
     pub(crate) key: [AtomicU64; 2],
-    /// Entries in the table of hosts, behind the control blocks.
+    /// Number of entries in the table of hosts, which follows the control blocks.
     pub(crate) hosts: AtomicU32,
-    /// Entries in each rank's table of registered regions, behind that.
+    /// Number of entries in each rank's table of registered regions, which follow the table of hosts.
     pub(crate) regions: AtomicU32,
     /// See [`JobControl::fault`].
     fault: AtomicU32,
-    /// Where ranks meet while they start: how many of this host have come, ever.
+    /// Number of arrivals of ranks of this host at meetings so far: the barriers by which ranks start and end together.
     pub(crate) arrivals: AtomicU64,
-    /// The last meeting to which the ranks of all hosts have come. Not used where all ranks are of this host.
+    /// The last meeting at which the ranks of all hosts have arrived. Not used where all ranks are on this host.
     pub(crate) released: AtomicU64,
     /// Whether the job continues after the failure of ranks.
     pub(crate) fault_tolerant: AtomicU32,
-    /// Whether a rank reports a deadlock that it has found.
+    /// Whether a rank has taken over the report of a deadlock.
     deadlock_reported: AtomicU32,
     /// The numbers of the failed ranks, plus 1, up to the first 0.
     pub(crate) failed_ranks: [AtomicU32; FAILED_RANKS_MAX],
 }
 
-/// No rank has failed and no rank has aborted the job.
+/// The job has no fault.
 const FAULT_NONE: u32 = 0;
 const FAULT_ABORTED: u32 = 1;
 const FAULT_DEADLOCK: u32 = 2;
 const FAULT_ENDED: u32 = 3;
-/// Plus the number of the first failed rank.
+/// The word is this value plus the number of the first failed rank.
 const FAULT_LOST: u32 = 4;
-/// Plus the number of the first rank that is alive but unreachable.
+/// The word is this value plus the number of the first rank that is alive but unreachable.
 const FAULT_UNREACHABLE: u32 = FAULT_LOST + RANKS_MAX;
 
 impl JobControl {
-    /// What is wrong with the job: the first thing that was.
+    /// The first fault of the job, if any.
     #[inline]
     pub fn fault(&self) -> Option<Fault> {
         match self.fault.load(Ordering::Acquire) {
@@ -71,12 +71,12 @@ impl JobControl {
         }
     }
 
-    /// Whether the caller is the first that finds the job deadlocked, and so the one that reports where its ranks wait.
+    /// Returns whether the caller is the first that finds the job deadlocked: that rank reports where the ranks wait.
     pub fn claim_deadlock_report(&self) -> bool {
         self.deadlock_reported.swap(1, Ordering::AcqRel) == 0
     }
 
-    /// Marks the job as at fault, unless it already is.
+    /// Records a fault of the job, unless there already is one.
     pub(crate) fn set_fault(&self, fault: Fault) {
         let word = match fault {
             Fault::PeerLost(rank) => FAULT_LOST + rank.number(),
@@ -92,54 +92,54 @@ impl JobControl {
 /// The control block of one rank. It begins with the rank's doorbell, where `Reach` looks for it.
 #[repr(C, align(4096))]
 pub struct RankControl {
-    /// Rung when something was written to the rank's memory or one of its requests was answered.
+    /// Rung after a write to the rank's memory or a reply to one of its requests.
     pub bell: Doorbell,
     /// Rung when a request was put into the inbox.
     pub(crate) progress_thread_bell: Doorbell,
     stage: AtomicU32,
-    /// The rank's process, as the kernel numbers it.
+    /// The process ID of the rank.
     pub(crate) process: AtomicU32,
-    /// How many of the rank's threads wait in the library now.
+    /// Number of the rank's threads that wait in the library now.
     pub waiting: AtomicU32,
-    /// How many of its threads use the library.
+    /// Number of the rank's threads that use the library.
     pub threads: AtomicU32,
-    /// How often a wait of the rank has ended: a rank whose count stands still while all its threads wait is stuck.
+    /// Number of waits of the rank that have ended: a rank whose count does not change while all its threads wait is stuck.
     pub moves: AtomicU64,
-    /// The last meeting that the rank has come to.
+    /// The last meeting at which the rank has arrived.
     pub(crate) meeting: AtomicU64,
-    /// Where the rank waits, for reports.
+    /// The waits of the rank, for reports.
     pub report: RankReport,
-    /// How many bytes of `published` are in use.
+    /// Number of bytes of `published` in use.
     pub(crate) published_bytes: AtomicU32,
-    /// What the rank published: see `HostMemory::publish`.
+    /// Records that the rank published: see `HostMemory::publish`.
     pub(crate) published: [AtomicU64; PUBLISHED_BYTES_MAX / 8],
-    /// Memory that its program owned before: the head of the table.
+    /// Head of the table of registered regions.
     pub(crate) regions: region_table::RegionTableHead,
-    /// How many of the rank's threads look into the inbox again and again, or sleep on the bell.
+    /// Number of the rank's threads that poll the inbox or sleep on the bell.
     attending: Watch,
     /// Requests from other ranks.
     pub(crate) inbox: Ring<INBOX_SLOTS, REQUEST_WORDS>,
-    /// Answers to this rank's requests.
+    /// Replies to this rank's requests.
     pub(crate) replies: [ReplySlot; PROGRESS_THREAD_REPLIES_MAX],
-    /// Bytes on their way to or from a progress thread.
+    /// Staging buffer for data to or from another rank's progress thread.
     pub(crate) staging: [AtomicU64; STAGING_BYTES / 8],
 }
 
-/// How far a rank has come.
+/// The stage of a rank's life in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankStage {
-    /// It has not called the library.
+    /// The rank has not called the library.
     Absent,
-    /// It takes part.
+    /// The rank takes part in the job.
     Joined,
-    /// It has finished normally.
+    /// The rank has finished normally.
     Finished,
-    /// Its process has ended before that.
+    /// The process of the rank has ended before it finished.
     Failed,
 }
 
 impl RankControl {
-    /// How far the rank has come.
+    /// The stage of the rank.
     pub fn stage(&self) -> RankStage {
         match self.stage.load(Ordering::Acquire) {
             0 => RankStage::Absent,
@@ -149,22 +149,22 @@ impl RankControl {
         }
     }
 
-    /// The process that has joined as the rank, as its kernel numbers it; 0 before.
+    /// The process ID of the process that has joined as the rank; 0 before.
     pub fn process(&self) -> u32 {
         self.process.load(Ordering::Relaxed)
     }
 
-    /// Records how far the rank has come.
+    /// Records the stage of the rank.
     pub(crate) fn set_stage(&self, stage: RankStage) {
         self.stage.store(stage as u32, Ordering::Release);
     }
 
-    /// A thread of the rank waits from now on: it serves the inbox whenever it looks, and sleeps nowhere but on the bell.
+    /// Announces that a thread of the rank waits from now on: it serves the inbox at each poll, and sleeps only on the bell.
     pub fn attend(&self) {
         self.attending.begin();
     }
 
-    /// It waits no longer: the progress thread has what it leaves behind.
+    /// Announces that the thread no longer waits: the progress thread serves the requests that remain.
     ///
     /// Cost: an atomic, a fence, two loads.
     pub fn depart(&self) {
@@ -175,7 +175,7 @@ impl RankControl {
     }
 
     /// Puts a request into the inbox and wakes the thread that serves it: a thread of the rank that waits in the library, or else its
-    /// progress thread. Returns whether the inbox had room.
+    /// progress thread. Returns whether the inbox had space.
     pub(crate) fn ask(&self, request: [u64; REQUEST_WORDS]) -> bool {
         if self.inbox.push(request).is_err() {
             return false;
@@ -183,7 +183,7 @@ impl RankControl {
         if !self.attending.is_kept() {
             self.progress_thread_bell.ring();
         }
-        // A rank without a progress thread may sleep here, whether it attends or not.
+        // A rank without a progress thread may sleep on this bell even if it does not attend.
         self.bell.ring();
         true
     }
@@ -194,15 +194,15 @@ impl RankControl {
     }
 }
 
-/// Words of a request; see `progress_thread::OwnerRequest`.
+/// Number of words of a request; see `progress_thread::OwnerRequest`.
 pub(crate) const REQUEST_WORDS: usize = 4;
 
-/// Where the answer to a request comes.
+/// Slot for the reply to a request.
 #[repr(C, align(64))]
 pub(crate) struct ReplySlot {
     /// See `progress_thread::ReplyStatus`.
     pub(crate) status: AtomicU32,
-    /// The word that an atomic found.
+    /// The result of an atomic.
     pub(crate) value: AtomicU64,
 }
 
@@ -213,7 +213,7 @@ mod tests {
 
     /// Whether `change` rings the bell.
     fn is_rung(bell: &Doorbell, change: impl FnOnce()) -> bool {
-        // Announces a sleeper, which only a ring takes away.
+        // Announces a sleeper; only a ring removes it.
         bell.sleep(None, &mut || true);
         change();
         !bell.has_sleeper()

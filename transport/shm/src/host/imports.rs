@@ -1,4 +1,4 @@
-//! Memory of devices that other processes of this host have exported, opened in this one: once for each registration, and kept for later copies.
+//! Device memory that other processes of this host have exported, opened in this one: once for each registration, and kept for later copies.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,8 @@ use pelago_memory::{DeviceHandle, DeviceMemory, open_device};
 use crate::host::region_table::ExportedDevice;
 use crate::limits::IMPORTS_MAX;
 
-/// What this process has opened, the oldest first. A registration that cannot be opened is noted too, so that it is tried once: its owner is asked.
+/// Registrations that this process has opened, the oldest first. One that cannot be opened is recorded too, so that it is tried only once: accesses are
+/// then requests to its owner.
 #[derive(Default)]
 pub(crate) struct Imports(Mutex<VecDeque<Import>>);
 
@@ -20,8 +21,8 @@ struct Import {
 }
 
 impl Imports {
-    /// The memory of a registration of `owner`; `None` if this process cannot open it, or does not use its driver. `read` brings the owner's handle, if it
-    /// can; the caller has a pass to the region, so that the handle stays where it is.
+    /// Returns the memory of a registration of `owner`; `None` if this process cannot open it, or does not use its driver. `read` copies the owner's
+    /// handle, if it can; the caller holds a pass to the region, so that the handle stays in place.
     pub(crate) fn open(
         &self,
         owner: Rank,

@@ -26,7 +26,7 @@ const MAGIC: u64 = 0x7065_6c61_676f_0006;
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
 
-/// Address space between two heaps, so that words of two ranks at the same offset differ in the lowest bits of their addresses too, which leaves them aligned.
+/// Address space between two heaps: words of two ranks at the same offset differ also in the lowest address bits above the alignment.
 const HEAPS_GAP: usize = HEAPS_ALIGN;
 
 /// The memory that the ranks of one host share: one anonymous file (memfd), mapped by each of them.
@@ -44,14 +44,14 @@ pub struct HostMemory {
 /// Tables of registered regions begin at a page, so that a rank that registers nothing takes no memory for them.
 const REGIONS_ALIGN: usize = 4096;
 
-/// Where things lie in the file: the job, the control blocks, the table of hosts, the tables of registered regions, the heaps.
+/// The layout of the file: control block of the job, control blocks of ranks, table of hosts, tables of registered regions, heaps.
 #[derive(Clone, Copy)]
 struct HostLayout {
     reach: ReachLayout,
-    /// Where the table begins, in bytes, and how many hosts it has.
+    /// Offset in bytes of the table of hosts, and its number of hosts.
     table: usize,
     hosts: usize,
-    /// Where the tables of registered regions begin, and how many entries each has.
+    /// Offset in bytes of the tables of registered regions, and the number of entries of each.
     regions: usize,
     regions_per_rank: u32,
 }
@@ -83,7 +83,7 @@ pub enum HostMemoryError {
 }
 
 impl HostMemory {
-    /// The memory for the ranks of one host of a job. Untouched pages take no memory.
+    /// Creates the memory for the ranks of one host of a job. Untouched pages take no physical memory.
     ///
     /// # Errors
     /// Too many ranks, too large a heap, a plan that contradicts itself, or the kernel refuses.
@@ -109,7 +109,7 @@ impl HostMemory {
         Ok((host, file))
     }
 
-    /// The memory behind a file that `create` made in another process.
+    /// Attaches to the memory behind a file that `create` made in another process.
     ///
     /// # Errors
     /// The file is not such a file, or the kernel refuses.
@@ -138,7 +138,7 @@ impl HostMemory {
     }
 
     fn over(mapping: Mapping, layout: HostLayout) -> Self {
-        // Every process with the memory may ring. Without membarrier sleeping threads poll instead: slower to wake, but no ring is missed.
+        // Every process that maps the memory may ring. Without membarrier, sleeping threads poll instead: they wake later, but miss no ring.
         let _supported = pelago_sync::asymmetric::register();
         let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
         Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices, imports: Imports::default() }
@@ -149,7 +149,7 @@ impl HostMemory {
         &self.reach
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.reach.addresses().ranks()
     }
@@ -159,7 +159,7 @@ impl HostMemory {
         self.layout.reach.first
     }
 
-    /// How many ranks, consecutive from the first, this host has.
+    /// Number of ranks of this host, consecutive from the first.
     pub fn count(&self) -> u32 {
         self.layout.reach.count
     }
@@ -171,7 +171,7 @@ impl HostMemory {
         key
     }
 
-    /// Where `rank` of the job receives datagrams; `None` without a network.
+    /// The address at which `rank` of the job receives datagrams; `None` without a network.
     ///
     /// Cost: a binary search in a table that the ranks of this host share.
     pub fn address_of(&self, rank: Rank) -> Option<SocketAddr> {
@@ -185,7 +185,7 @@ impl HostMemory {
 
     /// The control block of the job.
     pub fn job(&self) -> &JobControl {
-        // SAFETY: H1, H2; `layout` puts a job at the start.
+        // SAFETY: H1, H2; `layout` puts the job's control block at the start.
         unsafe { self.reach.mapping().cells().pointer().cast().as_ref() }
     }
 
@@ -303,12 +303,12 @@ impl HostMemory {
         here.map(|(_, control)| control.meeting.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
     }
 
-    /// How many ranks of this host have ever come to a meeting.
+    /// Number of arrivals of ranks of this host at meetings so far.
     pub fn arrivals(&self) -> u64 {
         self.job().arrivals.load(Ordering::Acquire)
     }
 
-    /// `rank` arrives at its next meeting, the barrier by which ranks start and end together. The last rank of the host wakes the others.
+    /// Records that `rank` arrives at its next meeting, a barrier by which ranks start and end together. The last rank of the host wakes the others.
     /// Returns the number of the meeting, from 1, and whether all ranks of this host have arrived.
     pub fn arrive(&self, rank: Rank) -> (u64, bool) {
         let meeting = self.control(rank).map_or(0, |control| control.meeting.fetch_add(1, Ordering::AcqRel) + 1);
@@ -327,7 +327,7 @@ impl HostMemory {
         self.ring();
     }
 
-    /// Whether every rank of the job has come to the `meeting`-th meeting, counted from 1.
+    /// Whether every rank of the job has arrived at the `meeting`-th meeting, counted from 1.
     pub fn have_met(&self, meeting: u64) -> bool {
         if self.is_whole_job() {
             return self.meeting() >= meeting;
@@ -335,7 +335,7 @@ impl HostMemory {
         self.job().released.load(Ordering::Acquire) >= meeting
     }
 
-    /// Whether every rank of the job is of this host.
+    /// Whether every rank of the job is on this host.
     pub fn is_whole_job(&self) -> bool {
         self.count() == self.ranks()
     }
@@ -482,7 +482,7 @@ mod tests {
     fn a_rank_of_another_host_may_be_lost() {
         let (host, _file) = between(&[]);
         let bell = &host.control(Rank::new(5)).unwrap().bell;
-        // Announces a sleeper, which only a ring takes away.
+        // Announces a sleeper; only a ring removes it.
         bell.sleep(None, &mut || true);
         host.fail(Fault::PeerLost(Rank::new(7)));
         assert_eq!(host.job().fault(), Some(Fault::PeerLost(Rank::new(7))));

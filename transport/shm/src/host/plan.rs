@@ -1,4 +1,4 @@
-//! The sizes and addresses from which the memory of a host is made.
+//! The sizes and addresses from which the memory of a host is created.
 
 use std::net::SocketAddr;
 
@@ -13,45 +13,45 @@ use crate::{HostMemory, HostMemoryError};
 /// Address space that the heaps of a host may take: half of what a process has.
 pub(crate) const ADDRESS_SPACE_BYTES: u64 = 1 << 46;
 
-/// The sizes and addresses from which the memory of one host of a job is made.
+/// The sizes and addresses from which the memory of one host of a job is created.
 #[derive(Clone, Copy)]
 pub struct HostPlan<'a> {
-    /// Ranks of the job.
+    /// Number of ranks of the job.
     pub ranks: u32,
     /// The first rank of this host.
     pub first: Rank,
-    /// How many ranks, consecutive from the first, this host has.
+    /// Number of ranks of this host, consecutive from the first.
     pub count: u32,
-    /// The most that each of a rank's two heaps may grow to; rounded up to a power of two. The same on every host of the job. `None`,
-    /// where all ranks are of this host, is [`HostMemory::heap_bytes_default`].
+    /// Maximum size in bytes of each of a rank's two heaps; rounded up to a power of two. The same on every host of the job. `None` stands for
+    /// [`HostMemory::heap_bytes_default`], and is allowed if all ranks are on this host.
     pub heap_bytes: Option<u64>,
     /// The job's secret, for transports that authenticate.
     pub key: [u8; 16],
-    /// Where ranks receive datagrams: every host of the job, in the order of their ranks; none without a network.
+    /// Addresses at which ranks receive datagrams: one entry for each host of the job, in the order of their ranks; empty without a network.
     pub hosts: &'a [HostAddress],
 }
 
-/// Where the ranks of one host receive datagrams.
+/// The address at which the ranks of one host receive datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostAddress {
     /// The first rank of the host, which has the ranks up to the first of the next.
     pub first: Rank,
-    /// Where that rank receives; the k-th after it does so at the port + k.
+    /// The address of that rank; the k-th rank after it uses the port + k.
     pub address: SocketAddr,
 }
 
 impl HostPlan<'_> {
-    /// A job of `ranks` ranks, all of this host and without a network.
+    /// A job of `ranks` ranks, all on this host and without a network.
     pub fn local(ranks: u32, heap_bytes: Option<u64>) -> Self {
         Self { ranks, first: Rank::new(0), count: ranks, heap_bytes, key: [0; 16], hosts: &[] }
     }
 
-    /// Bytes of a heap.
+    /// Size of a heap in bytes.
     pub(crate) fn heap_bytes(&self) -> u64 {
         self.heap_bytes.unwrap_or_else(|| HostMemory::heap_bytes_default(self.count))
     }
 
-    /// Refuses what no job can be.
+    /// Refuses plans that no job can have.
     pub(crate) fn check(&self) -> Result<(), HostMemoryError> {
         if self.count > RANKS_PER_HOST_MAX {
             return Err(HostMemoryError::Ranks(self.count));
@@ -86,10 +86,10 @@ impl HostPlan<'_> {
 }
 
 impl HostMemory {
-    /// How much each heap may grow to on a host of `count` ranks unless something else is said: as much as the machine has memory,
-    /// unless that many ranks would take up the address space, or more than half of what the user may map or put into a file.
+    /// Default maximum size of each heap on a host of `count` ranks: the memory of the machine,
+    /// unless that many ranks would exceed the address space, or half of the bytes that the user may map or put into a file.
     ///
-    /// A job of several hosts takes the least of theirs.
+    /// A job of several hosts uses the minimum of theirs.
     pub fn heap_bytes_default(count: u32) -> u64 {
         let info = rustix::system::sysinfo();
         let memory = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
@@ -98,8 +98,8 @@ impl HostMemory {
     }
 }
 
-/// How many entries the table of registered regions of each of `count` ranks has: as many as an eighth of the address space has room
-/// for, within the limits.
+/// Number of entries of the table of registered regions of each of `count` ranks: as many as fit an eighth of the address space, within the
+/// limits.
 pub(crate) fn regions_per_rank(count: u32) -> u32 {
     let share = address_space() / 8 / u64::from(count.max(1)) / size_of::<RegionEntry>() as u64;
     (1 << share.max(1).ilog2()).clamp(u64::from(HOST_REGIONS_MIN), u64::from(HOST_REGIONS_MAX)) as u32

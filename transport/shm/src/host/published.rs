@@ -1,4 +1,4 @@
-//! What the ranks of a host leave for each other at start: records of a key and a value, each with its length, one after the other.
+//! Records that the ranks of a host publish for each other at start: a key and a value, each with its length, one record after the other.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::HostMemory;
 use crate::host::memory::words;
 
 impl HostMemory {
-    /// Adds a record to what `rank` published; `false` if there is no room.
+    /// Adds a record to those of `rank`; `false` if there is no space.
     pub fn publish(&self, rank: Rank, key: &str, value: &[u8]) -> bool {
         let Some(control) = self.control(rank) else { return false };
         let used = control.published_bytes.load(Ordering::Relaxed) as usize;
@@ -25,7 +25,7 @@ impl HostMemory {
         true
     }
 
-    /// What `rank` published under `key`.
+    /// Returns the value that `rank` published under `key`.
     pub fn published(&self, rank: Rank, key: &str) -> Option<Vec<u8>> {
         let control = self.control(rank)?;
         let used = (control.published_bytes.load(Ordering::Acquire) as usize).min(PUBLISHED_BYTES_MAX);

@@ -1,4 +1,4 @@
-//! What a rank shows of itself in the memory of its host: the waits in which its threads sleep, those that ended last, and counters.
+//! The report of a rank in the memory of its host: the waits in which its threads sleep, the waits that ended last, and counters.
 //!
 //! The rank writes; the launcher, the other ranks and a signal handler of the rank read, without a lock. Atomics only, valid when zero
 //! (invariant H2 of the crate). Each entry has a version: odd while it is written; a reader that sees it change reads again.
@@ -11,31 +11,31 @@ use pelago_platform::{Awaited, WaitSite};
 
 use crate::limits::{REPORT_READS_MAX, WAIT_NAME_BYTES, WAIT_SITES_MAX, WAITS_REMEMBERED};
 
-/// What one rank shows of itself.
+/// The report of one rank.
 #[repr(C, align(64))]
 pub struct RankReport {
     sites: [Entry; WAIT_SITES_MAX],
-    /// Waits that have ended, the latest at `ended % WAITS_REMEMBERED`.
+    /// Waits that have ended, the latest at `(ended - 1) % WAITS_REMEMBERED`.
     past: [Entry; WAITS_REMEMBERED],
-    /// How many waits with a sleep have ended.
+    /// Number of waits with a sleep that have ended.
     ended: AtomicU64,
     operations: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// A wait that goes on, or one that has ended.
+/// A wait in progress, or one that has ended.
 #[repr(C)]
 #[derive(Default)]
 struct Entry {
     version: AtomicU32,
     /// 0: the entry is empty.
     in_use: AtomicU32,
-    /// 0: nobody is known; 1: every rank; else the rank's number plus 2.
+    /// The awaited rank. 0: unknown; 1: every rank; else the rank's number plus 2.
     awaited: AtomicU32,
     in_flight: AtomicU32,
     /// The offset of a word plus 1; 0: none.
     word: AtomicU64,
-    /// When it began, or has ended, in nanoseconds of the system's monotonic clock.
+    /// Time at which the wait began or ended, in nanoseconds of the system's monotonic clock.
     at: AtomicU64,
     name: [AtomicU64; WAIT_NAME_BYTES / 8],
 }
@@ -44,29 +44,29 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownWait {
     name: [u8; WAIT_NAME_BYTES],
-    /// Whose action ends it.
+    /// The rank whose action ends the wait.
     pub awaited: Awaited,
-    /// The word of the rank's memory that it reads, as an offset in the rank's heap.
+    /// The word of the rank's memory on which the thread waits, as an offset in the rank's heap.
     pub word: Option<u64>,
-    /// Operations of the thread that have not ended.
+    /// Number of operations of the thread that have not completed.
     pub in_flight: u32,
-    /// When it began or has ended, in nanoseconds of the system's monotonic clock.
+    /// Time at which the wait began or ended, in nanoseconds of the system's monotonic clock.
     pub at_ns: u64,
 }
 
-/// What the counters of a rank say.
+/// The counters of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShownCounters {
-    /// Operations that went through a transport; those on mapped memory are not counted.
+    /// Number of operations through a transport; those on mapped memory are not counted.
     pub operations: u64,
-    /// Their bytes.
+    /// Number of bytes of these operations.
     pub bytes: u64,
-    /// Waits for which a thread of the rank gave up its core.
+    /// Number of waits in which a thread of the rank slept.
     pub waits: u64,
 }
 
 impl ShownWait {
-    /// What the wait is for: a few words.
+    /// The purpose of the wait, in a few words.
     pub fn what(&self) -> &str {
         let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(WAIT_NAME_BYTES);
         match core::str::from_utf8(&self.name[..end]) {
@@ -75,14 +75,14 @@ impl ShownWait {
         }
     }
 
-    /// How long ago it began or ended, in seconds.
+    /// Time in seconds since the wait began or ended.
     pub fn seconds_before(&self, now_ns: u64) -> f64 {
         now_ns.saturating_sub(self.at_ns) as f64 / 1e9
     }
 }
 
 impl fmt::Display for ShownWait {
-    /// What is waited for, and whom: `barrier, for rank 2`. No memory is allocated: a signal handler may call it.
+    /// The purpose of the wait and the awaited rank: `barrier, for rank 2`. Allocates no memory: a signal handler may call it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what())?;
         match self.awaited {
@@ -122,7 +122,7 @@ impl Entry {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// `None` if it is empty, or was written again and again meanwhile.
+    /// Reads the entry; `None` if it is empty, or changed during every attempt.
     fn read(&self) -> Option<ShownWait> {
         for _ in 0..REPORT_READS_MAX {
             let version = self.version.load(Ordering::Acquire);
@@ -153,8 +153,8 @@ impl Entry {
 }
 
 impl RankReport {
-    /// A thread of the rank sleeps from now on for `site`. Returns the entry that it occupies until [`hide`](Self::hide); `None` if more
-    /// threads sleep than there are entries, so that this one is not shown.
+    /// Shows that a thread of the rank sleeps from now on for `site`. Returns the entry that it occupies until [`hide`](Self::hide); `None` if
+    /// more threads sleep than there are entries, so that this one is not shown.
     pub fn show(&self, site: &WaitSite, now_ns: u64) -> Option<u8> {
         let is_free = |entry: &Entry| entry.in_use.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         let place = self.sites.iter().position(is_free)?;
@@ -162,7 +162,7 @@ impl RankReport {
         Some(place as u8)
     }
 
-    /// The wait that `show` has shown, for `site`, has ended.
+    /// Records that the wait for `site` that `show` has shown has ended.
     pub fn hide(&self, place: Option<u8>, site: &WaitSite, now_ns: u64) {
         let number = self.ended.fetch_add(1, Ordering::AcqRel);
         // Two threads may write one entry at once if more than `WAITS_REMEMBERED` end at the same time: a reader sees a mixture.
@@ -174,7 +174,7 @@ impl RankReport {
         }
     }
 
-    /// So many more operations with so many bytes went through a transport.
+    /// Adds operations through a transport, and their bytes, to the counters.
     pub fn tally(&self, operations: u64, bytes: u64) {
         self.operations.fetch_add(operations, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl RankReport {
         numbers.filter_map(|number| self.past[number as usize % WAITS_REMEMBERED].read())
     }
 
-    /// What has been counted.
+    /// The counters.
     pub fn counters(&self) -> ShownCounters {
         ShownCounters {
             operations: self.operations.load(Ordering::Relaxed),

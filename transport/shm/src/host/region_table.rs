@@ -1,17 +1,17 @@
 //! A rank's registered regions in the memory of its host, where every rank finds them: a search tree with one writer.
 //!
-//! An entry has the range of addresses that leads to a region, where the region lies in its owner, its gate, and two links: entries that are
+//! An entry has the range of global addresses of a region, the region's address in its owner, its gate, and two links: entries that are
 //! in use form a treap, a binary search tree by start whose shape is that of a tree with entries inserted in a random order. So it is some twenty
-//! links deep for 65,000 regions, whatever their order, and needs no balancing.
+//! links deep for 65,000 regions, in any order of insertion, and needs no balancing.
 //!
 //! Only the owner's process changes the tree, one thread at a time, under a [`Version`]. A reader follows links that may change
-//! under it, then enters the gate of the entry it has come to, and looks at the entry itself:
+//! concurrently, then enters the gate of the entry at their end, and checks the entry itself:
 //!
-//! - *Found is right.* An entry is filled before its gate opens, and neither changed nor used again before its gate has been closed and
-//!   empty. So what a reader sees with a pass in hand is a region that is registered, whatever way led there.
-//! - *Not found is right if nothing changed meanwhile*, which the version tells. Otherwise the reader looks again.
+//! - *A positive result is correct.* An entry is filled before its gate opens, and neither changed nor used again before its gate has been closed
+//!   and empty. So a reader that holds a pass sees a registered region, by whichever links it found the entry.
+//! - *A negative result is correct if the tree did not change meanwhile*, which the version shows. Otherwise the reader searches again.
 //! - *No reader waits.* After [`LOOKS_MAX`] attempts the reader requests the operation from the owner instead. A reader treats an
-//!   owner that died or was stopped during a change in the same way. Links that lead in a circle end after [`LINKS_MAX`] steps.
+//!   owner that died or was stopped during a change in the same way. A walk along circular links ends after [`LINKS_MAX`] steps.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -23,31 +23,32 @@ const LOOKS_MAX: usize = 1000;
 /// Maximum length of a path to an entry: several times the depth of a tree with the maximum number of entries.
 const LINKS_MAX: usize = 256;
 
-/// The place of memory of a device, which its owner alone reaches: no memory of a process lies there.
+/// Address of a region in memory of a device, which only its owner accesses: no memory of a process has this address.
 pub(crate) const DEVICE: u64 = 0;
 
 /// The head of a rank's table, in its control block. All zero bytes are an empty table.
 #[repr(C)]
 pub(crate) struct RegionTableHead {
     version: Version,
-    /// Entries by number, from 1 on; 0 is none.
+    /// Number of the root entry, from 1 on; 0: none.
     root: AtomicU32,
-    /// The first of the entries that were in use and are free; each names the next by its left link.
+    /// Head of the list of entries that were in use and are free; the left link of each is the next one.
     free: AtomicU32,
-    /// How many entries have ever been in use: the first ones.
+    /// Number of entries that have ever been in use: the first ones.
     used: AtomicU32,
 }
 
-/// A registered region, in memory that its owner's program owned before; peers go through the gate (H3). All zero bytes are a free entry.
+/// A registered region, in memory that its owner's program owned before; peers access it through the gate (H3). All zero bytes are a free entry.
 #[repr(C, align(64))]
 pub(crate) struct RegionEntry {
     gate: Gate,
     /// The global address of its first byte.
     start: AtomicU64,
-    /// Where that lies in its owner, or [`DEVICE`].
+    /// The address of that byte in its owner, or [`DEVICE`].
     address: AtomicU64,
     bytes: AtomicU64,
-    /// Where its owner keeps what peers need to open memory of a device themselves, or 0; and the owner's number of this registration, never used twice.
+    /// The address in its owner of the handle by which peers open memory of a device themselves, or 0; and the owner's number of this registration,
+    /// never used twice.
     exported: AtomicU64,
     serial: AtomicU64,
     left: AtomicU32,
@@ -57,7 +58,7 @@ pub(crate) struct RegionEntry {
 /// Memory of a device that its owner has exported, while it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExportedDevice {
-    /// Where the encoded handle lies in the owner.
+    /// The address of the encoded handle in the owner.
     pub(crate) handle: u64,
     /// The owner's number of the registration, never used twice.
     pub(crate) serial: u64,
@@ -70,29 +71,29 @@ pub(crate) struct RegionTable<'a> {
     entries: &'a [RegionEntry],
 }
 
-/// What leads to some bytes.
+/// Result of a search for some bytes.
 pub(crate) enum RegionLookup<'a> {
-    /// A region, and the place in it; its owner does not take it back while the pass is held. Without an address it is memory of a device, which the owner
-    /// may have exported.
+    /// A region, and the offset in it; its owner does not remove it while the pass is held. Without an address it is memory of a device, which the
+    /// owner may have exported.
     Inside { address: Option<u64>, exported: Option<ExportedDevice>, inside: u64, pass: Pass<'a> },
-    /// None.
+    /// No region contains the bytes.
     Nowhere,
-    /// Nobody but the owner can say.
+    /// Only the owner knows, as the table changes.
     Changing,
 }
 
-/// What has become of a new region.
+/// Result of the insertion of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RegionInsertion {
-    /// All ranks find it.
+    /// The region is in the table, for all ranks.
     Open,
-    /// Some of its addresses lead to another.
+    /// Some of its addresses belong to another region.
     Taken,
-    /// The table has so many entries and no more.
+    /// The table is full, with this number of entries.
     Full(usize),
 }
 
-/// Where the number of an entry stands.
+/// A word that holds the number of an entry.
 #[derive(Clone, Copy)]
 enum TreeLink {
     Root,
@@ -105,7 +106,7 @@ impl<'a> RegionTable<'a> {
         Self { head, entries }
     }
 
-    /// Looks for `bytes` bytes from the address `at` on. Any process.
+    /// Searches for `bytes` bytes from the address `at` on. Any process may call it.
     pub(crate) fn find(self, at: u64, bytes: u64) -> RegionLookup<'a> {
         for look in 1..=LOOKS_MAX {
             if let Some(found) = self.look(at, bytes, || ()) {
@@ -116,14 +117,14 @@ impl<'a> RegionTable<'a> {
         RegionLookup::Changing
     }
 
-    /// Makes a region (owner).
+    /// Inserts a region (owner only).
     pub(crate) fn insert(self, start: u64, address: u64, bytes: u64) -> RegionInsertion {
         self.insert_exported(start, address, bytes, ExportedDevice { handle: 0, serial: 0 })
     }
 
-    /// Makes a region of memory of a device that peers may open themselves (owner).
+    /// Inserts a region of device memory that peers may open themselves (owner only).
     pub(crate) fn insert_exported(self, start: u64, address: u64, bytes: u64, exported: ExportedDevice) -> RegionInsertion {
-        // The region before ends before this begins, and the one after begins after this ends. One of no bytes has an address too.
+        // The preceding region ends before this one begins, and the following one begins after it ends. A region of no bytes has an address too.
         let apart = |from: u64, bytes: u64, to: u64| to.wrapping_sub(from) >= bytes.max(1);
         let is_free = self.last_up_to(start).is_none_or(|entry| apart(load(&entry.start), load(&entry.bytes), start));
         if !is_free || self.first_after(start).is_some_and(|entry| !apart(start, bytes, load(&entry.start))) {
@@ -140,7 +141,7 @@ impl<'a> RegionTable<'a> {
         RegionInsertion::Open
     }
 
-    /// Takes a region back (owner), or begins to; `false` while a peer is inside.
+    /// Removes a region (owner only), or closes it and returns `false` while a peer accesses it.
     pub(crate) fn remove(self, start: u64) -> bool {
         let Some((link, number, entry)) = self.link_to(start) else { return true };
         entry.gate.close();
@@ -153,7 +154,7 @@ impl<'a> RegionTable<'a> {
         true
     }
 
-    /// Looks once; `None` if the tree changes, so that what was not found may be there. `meanwhile` is for tests.
+    /// Searches once; `None` if the tree changes, so that a negative result may be wrong. `meanwhile` is for tests.
     fn look(self, at: u64, bytes: u64, meanwhile: impl FnOnce()) -> Option<RegionLookup<'a>> {
         let version = self.head.version.read();
         if let Some(found) = self.enter(at, bytes) {
@@ -164,11 +165,11 @@ impl<'a> RegionTable<'a> {
         is_still.then_some(RegionLookup::Nowhere)
     }
 
-    /// A way into the region that these bytes are of, if it is found now.
+    /// Enters the gate of the region that contains these bytes, if this search finds it.
     fn enter(self, at: u64, bytes: u64) -> Option<RegionLookup<'a>> {
         let entry = self.last_up_to(at)?;
         let pass = entry.gate.enter()?;
-        // It may be another region by now than the one that led here.
+        // By now the entry may hold another region than the one that the search found.
         let inside = at.checked_sub(load(&entry.start))?;
         let room = load(&entry.bytes).checked_sub(inside)?;
         let address = Some(load(&entry.address)).filter(|&address| address != DEVICE);
@@ -177,7 +178,7 @@ impl<'a> RegionTable<'a> {
         (bytes <= room).then(|| RegionLookup::Inside { address: address.map(|address| address + inside), exported, inside, pass })
     }
 
-    /// The last entry that begins at `at` or before it, as far as links lead.
+    /// The last entry that begins at or before `at`, as far as the links are consistent.
     fn last_up_to(self, at: u64) -> Option<&'a RegionEntry> {
         let (mut number, mut last) = (self.head.root.load(Ordering::Relaxed), None);
         for _ in 0..LINKS_MAX {
@@ -205,7 +206,7 @@ impl<'a> RegionTable<'a> {
         first
     }
 
-    /// The entry that begins at `start`, and the link to it (owner).
+    /// The entry that begins at `start`, and the link to it (owner only).
     fn link_to(self, start: u64) -> Option<(TreeLink, u32, &'a RegionEntry)> {
         let mut link = TreeLink::Root;
         loop {
@@ -219,7 +220,7 @@ impl<'a> RegionTable<'a> {
         }
     }
 
-    /// An entry that is not in use (owner); the last that was given back, or else a new one.
+    /// Takes an entry that is not in use (owner only): the last one that was freed, or else a new one.
     fn unused(self) -> Option<(u32, &'a RegionEntry)> {
         let free = self.head.free.load(Ordering::Relaxed);
         if let Some(entry) = self.entry(free) {
@@ -232,7 +233,7 @@ impl<'a> RegionTable<'a> {
         Some((number, entry))
     }
 
-    /// Puts an entry into the tree: below those of higher rank, above all others on its way, which it divides.
+    /// Inserts an entry into the tree: below entries of greater height on its search path, and above the others, which it splits into two subtrees.
     fn hang(self, number: u32, start: u64) {
         let mut link = TreeLink::Root;
         let below = loop {
@@ -258,7 +259,7 @@ impl<'a> RegionTable<'a> {
         self.set(after, 0);
     }
 
-    /// Takes an entry out of the tree: what was below it is joined in its place.
+    /// Removes an entry from the tree: its two subtrees are merged in its place.
     fn unhang(self, mut link: TreeLink, entry: &RegionEntry) {
         let [mut left, mut right] = [&entry.left, &entry.right].map(|word| word.load(Ordering::Relaxed));
         while left != 0 && right != 0 {
@@ -304,8 +305,8 @@ fn load(word: &AtomicU64) -> u64 {
     word.load(Ordering::Relaxed)
 }
 
-/// How high an entry stands in the tree: as if at random, and no two alike. Steps of a generator of random numbers (splitmix64), each of which
-/// can be undone.
+/// The priority of an entry in the treap: pseudo-random, and different for all entries. The steps are those of the generator splitmix64, each of
+/// which is a bijection.
 fn height(number: u32) -> u64 {
     let mut bits = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -319,7 +320,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// A table of its own, as if in a fresh file.
+    /// A table in memory of the test, as in a new file.
     struct Table {
         head: RegionTableHead,
         entries: Vec<RegionEntry>,
@@ -345,7 +346,7 @@ mod tests {
             RegionTable::new(&self.head, &self.entries)
         }
 
-        /// Links to the deepest entry below one.
+        /// Depth of the subtree of an entry.
         fn depth(&self, number: u32) -> usize {
             let Some(entry) = self.regions().entry(number) else { return 0 };
             let below = |word: &AtomicU32| self.depth(word.load(Ordering::Relaxed));
@@ -353,7 +354,7 @@ mod tests {
         }
     }
 
-    /// Where bytes lie; `None` if nowhere.
+    /// The address of some bytes; `None` if no region contains them.
     fn find(regions: RegionTable<'_>, at: u64, bytes: u64) -> Option<u64> {
         match regions.find(at, bytes) {
             RegionLookup::Inside { address, .. } => address,
@@ -363,7 +364,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a table in order.
+        /// Compares the table with an ordered map.
         #[test]
         fn the_bytes_of_a_region_are_found_and_no_others(
             steps in prop::collection::vec((0u64..300, 0u64..20, 0u8..3), 1..200),
@@ -405,7 +406,7 @@ mod tests {
         }
     }
 
-    /// Registering and finding one of so many follows some dozen links, whatever the order.
+    /// Registering or finding one of many regions follows some dozen links, in any order of insertion.
     #[test]
     fn the_tree_is_shallow() {
         const REGIONS: u64 = 100_000;
@@ -451,12 +452,12 @@ mod tests {
         let changed = regions.look(20, 1, || assert_eq!(regions.insert(20, 5020, 1), RegionInsertion::Open));
         assert!(changed.is_none() && find(regions, 20, 1) == Some(5020), "it came while somebody looked");
         assert!(regions.remove(20));
-        // Links in a circle, as a reader may meet them that looks at several moments.
+        // Circular links, as a reader may see them while the tree changes.
         table.entries[0].right.store(1, Ordering::Relaxed);
         assert_eq!(find(regions, 20, 1), None);
     }
 
-    /// Some regions stay while others come and go between them: who looks for one that stays finds it, each time.
+    /// Some regions stay while others are inserted and removed between them: every search for one that stays finds it.
     #[test]
     fn who_looks_while_others_change_finds_what_stays() {
         const STAYING: u64 = 50;

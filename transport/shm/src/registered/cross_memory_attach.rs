@@ -1,4 +1,4 @@
-//! Cross-memory attach: copies to and from another process of the same user, without its help.
+//! Cross-memory attach: copies to and from another process of the same user, without its participation.
 #![allow(unsafe_code)]
 
 use pelago_memory::Cells;
@@ -12,9 +12,9 @@ pub(crate) enum CmaError {
     Gone,
     /// The process has no such memory.
     Unmapped,
-    /// Only the owner reaches the memory, or knows where it is now.
+    /// Only the owner can access the memory, or knows its current location.
     Hidden,
-    /// A device that holds some of it failed.
+    /// A device that holds part of the memory failed.
     Device,
 }
 
@@ -57,9 +57,9 @@ fn transfer(call: Call, process: u32, address: u64, local: Cells<'_>) -> Result<
     Ok(())
 }
 
-/// Allows other processes of this user to copy to and from this one where the system asks for such leave.
+/// Allows other processes of this user to copy to and from this one, where the system requires such a permission.
 pub(crate) fn allow() {
-    // SAFETY: sets an attribute of this process and touches no memory. Systems without the attribute need no leave.
+    // SAFETY: sets an attribute of this process and touches no memory. Systems without the attribute need no permission.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 

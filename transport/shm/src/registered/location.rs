@@ -1,4 +1,4 @@
-//! Where a global address of this host lies, seen from one rank (invariant H3 of the crate).
+//! The location of a global address of this host, as seen from one rank (invariant H3 of the crate).
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -13,22 +13,22 @@ use crate::host::region_table::RegionLookup;
 use crate::registered::cross_memory_attach::{self, CmaError};
 use crate::{HostMemory, RankStage};
 
-/// Some bytes of a rank of this host; they stay where they are while this is held.
+/// The location of some bytes of a rank of this host; they stay valid and in place while this value is held.
 pub(crate) enum MemoryLocation<'a> {
     /// In this process's address space.
     Here { cells: Cells<'a>, _pass: Option<Pass<'a>> },
-    /// In memory of a device, which this process reaches by its driver.
+    /// In memory of a device, which this process accesses through its driver.
     Device { memory: Region<'static>, _pass: Pass<'a> },
     /// In memory of a device that another process has exported: this process copies, and only the owner performs atomics.
     Imported { memory: Region<'static>, _pass: Pass<'a> },
     /// In another process's memory.
     There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
-    /// In another process, which alone reaches it: it is memory of a device, or registrations change too fast to be read.
+    /// Accessible only to its owner, another process: it is memory of a device, or registrations change too fast to be read.
     Unknown,
 }
 
 impl MemoryLocation<'_> {
-    /// Whether it is another process's.
+    /// Whether only another process has the memory in its address space.
     pub(crate) fn is_there(&self) -> bool {
         matches!(self, Self::There { .. } | Self::Unknown)
     }
@@ -37,12 +37,12 @@ impl MemoryLocation<'_> {
         matches!(self, Self::Device { .. } | Self::Imported { .. })
     }
 
-    /// Whether copies may be made here, but atomics by the owner alone.
+    /// Whether this process may copy, but only the owner may perform atomics.
     pub(crate) fn is_imported(&self) -> bool {
         matches!(self, Self::Imported { .. })
     }
 
-    /// The memory, if this process reaches it.
+    /// The memory, if this process can access it directly.
     pub(crate) fn region(&self) -> Option<Region<'_>> {
         match self {
             Self::Here { cells, .. } => Some(Region::Host(*cells)),
@@ -58,7 +58,7 @@ impl MemoryLocation<'_> {
         }
     }
 
-    /// Reads from byte `start` on.
+    /// Reads, beginning at byte `start`.
     fn read(&self, start: u64, into: &mut [u8]) -> Result<(), CmaError> {
         match (self, self.region()) {
             (Self::There { process, address, .. }, _) => {
@@ -69,7 +69,7 @@ impl MemoryLocation<'_> {
         }
     }
 
-    /// Writes from byte `start` on.
+    /// Writes, beginning at byte `start`.
     fn write(&self, start: u64, from: &mut [u8]) -> Result<(), CmaError> {
         match (self, self.region()) {
             (Self::There { process, address, .. }, _) => {
@@ -81,7 +81,7 @@ impl MemoryLocation<'_> {
     }
 }
 
-/// Finds `bytes` bytes from `address` on, as `me` sees them.
+/// Finds `bytes` bytes from `address` on, as `me` accesses them.
 pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes: u64) -> Result<MemoryLocation<'_>, Failure> {
     let outside = Failure::OutOfBounds(address);
     let owner = host.reach().addresses().rank(address);
@@ -98,12 +98,12 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
             RegionLookup::Inside { address, exported, inside, pass } => break (address, exported, inside, pass),
             RegionLookup::Nowhere => return Err(outside),
             RegionLookup::Changing if owner != me => return Ok(MemoryLocation::Unknown),
-            // Another thread of this process is half-way through a change, which waits for nothing.
+            // Another thread of this process is changing the table; the change does not block.
             RegionLookup::Changing => {}
         }
     };
     let Some(start) = start else {
-        // That of ranks of this process is known here; that of others is opened, if they have exported it.
+        // Device memory of ranks of this process is known here; that of other processes is opened, if they have exported it.
         let found = host.devices().find(address, bytes).map(|(memory, ())| memory);
         if let Some(memory) = found {
             return Ok(MemoryLocation::Device { memory, _pass: pass });
@@ -116,7 +116,7 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
     };
     if owner == me {
         let pointer = NonNull::new(start as *mut u8).ok_or(outside)?;
-        // SAFETY: H3: the pass is held next to the cells; M2 is part of what whoever registers promises.
+        // SAFETY: H3: the pass is held next to the cells; the caller of `register` guarantees M2.
         let cells = unsafe { Cells::new(pointer, bytes as usize) };
         return Ok(MemoryLocation::Here { cells, _pass: Some(pass) });
     }
@@ -152,7 +152,7 @@ fn piece<'a>(memory: &Region<'a>, start: u64, bytes: usize) -> Result<Region<'a>
     memory.part(start, bytes as u64).ok_or(CmaError::Unmapped)
 }
 
-/// Local memory as a place.
+/// Local memory as a location.
 pub(crate) fn local(cells: Cells<'_>) -> MemoryLocation<'_> {
     MemoryLocation::Here { cells, _pass: None }
 }

@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `location` | where a global address of this host lies, as one rank reaches it |
+//! | `location` | the location of a global address of this host, as one rank accesses it |
 //! | `cross_memory_attach` | copies from and to another process (`process_vm_readv`, `process_vm_writev`) |
 //! | `progress_thread` | requests that only the owner of a region can serve, and the thread that serves them |
 

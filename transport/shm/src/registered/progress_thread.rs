@@ -17,7 +17,8 @@ use crate::host::control::REQUEST_WORDS;
 use crate::host::memory::words;
 use crate::registered::location::locate;
 
-/// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Asleep unless asked; ends when dropped.
+/// The thread that serves a rank's registered memory while no thread of the rank waits in the library. Sleeps unless there are requests; ends when
+/// dropped.
 pub struct ProgressThread {
     host: Arc<HostMemory>,
     me: Rank,
@@ -26,10 +27,10 @@ pub struct ProgressThread {
 }
 
 impl ProgressThread {
-    /// Starts to serve `me`.
+    /// Starts the progress thread of `me`.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system refuses to start a thread.
     pub fn start(host: Arc<HostMemory>, me: Rank) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::Builder::new().name("pelago-progress".into()).stack_size(128 * 1024).spawn({
@@ -73,9 +74,9 @@ pub(crate) struct OwnerRequest {
 pub(crate) enum OwnerTask {
     /// Perform an atomic.
     Atomic { width: Width, operator: AtomicOperator, operand: u64 },
-    /// Copy so many bytes from `address` to the requester's staging buffer.
+    /// Copy `bytes` bytes from `address` to the requester's staging buffer.
     Fetch { bytes: u64 },
-    /// Copy so many bytes from the requester's staging buffer to `address`.
+    /// Copy `bytes` bytes from the requester's staging buffer to `address`.
     Store { bytes: u64 },
 }
 
@@ -96,7 +97,7 @@ impl ReplyStatus {
         all.get(word as usize).copied().unwrap_or(Self::Device)
     }
 
-    /// How an operation ends that was answered like this; `None` as long as it was not.
+    /// The result of an operation with this reply; `None` while there is no reply.
     pub(crate) fn result(self, at: GlobalAddress, value: u64) -> Option<Result<u64, Failure>> {
         Some(match self {
             Self::Free | Self::Pending => return None,
@@ -126,7 +127,7 @@ pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
         reply.value.store(value, Ordering::Relaxed);
         reply.status.store(status as u32, Ordering::Release);
         requester.bell.ring();
-        // The rank itself may wait for what was written to its memory.
+        // A thread of this rank may wait for the write to its memory.
         host.control(me).inspect(|control| control.bell.ring());
     }
     true

@@ -23,8 +23,8 @@ use crate::registered::progress_thread::{self, OwnerRequest, OwnerTask, ReplySta
 use crate::transport::staged_copy::{CopyEnd, StagedCopies, StagedCopy};
 use crate::{HostMemory, ProgressThread, RankStage};
 
-/// What operations cost between ranks of one host, and what the memory that they share does by itself. Atomics on heaps are those of the
-/// poster's core, on other registered memory those of a core of the owner.
+/// Costs of operations between ranks of one host, and properties of their shared memory. The poster's core performs atomics on heaps, a core of
+/// the owner those on other registered memory.
 pub const CAPABILITIES: Capabilities = Capabilities {
     keeps_time: true,
     inject_size: CAPTURED_BYTES_MAX,
@@ -34,41 +34,41 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::of("shm")
 };
 
-/// How registered memory of another process is copied.
+/// Method of copying registered memory of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyBy {
-    /// By cross-memory attach, without the owner's help; by its progress thread from the first time that the system forbids it.
+    /// Cross-memory attach, without the owner's participation; the owner's progress thread once the system has forbidden cross-memory attach.
     Attach,
-    /// By the owner's progress thread.
+    /// The owner's progress thread.
     ProgressThread,
 }
 
-/// The ranks of one host as a transport.
+/// The transport between ranks of one host.
 ///
-/// Heaps, and the rank's own registered memory, are reached at once, inside `post`. So are copies to and from other ranks' registered
-/// memory, where the system allows it. Atomics on other ranks' registered memory are asked of their owner: of a
-/// thread that waits in the library, if one has said so ([`RankControl::attend`](crate::RankControl::attend)), else of its progress thread, started when it
-/// first registers memory.
+/// Operations on heaps and on the rank's own registered memory are performed inside `post`. So are copies to and from other ranks' registered
+/// memory, where the system allows it. Atomics on other ranks' registered memory are requests to their owner: a
+/// thread that waits in the library serves them, if one has announced that ([`RankControl::attend`](crate::RankControl::attend)), otherwise the
+/// owner's progress thread, which starts when the owner first registers memory.
 pub struct Shm {
     host: Arc<HostMemory>,
     me: Rank,
     copy_by: Cell<CopyBy>,
     manual: bool,
-    /// Which heaps have been registered.
+    /// Whether each heap has been registered.
     heaps: [bool; 2],
     progress_thread: Option<ProgressThread>,
     connected: BTreeSet<u32>,
-    /// Endpoints whose next operation must wait for those under way.
+    /// Endpoints whose next operation must wait for those in flight.
     fenced: BTreeSet<u32>,
     completed: VecDeque<Completion>,
     atomics: Vec<PendingAtomic>,
     staging: StagedCopies,
     replies: ReplySlots,
-    /// The handles of registered memory of devices, by where that begins: peers read them here while it is registered.
+    /// Handles of registered device memory, by start address: peers read them here while the memory is registered.
     exported: BTreeMap<u64, Box<[u8; DeviceHandle::ENCODED_BYTES]>>,
 }
 
-/// The number of the next registration of this process, whichever rank's.
+/// The number of the next registration of this process, for all its ranks.
 static SERIALS: AtomicU64 = AtomicU64::new(1);
 
 const HEAPS: [SegmentId; 2] = [SegmentId::SYMMETRIC, SegmentId::INDIVIDUAL];
@@ -82,7 +82,7 @@ struct PendingAtomic {
 }
 
 impl Shm {
-    /// The transport of rank `me`. With `manual`, no progress thread is ever started.
+    /// Creates the transport of rank `me`. With `manual`, it never starts a progress thread.
     ///
     /// # Panics
     /// `me` is not on this host.
@@ -106,7 +106,7 @@ impl Shm {
         }
     }
 
-    /// What this rank has registered.
+    /// The regions that this rank has registered.
     fn regions(&self) -> RegionTable<'_> {
         self.host.regions(self.me).expect("this rank is on its host")
     }
@@ -179,7 +179,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Wakes the owner of memory that was written to; null is this process's own.
+    /// Wakes the owner of memory that was written to; null stands for memory of this process.
     fn ring(&self, address: GlobalAddress) {
         if address.is_null() {
             return;
@@ -197,7 +197,7 @@ impl Shm {
         self.completed.len() + self.atomics.len() + self.staging.len()
     }
 
-    /// Whether something posted to `peer` has not taken effect.
+    /// Whether an operation posted to `peer` has not taken effect.
     fn unfinished(&self, peer: Rank) -> bool {
         self.atomics.iter().any(|asked| asked.owner == peer) || self.staging.involves(&self.host, peer)
     }
@@ -328,7 +328,7 @@ impl Registry for Shm {
         }
         let (address, handle) = match &memory {
             Region::Host(cells) => (cells.pointer().as_ptr() as u64, None),
-            // What a driver does not export is asked of this rank.
+            // If the driver does not export the memory, peers request accesses from this rank.
             Region::Device(device) => (DEVICE, device.memory().export().and_then(Result::ok)),
         };
         if address == DEVICE && !self.host.devices().insert(start, memory, ()) {
@@ -373,7 +373,7 @@ pub(crate) struct ReplySlots {
 }
 
 impl ReplySlots {
-    /// Sends a request to `owner` and returns the slot of its answer; `None` if there is no slot or no room in the inbox.
+    /// Sends a request to `owner` and returns the slot of its reply; `None` if no slot is free or the inbox is full.
     pub(crate) fn ask(&mut self, host: &HostMemory, owner: Rank, address: GlobalAddress, task: OwnerTask) -> Option<u8> {
         let slots = &host.control(self.me)?.replies;
         let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == ReplyStatus::Free as u32)?;
@@ -388,12 +388,12 @@ impl ReplySlots {
         Some(free as u8)
     }
 
-    /// The state of an answer; the slot is free again unless it is pending.
+    /// Returns the state of a reply; unless it is pending, the slot is free again.
     pub(crate) fn take(&mut self, host: &HostMemory, owner: Rank, reply: u8) -> Result<(ReplyStatus, u64), Failure> {
         let slot = &host.control(self.me).expect("this rank is on its host").replies[usize::from(reply)];
         let status = ReplyStatus::from_word(slot.status.load(Ordering::Acquire));
         if status == ReplyStatus::Pending {
-            // The slot of a failed rank is never used again: an answer may still be on its way.
+            // The slot of a request to a failed rank is never used again: the reply may still arrive.
             let failed = host.control(owner).is_none_or(|control| control.stage() == RankStage::Failed);
             return if failed { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
         }
@@ -439,7 +439,7 @@ mod tests {
                 Operation::Copy { from: at(ranks[0], SegmentId::SYMMETRIC), to: owned, bytes: BYTES },
                 add,
             ] {
-                // Announces a sleeper, which only a ring takes away.
+                // Announces a sleeper; only a ring removes it.
                 bell.sleep(None, &mut || true);
                 let owner = if matches!(operation, Operation::Copy { .. }) { 0 } else { 1 };
                 ends[0].post(Instant::ZERO, Endpoint(owner), operation, Flags::NONE, Token(1)).unwrap();

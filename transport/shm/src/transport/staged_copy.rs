@@ -1,4 +1,4 @@
-//! A copy that only the owners' progress threads may make: piece by piece through the asker's staging buffer.
+//! Copies that only the owners' progress threads can make: piece by piece through the requester's staging buffer.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::registered::location::{self, MemoryLocation, locate};
 use crate::registered::progress_thread::OwnerTask;
 use crate::transport::ReplySlots;
 
-/// Copies under way and waiting, in order; the first has the staging buffer.
+/// Copies in order; the first is in progress and uses the staging buffer, the others wait.
 #[derive(Default)]
 pub(crate) struct StagedCopies {
     copies: VecDeque<StagedCopy>,
@@ -25,11 +25,11 @@ pub(crate) struct StagedCopy {
     pub(crate) from: CopyEnd,
     pub(crate) to: CopyEnd,
     pub(crate) bytes: u64,
-    /// Bytes that have arrived.
+    /// Number of bytes that have arrived.
     pub(crate) done: u64,
     /// Whether the staging buffer holds the piece after `done`.
     pub(crate) loaded: bool,
-    /// The request that is out.
+    /// The outstanding request: owner and reply slot.
     pub(crate) awaiting: Option<(Rank, u8)>,
 }
 
@@ -49,13 +49,13 @@ impl StagedCopies {
         self.copies.len()
     }
 
-    /// Whether a copy leads from or to `peer`.
+    /// Whether a copy reads from or writes to memory of `peer`.
     pub(crate) fn involves(&self, host: &HostMemory, peer: Rank) -> bool {
         let is_at = |end: &CopyEnd| matches!(end, CopyEnd::Global(address) if host.reach().addresses().rank(*address) == peer);
         self.copies.iter().any(|copy| is_at(&copy.from) || is_at(&copy.to))
     }
 
-    /// Moves the first copy as far as it goes; returns its token, its target and its result when it has ended.
+    /// Advances the first copy as far as possible; returns its token, its target and its result when it has ended.
     pub(crate) fn step(
         &mut self,
         host: &HostMemory,
@@ -69,7 +69,7 @@ impl StagedCopies {
 }
 
 impl StagedCopy {
-    /// `Ok(Some(()))` when all bytes have arrived, `Ok(None)` while a request is out or none can be sent.
+    /// Returns `Ok(Some(()))` when all bytes have arrived, and `Ok(None)` while a request is outstanding or cannot be sent.
     fn step(&mut self, host: &HostMemory, me: Rank, replies: &mut ReplySlots) -> Result<Option<()>, Failure> {
         let staging = words(&host.control(me).expect("this rank is on its host").staging);
         loop {
@@ -168,7 +168,7 @@ impl CopyEnd {
         }
     }
 
-    /// Where the end lies, as `me` sees it.
+    /// The location of the end, as `me` accesses it.
     pub(crate) fn place<'a>(&'a mut self, host: &'a HostMemory, me: Rank, bytes: u64) -> Result<MemoryLocation<'a>, Failure> {
         match self {
             Self::Captured(captured) => Ok(location::local(Cells::from_mut(captured))),

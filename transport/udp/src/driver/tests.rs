@@ -1,4 +1,4 @@
-//! What a driver does with its socket and its time, between ranks that are driven one by one at moments that the test chooses.
+//! Tests of a driver's use of its socket and of time, between ranks that the test drives one by one at times of its choice.
 
 use std::net::{Ipv4Addr, UdpSocket};
 
@@ -12,16 +12,16 @@ use super::*;
 
 const HEAP_BYTES: usize = 4 << 20;
 
-/// Longer than anything here takes in virtual time.
+/// Longer than any test here takes in virtual time.
 const FAILURE_LIMIT: Duration = Duration::from_milliseconds(100_000);
 
-/// Of a rank that is driven, between two steps.
+/// Time between two steps of a rank that is driven.
 const STEP: Duration = Duration::from_microseconds(20);
 
-/// More steps than anything takes.
+/// More steps than any operation takes.
 const STEPS_MAX: u32 = 100_000;
 
-/// A clock that stands: the moment of the test is what counts.
+/// A clock that stands still: the test supplies the time.
 struct Still;
 
 impl Clock for Still {
@@ -30,7 +30,7 @@ impl Clock for Still {
     }
 }
 
-/// The ranks of a job, each with a heap, and the moment at which all of them are.
+/// The ranks of a job, each with a heap, and their common time.
 struct Job {
     layout: AddressLayout,
     ranks: Vec<Driver>,
@@ -55,7 +55,7 @@ impl Job {
         Self { layout, ranks: sockets.into_iter().zip(0..).map(driver).collect(), now: Instant::ZERO + STEP }
     }
 
-    /// `to` as `from` knows it.
+    /// Connects `from` to `to`; returns the index of the peer.
     fn peer(&mut self, from: usize, to: usize) -> PeerIndex {
         let address = self.ranks[to].socket.local_address();
         self.ranks[from].connect(Rank::new(to as u32), address)
@@ -67,7 +67,7 @@ impl Job {
         self.ranks[from].post(self.now, peer, Operation::Write { to: at, bytes }, Flags::NONE, Token(1)).unwrap();
     }
 
-    /// Drives these ranks, one after another, for a step; returns how many operations of the first of them have ended.
+    /// Drives these ranks, one after another, for a step; returns the number of operations of the first of them that have ended.
     fn step(&mut self, ranks: &[usize]) -> usize {
         self.now = self.now + STEP;
         let mut ended = Vec::new();
@@ -80,7 +80,7 @@ impl Job {
         ended.len()
     }
 
-    /// Drives all ranks until so many operations of the first have ended.
+    /// Drives all ranks until `operations` operations of the first have ended.
     fn until_ended(&mut self, mut operations: usize) {
         let all: Vec<_> = (0..self.ranks.len()).collect();
         for _ in 0..STEPS_MAX {
@@ -105,7 +105,7 @@ fn heap(layout: AddressLayout, rank: u32) -> GlobalAddress {
     layout.encode(Rank::new(rank), SegmentId::SYMMETRIC, 0).unwrap()
 }
 
-/// Of an injection that is sent in batches: the calls that send, the datagrams, and the bytes that were assembled.
+/// Sends an injected put in batches; returns the number of send calls, of datagrams, and of assembled bytes.
 fn batches(job: &mut Job, bytes: &[u8]) -> (usize, usize, usize) {
     let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
     job.now = job.now + Duration::from_milliseconds(1);
@@ -128,12 +128,12 @@ fn batches(job: &mut Job, bytes: &[u8]) -> (usize, usize, usize) {
     (calls, datagrams, assembled)
 }
 
-/// What a megabyte costs besides its bytes: a system call for each datagram, an acknowledgement for each eight, and no copy but the
+/// The cost of a megabyte besides its bytes: a system call for each datagram, an acknowledgement for every eight, and no copy except the
 /// kernel's.
 #[test]
 fn a_long_write_leaves_from_the_memory_of_the_caller() {
     let mut job = Job::new(2);
-    // Until the window is as large as what is sent.
+    // Until the window is as large as the put.
     for round in 0..20 {
         job.write(0, 1, &vec![round; 1 << 20]);
         job.until_ended(1);
@@ -143,7 +143,7 @@ fn a_long_write_leaves_from_the_memory_of_the_caller() {
         let acknowledged = job.count(1, Event::DatagramSent);
         let (found, of_it, assembled) = batches(&mut job, &content);
         assert_eq!((found, of_it), (calls, datagrams), "{bytes} bytes");
-        // Headers and tags; what is left for the last datagram may be so little that it is copied.
+        // Headers and tags; the rest for the last datagram may be so short that it is copied.
         assert!(assembled < 128 * datagrams + 4096, "{assembled} of {bytes} bytes were copied");
         let acknowledgements = job.count(1, Event::DatagramSent) - acknowledged;
         assert!(acknowledgements <= datagrams as u64 / 8 + 2, "{acknowledgements} of {datagrams} datagrams");
@@ -153,7 +153,7 @@ fn a_long_write_leaves_from_the_memory_of_the_caller() {
     }
 }
 
-/// While one datagram is on its way, short writes join the next: nothing leaves for them, in their order or not.
+/// While one datagram is in flight, short writes join the next one, and no datagram is sent for them.
 #[test]
 fn short_writes_join_a_datagram_that_waits() {
     let mut job = Job::new(2);
@@ -177,7 +177,7 @@ fn short_writes_join_a_datagram_that_waits() {
     assert!(joined * 19 < room && (joined + 20) * 19 > room, "{joined} joined until it was full");
     assert!(!driver.join(peer, &write(0), Flags { fence: true, ..Flags::NONE }, Token(0)), "it is ordered");
     assert!(!driver.join(peer, &Operation::Write { to: at, bytes: &[0; 2000] }, Flags::NONE, Token(0)), "it is long");
-    // What is full leaves with the next, which waits: its target executes it meanwhile.
+    // The full datagram is sent when the next write is posted, which waits: meanwhile the target executes the full one.
     driver.post(now, peer, write(joined), Flags::NONE, Token(joined)).unwrap();
     assert_eq!(job.count(0, Event::DatagramSent) - before, 2);
     joined += 1;
@@ -205,15 +205,15 @@ fn what_a_full_socket_did_not_take_is_copied_before_the_write_returns() {
     assert!(arrived.iter().all(|&byte| byte == 7));
 }
 
-/// Three ranks, of which the first has written something that the second has not taken in, and the third so much to the first that the
-/// answer of the second comes behind all that.
+/// Three ranks: the second has not received a write of the first yet, and the third has sent so much to the first that the
+/// answer of the second arrives after all that.
 fn busy() -> Job {
     let mut job = Job::new(3);
     for (from, to) in [(0, 1), (2, 0)] {
         job.write(from, to, &[1; 8]);
     }
     job.until_ended(1);
-    // Acknowledgements that were kept back have passed, and the ways are known.
+    // Acknowledgements that were held back have been sent, and the paths are known.
     (0..500).for_each(|_| _ = job.step(&[0, 1, 2]));
     job.write(0, 1, &[2; 8]);
     for _ in 0..30 {
@@ -222,7 +222,7 @@ fn busy() -> Job {
     job
 }
 
-/// Two ranks, of which the first has written to the second, which does nothing; and a socket of a stranger.
+/// Two ranks, of which the first has written to the second, which does nothing; and a socket outside the job.
 fn unanswered() -> (Job, UdpSocket) {
     let mut job = Job::new(2);
     job.write(0, 1, &[1; 8]);
@@ -233,7 +233,7 @@ fn unanswered() -> (Job, UdpSocket) {
 fn a_rank_that_was_away_takes_in_what_has_come_before_it_finds_anybody_silent() {
     let mut job = busy();
     job.step(&[1]);
-    // Nobody watches over these ranks: one that is found to be silent is lost.
+    // These ranks have no monitoring: a silent one counts as failed.
     job.now = job.now + FAILURE_LIMIT + FAILURE_LIMIT;
     let ended: usize = (0..100).map(|_| job.step(&[0])).sum();
     assert_eq!((ended, job.count(0, Event::PeerLost)), (1, 0), "the answer lay in its socket");
@@ -291,11 +291,11 @@ fn datagrams_are_no_longer_than_the_way_carries() {
     };
     let address = job.ranks[1].socket.local_address();
     assert!(longest(&mut job, address) > 1200, "the other has told what it can take");
-    // Broadcasts are not allowed to this socket, so that there is no way.
+    // Broadcasts are not allowed on this socket, so that there is no path.
     assert_eq!(longest(&mut job, (Ipv4Addr::BROADCAST, 9).into()), 1200);
 }
 
-/// The calls of a function that hand an operation on, in the source of its layer.
+/// The calls in the source of a function that pass an operation to the next layer.
 fn handed_on(source: &str, function: &str) -> Vec<String> {
     let begin = source.find(function).expect(function);
     let body = &source[begin..begin + source[begin..].find("\n    }\n").expect("the end of a method")];
@@ -323,7 +323,7 @@ fn a_put_passes_three_layers_on_its_way_to_the_socket() {
 }
 
 /// A put has a record of its caller and one entry of the protocol, which holds the token of the caller. The driver has no table of its own: all
-/// its fields stand here, and none of them grows.
+/// its fields are listed here, and none of them grows.
 #[test]
 fn a_put_is_entered_in_two_tables() {
     let mut job = Job::new(2);
@@ -351,11 +351,12 @@ fn a_put_is_entered_in_two_tables() {
     assert_eq!((conversations.operations(), conversations.completions(), peers.len()), (100, 0, 1));
 }
 
-/// As `Context::put_signal` posts them: the values, then, behind a fence, the word of the signal; both may wait for company. So are a batch of active messages and its flag.
+/// As `Context::put_signal` posts them: the values, then, after a fence, the word of the signal; both may be held back. The same holds for a batch of active
+/// messages and its flag.
 #[test]
 fn a_put_and_its_signal_are_one_datagram() {
     let mut job = Job::new(2);
-    // Ranks that have met know how long datagrams may be.
+    // Ranks that have exchanged datagrams know their maximum length.
     job.write(0, 1, &[1; 8]);
     job.until_ended(1);
     let (peer, at) = (job.peer(0, 1), heap(job.layout, 1));
@@ -373,7 +374,7 @@ fn a_put_and_its_signal_are_one_datagram() {
     }
 }
 
-/// However long, a put that signals is as many datagrams as one that does not, and leaves from the memory of the caller.
+/// For all lengths, a put with signal takes as many datagrams as one without, and is sent from the memory of the caller.
 #[test]
 fn a_long_put_and_its_signal_are_as_many_datagrams_as_the_put() {
     let mut job = Job::new(2);
@@ -396,7 +397,7 @@ fn a_long_put_and_its_signal_are_as_many_datagrams_as_the_put() {
     assert_eq!(job.ranks[0].post(job.now, peer, short, Flags::NONE, Token(1)), Err(PostError::Signalled));
 }
 
-/// A rank may compute from then on, and take in no answer that would send what waits. Neither does an answer of its own hold up the signal.
+/// A rank may compute from then on, and receive no answer that would release operations that wait. An answer of its own does not delay the signal either.
 #[test]
 fn the_signal_of_a_long_put_leaves_at_once_and_what_follows_a_short_one_waits() {
     let mut job = Job::new(2);

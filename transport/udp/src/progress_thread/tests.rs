@@ -1,4 +1,4 @@
-//! Who drives, between a rank with a progress thread and one that the test drives.
+//! Tests of which thread drives, between a rank with a progress thread and one that the test drives.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::AtomicU32;
@@ -12,30 +12,30 @@ use crate::{Setup, Socket, Udp, Unwatched};
 
 const HEAP_BYTES: usize = 64 << 10;
 
-/// Longer than anything here takes, so that what never happens is told.
+/// Longer than any step of the tests takes, so that a missing event is detected.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// Longer than that.
+/// Longer than `PATIENCE`.
 const FAR: Duration = Duration::from_milliseconds(100_000);
 
 struct Wall(std::time::Instant);
 
 impl Clock for Wall {
     fn now(&self) -> Instant {
-        // Any moment but the first.
+        // Any time but zero.
         Instant::ZERO + FAR + self.0.elapsed().into()
     }
 }
 
-/// Two ranks that know each other: the first has a progress thread if it is wanted, the second never.
+/// Two ranks that know each other: the first has a progress thread on request, the second never.
 struct Two {
     clock: Arc<Wall>,
     me: Udp,
     peer: Udp,
-    /// Where the first rank is for the second, and the other way around.
+    /// The endpoint of the first rank for the second, and the reverse.
     to: Endpoint,
     back: Endpoint,
-    /// How often the first rank was to look.
+    /// Number of times that the first rank was woken.
     wakes: Arc<AtomicU32>,
     layout: AddressLayout,
 }
@@ -91,7 +91,7 @@ impl Two {
         }
     }
 
-    /// How often the progress thread has gone to sleep.
+    /// Number of times that the progress thread has gone to sleep.
     fn sleeps(&self) -> u64 {
         self.me.progress_thread.as_ref().unwrap().wait_set.sleeps()
     }
@@ -100,14 +100,14 @@ impl Two {
         self.me.progress_thread.as_ref().unwrap().listens()
     }
 
-    /// The first rank drives, and its alarm rings after everything here.
+    /// Makes the first rank drive, with an alarm that does not ring during the test.
     fn excuse(&mut self) {
         let shared = self.me.shared.clone();
         let progress_thread = self.me.progress_thread.as_mut().unwrap();
         progress_thread.excuse_for(&mut shared.lock(), self.clock.now(), FAR);
     }
 
-    /// Whether the kernel has no room for what the first rank sends.
+    /// Sets whether the kernel has no buffer space for datagrams of the first rank.
     fn fill(&self, full: bool) {
         self.me.shared.lock().socket.is_full.store(full, Ordering::Relaxed);
     }
@@ -118,19 +118,19 @@ impl Two {
         self.me.post(now, self.back, Operation::Write { to, bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     }
 
-    /// Whether what the first rank has written was taken in by the second.
+    /// Whether the second rank receives anything now.
     fn has_arrived(&mut self) -> bool {
         self.peer.progress(self.clock.now(), &mut Vec::new())
     }
 
-    /// The second rank works on a word of the first.
+    /// Posts an atomic of the second rank on a word of the first.
     fn ask(&mut self) {
         let now = self.clock.now();
         let operation = Operation::Atomic { at: self.at(0), width: Width::Eight, operator: AtomicOperator::Add, operand: 1 };
         self.peer.post(now, self.to, operation, Flags::NONE, Token(1)).unwrap();
     }
 
-    /// Whether it has the answer.
+    /// Whether the second rank has the answer.
     fn is_answered(&mut self) -> bool {
         let mut completed = Vec::new();
         self.peer.progress(self.clock.now(), &mut completed);
@@ -141,7 +141,7 @@ impl Two {
         self.me.progress(self.clock.now(), &mut Vec::new())
     }
 
-    /// Asks, and waits until the progress thread has answered.
+    /// Posts the atomic, and waits until the progress thread has answered.
     fn is_served(&mut self) {
         self.ask();
         let begun = std::time::Instant::now();
@@ -164,7 +164,7 @@ fn a_rank_that_drives_has_its_progress_thread_left_alone() {
             two.drive();
         }
     }
-    // Where others take the core for long, the progress thread cannot know that the rank goes on: some wake-ups are no sign of anything.
+    // If other processes take the core for long, the progress thread cannot know that the rank continues to drive: some wake-ups are no error.
     let sleeps = two.sleeps() - before;
     assert!(sleeps < ROUNDS / 4, "{sleeps} for {ROUNDS} requests");
 }
@@ -191,7 +191,7 @@ fn a_rank_that_looks_once_in_a_while_has_its_progress_thread_listen() {
         two.me.progress(begun + Duration::from_microseconds(300 * look), &mut Vec::new());
         assert!(two.listens() && two.sleeps() == sleeps);
     }
-    // What it takes in then it acknowledges at once, if its progress thread does not.
+    // Then it acknowledges what it receives at once, if its progress thread does not.
     let now = begun + Duration::from_milliseconds(1000);
     two.peer.post(now, two.to, Operation::Write { to: two.at(0), bytes: &[1; 8] }, Flags::NONE, Token(1)).unwrap();
     two.me.progress(now, &mut Vec::new());
@@ -203,7 +203,7 @@ fn a_rank_that_looks_once_in_a_while_has_its_progress_thread_listen() {
 fn a_rank_that_stops_looking_is_served() {
     let mut two = Two::new(true);
     for _ in 0..3 {
-        // One thread of the rank sleeps, another drives, and computes then.
+        // One thread of the rank sleeps; another drives, and then computes.
         two.me.before_sleep();
         two.drive();
         two.drive();
@@ -351,7 +351,7 @@ fn where_the_kernel_has_no_room_nothing_moves_and_nothing_is_due_at_once() {
             let mut driver = shared.lock();
             let due = driver.next_deadline().unwrap();
             pauses.push(due.since(now).as_nanoseconds() / 1000);
-            // Whoever comes too early does not put it off.
+            // A poll before the deadline does not postpone it.
             for _ in 0..3 {
                 assert!(!driver.drive(now, true) && driver.next_deadline() == Some(due));
             }
@@ -390,7 +390,7 @@ fn a_progress_thread_sleeps_while_the_kernel_has_no_room() {
         let (begun, before) = (two.clock.now(), two.sleeps());
         two.write(begun);
         two.until("it sleeps, and comes again", || two.sleeps() >= before + 20);
-        // No alarm rings early, however late it is heard.
+        // No alarm rings early, even if the thread notices it late.
         assert!(two.clock.now().since(begun) > Duration::from_milliseconds(40));
         two.fill(false);
         let begun = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! The option that travels beside a message, in the layout of the kernel's `cmsghdr`: into datagrams of which length to cut it.
+//! The control message (`cmsghdr` in the kernel's layout) that gives the length of the datagrams into which the kernel cuts a message.
 
 use libc::c_int;
 
@@ -7,10 +7,10 @@ const LEVEL: usize = size_of::<usize>();
 const KIND: usize = LEVEL + size_of::<c_int>();
 const HEADER_BYTES: usize = KIND + size_of::<c_int>();
 
-/// Bytes of the wish to cut a message.
+/// Size in bytes of the control message.
 pub(super) const CUT_BYTES: usize = (HEADER_BYTES + size_of::<u16>()).next_multiple_of(ALIGNMENT);
 
-/// The wish to have a message cut into datagrams of this length.
+/// Returns the control message that has a message cut into datagrams of this length.
 pub(super) fn cut_into(segment_bytes: u16) -> [u8; CUT_BYTES] {
     let mut layout = [0; CUT_BYTES];
     layout[..LEVEL].copy_from_slice(&(HEADER_BYTES + size_of::<u16>()).to_ne_bytes());

@@ -7,31 +7,31 @@ use rustix::io::Errno;
 use super::kernel::Arrivals;
 use crate::limits::{UDP_ERRORS_SKIPPED_MAX, UDP_INCOMING_MESSAGES_MAX, UDP_MESSAGE_BYTES_MAX};
 
-/// Number of consecutive receive calls with a full result after which the number of requested messages grows to the size of the buffer.
+/// Number of consecutive receive calls with a full result after which a call requests as many messages as the buffer holds.
 const STREAK_MAX: u32 = 2 * UDP_INCOMING_MESSAGES_MAX.ilog2();
 
-/// A message of more bytes is received by itself.
+/// Size in bytes above which messages are received one by one.
 const LONG_BYTES: usize = UDP_MESSAGE_BYTES_MAX / 4;
 
 const _: () = assert!(UDP_INCOMING_MESSAGES_MAX.is_power_of_two());
 
 /// Messages received, until the next call that receives.
 ///
-/// At most 8 of 64 KiB, each of which is a datagram or as many of one sender as the kernel has joined: where one ends and the next begins is
-/// for them to say. Memory that no message has reached yet is not taken from the system.
+/// At most 8 messages of 64 KiB, each of which is one datagram or several of one sender that the kernel has joined: the contents determine where
+/// one ends and the next begins. Memory that no message has reached yet is not taken from the system.
 pub struct Incoming {
     slots: Box<[u8]>,
     arrivals: Arrivals,
-    /// How long the messages in the first slots are.
+    /// Lengths of the messages in the first slots.
     lengths: Vec<usize>,
-    /// How many messages are asked for.
+    /// Number of messages that the last call requested.
     asked: usize,
-    /// How many calls in a row have found as many as were asked for; at most `STREAK_MAX`.
+    /// Number of consecutive calls that returned as many messages as requested; at most `STREAK_MAX`.
     streak: u32,
 }
 
 impl Incoming {
-    /// Empty. Allocates all that it ever needs.
+    /// Creates an empty buffer. No other call allocates.
     pub fn new() -> Self {
         Self {
             slots: vec![0; UDP_INCOMING_MESSAGES_MAX * UDP_MESSAGE_BYTES_MAX].into(),
@@ -48,7 +48,7 @@ impl Incoming {
         slots.zip(&self.lengths).map(|(slot, &bytes)| &mut slot[..bytes])
     }
 
-    /// Asks for one message, which costs least, and for more while calls find some short ones one after another.
+    /// Requests one message, which costs least, and more while successive calls return short messages only and as many as requested.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>) -> usize {
         self.asked = 1 << (self.streak / 2);
         let asked = self.asked;
@@ -57,7 +57,7 @@ impl Incoming {
         });
         self.streak = match self.lengths.len() {
             0 => 0,
-            // Several long ones at once go through more memory than a core's cache has, which costs more than calls.
+            // Several long messages at once exceed the cache of a core, which costs more than further calls.
             _ if self.lengths.iter().any(|&bytes| bytes > LONG_BYTES) => 0,
             found if found == asked => (self.streak + 1).min(STREAK_MAX),
             _ => self.streak,
@@ -65,8 +65,8 @@ impl Incoming {
         self.lengths.len()
     }
 
-    /// Asks until there is an answer. Errors, other than that there is nothing, are those of datagrams sent earlier, told once
-    /// each.
+    /// Calls `ask` until it returns messages or reports that there are none. Other errors concern datagrams sent earlier; the kernel reports each
+    /// once.
     fn receive_by(&mut self, mut ask: impl FnMut(&mut Arrivals, &mut [u8], &mut Vec<usize>) -> Result<(), Errno>) {
         self.lengths.clear();
         for _ in 0..=UDP_ERRORS_SKIPPED_MAX {
@@ -89,7 +89,7 @@ mod tests {
     use std::net::{Ipv4Addr, UdpSocket};
     use std::os::fd::AsFd;
 
-    /// Lets the kernel answer as told, and returns the number of messages, with the number of calls.
+    /// Receives with the given answers of the kernel, and returns the number of messages and the number of calls.
     fn received(answers: &[Result<usize, Errno>]) -> (usize, usize) {
         let mut calls = 0;
         let mut incoming = Incoming::new();
@@ -127,7 +127,7 @@ mod tests {
         let long = vec![0; LONG_BYTES + 1];
         assert_eq!((counts, arrived), (vec![1, 1, 2, 2, 4, 4, 8, 8, 8, 2], (0..40).collect()));
         assert_eq!((incoming.receive(receiver.as_fd()), incoming.receive(receiver.as_fd()), incoming.asked), (0, 0, 1));
-        // However long it goes on.
+        // The counts stay the same over many rounds.
         for round in 0..300 {
             for index in 0..UDP_INCOMING_MESSAGES_MAX {
                 sender.send_to(&[index as u8], receiver.local_addr().unwrap()).unwrap();
@@ -135,7 +135,7 @@ mod tests {
             let count = incoming.receive(receiver.as_fd());
             assert!(round < STREAK_MAX || count == UDP_INCOMING_MESSAGES_MAX, "round {round}: {count}");
         }
-        // Long ones come one by one, but for those that come when more are asked for already.
+        // Long messages are received one by one, except those of a call that already requested several.
         while incoming.receive(receiver.as_fd()) > 0 {}
         for messages in [4, UDP_INCOMING_MESSAGES_MAX] {
             for index in 0..messages {

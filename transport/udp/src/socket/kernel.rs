@@ -6,7 +6,7 @@
 //!   from then until the kernel has answered; mutably, if the kernel writes there.
 //! - **K2** Outside that function the pointers in a header are neither followed nor handed out.
 //! - **K3** All bytes zero are a valid value of the C structures here.
-//! - **K4** That pages are left out of core dumps changes nothing of what is read or written there.
+//! - **K4** Excluding pages from core dumps does not change their contents or access to them.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -21,7 +21,7 @@ use rustix::net::RecvFlags;
 use super::control::{self, CUT_BYTES};
 use super::name::Name;
 
-/// Leaves the pages in which a value lies, and what else lies there, out of core dumps. Where the system refuses, they are in them.
+/// Excludes the pages of a value, with everything else on them, from core dumps. Where the system refuses, dumps contain them.
 pub(crate) fn keep_from_dumps<T>(value: &T) {
     let page_bytes = rustix::param::page_size();
     let start = ptr::from_ref(value).addr() / page_bytes * page_bytes;
@@ -33,18 +33,18 @@ pub(crate) fn keep_from_dumps<T>(value: &T) {
 /// Bytes to send to one address, as one datagram or cut into several.
 pub(super) struct Message<'a> {
     pub(super) to: &'a Name,
-    /// The bytes, but for those that lie outside.
+    /// The bytes, except those that lie outside.
     pub(super) bytes: &'a [u8],
-    /// Where bytes are missing, counted from a place `start` bytes before `bytes`; and what they are parts of.
+    /// The places of missing bytes (`gaps`), counted from `start` bytes before `bytes`, and the memory that holds those bytes (`outside`).
     pub(super) start: usize,
     pub(super) gaps: &'a [Gap],
     pub(super) outside: &'a [u8],
-    /// The length of the datagrams to cut it into.
+    /// Length of the datagrams into which the kernel cuts the message.
     pub(super) cut_into: Option<u16>,
 }
 
 impl<'a> Message<'a> {
-    /// Its bytes in order, from wherever they lie: one part, and two more for each gap.
+    /// Its bytes in order, from `bytes` and `outside`: one part, and two more for each gap.
     pub(super) fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (bytes, outside, start) = (self.bytes, self.outside, self.start);
         let last = &bytes[self.gaps.last().map_or(0, |gap| gap.at - start)..];
@@ -65,18 +65,18 @@ pub(super) struct Departures {
     controls: Box<[[u8; CUT_BYTES]]>,
 }
 
-// SAFETY: K2: the pointers, which alone forbid it, mean nothing between calls.
+// SAFETY: K2: only the pointers prevent `Send`, and they are not used between calls.
 unsafe impl Send for Departures {}
 
 impl Departures {
-    /// For so many messages per call, and as many gaps in them.
+    /// Allocates for `messages` messages per call, with as many gaps in total.
     pub(super) fn new(messages: usize) -> Self {
         let vectors = vectors(messages + 2 * messages);
         Self { headers: headers(messages), vectors, controls: vec![[0; CUT_BYTES]; messages].into() }
     }
 
-    /// Sends the first messages, as many as the kernel takes, and returns their number; an error is about the very first. A `connected`
-    /// socket sends to whom it is connected to.
+    /// Sends the first messages, as many as the kernel takes, and returns their number; an error concerns the first message. A `connected`
+    /// socket sends to its peer, whatever the addresses of the messages.
     pub(super) fn send<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -108,7 +108,7 @@ impl Departures {
         }
         match &mut self.headers[..count] {
             [] => Ok(0),
-            // The call with the least for the kernel to read.
+            // The cheapest call: the kernel reads the least.
             [one] if one.msg_hdr.msg_controllen == 0 && one.msg_hdr.msg_iovlen == 1 => {
                 let (message, bytes) = (&one.msg_hdr, &self.vectors[0]);
                 let (socket, start, length) = (socket.as_raw_fd(), bytes.iov_base, bytes.iov_len);
@@ -134,12 +134,12 @@ pub(super) struct Arrivals {
 unsafe impl Send for Arrivals {}
 
 impl Arrivals {
-    /// For so many messages per call.
+    /// Allocates for `messages` messages per call.
     pub(super) fn new(messages: usize) -> Self {
         Self { headers: headers(messages), vectors: vectors(messages) }
     }
 
-    /// Receives what there is, one message into each slot from the first on, and appends how long they are.
+    /// Receives the messages that have arrived, one into each slot from the first on, and appends their lengths.
     pub(super) fn receive<'a>(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -147,7 +147,7 @@ impl Arrivals {
         lengths: &mut Vec<usize>,
     ) -> Result<(), Errno> {
         if slots.len() == 1 {
-            // The call with the least for the kernel to read.
+            // The cheapest call: the kernel reads the least.
             let slot = slots.next().unwrap_or_default();
             return rustix::net::recv(socket, slot, RecvFlags::DONTWAIT).map(|(bytes, _)| lengths.push(bytes));
         }
@@ -166,14 +166,14 @@ impl Arrivals {
     }
 }
 
-/// Sets an option that is a number.
+/// Sets a socket option with an integer value.
 pub(super) fn set_option(socket: BorrowedFd<'_>, level: c_int, option: c_int, value: c_int) -> Result<(), Errno> {
     let bytes = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the kernel reads `bytes` bytes of `value`, which lives until it has answered.
     answer(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), bytes) }).map(|_| ())
 }
 
-/// What a call returned, as a number or as the error that it left.
+/// Converts the return value of a system call to a number or to the error in `errno`.
 fn answer(returned: c_int) -> Result<usize, Errno> {
     usize::try_from(returned).map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
 }

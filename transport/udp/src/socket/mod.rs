@@ -1,10 +1,10 @@
-//! A UDP socket that gives the kernel many datagrams at once, and takes many at once.
+//! A UDP socket that sends and receives many datagrams per system call.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Outgoing`] | datagrams to send; `queue` finds which of them leave together and what becomes of them |
+//! | [`Outgoing`] | datagrams to send; `queue` groups them into messages and handles the outcome of sending |
 //! | [`Incoming`] | messages received: datagrams, some of which the kernel has joined |
-//! | `lanes` | sockets for those that most is sent to |
+//! | `lanes` | connected sockets for the most frequent destinations |
 //! | `kernel` | the system calls |
 //! | `name`, `control` | addresses and options in the layout that the kernel reads |
 
@@ -31,8 +31,8 @@ pub use incoming::Incoming;
 pub use outgoing::Outgoing;
 pub use queue::Sent;
 
-/// A payload that passes wherever IPv6 does, whose smallest path carries 1,280 bytes with headers; RFC 9000, section 14, starts
-/// with it too.
+/// Payload in bytes that every IPv6 path carries: its smallest MTU is 1,280 bytes with headers. RFC 9000, section 14, starts with this
+/// payload too.
 const PAYLOAD_BYTES_UNKNOWN: usize = 1200;
 
 /// A bound UDP socket, IPv4 or IPv6, that never blocks.
@@ -42,26 +42,26 @@ const PAYLOAD_BYTES_UNKNOWN: usize = 1200;
 pub struct Socket {
     socket: UdpSocket,
     local: SocketAddr,
-    /// The longest segments that the kernel is known to cut a message into, as far as it has not refused shorter ones; 0: none.
+    /// Maximum length of the segments into which the kernel cuts a message, lowered when it refuses a length; 0: it cuts none.
     segment_bytes_max: AtomicUsize,
-    /// As if the kernel had no room.
+    /// Whether sending behaves as if the kernel had no buffer space.
     #[cfg(test)]
     pub(crate) is_full: std::sync::atomic::AtomicBool,
 }
 
 impl Socket {
-    /// Makes a socket and binds it; port 0 has the system choose one.
+    /// Creates a socket and binds it; for port 0 the system chooses one.
     ///
     /// # Errors
-    /// The system's: the address is taken, or is none of this host.
+    /// Errors of the system: the address is in use, or does not belong to this host.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         Self::prepare(UdpSocket::bind(address)?)
     }
 
-    /// Takes over a socket that was made, and bound, by somebody else.
+    /// Takes over a socket that already exists and is bound.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`]: it is no bound, unconnected UDP socket; or an error of the system.
+    /// [`io::ErrorKind::InvalidInput`]: the descriptor is not a bound, unconnected UDP socket; or an error of the system.
     pub fn adopt(descriptor: OwnedFd) -> io::Result<Self> {
         if let Some(wrong) = what_is_wrong(&descriptor) {
             let advice = "hand over a UDP socket that is bound to an address and connected to none";
@@ -75,18 +75,18 @@ impl Socket {
         self.local
     }
 
-    /// For waiting until something has arrived.
+    /// The descriptor, for waiting until a datagram has arrived.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Bytes of datagrams that the system keeps until they are received; it loses what comes on top.
+    /// Number of bytes of datagrams that the system keeps until they are received; it drops datagrams beyond that.
     pub fn receive_buffer_bytes(&self) -> usize {
         received_bytes(self.descriptor()).unwrap_or(0)
     }
 
-    /// The bytes of the largest datagram that the way to `to` carries in one piece, as far as this host knows: at most 65,507,
-    /// and 1,200 if it knows no way. Larger datagrams arrive too, but in fragments. Cost: a few system calls.
+    /// Returns the size in bytes of the largest datagram that the path to `to` carries unfragmented, as far as this host knows: at most
+    /// 65,507, and 1,200 if no path is known. Larger datagrams arrive too, but in fragments. Cost: a few system calls.
     pub fn payload_bytes_max(&self, to: SocketAddr) -> usize {
         let to = name::canonical(to);
         self.path_bytes(to).map_or(PAYLOAD_BYTES_UNKNOWN, |bytes| payload_bytes(to, bytes))
@@ -94,14 +94,14 @@ impl Socket {
 
     /// Sends as much of the batch as the kernel takes now; the rest stays in it, for another call.
     ///
-    /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of room count as lost on the
-    /// way. Cost: one system call, if the kernel takes everything.
+    /// Datagrams leave in their order. Those that the kernel refuses for any other reason than lack of buffer space count as lost in the
+    /// network. Cost: one system call, if the kernel takes everything.
     pub fn send(&self, batch: &mut Outgoing) -> Sent {
         self.send_around(batch, &[])
     }
 
-    /// As [`send`](Self::send) of a batch of which bytes lie `outside`. What is left has been copied when the call returns, so that nothing
-    /// outside is needed any more.
+    /// As [`send`](Self::send), for a batch of which some bytes lie in `outside`. When the call returns, the bytes of unsent datagrams have been
+    /// copied, so that `outside` is no longer needed.
     pub(crate) fn send_around(&self, batch: &mut Outgoing, outside: &[u8]) -> Sent {
         #[cfg(test)]
         if self.is_full.load(std::sync::atomic::Ordering::Relaxed) {
@@ -110,9 +110,9 @@ impl Socket {
         batch.send(outside, self.descriptor(), |to| self.connect(to).ok(), &self.segment_bytes_max)
     }
 
-    /// Replaces what `incoming` holds by what has arrived, and returns the number of messages; 0: nothing has arrived.
+    /// Replaces the contents of `incoming` by the messages that have arrived, and returns their number.
     ///
-    /// Cost: one system call, whether something has arrived or not.
+    /// Cost: one system call, whether anything has arrived or not.
     pub fn receive(&self, incoming: &mut Incoming) -> usize {
         incoming.receive(self.descriptor())
     }
@@ -126,7 +126,7 @@ impl Socket {
         forget_errors(socket.as_fd());
         // An older kernel delivers each datagram by itself, which is as good.
         let _ = kernel::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1);
-        // An older kernel would ignore the wish and send the segments as one datagram, so it must be asked.
+        // An older kernel ignores the option of a message and sends the segments as one datagram, so support is tested here.
         let segments = kernel::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         let segment_bytes_max = AtomicUsize::new(if segments { UDP_RUN_BYTES_MAX } else { 0 });
         Ok(Self {
@@ -138,14 +138,14 @@ impl Socket {
         })
     }
 
-    /// The bytes of the largest packet on the way to `to`, asked of a socket that looks from where this one sends.
+    /// Returns the path MTU to `to` in bytes, as seen from the local address of this socket.
     fn path_bytes(&self, to: SocketAddr) -> Result<usize, Errno> {
         let probe = self.route(to)?;
         let bytes = if to.is_ipv4() { sockopt::ip_mtu(&probe)? } else { sockopt::ipv6_mtu(&probe)? };
         Ok(bytes as usize)
     }
 
-    /// A socket that sends to `to` alone, from the address of this one and a port of its own, and that nobody listens to.
+    /// Creates a socket that sends to `to` only, from the local address of this socket and a port of its own. Nothing is received from it.
     fn connect(&self, to: SocketAddr) -> Result<OwnedFd, Errno> {
         let socket = self.route(to)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
@@ -155,7 +155,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// A socket that is connected to `to` from the address of this one.
+    /// Creates a socket that is connected to `to` from the local address of this socket.
     fn route(&self, to: SocketAddr) -> Result<OwnedFd, Errno> {
         let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
@@ -169,13 +169,13 @@ impl Socket {
     }
 }
 
-/// What a packet of so many bytes carries beside the headers of IP and UDP.
+/// Returns the payload of a packet: its size less the headers of IP and UDP.
 fn payload_bytes(to: SocketAddr, packet_bytes: usize) -> usize {
     let headers = if to.is_ipv4() { 20 + 8 } else { 40 + 8 };
     packet_bytes.saturating_sub(headers).min(UDP_PAYLOAD_BYTES_MAX)
 }
 
-/// Why this is no socket to adopt.
+/// Returns why a descriptor cannot be adopted, if it cannot.
 fn what_is_wrong(descriptor: &OwnedFd) -> Option<&'static str> {
     let Ok(family) = sockopt::socket_domain(descriptor) else { return Some("is no socket") };
     if ![AddressFamily::INET, AddressFamily::INET6].contains(&family) {
@@ -191,8 +191,8 @@ fn what_is_wrong(descriptor: &OwnedFd) -> Option<&'static str> {
     local.is_none_or(|local| local.port() == 0).then_some("is a UDP socket without an address")
 }
 
-/// Asks for large buffers, beyond what users are usually granted if this one may. A buffer that is large enough is left as it is:
-/// whoever made the socket may have had the right to more.
+/// Requests large buffers, beyond the limit for users if this process has the right. A buffer that is large enough is left as it is:
+/// the process that created the socket may have had the right to more.
 fn enlarge_buffers(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     let bytes = UDP_SOCKET_BUFFER_BYTES;
     if received_bytes(socket)? < bytes {
@@ -211,13 +211,14 @@ fn enlarge_sending(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The kernel doubles what it is asked for, to have room for its own records, and tells the double.
+/// Returns the size of the receive buffer. The kernel doubles the requested size to have room for its own records, and reports the
+/// doubled size.
 fn received_bytes(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
     Ok(sockopt::socket_recv_buffer_size(socket)? / 2)
 }
 
-/// Lets routers and the kernel cut what is too large for a path: otherwise a path smaller than it seemed would swallow datagrams,
-/// and retransmissions of the same length with them.
+/// Lets routers and the kernel fragment datagrams that are too large for a path: otherwise a path with a smaller MTU than known would
+/// drop datagrams, and their retransmissions of the same length as well.
 fn allow_fragments(socket: BorrowedFd<'_>, local: SocketAddr) -> Result<(), Errno> {
     if local.is_ipv6() {
         sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::DONT)?;
@@ -226,8 +227,8 @@ fn allow_fragments(socket: BorrowedFd<'_>, local: SocketAddr) -> Result<(), Errn
     sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DONT)
 }
 
-/// Has the kernel no longer collect the errors of datagrams under way, should whoever made the socket have wanted that: nobody
-/// here takes them out, and whoever waits for the descriptor would be woken for ever.
+/// Stops the kernel from queueing errors of sent datagrams, in case the creator of the socket enabled that: no code here reads the
+/// queue, and a thread that waits for the descriptor would be woken again and again.
 fn forget_errors(socket: BorrowedFd<'_>) {
     let _ = kernel::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 0);
     let _ = kernel::set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 0);
@@ -241,7 +242,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    /// Longer than anything here takes, so that what never arrives is told.
+    /// Longer than any exchange here takes, so that a missing datagram is detected.
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// Sends datagrams of these lengths in one batch; returns the lengths of the messages that arrived.
@@ -304,7 +305,7 @@ mod tests {
         else {
             return eprintln!("not tested: no IPv6 here");
         };
-        // As if the path carried no more: the kernel does not cut into segments that would have to be cut again.
+        // As if the path had this MTU: the kernel does not cut messages into segments that would have to be fragmented.
         kernel::set_option(sender.descriptor(), libc::SOL_IPV6, libc::IPV6_MTU, 1280).unwrap();
         assert_eq!(exchange(&sender, &receiver, &[2000; 5]), [2000; 5]);
         assert!(sender.segment_bytes_max.load(Ordering::Relaxed) < 2000);

@@ -16,7 +16,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// What the kernel shall read.
+    /// The bytes that the kernel reads.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.layout[..self.used]
     }
@@ -44,8 +44,8 @@ impl From<SocketAddr> for Name {
     }
 }
 
-/// The same address, in the form in which equal addresses compare equal: IPv4 where it is IPv4 dressed as IPv6, and no flow label
-/// (which also leaves the choice of one to the kernel).
+/// Returns the address in the form in which equal addresses compare equal: IPv4 for an IPv4-mapped IPv6 address, and no flow label
+/// (which also leaves the choice of a label to the kernel).
 pub(super) fn canonical(mut address: SocketAddr) -> SocketAddr {
     if let IpAddr::V4(ip) = address.ip().to_canonical() {
         return (ip, address.port()).into();

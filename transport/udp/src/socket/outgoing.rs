@@ -15,8 +15,8 @@ use crate::limits::UDP_OUTGOING_DATAGRAMS_MAX;
 
 /// Datagrams to send, each assembled in place at the end of one buffer.
 ///
-/// At most 128 datagrams of together 64 KiB, and one more. Consecutive datagrams of one length to one address are the cheapest: up to 64 of
-/// them, and 65,000 bytes, pass the kernel as one message. The last of them may be shorter.
+/// Holds at most 128 datagrams; their total size is 64 KiB plus one datagram at most. Consecutive datagrams of one length to one address are the
+/// cheapest: up to 64 of them, with up to 65,000 bytes, pass the kernel as one message. The last of them may be shorter.
 pub struct Outgoing {
     queue: Queue,
     departures: Departures,
@@ -24,57 +24,57 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Empty. Allocates all that it ever needs.
+    /// Creates an empty batch. No other call allocates.
     pub fn new() -> Self {
         Self { queue: Queue::new(), departures: Departures::new(UDP_OUTGOING_DATAGRAMS_MAX), lanes: Lanes::default() }
     }
 
-    /// Room for a datagram of up to `bytes` bytes, whose contents are arbitrary; `None` until something has been sent. What is
-    /// written there becomes a datagram by [`commit`](Self::commit); room that is not committed stays room.
+    /// Returns space with arbitrary contents for a datagram of up to `bytes` bytes; `None` if the batch is full until the next send.
+    /// [`commit`](Self::commit) makes the bytes written there a datagram; without it, the space stays free.
     ///
     /// # Panics
-    /// No datagram can have so many bytes: more than 65,507.
+    /// `bytes` exceeds the maximum of a datagram, 65,507.
     pub fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
         self.queue.room(bytes)
     }
 
-    /// Makes the first `bytes` bytes of the room that was given last a datagram to `to`.
+    /// Makes the first `bytes` bytes of the space that [`room`](Self::room) returned last a datagram to `to`.
     ///
     /// # Panics
-    /// There is no such room.
+    /// There is no such space.
     pub fn commit(&mut self, to: SocketAddr, bytes: usize) {
         self.queue.commit(to, bytes, None);
     }
 
-    /// The same of a datagram of `bytes` bytes that may have a gap, whose bytes are passed when it is sent: by the next call that sends.
+    /// As [`commit`](Self::commit), for a datagram of `bytes` bytes that may have a gap; the next call that sends receives the bytes of the gap.
     pub(crate) fn commit_around(&mut self, to: SocketAddr, bytes: usize, gap: Option<Gap>) {
         self.queue.commit(to, bytes, gap);
     }
 
-    /// Bytes in the buffer of what waits to be sent: what has been copied of it, and headers and tags.
+    /// Number of bytes in the buffer of datagrams that are not sent yet: copied payload, headers and tags.
     #[cfg(test)]
     pub(crate) fn assembled_bytes(&self) -> usize {
         self.queue.bytes()
     }
 
-    /// As if the kernel had no room.
+    /// Behaves as if the kernel had no buffer space.
     #[cfg(test)]
     pub(super) fn keep(&mut self, outside: &[u8]) -> Sent {
         self.queue.keep(outside)
     }
 
-    /// The number of datagrams that wait to be sent.
+    /// Number of datagrams that are not sent yet.
     pub fn len(&self) -> usize {
         self.queue.datagrams()
     }
 
-    /// Whether nothing waits to be sent.
+    /// Whether no datagram is left to send.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Sends by `socket`, or, if all goes where most goes, by a socket of its own that `connect` makes. What is missing in gaps lies
-    /// `outside`.
+    /// Sends by `socket`, or by a connected socket that `connect` creates if all datagrams go to one frequent destination. The bytes of gaps
+    /// lie in `outside`.
     pub(super) fn send(
         &mut self,
         outside: &[u8],
@@ -85,7 +85,7 @@ impl Outgoing {
         let Self { queue, departures, lanes } = self;
         let datagrams = queue.datagrams() as u32;
         let lane = queue.destination().and_then(|to| lanes.take(to, datagrams, connect));
-        // The call with the least for the kernel to read.
+        // The cheapest call: the kernel reads the least.
         if let (Some(lane), Some(datagram)) = (&lane, queue.only())
             && send(lane, datagram, SendFlags::DONTWAIT).is_ok()
         {
@@ -102,7 +102,7 @@ impl Default for Outgoing {
     }
 }
 
-/// How a batch leaves.
+/// The sockets and headers for sending a batch.
 struct SendPath<'a> {
     socket: BorrowedFd<'a>,
     lane: Option<&'a OwnedFd>,

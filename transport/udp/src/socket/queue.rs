@@ -1,10 +1,10 @@
-//! Which datagrams leave together, and what becomes of them: the part of sending that is not the kernel's.
+//! The send queue: it groups datagrams into messages and handles the outcome of sending them, without system calls of its own.
 //!
-//! Datagrams lie in one buffer in their order, described by runs. A run leaves as one message that the kernel cuts, where it does
-//! that, and otherwise datagram by datagram.
+//! Datagrams lie in one buffer in their order, described by runs. A run leaves as one message that the kernel cuts, where the kernel
+//! supports that, and otherwise datagram by datagram.
 //!
-//! Bytes of a datagram may lie elsewhere, in memory that is borrowed for one call that sends: the datagram then has a gap in the buffer. Where the
-//! kernel has no room, the bytes are copied into the gaps before that call returns.
+//! Bytes of a datagram may lie elsewhere, in memory that is borrowed for one call that sends: the datagram then has a gap in the buffer. If the
+//! kernel has no buffer space, the bytes are copied into the gaps before that call returns.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,38 +20,38 @@ use crate::limits::{
     UDP_RUN_DATAGRAMS_MAX,
 };
 
-/// What became of the datagrams of a batch.
+/// Numbers of datagrams of a batch by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// On their way.
+    /// Accepted by the kernel.
     pub sent: usize,
-    /// Refused by the kernel and gone, as if lost on the way: there is no route, or a filter forbids it.
+    /// Refused by the kernel and dropped, as if lost in the network: there is no route, or a filter forbids them.
     pub dropped: usize,
-    /// Still in the batch, because the kernel has no room now.
+    /// Still in the batch, because the kernel has no buffer space now.
     pub left: usize,
 }
 
-/// What takes messages: the kernel, or its part in a test.
+/// Receiver of messages: the kernel, or a substitute in tests.
 pub(super) trait Kernel {
-    /// Takes the first messages, as many as there is room for, and returns their number; an error is about the very first.
+    /// Takes the first messages, as many as there is space for, and returns their number; an error concerns the first message.
     fn send<'a>(&mut self, messages: impl Iterator<Item = Message<'a>> + Clone) -> Result<usize, Errno>;
 }
 
 /// Datagrams in their order.
 pub(super) struct Queue {
     bytes: Box<[u8]>,
-    /// Where the first one begins: 0 except while sending.
+    /// Offset of the first datagram: 0 except while sending.
     start: usize,
-    /// Where the last one ends.
+    /// Offset of the end of the last datagram.
     end: usize,
     datagrams: usize,
-    /// How long the last one is, as the next is expected to be.
+    /// Length of the last datagram, which is also the expected length of the next.
     last_bytes: usize,
     runs: VecDeque<Run>,
-    /// Where bytes are missing in the buffer, in order, and how many of the gaps are of datagrams that have left.
+    /// Gaps in the buffer, in order, and the number of those whose datagrams have been sent.
     gaps: Vec<Gap>,
     gaps_sent: usize,
-    /// How many bytes are missing.
+    /// Number of bytes that the gaps leave out.
     missing: usize,
 }
 
@@ -70,7 +70,7 @@ impl Queue {
         }
     }
 
-    /// How many bytes of the buffer wait to be sent.
+    /// Number of bytes of the buffer that are not sent yet.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.end - self.start
@@ -80,7 +80,7 @@ impl Queue {
         self.datagrams
     }
 
-    /// Where the first run goes, if all runs go there.
+    /// The destination of all runs; `None` if they have several or there are none.
     pub(super) fn destination(&self) -> Option<SocketAddr> {
         let first = self.runs.front()?.to;
         self.runs.iter().all(|run| run.to == first).then_some(first)
@@ -91,7 +91,7 @@ impl Queue {
         (self.datagrams == 1 && self.gaps.is_empty()).then(|| &self.bytes[self.start..self.end])
     }
 
-    /// Everything has left, none of it with a gap.
+    /// Empties the queue after everything, without gaps, has been sent.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         (self.datagrams, self.end) = (0, 0);
@@ -106,7 +106,7 @@ impl Queue {
         self.bytes[self.end..UDP_BATCH_BYTES - self.missing].get_mut(..bytes)
     }
 
-    /// A datagram of `bytes` bytes, those of the gap among them. The room for these stays free, should they have to be copied.
+    /// Appends a datagram of `bytes` bytes, the bytes of the gap included. Space for these stays free, in case they have to be copied.
     pub(super) fn commit(&mut self, to: SocketAddr, bytes: usize, gap: Option<Gap>) {
         assert!(self.room(bytes).is_some(), "{bytes} bytes were committed without room for them");
         let to = canonical(to);
@@ -122,10 +122,10 @@ impl Queue {
         self.end += bytes - missing;
     }
 
-    /// Sends until nothing is left or the kernel has no room, and remembers in `segment_bytes_max` what it does not cut. What is missing in
-    /// gaps lies in `outside`.
+    /// Sends until nothing is left or the kernel has no buffer space, and lowers `segment_bytes_max` below lengths that the kernel does not cut.
+    /// The bytes of gaps lie in `outside`.
     ///
-    /// Each turn takes a datagram out of the queue or refuses a run that was not, so that they are at most twice the datagrams.
+    /// Each iteration removes a datagram or marks an unmarked run as refused, so that there are at most twice as many iterations as datagrams.
     pub(super) fn send_with(&mut self, outside: &[u8], segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
         let mut outcome = Sent::default();
         while let Some(first) = self.runs.front() {
@@ -134,7 +134,7 @@ impl Queue {
             match kernel.send(self.messages(outside, limit)) {
                 Ok(0) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => break,
                 Ok(taken) => {
-                    // Passing now shows that it was the cutting that was refused, not the datagrams.
+                    // The datagrams pass uncut: the kernel had refused to cut, not the datagrams.
                     if let Some(limit) = refused {
                         segment_bytes_max.fetch_min(limit, Ordering::Relaxed);
                     }
@@ -168,10 +168,10 @@ impl Queue {
         })
     }
 
-    /// Has the first run leave datagram by datagram.
+    /// Makes the first run leave datagram by datagram.
     fn refuse_first(&mut self, error: Errno) {
         if let Some(run) = self.runs.front_mut() {
-            // What the path is too small for says nothing of shorter segments; a device that cannot cut cuts nothing.
+            // Segments too long for the path say nothing about shorter ones; a device that cannot cut (`EIO`) cuts none.
             run.refused = Some(if error == Errno::IO { 0 } else { run.segment_bytes - 1 });
         }
     }
@@ -192,7 +192,7 @@ impl Queue {
         datagrams
     }
 
-    /// Moves what is left to the front of the buffer.
+    /// Moves the remaining datagrams to the front of the buffer.
     fn make_room(&mut self) {
         self.bytes.copy_within(self.start..self.end, 0);
         self.gaps.drain(..std::mem::take(&mut self.gaps_sent));
@@ -200,15 +200,15 @@ impl Queue {
         (self.start, self.end) = (0, self.end - self.start);
     }
 
-    /// As if the kernel had no room.
+    /// Behaves as if the kernel had no buffer space.
     #[cfg(test)]
     pub(super) fn keep(&mut self, outside: &[u8]) -> Sent {
         self.fill_gaps(outside);
         Sent { left: self.datagrams, ..Sent::default() }
     }
 
-    /// Copies what is missing into what is left, whose room was kept free: from the last gap to the first, each makes room for itself and
-    /// those before.
+    /// Copies the missing bytes of the remaining datagrams into the buffer, where space was kept free. Goes from the last gap to the first: the
+    /// bytes behind each gap move by the size of this gap and all gaps before it.
     fn fill_gaps(&mut self, outside: &[u8]) {
         let mut missing: usize = self.gaps.iter().map(|gap| gap.bytes).sum();
         let (mut end, all) = (self.end, self.end + missing);
@@ -222,7 +222,7 @@ impl Queue {
     }
 }
 
-/// Where a message ends in the buffer that begins at `start` and has `length` bytes, and how many of the gaps are in it.
+/// Returns the end in the buffer of a message that begins at `start` and has `length` bytes with its gaps, and the number of these gaps.
 fn extent(gaps: &[Gap], start: usize, length: usize) -> (usize, usize) {
     let mut end = start + length;
     let inside = gaps.iter().take_while(|gap| {
@@ -243,7 +243,7 @@ struct Run {
     bytes: usize,
     datagrams: usize,
     segment_bytes: usize,
-    /// The kernel would not cut it; the longest segments that it may still cut, if that proves to be the reason.
+    /// Set if the kernel refused the run when it was to be cut: the new limit of segment lengths, if cutting proves to be the reason.
     refused: Option<usize>,
 }
 
@@ -252,7 +252,7 @@ impl Run {
         Self { to, name: to.into(), bytes, datagrams: 1, segment_bytes: bytes, refused: None }
     }
 
-    /// Whether a datagram can be the next. An empty one cannot: where a message is cut, it leaves no trace.
+    /// Whether a datagram can be appended. An empty one cannot: cutting a message yields no empty datagrams.
     fn accepts(&self, to: SocketAddr, bytes: usize) -> bool {
         let all_equal = self.bytes == self.datagrams * self.segment_bytes;
         let fits = self.datagrams < UDP_RUN_DATAGRAMS_MAX && self.bytes + bytes <= UDP_RUN_BYTES_MAX;
@@ -264,12 +264,12 @@ impl Run {
         self.datagrams += 1;
     }
 
-    /// Whether it leaves as one message that the kernel cuts.
+    /// Whether the run leaves as one message that the kernel cuts.
     fn is_cut(&self, limit: usize) -> bool {
         self.datagrams > 1 && self.segment_bytes <= limit && self.refused.is_none()
     }
 
-    /// The lengths of the messages that it leaves as.
+    /// The lengths of the messages as which the run leaves.
     fn lengths(&self, limit: usize) -> impl Iterator<Item = usize> + Clone + use<> {
         let (step, count) = if self.is_cut(limit) { (self.bytes, 1) } else { (self.segment_bytes, self.datagrams) };
         let bytes = self.bytes;
@@ -282,13 +282,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A kernel that does as it is told, call by call, and then takes everything.
+    /// A kernel with scripted answers, one per call, that takes everything afterwards.
     #[derive(Default)]
     struct Script {
         answers: VecDeque<Result<usize, Errno>>,
-        /// Of each message taken: the address, the bytes and into what to cut them.
+        /// The address, the bytes and the segment length of each message taken.
         taken: Vec<(Vec<u8>, Vec<u8>, Option<u16>)>,
-        /// The messages of each call.
+        /// The number of messages of each call.
         offered: Vec<usize>,
     }
 
@@ -297,7 +297,7 @@ mod tests {
             Self { answers: answers.iter().copied().collect(), ..Self::default() }
         }
 
-        /// Of each message taken: its length, and into what to cut it.
+        /// The length and the segment length of each message taken.
         fn lengths(&self) -> Vec<(usize, Option<u16>)> {
             self.taken.iter().map(|(_, bytes, cut_into)| (bytes.len(), *cut_into)).collect()
         }
@@ -329,7 +329,7 @@ mod tests {
     }
 
     impl Queue {
-        /// Sends what has no gaps.
+        /// Sends datagrams without gaps.
         fn send(&mut self, segment_bytes_max: &AtomicUsize, kernel: &mut impl Kernel) -> Sent {
             self.send_with(&[], segment_bytes_max, kernel)
         }
@@ -340,12 +340,12 @@ mod tests {
         queue.commit(address(to), length, None);
     }
 
-    /// What datagrams with gaps have in them: each content stands there so often that no datagram has more of it.
+    /// The bytes of gaps: each byte value occurs more often than in any datagram.
     fn outside() -> Vec<u8> {
         (0..=u8::MAX).flat_map(|content| [content; 2048]).collect()
     }
 
-    /// The same contents, of which all but one byte in front and one behind are left out.
+    /// As `push`, with a gap that leaves out all bytes but the first and the last.
     fn push_around(queue: &mut Queue, to: u8, length: usize, content: u8) {
         queue.room(length).unwrap()[..2].fill(content);
         let gap = Gap { at: 1, from: 2048 * usize::from(content), bytes: length - 2 };
@@ -493,7 +493,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the kernel answers, each datagram is sent once or dropped, in its order and with its contents.
+        /// For all answers of the kernel, each datagram is sent once or dropped, in its order and with its contents.
         #[test]
         fn datagrams_are_sent_once_and_in_order(
             datagrams in proptest::collection::vec((0..3u8, prop_oneof![0..4usize, 2000..2002usize]), 0..300),

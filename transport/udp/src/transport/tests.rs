@@ -1,4 +1,4 @@
-//! What the transport takes from its process and its socket, and whom it tells of peers.
+//! Tests of what the transport takes from its process and its socket, and of its reports about peers.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;
@@ -15,10 +15,10 @@ use crate::limits::{UDP_DATAGRAM_BYTES_MAX, UDP_PUT_DATAGRAM_BYTES_MAX};
 
 const HEAP_BYTES: usize = 2 << 20;
 
-/// Longer than anything here takes, so that what never happens is told.
+/// Longer than any step of the tests takes, so that a missing event is detected.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// A clock that stands, as the moments of the test are what counts; and how often it was read.
+/// A clock that stands still, as the tests supply the time; counts how often it was read.
 #[derive(Default)]
 struct Still(AtomicU64);
 
@@ -29,7 +29,7 @@ impl Clock for Still {
     }
 }
 
-/// Two ranks of one process, with their heaps; which of them the first has given up.
+/// Two ranks of one process, with their heaps, and the ranks that the first has reported as failed.
 struct Two {
     begun: std::time::Instant,
     ends: [Udp; 2],
@@ -37,7 +37,7 @@ struct Two {
     lost: Arc<Mutex<Vec<Rank>>>,
 }
 
-/// Knows nothing of ranks, and notes which are lost.
+/// A watcher that knows nothing of ranks, and records which are lost.
 struct Told(Arc<Mutex<Vec<Rank>>>);
 
 impl Watcher for Told {
@@ -111,13 +111,13 @@ impl Two {
         Instant::ZERO + self.begun.elapsed().into()
     }
 
-    /// The second rank, as the first knows it.
+    /// Connects the first rank to the second.
     fn connect(&mut self) -> Endpoint {
         let address = self.ends[1].address();
         self.ends[0].connect(None, Rank::new(1), &address).unwrap()
     }
 
-    /// Drives those ranks until something of the first has completed.
+    /// Drives the given ranks until an operation of the first has completed.
     fn complete(&mut self, driven: &[usize]) -> Completion {
         let mut completed = Vec::new();
         while completed.is_empty() {
@@ -131,7 +131,7 @@ impl Two {
         completed[0]
     }
 
-    /// Posts at the second rank, and waits.
+    /// Posts an operation to the second rank, and waits for its result.
     fn result(&mut self, to: Endpoint, operation: Operation<'_>) -> Result<u64, pelago_platform::Failure> {
         let now = self.now();
         self.ends[0].post(now, to, operation, Flags::NONE, Token(1)).unwrap();
@@ -149,7 +149,7 @@ fn a_process_is_told_from_another_of_its_rank() {
     two.ends[0].post(two.now(), to, write(&[1; 8]), Flags::NONE, Token(1)).unwrap();
     let mut datagram = [0; 2000];
     plain.recv(&mut datagram).unwrap();
-    // Where the header has the incarnation of the process.
+    // The place of the process's incarnation in the header.
     let incarnation = u32::from_le_bytes(*datagram[4..].first_chunk().unwrap());
     assert_eq!(incarnation, std::process::id() & 0xFF_FFFF);
 }
@@ -164,7 +164,7 @@ fn a_rank_that_is_not_connected_is_not_sent_to() {
     assert_eq!(two.result(to, write(&[1; 8])), Ok(0), "the other finds it although it has not connected either");
 }
 
-/// To look at the clock took a sixth of the time of a put.
+/// Reading the clock took a sixth of the time of a put.
 #[test]
 fn puts_that_wait_for_company_read_no_clock() {
     let mut two = Two::new([bind(), bind()]);
@@ -173,7 +173,7 @@ fn puts_that_wait_for_company_read_no_clock() {
     let post = |two: &mut Two| two.ends[0].post(Instant::ZERO, to, write(&[2; 8]), Flags::NONE, Token(1)).unwrap();
     let reads = |two: &Two| two.clock.0.load(Ordering::Relaxed);
     let before = reads(&two);
-    // The first leaves, the second begins the datagram that the others join.
+    // The first is sent, the second begins the datagram that the others join.
     (0..2).for_each(|_| post(&mut two));
     let first = reads(&two) - before;
     assert!((1..=4).contains(&first), "{first}");
@@ -187,7 +187,7 @@ fn a_put_that_fills_a_datagram_takes_one() {
     let to = two.connect();
     let bytes = vec![1; UDP_DATAGRAM_BYTES_MAX];
     let at = GlobalAddress::from_bits(heap(1).bits() + (1 << 20));
-    // At first neither knows what the other can take.
+    // At first neither rank knows the maximum datagram size of the other.
     for _ in 0..3 {
         assert_eq!(two.result(to, write(&bytes)), Ok(0));
     }
@@ -204,7 +204,7 @@ fn datagrams_are_no_longer_than_pays() {
     let mut two = Two::new([bind(), bind()]);
     let to = two.connect();
     let bytes = vec![1; 1 << 20];
-    // At first neither knows what the other can take.
+    // At first neither rank knows the maximum datagram size of the other.
     for _ in 0..3 {
         assert_eq!(two.result(to, write(&bytes)), Ok(0));
     }
@@ -218,7 +218,7 @@ fn datagrams_are_no_longer_than_pays() {
 #[test]
 fn no_more_is_on_its_way_than_the_socket_of_the_receiver_holds() {
     let sockets = [bind(), bind()];
-    // As little as the kernel allows; less than a kilobyte of it is for datagrams.
+    // The minimum that the kernel allows; less than a kilobyte of it is for datagrams.
     sockopt::set_socket_recv_buffer_size(sockets[1].descriptor(), 1).unwrap();
     let mut two = Two::new(sockets);
     let to = two.connect();

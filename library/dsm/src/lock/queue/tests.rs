@@ -1,4 +1,4 @@
-//! Single steps of the queue, on memory of one process: what the exploration of whole jobs does not tell apart.
+//! Single steps of the queue, on memory of one process: cases that the exploration of whole jobs does not distinguish.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,18 +9,18 @@ use super::*;
 const HOME: Rank = Rank::new(0);
 const ME: Rank = Rank::new(1);
 
-/// What another rank does while this one waits, and how that ends the wait, if it does.
+/// An action of another rank while this one waits, which returns the result of the wait if it ends it.
 type Event = Box<dyn FnOnce(&Alone) -> Option<Waited>>;
 
 /// The arguments of `post`.
 type Release = (WordAddress, Change, usize, u64, u64);
 
-/// The words of two ranks, of which only one does anything by itself.
+/// The words of two ranks, of which only one executes code.
 #[derive(Default)]
 struct Alone {
     words: RefCell<Vec<[u64; WORDS]>>,
     lost: RefCell<Vec<Rank>>,
-    /// The home is reached by messages: what is posted takes effect when it is settled, not at once.
+    /// Whether the home is reached by messages: a posted operation then takes effect when it is settled, not immediately.
     is_apart: Cell<bool>,
     posted: Cell<Option<Release>>,
     /// The result of the compare-swap of a release that was posted before the test.
@@ -37,12 +37,12 @@ impl Alone {
         Member::new(alone)
     }
 
-    /// The next event while this rank waits.
+    /// Adds an event that happens while this rank waits.
     fn then(&self, event: impl FnOnce(&Self) -> Option<Waited> + 'static) {
         self.events.borrow_mut().push_back(Box::new(event));
     }
 
-    /// Another rank changes the state of this one while it waits.
+    /// Adds an event: another rank changes the state of this one while it waits.
     fn then_state(&self, state: State) {
         self.then(move |alone| {
             alone.set_own(STATE, state.word());
@@ -207,7 +207,7 @@ fn an_adopted_version_is_the_one_that_is_acquired() {
     assert_eq!((acquired.version, member.memory.own(KNOWN)), (version(10), version(10).word()));
 }
 
-/// The home is last in the queue, and has the token or has left it in its node.
+/// A member whose home is last in the queue, and has the token or has left it in its node.
 fn behind_home(left: bool) -> (Member<Alone>, Tail) {
     let (member, node) = (Alone::member(), Node::of_sequence(1));
     let last = Tail::of_rank(HOME, node, Epoch(0));
@@ -323,7 +323,7 @@ fn a_release_to_the_home_is_settled_before_the_node_of_another_rank_is_reset() {
     member.memory.set(HOME, tail(Epoch(0)), Tail::of_rank(HOME, node, Epoch(0)).word());
     member.give(version(2)).unwrap();
     assert_eq!((member.memory.state_at_home().phase, is_free(&member)), (Phase::Idle, true));
-    // Its own node stands in the queue anew when the rank has settled the release itself.
+    // This rank's own node may enter the queue again only after the rank has settled the release itself.
     let member = Alone::member();
     member.memory.is_apart.set(true);
     member.memory.set_own(STATE, own.word());

@@ -1,13 +1,13 @@
-//! The copy of a region in memory twice: once as the library reads and writes it, and once as the program does, page by page as far as it is
-//! shown.
+//! Two mappings of the copy of a region: the inner one, which the library reads and writes, and the outer one, in which the program sees the pages
+//! that the library has shown.
 //!
-//! - **W1** Both mappings of the file have whole pages for all elements, and each stays as long as its value. Elements are plain old data: any bytes
-//!   are a value of each.
-//! - **W2** Elements of a mapping are borrowed from its value alone, so that references into one mapping are as exclusive as they say.
-//! - **W3** A page is out of the program's sight at first. Who touches it there stops, until it is shown; nothing else of it happens. So a reference
-//!   has one content from the first access to the last, if what is in sight is changed by the program alone.
-//! - **W4** That it is: through the inner mapping a page is written while it is out of the program's sight, or while nobody borrows from the
-//!   outer one; taken out of sight, or protected, it is by the outer one's own `&mut`.
+//! - **W1** Both mappings of the file have whole pages for all elements, and each exists as long as its value. Elements are plain old data: any bytes
+//!   are a valid element.
+//! - **W2** Elements of a mapping are borrowed only from the value that owns it, so that Rust's rules of borrowing hold within one mapping.
+//! - **W3** A page is hidden from the program at first. A thread that touches a hidden page stops until the page is shown; the access has no other
+//!   effect. So a reference sees the same content from its first access to its last, if only the program changes visible pages.
+//! - **W4** Only the program changes visible pages: the inner mapping writes a page only while it is hidden, or while no reference borrows from the
+//!   outer mapping. Hiding or protecting a page takes `&mut` of the outer mapping.
 #![allow(unsafe_code)]
 
 use core::ffi::c_void;
@@ -40,7 +40,7 @@ const API_VERSION: u64 = 0xaa;
 const FEATURE_MISSING_SHMEM: u64 = 1 << 5;
 const FEATURE_MINOR_SHMEM: u64 = 1 << 10;
 const FEATURE_WP_SHMEM: u64 = 1 << 12;
-/// Came with Linux 6.4, as did pages that are protected from the moment when they are shown.
+/// Since Linux 6.4, as are pages that are protected from the moment when they are shown.
 const FEATURE_WP_UNPOPULATED: u64 = 1 << 13;
 const REGISTER_MISSING_WP_MINOR: u64 = 1 | 2 | 4;
 const CONTINUE_PROTECTED: u64 = 2;
@@ -84,25 +84,25 @@ struct Continue {
     mapped: i64,
 }
 
-/// What a program has to wait for.
+/// A page fault, at which a thread of the program waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) page: usize,
     pub(super) write: bool,
-    /// Whether it can be read, but is protected from being written.
+    /// Whether the page is visible but write-protected.
     pub(super) is_protected: bool,
 }
 
-/// The elements as the library reads and writes them.
+/// The inner mapping: the elements as the library reads and writes them.
 pub(in crate::region) struct Inner<T> {
     map: Map,
     length: usize,
     _elements: PhantomData<T>,
 }
 
-/// The elements as the program reads and writes them.
+/// The outer mapping: the elements as the program reads and writes them.
 pub(super) struct Outer<T> {
-    /// First, so that nobody is stopped at pages that nobody shows.
+    /// Declared first, so that it is closed before the mapping ends and no thread waits at a page that is never shown.
     faults: Arc<OwnedFd>,
     map: Map,
     length: usize,
@@ -110,7 +110,7 @@ pub(super) struct Outer<T> {
     _elements: PhantomData<T>,
 }
 
-/// What shows pages to the program.
+/// Receives page faults and shows pages to the program.
 pub(super) struct Door {
     faults: Arc<OwnedFd>,
     bell: Arc<OwnedFd>,
@@ -122,7 +122,7 @@ pub(super) struct Door {
 /// Ends the wait of a [`Door`].
 pub(super) struct Bell(Arc<OwnedFd>);
 
-/// A copy, and who shows it to the program.
+/// Both mappings of a copy, with its [`Door`] and [`Bell`].
 pub(super) struct Twofold<T> {
     pub(super) inner: Inner<T>,
     pub(super) outer: Outer<T>,
@@ -130,10 +130,10 @@ pub(super) struct Twofold<T> {
     pub(super) bell: Bell,
 }
 
-/// The copy of so many elements, all of which are zero.
+/// Creates the mappings of `length` elements, all of which are zero.
 ///
 /// # Errors
-/// What the system lacks or forbids, in a line.
+/// A line that names the feature that the system lacks or forbids.
 pub(super) fn map<T: Pod>(length: usize) -> Result<Twofold<T>, &'static str> {
     const NO_MEMORY: &str = "the system has no memory for the copy of a region with page faults";
     let page_bytes = rustix::param::page_size();
@@ -163,7 +163,7 @@ impl<T: Pod> Inner<T> {
         unsafe { core::slice::from_raw_parts(self.map.start.as_ptr().cast(), self.length) }
     }
 
-    /// What is in sight of the program is not written while that borrows it (W4).
+    /// The caller does not write visible pages while the program borrows them (W4).
     #[inline]
     pub(in crate::region) fn elements_mut(&mut self) -> &mut [T] {
         // SAFETY: W1, W2.
@@ -174,17 +174,17 @@ impl<T: Pod> Inner<T> {
 impl<T: Pod> Outer<T> {
     #[inline]
     pub(super) fn elements(&self) -> &[T] {
-        // SAFETY: W1, W2; W3 and W4 for what the library does meanwhile.
+        // SAFETY: W1, W2; W3 and W4 for concurrent accesses of the library.
         unsafe { core::slice::from_raw_parts(self.map.start.as_ptr().cast(), self.length) }
     }
 
     #[inline]
     pub(super) fn elements_mut(&mut self) -> &mut [T] {
-        // SAFETY: W1, W2; W3 and W4 for what the library does meanwhile.
+        // SAFETY: W1, W2; W3 and W4 for concurrent accesses of the library.
         unsafe { core::slice::from_raw_parts_mut(self.map.start.as_ptr().cast(), self.length) }
     }
 
-    /// Has the program stop when it writes to pages that are in sight; those that cannot be protected go out of sight.
+    /// Write-protects visible pages, so that the next write faults; hides them if they cannot be protected.
     pub(super) fn protect(&mut self, pages: Range<usize>) {
         let span = Span { start: self.page(pages.start) as u64, bytes: (pages.len() * self.page_bytes) as u64 };
         if order::<WRITE_PROTECT, _>(&self.faults, &mut Mode { span, mode: PROTECT }).is_err() {
@@ -192,10 +192,10 @@ impl<T: Pod> Outer<T> {
         }
     }
 
-    /// Takes pages out of sight; what they hold stays in the file.
+    /// Hides pages; their contents stay in the file.
     pub(super) fn hide(&mut self, pages: Range<usize>) {
         let start = self.page(pages.start) as *mut c_void;
-        // SAFETY: W1; the bytes are those of the file, so that they are the same when they are shown again.
+        // SAFETY: W1; the file keeps the bytes, so that they are the same when the pages are shown again.
         let hidden = unsafe { madvise(start, pages.len() * self.page_bytes, Advice::LinuxDontNeed) };
         hidden.expect("whole pages of a mapping that is there");
     }
@@ -208,7 +208,7 @@ impl<T: Pod> Outer<T> {
 }
 
 impl Door {
-    /// Waits for the next fault; none after the bell.
+    /// Waits for the next fault; returns `None` after the bell has rung.
     pub(super) fn next(&self) -> Option<Fault> {
         loop {
             let mut either = [PollFd::new(&self.faults, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
@@ -218,7 +218,7 @@ impl Door {
                 Err(error) => panic!("cannot wait for page faults: {error}"),
             }
             let mut message = [0; MESSAGE_BYTES];
-            // Nothing to read: who has stopped there goes on already.
+            // Nothing to read: the faulting thread has already continued.
             let Ok(MESSAGE_BYTES) = rustix::io::read(&self.faults, &mut message) else { continue };
             let word = |at: usize| u64::from_ne_bytes(message[at..at + 8].try_into().expect("eight bytes"));
             let (flags, address) = (word(8), word(16));
@@ -229,7 +229,7 @@ impl Door {
         }
     }
 
-    /// Shows the page of a fault, which `inner` holds as it is to be seen; or lets several be written that are in sight, of which it is the first.
+    /// Shows the page of a fault with the contents of `inner`; if the page is write-protected, makes it and visible pages behind it writable.
     pub(super) fn show<T: Pod>(&self, fault: Fault, pages: Range<usize>, access: Access, inner: &Inner<T>) {
         debug_assert!(pages.start == fault.page && (pages.len() == 1 || fault.is_protected));
         let span = self.span(&pages);
@@ -244,13 +244,13 @@ impl Door {
         };
         match shown {
             Ok(()) => {}
-            // Another has shown it meanwhile.
+            // Another thread's fault has shown the page meanwhile.
             Err(Errno::EXIST) => self.wake(fault),
             Err(error) => panic!("cannot show a page of a region: {error}"),
         }
     }
 
-    /// Has who stopped at a page look again.
+    /// Wakes the threads that wait at a page, which then repeat the access.
     pub(super) fn wake(&self, fault: Fault) {
         order::<WAKE, _>(&self.faults, &mut self.span(&(fault.page..fault.page + 1))).expect("the page is there");
     }
@@ -262,7 +262,7 @@ impl Door {
 
 impl Bell {
     pub(super) fn ring(&self) {
-        // A counter that is full wakes as well.
+        // A full counter also wakes the reader.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -273,7 +273,7 @@ struct Map {
     bytes: usize,
 }
 
-// SAFETY: the pages belong to no thread; they are reached by borrowing what has the mapping (W2).
+// SAFETY: the pages belong to no thread; they are reached only by borrowing the value that owns the mapping (W2).
 unsafe impl Send for Map {}
 // SAFETY: as above.
 unsafe impl Sync for Map {}
@@ -284,35 +284,35 @@ impl Map {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory in use.
         let start = unsafe { mmap(core::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags, file, 0) }?;
         let start: NonNull<u8> = NonNull::new(start.cast()).expect("the kernel maps nothing at address 0");
-        // SAFETY: the range was just mapped; the advice changes nothing of it. A core dump would stop at pages that nobody shows.
+        // SAFETY: the range was just mapped, and the advice does not change it. A core dump would stop at hidden pages.
         let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxDontDump) };
         Ok(Self { start, bytes })
     }
 
-    /// Has the page of a byte be in the file.
+    /// Makes the file allocate the page of a byte.
     fn touch(&self, byte: usize) {
         assert!(byte < self.bytes, "inside");
-        // SAFETY: W1; nobody writes to it meanwhile, as nobody has it in sight.
+        // SAFETY: W1; no thread writes to the page meanwhile, as it is hidden.
         black_box(unsafe { self.start.as_ptr().add(byte).read() });
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: W2: elements borrow from who has it, so no reference is left.
+        // SAFETY: W2: elements borrow from the owner of the mapping, so no reference is left.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
-/// A descriptor that tells of faults: also of those of the system's own accesses, where that is allowed.
+/// Creates a descriptor that reports faults, including faults of the kernel's own accesses where that is permitted.
 fn listen() -> Result<OwnedFd, &'static str> {
     const NONE: &str = "page faults need userfaultfd of Linux 6.4 or later, which this system lacks: use Region::new";
     const FORBIDDEN: &str =
         "page faults need userfaultfd, which this system forbids (a filter of system calls?): use Region::new";
     let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
     let user_mode = flags | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
-    // SAFETY: the descriptor is used here alone, for a mapping of its own.
+    // SAFETY: only this module uses the descriptor, for its own mapping.
     let made = unsafe { userfaultfd(flags).or_else(|_| userfaultfd(user_mode)) };
     let faults = made.map_err(|error| if matches!(error, Errno::PERM | Errno::ACCESS) { FORBIDDEN } else { NONE })?;
     let features = FEATURE_MISSING_SHMEM | FEATURE_MINOR_SHMEM | FEATURE_WP_SHMEM | FEATURE_WP_UNPOPULATED;
@@ -320,10 +320,10 @@ fn listen() -> Result<OwnedFd, &'static str> {
     Ok(faults)
 }
 
-/// An order to the kernel; again, as long as it asks for that.
+/// Issues an `ioctl` of `userfaultfd`; repeats it while the kernel returns `EAGAIN` or `EINTR`.
 fn order<const CODE: Opcode, T>(faults: &impl AsFd, what: &mut T) -> rustix::io::Result<()> {
     loop {
-        // SAFETY: each code has the type of its order in its size; what the order says of pages is of a mapping that faults are told of (W1, W3).
+        // SAFETY: each code contains the size of its argument type; the pages of the argument belong to a mapping that is registered for faults (W1, W3).
         match unsafe { ioctl(faults, Updater::<CODE, T>::new(what)) } {
             Err(Errno::AGAIN | Errno::INTR) => {}
             done => return done,

@@ -1,7 +1,7 @@
-//! All elements of a region as one slice: a thread fetches what a program reads, and keeps twins of what it writes, while the program stands still.
+//! All elements of a region as one slice: at a page fault, a thread of the library fetches the page or keeps its twin while the faulting thread waits.
 //!
-//! Who has the copy's table alone reads and writes the copy: the thread of the region, or, while a guard lives, the one that serves faults. So
-//! nothing is released or refreshed while a program reaches the elements, and neither waits for the other but at a fault.
+//! Only the thread that has the table reads and writes the copy through the inner mapping: the thread of the region or, while a guard exists, the
+//! thread that serves faults. So nothing is released or refreshed while a guard exists, and the threads wait for each other only at a fault.
 
 mod mapping;
 mod reached;
@@ -22,17 +22,17 @@ use mapping::{Bell, Door, Fault, Outer};
 use reached::Access;
 pub(super) use reached::Reached;
 
-/// The way to all elements of a region, and to who serves its faults.
+/// The program's mapping of a region, and the thread that serves its faults.
 pub(super) struct Faults<T: Pod> {
     outer: Outer<T>,
     desk: Arc<Desk<T>>,
     bell: Bell,
-    /// Whether the table is lent.
+    /// Whether the thread that serves faults has the table.
     lent: bool,
     serving: Option<JoinHandle<()>>,
 }
 
-/// Where the table lies while a program reaches the elements.
+/// The place of the table while a guard of all elements exists.
 struct Desk<T: Pod>(Mutex<Option<Table<T>>>);
 
 impl<T: Pod> Desk<T> {
@@ -41,10 +41,10 @@ impl<T: Pod> Desk<T> {
     }
 }
 
-/// The copy of so many elements, and the way to them. Collective.
+/// Creates the copy of `length` elements and the thread that serves its faults. Collective.
 ///
 /// # Errors
-/// A rank cannot have it, which all are told.
+/// On all ranks, if one rank cannot create them.
 pub(super) fn reach<T: Pod>(world: &World, length: usize) -> Result<(Inner<T>, Faults<T>)> {
     let made = if world.takes_threads() {
         mapping::map::<T>(length)
@@ -67,7 +67,7 @@ pub(super) fn reach<T: Pod>(world: &World, length: usize) -> Result<(Inner<T>, F
 }
 
 impl<T: Pod> Pages<'_, T> {
-    /// Faults are served from now on.
+    /// Serves page faults from now on.
     pub(super) fn serve(&mut self, faults: Faults<T>) {
         self.table.reached = Some(Reached::new(self.len(), size_of::<T>(), rustix::param::page_size()));
         self.faults = Some(faults);
@@ -83,17 +83,17 @@ impl<T: Pod> Pages<'_, T> {
 }
 
 impl<T: Pod> Faults<T> {
-    /// Takes the table back, if it was lent. What a program has written since something could not be fetched counts for nothing.
+    /// Takes the table back, if the thread that serves faults has it. If a fetch has failed, discards the writes since the last release.
     ///
     /// # Errors
-    /// Something could not be fetched; that is told once.
+    /// A fetch has failed; the error is returned once.
     pub(super) fn take_back(&mut self, table: &mut Table<T>) -> Result<()> {
         self.recall(table);
         let failed = table.reached.as_mut().and_then(|reached| reached.failed.take());
         failed.map_or(Ok(()), Err)
     }
 
-    /// What the table that is lent says of its costs.
+    /// The statistics of the table, if the thread that serves faults has it.
     pub(super) fn lent_statistics(&self) -> Option<RegionStatistics> {
         self.lent.then(|| self.desk.lock().as_ref().map(Table::statistics)).flatten()
     }
@@ -109,7 +109,7 @@ impl<T: Pod> Faults<T> {
         }
     }
 
-    /// Has a program fault where something is behind, or was not noted as written.
+    /// Hides stale pages from the program, and write-protects pages that are not recorded as written.
     pub(super) fn settle(&mut self, table: &mut Table<T>) {
         let Some(mut reached) = table.reached.take() else { return };
         reached.take_hidden().for_each(|pages| self.outer.hide(pages));
@@ -134,7 +134,7 @@ fn serve<T: Pod>(door: &Door, desk: &Desk<T>, factory: &ContextFactory) {
     while let Some(fault) = await_fault(door, context.as_ref().ok()) {
         let mut laid = desk.lock();
         let Some(table) = &mut *laid else {
-            // Who has stopped there has been shown the page, and ended, meanwhile.
+            // The faulting thread has meanwhile got the page, and its guard has ended.
             door.wake(fault);
             continue;
         };
@@ -149,7 +149,7 @@ fn await_fault(door: &Door, context: Option<&Context>) -> Option<Fault> {
     context.map_or_else(|| door.next(), |context| context.blocking_region(|| door.next()))
 }
 
-/// Without the thread that has it, a program would stop for ever.
+/// Ends the process if the thread that serves faults panics: otherwise the program would wait at a fault for ever.
 struct Indispensable;
 
 impl Drop for Indispensable {
@@ -162,7 +162,7 @@ impl Drop for Indispensable {
 }
 
 impl<T: Pod> Table<T> {
-    /// Fetches the elements of a page of memory, and notes a write; returns the access that the program gets, and to which pages.
+    /// Fetches the elements of a page of memory and records a write; returns the pages that the program may access, and the kind of access.
     fn serve(&mut self, context: Result<&Context, &Error>, fault: Fault) -> (Range<usize>, Access) {
         self.count_fault();
         let mut pages = fault.page..fault.page + 1;
@@ -173,7 +173,7 @@ impl<T: Pod> Table<T> {
             pages = reached.read_ahead(fault.page);
         }
         let elements = reached.elements(&pages);
-        // After something could not be fetched, nothing counts any more.
+        // After a failed fetch nothing more is fetched: all writes will be discarded.
         if reached.failed.is_none() {
             let fetched = context.map_err(Clone::clone).and_then(|context| self.fetch(context, &elements));
             reached.failed = fetched.err();
@@ -191,12 +191,12 @@ macro_rules! guard {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// It stands for a slice. If the home of a page is lost, so that it cannot be fetched, the program goes on with what was there before,
-        /// at once and for all that is not here; [`end`](Self::end) tells, or, if that is not called, the next call of the region. Nothing that was
-        /// written since the last release counts then, but on pages that are kept.
+        /// It dereferences to a slice. If a page cannot be fetched because its home is lost, the program continues with the old contents of that page
+        /// and of all other stale pages. [`end`](Self::end), or else the next call of the region, returns the error. The writes since the last release
+        /// are then discarded, except those on kept pages.
         ///
-        /// Other threads may use the slice. The system itself may not, on some systems, be the first to touch a page: a call that is given a
-        /// part of it that was never looked at may fail with `EFAULT`.
+        /// Other threads may use the slice. On some systems the kernel cannot fault on these pages: a system call on a part of the slice that the
+        /// program has not touched before may fail with `EFAULT`.
         pub struct $name<'g, 'w, T: Pod>(&'g mut Pages<'w, T>);
 
         impl<'g, 'w, T: Pod> $name<'g, 'w, T> {
@@ -209,7 +209,7 @@ macro_rules! guard {
                 self.0.faults.as_ref().expect("looked for when made")
             }
 
-            /// Ends it, and tells whether all that was needed could be fetched.
+            /// Ends the guard; returns an error if a fetch has failed.
             ///
             /// # Errors
             /// A home is lost; the job is at fault.
@@ -246,11 +246,11 @@ macro_rules! guard {
 }
 
 guard!(
-    /// All elements of a region, to read; made by [`Region::all`](crate::Region::all).
+    /// All elements of a region, to read; created by [`Region::all`](crate::Region::all).
     All
 );
 guard!(
-    /// All elements of a region, to read and write; made by [`Region::all_mut`](crate::Region::all_mut).
+    /// All elements of a region, to read and write; created by [`Region::all_mut`](crate::Region::all_mut).
     AllMut
 );
 

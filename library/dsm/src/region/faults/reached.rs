@@ -1,13 +1,13 @@
-//! Which pages of memory a program sees, and which it may write: pages of the machine, on which those of a region begin and end anywhere.
+//! The pages of memory that a program sees, and those that it may write. Pages of a region begin and end anywhere on pages of memory.
 //!
-//! - **F1** A page of memory is in sight only if nothing on it is behind.
-//! - **F2** It can be written only if every page of the region on it has noted that it is, or is kept and has.
+//! - **F1** A page of memory is visible only if none of its elements is stale.
+//! - **F2** A page of memory is writable only if every page of the region on it is recorded as written, or is kept and marked as written.
 
 use core::ops::Range;
 
 use pelago_rma::Error;
 
-/// What a program may do with a page of memory.
+/// The access of a program to a page of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     #[default]
@@ -26,20 +26,20 @@ pub(in crate::region) struct Reached {
     page_bytes: usize,
     length: usize,
     pages: Box<[Access]>,
-    /// Whether they were changed between the two last releases, and so may be again.
+    /// For each page, whether it was changed between the last two releases, and so may change again.
     changed: Box<[bool]>,
-    /// Those that could be written, and were not.
+    /// Pages that were writable and did not change.
     unchanged: Vec<Range<usize>>,
-    /// Those that can be written.
+    /// Pages that are writable.
     writable: Vec<usize>,
-    /// Those that go out of sight.
+    /// Pages to be hidden.
     hidden: Vec<usize>,
-    /// What could not be fetched, while a program needed it.
+    /// The error of a fetch during a page fault.
     pub(in crate::region) failed: Option<Error>,
 }
 
 impl Reached {
-    /// So many elements of so many bytes.
+    /// Creates the pages of `length` elements, all hidden.
     pub(super) fn new(length: usize, element_bytes: usize, page_bytes: usize) -> Self {
         let element_bytes = element_bytes.max(1);
         let count = (length * element_bytes).div_ceil(page_bytes);
@@ -53,7 +53,7 @@ impl Reached {
         self.pages[page]
     }
 
-    /// A program may do that with a page from now on.
+    /// Grants a program access to a page.
     pub(super) fn grant(&mut self, page: usize, access: Access) {
         if access == Access::Write && self.pages[page] != Access::Write {
             self.writable.push(page);
@@ -61,19 +61,19 @@ impl Reached {
         self.pages[page] = access;
     }
 
-    /// A page that is in sight and is to be written, and those after it that were written before too, as it was.
+    /// A visible page that is to be written and, if it changed before the last release, the visible pages behind it that did so too.
     pub(super) fn read_ahead(&self, page: usize) -> Range<usize> {
         let is_alike = |&page: &usize| self.changed[page] && self.pages[page] == Access::Read;
         let count = (page..self.pages.len().min(page + AHEAD_MAX)).take_while(is_alike).count();
         page..page + count.max(1)
     }
 
-    /// Elements that could be written are as they were.
+    /// Records that elements that were writable have not changed.
     pub(in crate::region) fn unchanged(&mut self, elements: &Range<usize>) {
         self.unchanged.push(self.pages_of(elements));
     }
 
-    /// The elements that lie on pages, also in part.
+    /// The elements that lie on pages, entirely or in part.
     pub(super) fn elements(&self, pages: &Range<usize>) -> Range<usize> {
         let Self { element_bytes, page_bytes, length, .. } = *self;
         (pages.start * page_bytes / element_bytes).min(length)..(pages.end * page_bytes).div_ceil(element_bytes).min(length)
@@ -84,7 +84,7 @@ impl Reached {
         elements.start * self.element_bytes / self.page_bytes..(elements.end * self.element_bytes).div_ceil(self.page_bytes)
     }
 
-    /// What is on the pages of some elements may be other than what is seen.
+    /// Marks the pages of stale elements to be hidden.
     pub(in crate::region) fn hide(&mut self, elements: Range<usize>) {
         for page in self.pages_of(&elements) {
             if core::mem::take(&mut self.pages[page]) != Access::None {
@@ -93,12 +93,12 @@ impl Reached {
         }
     }
 
-    /// The pages that go out of sight.
+    /// Takes the pages that are to be hidden.
     pub(super) fn take_hidden(&mut self) -> impl Iterator<Item = Range<usize>> + use<> {
         runs(core::mem::take(&mut self.hidden))
     }
 
-    /// The pages that are no longer to be written: all that can be, but those of which that holds as ever.
+    /// Takes the writable pages, which are to be write-protected, except those for which `stays` holds.
     pub(super) fn take_writable<F: Fn(Range<usize>) -> bool>(&mut self, stays: F) -> impl Iterator<Item = Range<usize>> + use<F> {
         let mut writable = core::mem::take(&mut self.writable);
         writable.retain(|&page| self.pages[page] == Access::Write);
@@ -112,7 +112,7 @@ impl Reached {
     }
 }
 
-/// Pages that follow each other.
+/// Joins pages to ranges of consecutive pages.
 fn runs(mut pages: Vec<usize>) -> impl Iterator<Item = Range<usize>> {
     pages.sort_unstable();
     pages.dedup();

@@ -1,4 +1,4 @@
-//! What senders claim, and what of it counts for a receiver (G1), in tests: in virtual time, on the library's own protocol.
+//! Tests of the claims of senders and their effect at a receiver (G1), in virtual time with the library's own protocol.
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_rma::{GlobalPtr, World};
@@ -14,19 +14,19 @@ const RECEIVER: Rank = Rank::new(0);
 const SENDER: Rank = Rank::new(1);
 const FIRST: Ticket = Ticket::new(0);
 
-/// When somebody dies: when all have begun, and before they go on.
+/// The time at which a rank dies, and the time at which the others go on.
 const DEATH: Instant = Instant::from_picoseconds(5_000_000_000);
 const ALL_KNOW: Instant = Instant::from_picoseconds(6_000_000_000);
 
-/// More words than a network brings in the time of a few round trips.
+/// More words than a network transfers in a few round trips.
 const LONG: usize = 1 << 16;
 
-/// What the first sender of this rank claims.
+/// The claims of the first sender of this rank.
 fn claimed(admission: &Admission<'_>) -> [Claim; CLAIMS] {
     std::array::from_fn(|turn| Claim::of_word(admission.words.local().load(admission.claim_index(0, turn as u64))))
 }
 
-/// A message by a ticket, and the operation of it.
+/// Sends a message; returns its ticket and its operation.
 fn send<'w>(admission: &Admission<'w>, requester: &mut Requester<'_, 'w>, to: GlobalPtr<u64>) -> Result<(Ticket, Handle<'w>)> {
     let ticket = requester.take(1)?;
     let handle = admission.world.put(to, &[1; LONG])?;
@@ -34,7 +34,7 @@ fn send<'w>(admission: &Admission<'w>, requester: &mut Requester<'_, 'w>, to: Gl
     Ok((ticket, handle))
 }
 
-/// Computes until a moment.
+/// Computes until the given time.
 fn compute_until(world: &World, until: Instant) {
     world.compute(until.since(world.now()));
 }
@@ -47,7 +47,7 @@ fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
         if world.rank() == SENDER {
             let mut requester = Requester::new(&admission, RECEIVER)?;
             let (mut sent, mut most) = (Vec::new(), 0);
-            // Not behind the messages, as the tickets would come.
+            // To another rank, so that the operations on tickets are not ordered behind the messages.
             let elsewhere = Rank::new(2);
             for _ in 0..3 * CLAIMS {
                 sent.push(send(&admission, &mut requester, room.at(elsewhere, 0))?);
@@ -62,7 +62,7 @@ fn every_message_that_is_under_way_is_claimed_and_none_afterwards() {
                 most = most.max(under_way);
             }
             assert_eq!(most, CLAIMS, "as many are under way as there are claims");
-            // Whoever goes away leaves nothing behind that nobody claims.
+            // A dropped sender leaves no incomplete message without a claim.
             drop(requester);
             assert!(sent.iter().all(|(_, handle)| handle.test() == Ok(true)));
             assert_eq!(claimed(&admission), [Claim::default(); CLAIMS]);
@@ -87,7 +87,7 @@ fn a_ticket_is_claimed_before_its_sender_knows_which_it_is() {
                 if world.rank() == SENDER {
                     let mut requester = Requester::new(&admission, RECEIVER)?;
                     assert_eq!(requester.take(1)?, FIRST);
-                    // It has it for longer than the receiver looks.
+                    // The sender holds the ticket for longer than the receiver checks.
                     world.compute(Duration::from_milliseconds(2));
                 } else {
                     let granter = Granter::new(&admission);
@@ -108,7 +108,7 @@ fn a_ticket_is_claimed_before_its_sender_knows_which_it_is() {
 
 #[test]
 fn who_gets_no_ticket_claims_none() {
-    // The counters lie at a rank that dies.
+    // A rank that dies holds the counters.
     let holder = Rank::new(2);
     let (_, ended) = run_with_death(3, FaultInjection::default(), (holder, Some(DEATH)), |world, _| {
         world.on_peer_lost(|_| {});
@@ -124,15 +124,15 @@ fn who_gets_no_ticket_claims_none() {
 
 #[test]
 fn a_ticket_of_a_lost_rank_is_abandoned_and_no_other() {
-    // One that shares the memory of the receiver's host, and one that does not.
+    // A victim on the receiver's host, and one on another host.
     for victim in [1, 2].map(Rank::new) {
         let other = Rank::new(3 - victim.number());
         let (_, ended) = run_with_death(4, FaultInjection::default(), (victim, Some(DEATH)), |world, _| {
             world.on_peer_lost(|_| {});
             let admission = Admission::new(world, Receivers::Each, Settings::permits(8))?;
-            // The victim takes the first ticket, then the last rank the second; another claims the first of somebody else.
+            // The victim takes the first ticket, then the last rank the second; another rank claims the first ticket of another receiver.
             let to = if world.rank() == other { Rank::new(3) } else { RECEIVER };
-            // By the last of its senders.
+            // The last sender of the rank takes the ticket.
             let _others = (1..SENDERS).map(|_| Requester::new(&admission, to)).collect::<Result<Vec<_>>>()?;
             let mut requester = Requester::new(&admission, to)?;
             if world.rank() == Rank::new(3) {

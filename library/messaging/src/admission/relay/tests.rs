@@ -1,4 +1,4 @@
-//! What a relay makes of requests, in tests.
+//! Tests of the requests and answers of a relay.
 
 use super::*;
 use crate::admission::{Receivers, Requester};
@@ -21,7 +21,7 @@ fn requests_and_answers_are_read_as_they_were_written() {
     }
 }
 
-/// One rank is the only one that takes, and has found the requests of two others.
+/// One rank takes tickets, and serves the requests of two other ranks.
 #[test]
 fn one_atomic_takes_the_tickets_of_all_requests_and_each_is_served_once() {
     for platform in [Platform::Mapped, Platform::Remote] {
@@ -44,7 +44,7 @@ fn one_atomic_takes_the_tickets_of_all_requests_and_each_is_served_once() {
                 assert_eq!(admission.taken(RECEIVER, 0), Ticket::new(8), "nobody else has asked again");
                 let found = [2, 3].map(|number| (answer(number).sequence, answer(number).first.number(), answer(number).ahead));
                 assert_eq!(found, [(1, 1, 3), (1, 3, 1)]);
-                // The second sender of a rank takes its tickets by itself.
+                // The second sender of a rank takes its tickets at the server.
                 let asked = Request { sequence: 2, count: 1 }.word();
                 world.put(relay.request_at(&admission, 2), &[asked]).unwrap().wait().unwrap();
                 let mut other = Requester::new(&admission, RECEIVER).unwrap();
@@ -57,7 +57,7 @@ fn one_atomic_takes_the_tickets_of_all_requests_and_each_is_served_once() {
     }
 }
 
-/// The numbers of requests wrap, and answers that do not tell how far tickets are granted are looked for at the counters.
+/// The numbers of requests wrap, and a member reads the counters if its answer does not contain the granted tickets.
 #[test]
 fn requests_are_numbered_on_a_cycle_and_what_an_answer_does_not_tell_is_looked_for() {
     run(Platform::Mapped, 2, |world| {

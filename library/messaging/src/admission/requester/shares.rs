@@ -1,4 +1,4 @@
-//! By which share a sender is admitted, where it registers, and how much it has under way, in tests.
+//! Tests of the share that a sender uses, its registration, and its operations in flight.
 
 use super::*;
 use crate::admission::{Granter, Receivers};
@@ -7,7 +7,7 @@ use pelago_test_support::threads::{Platform, run};
 
 const RECEIVER: Rank = Rank::new(2);
 
-/// Four shares of two slots, held by a rank each; all is done by the receiver, whose own share is that of its number.
+/// Four shares of two slots, each held by another rank; the receiver issues all operations, and its own share has its rank number.
 #[test]
 fn a_sender_borrows_when_its_share_is_used_up_and_its_last_message_consumed() {
     for counting in [Counting::OneWord, Counting::TwoWords] {
@@ -52,7 +52,7 @@ fn a_registration_replaces_an_earlier_one_and_no_later_one() {
     });
 }
 
-/// The receiver granted ticket 1 before its sender was registered, and looks again only when the sender of ticket 2 has taken its place.
+/// The receiver granted ticket 1 before its sender was registered, and reads the entry again only after the sender of ticket 2 has replaced it.
 #[test]
 fn whoever_replaces_a_registration_rings_for_it_if_its_ticket_is_granted() {
     for platform in [Platform::Mapped, Platform::Remote] {

@@ -1,4 +1,4 @@
-//! In which order a receiver looks at shares, and when it asks what went with lost ranks, in tests.
+//! Tests of the order in which a receiver checks shares, and of its checks for messages of lost ranks.
 
 use super::*;
 use crate::admission::Requester;
@@ -38,8 +38,8 @@ fn shares_take_turns() {
     });
 }
 
-/// A rank dies with the first ticket and the third; the message of the second comes so soon after the receiver has asked for the first that it
-/// does not ask for the third at once.
+/// A rank with the first and the third ticket dies. The message of the second ticket arrives so soon after the receiver has checked the first ticket
+/// that the receiver does not check the third immediately.
 #[test]
 fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_the_time() {
     let (victim, other) = (Rank::new(2), Rank::new(1));
@@ -77,7 +77,7 @@ fn tickets_of_the_lost_are_passed_over_one_after_another_and_not_asked_for_all_t
         let last = mailbox.admission.taken(RECEIVER, 0);
         let mut sender = mailbox.sender(RECEIVER)?;
         sender.send([last.number() as u8])?;
-        // The receiver has learned of the loss, and asked.
+        // The receiver has noticed the loss and checked the ticket.
         slow(10);
         requester.used(mailbox.slots(0).write(world, mailbox.ring_at(RECEIVER, 0), mine, &[mine.number() as u8])?)?;
         requester.flush()?;

@@ -1,4 +1,4 @@
-//! Tickets that are taken ahead and not used, in tests: withdrawn by the receiver, given back by the sender, never used twice (G3).
+//! Tests of tickets that are taken ahead and not used: the receiver withdraws them or the sender returns them, and none is used twice (G3).
 
 use pelago_base::Duration;
 use pelago_rma::{Error, World};
@@ -12,7 +12,7 @@ const RECEIVER: Rank = Rank::new(0);
 const HOLDER: Rank = Rank::new(1);
 const OTHER: Rank = Rank::new(2);
 
-/// Longer than anything takes.
+/// A time limit that no operation reaches unless the test hangs.
 const HANG: Duration = Duration::from_milliseconds(20_000);
 
 impl MailSender<'_, '_> {
@@ -24,7 +24,7 @@ impl MailSender<'_, '_> {
     }
 }
 
-/// Receives these messages, in this order, by one of the ways to receive.
+/// Receives these messages in this order, by `receive_within` or after `try_receive`.
 fn expect(receiver: &mut MailReceiver<'_, '_>, expected: &[u8], by_trying: bool) {
     for expected in expected {
         if by_trying {
@@ -42,14 +42,14 @@ fn meet(world: &World) {
     world.barrier().unwrap();
 }
 
-/// A rank that holds tickets computes, or waits for something else: what another sends comes, and the tickets are not used afterwards.
+/// A rank that holds tickets waits for something else: the messages of another rank still arrive, and the tickets are not used afterwards.
 #[test]
 fn the_receiver_withdraws_what_a_sender_does_not_use_and_the_sender_goes_on_with_others() {
     for platform in PLATFORMS {
         for by_trying in [false, true] {
             run(platform, 3, |world| {
                 let mailbox = Mailbox::new(world, RECEIVER, Settings::new(16, 8)).unwrap();
-                // Nobody withdraws where the words of others are mapped; nobody takes ahead there either.
+                // If the words of other ranks are mapped, no tickets are taken ahead or withdrawn.
                 let is_ahead = mailbox.admission.world().reach().place(mailbox.memory.at(RECEIVER, 0)).is_none();
                 let mut sender = mailbox.sender(RECEIVER).unwrap();
                 if world.rank() == HOLDER {
@@ -87,7 +87,7 @@ fn the_receiver_withdraws_what_a_sender_does_not_use_and_the_sender_goes_on_with
     }
 }
 
-/// Dropping a sender, and flushing it, leaves the slots of granted tickets empty at once; nobody has to look for them.
+/// Dropping or flushing a sender marks the slots of granted tickets as void immediately, so that the receiver need not withdraw them.
 #[test]
 fn a_sender_returns_granted_tickets_when_it_is_flushed_or_dropped() {
     for is_dropped in [false, true] {
@@ -108,7 +108,7 @@ fn a_sender_returns_granted_tickets_when_it_is_flushed_or_dropped() {
                 sender.flush().unwrap();
                 meet(world);
             } else {
-                // All is in its slot.
+                // All messages are in their slots.
                 meet(world);
                 let mut receiver = mailbox.receiver().unwrap();
                 for expected in 1..4 {
@@ -122,13 +122,13 @@ fn a_sender_returns_granted_tickets_when_it_is_flushed_or_dropped() {
     }
 }
 
-/// Tickets that are not granted cannot be given back: a sender that is dropped leaves them to the receiver, and does not wait.
+/// Tickets that are not granted cannot be returned: a sender that is dropped leaves them to the receiver, and does not wait.
 #[test]
 fn a_sender_that_is_dropped_leaves_tickets_that_are_not_granted_to_the_receiver() {
     run(Platform::Remote, 3, |world| {
         let mailbox = Mailbox::new(world, RECEIVER, Settings::new(4, 8)).unwrap();
         if world.rank() == HOLDER {
-            // The last leaves six; its own message is the last that has room.
+            // The last sender leaves six tickets; its message is the last for which there is a slot.
             for number in 0..4 {
                 mailbox.sender(RECEIVER).unwrap().send_and_hold([number], if number == 3 { 6 } else { 0 });
             }
@@ -148,7 +148,7 @@ fn a_sender_that_is_dropped_leaves_tickets_that_are_not_granted_to_the_receiver(
     });
 }
 
-/// A rank may have eight senders, also if those before them left tickets: one more waits until the receiver has withdrawn some.
+/// A rank may have eight senders, also if earlier senders left tickets: a new sender waits until the receiver has withdrawn some.
 #[test]
 fn a_number_of_a_sender_is_used_again_when_what_it_left_was_withdrawn() {
     run(Platform::Remote, 2, |world| {
@@ -159,7 +159,7 @@ fn a_number_of_a_sender_is_used_again_when_what_it_left_was_withdrawn() {
                 let ticket = sender.requester.take_and_hold(3).unwrap();
                 sender.requester.wait(ticket).unwrap();
                 sender.write(ticket, &[number]).unwrap();
-                // Two are left each time; none is known to be granted.
+                // Each sender leaves two tickets, none of which it knows to be granted.
                 sender.requester.forget_grants();
             }
             let mut sender = mailbox.sender(RECEIVER).unwrap();
@@ -173,14 +173,14 @@ fn a_number_of_a_sender_is_used_again_when_what_it_left_was_withdrawn() {
     });
 }
 
-/// A receiver looks once for the sender of a message that is late: a sender that has used its ticket is on its way.
+/// A receiver queries the senders once for a missing message: if the ticket was used, the message is in flight.
 #[test]
 fn a_receiver_looks_once_for_each_ticket_that_is_missing() {
     run(Platform::Remote, 2, |world| {
         let mailbox = Mailbox::new(world, RECEIVER, Settings::new(16, 8)).unwrap();
         if world.rank() == HOLDER {
             let mut sender = mailbox.sender(RECEIVER).unwrap();
-            // Not held: as if its message were on its way.
+            // The ticket is not held, as if its message were in flight.
             let ticket = sender.requester.take(1).unwrap();
             meet(world);
             meet(world);

@@ -1,4 +1,4 @@
-//! A rank that is not the first of its host gets from that one what it needs.
+//! A rank that is not the first of its host: it receives its resources from the first rank.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -10,10 +10,10 @@ use crate::adoption::AdoptionError;
 use crate::adoption::gathering::message::{Hello, Secret, ToLeader, ToRank};
 use crate::adoption::gathering::socket::{Connection, Received, SocketName, wait};
 
-/// How much longer than the leader a rank waits, so that the leader can tell it which ranks are missing.
+/// Additional time for which a rank waits, so that the leader can report which ranks are missing.
 const GRACE: Duration = Duration::from_milliseconds(2000);
 
-/// A rank in conversation with its leader.
+/// A rank with a connection to its leader.
 pub(crate) struct Follower {
     connection: Connection,
     clock: OsClock,
@@ -35,12 +35,12 @@ impl Follower {
         if user != rustix::process::geteuid().as_raw() {
             return Err(AdoptionError::User(user));
         }
-        // A leader that has gone is missed when it should answer.
+        // If the leader has gone, the missing reply shows it.
         connection.send(&ToLeader::Hello(hello).to_string(), &[]);
         Ok(Self { connection, clock, leader, limit })
     }
 
-    /// Waits until all ranks of the host have come.
+    /// Waits until all ranks of the host have arrived.
     pub(crate) fn gather(&self) -> Result<(), AdoptionError> {
         match self.hear()? {
             (ToRank::Gathered, descriptors) if descriptors.is_empty() => Ok(()),
@@ -48,7 +48,7 @@ impl Follower {
         }
     }
 
-    /// Proves that this rank is of the job, and gets what it needs: the memory, and a socket if ranks have one.
+    /// Proves that this rank belongs to the job, and receives its resources: the memory, and a socket if ranks have one.
     pub(crate) fn prove(&self, secret: Secret, has_socket: bool) -> Result<(OwnedFd, Option<OwnedFd>), AdoptionError> {
         self.connection.send(&ToLeader::Proof(secret).to_string(), &[]);
         let (ToRank::Supplies, descriptors) = self.hear()? else { return Err(AdoptionError::Message(self.leader)) };
@@ -59,7 +59,7 @@ impl Follower {
         }
     }
 
-    /// What the leader says next.
+    /// Returns the leader's next message.
     fn hear(&self) -> Result<(ToRank, Vec<OwnedFd>), AdoptionError> {
         let until = self.clock.now() + self.limit + GRACE;
         loop {

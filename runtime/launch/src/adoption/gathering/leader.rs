@@ -1,4 +1,4 @@
-//! The first rank of a host gathers the others, and hands out what all of them need.
+//! The first rank of a host: it gathers the others, and distributes their resources.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,18 +15,18 @@ use crate::adoption::monitor::process_identity::ProcessIdentity;
 /// Maximum number of connections of unidentified processes, in addition to one per rank. Above it, the oldest connection is closed.
 const STRANGERS_MAX: usize = 64;
 
-/// Descriptors of each rank in its leader: before and after it has identified itself, and its socket.
+/// Number of descriptors of each rank in its leader: before and after it has identified itself, and its socket.
 const DESCRIPTORS_PER_RANK: u64 = 3;
 
-/// Descriptors that a leader has besides.
+/// Number of other descriptors of a leader.
 const DESCRIPTORS_BESIDES: u64 = 64 + STRANGERS_MAX as u64;
 
 /// The first rank of a host while the ranks gather.
 pub(crate) struct Leader {
     clock: OsClock,
-    /// What it would say itself.
+    /// The leader's own hello.
     hello: Hello,
-    /// Until all have come.
+    /// Open until all have arrived.
     meeting_place: Option<OwnedFd>,
     strangers: VecDeque<Connection>,
     /// The other ranks of the host, in their order.
@@ -48,7 +48,7 @@ struct GatheredRank {
     is_supplied: bool,
 }
 
-/// What is handed to a rank.
+/// The resources of a rank.
 pub(crate) struct RankResources<'a> {
     pub(crate) memory: BorrowedFd<'a>,
     pub(crate) socket: Option<BorrowedFd<'a>>,
@@ -64,7 +64,7 @@ impl Leader {
         Ok(Self { clock, hello, meeting_place: Some(meeting_place), strangers: VecDeque::new(), seats, _room: room })
     }
 
-    /// Waits for all ranks of the host. Which process each of them is. Nobody else is let in afterwards.
+    /// Waits for all ranks of the host and returns their processes. No other process is admitted afterwards.
     pub(crate) fn gather(&mut self, until: Instant) -> Result<Vec<ProcessIdentity>, AdoptionError> {
         while self.seats.iter().any(|seat| seat.connection.is_none()) {
             let Some(ready) = self.wait(until)? else {
@@ -81,12 +81,12 @@ impl Leader {
         Ok(self.seats.iter().map(|seat| ProcessIdentity::of(seat.process)).collect())
     }
 
-    /// Tells the ranks that all have come.
+    /// Notifies the ranks that all have arrived.
     pub(crate) fn go_on(&self) {
         self.tell(&ToRank::Gathered);
     }
 
-    /// Hands each rank, in their order, what it needs, once it has proved that it is of the job.
+    /// Sends each rank, in their order, its resources, after it has proved that it belongs to the job.
     pub(crate) fn supply(&mut self, secret: Secret, supplies: &[RankResources<'_>], until: Instant) -> Result<(), AdoptionError> {
         while self.seats.iter().any(|seat| !seat.is_supplied) {
             let Some(ready) = self.wait(until)? else {
@@ -105,13 +105,13 @@ impl Leader {
         Ok(())
     }
 
-    /// Tells the ranks that have come why the job cannot be set up.
+    /// Notifies the ranks that have arrived why the job cannot be set up.
     pub(crate) fn refuse(&self, why: &AdoptionError) {
         self.tell(&ToRank::Refused(why.to_string()));
     }
 
     fn tell(&self, message: &ToRank) {
-        // Whoever has gone is missed at the next look.
+        // A rank that has gone is detected at the next receive.
         self.seats.iter().for_each(|seat| _ = seat.send(message, &[]));
     }
 
@@ -119,7 +119,7 @@ impl Leader {
         AdoptionError::missing(self.seats.iter().filter(|seat| is_missing(seat)).map(|seat| seat.rank))
     }
 
-    /// Waits for a message or a new connection; `None` if none comes by then.
+    /// Waits for a message or a new connection; `None` if none arrives until the given time.
     fn wait(&self, until: Instant) -> Result<Option<ReadySockets>, AdoptionError> {
         let listens = |seat: &GatheredRank| seat.connection.is_some() && !seat.is_supplied;
         let seats = self.seats.iter().filter(|seat| listens(seat)).filter_map(|seat| seat.connection.as_ref());
@@ -135,7 +135,7 @@ impl Leader {
         }))
     }
 
-    /// Hears what ranks that have a seat say.
+    /// Handles messages of identified ranks.
     fn hear_seats(
         &mut self,
         ready: &[bool],
@@ -215,7 +215,7 @@ impl GatheredRank {
     }
 }
 
-/// A higher limit on open descriptors, until this is dropped.
+/// A raised limit on open descriptors, until this is dropped.
 pub(crate) struct RaisedDescriptorLimit(Option<Rlimit>);
 
 impl RaisedDescriptorLimit {
@@ -236,7 +236,7 @@ impl RaisedDescriptorLimit {
 impl Drop for RaisedDescriptorLimit {
     fn drop(&mut self) {
         if let Some(before) = self.0.take() {
-            // What is open stays open.
+            // Open descriptors stay open.
             let _ = setrlimit(Resource::Nofile, before);
         }
     }

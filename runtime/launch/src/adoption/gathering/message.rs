@@ -10,41 +10,41 @@ pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 /// Maximum size in bytes of a reason inside a message.
 const REASON_BYTES_MAX: usize = 900;
 
-/// Tells a rank of this version from anything else.
+/// Identifies a rank of this version.
 const GREETING: &str = "pelago-adoption-1";
 
-/// The secret of a job's adoption, which its ranks have from the launcher's store: a process that proves to know it is a rank.
+/// The secret of a job's adoption, which its ranks get from the launcher's store: a process that proves to know it is a rank.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) [u8; 16]);
 
-/// What a rank says to its leader.
+/// A message of a rank to its leader.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToLeader {
-    /// Who it is.
+    /// The identity of the rank.
     Hello(Hello),
-    /// That it has what the launcher told the ranks of the job.
+    /// The proof that the rank knows the secret of the job.
     Proof(Secret),
 }
 
-/// Who a rank is, and what it believes that all ranks agree on.
+/// The identity of a rank, and the values on which all ranks have to agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    /// Its process, as it numbers itself.
+    /// Its own process number.
     pub(crate) process: u32,
-    /// How ranks reach each other.
+    /// The transport between ranks.
     pub(crate) transport: String,
 }
 
-/// What a leader says to the ranks of its host.
+/// A message of a leader to the ranks of its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ToRank {
-    /// All ranks of the host have come.
+    /// All ranks of the host have arrived.
     Gathered,
-    /// The descriptors beside this message are the job's memory, and the rank's socket if ranks have one.
+    /// The descriptors of this message are the job's memory, and the rank's socket if ranks have one.
     Supplies,
-    /// The job cannot be set up, and why.
+    /// The job cannot be set up, with the reason.
     Refused(String),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Secret {
     }
 }
 
-/// It is in no message but those that need it.
+/// The secret is in no message except those that need it.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

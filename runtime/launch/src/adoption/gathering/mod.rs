@@ -1,4 +1,4 @@
-//! The ranks of a host gather: the first one makes the memory and the sockets, and passes them to the others.
+//! The ranks of a host gather: the first one creates the memory and the sockets, and passes them to the others.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,19 +1,19 @@
-//! Which process is at the other end of a Unix socket, as its kernel knows.
+//! The process at the other end of a Unix socket, according to the kernel.
 //!
-//! - **P1** The kernel writes at most as many bytes as it is told that there is room for, into a structure all of whose bit patterns are valid: the
-//!   process is 0 where this one's namespace does not show it.
+//! - **P1** The kernel writes at most as many bytes as the given size, into a structure all of whose bit patterns are valid: the
+//!   process is 0 if it is not visible in the namespace of this one.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-/// The process that made a connection, or that listens for it.
+/// The process that opened a connection, or that listens for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PeerCredentials {
-    /// As this process's namespace numbers it; 0 if it does not.
+    /// Its number in this process's namespace; 0 if it has none.
     pub(crate) process: u32,
-    /// Its user, as this process's namespace numbers it.
+    /// Its user, in this process's namespace.
     pub(crate) user: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The meeting place of a host's ranks: Unix sockets without a name in the file system, whose packets carry a text and descriptors.
+//! The meeting place of a host's ranks: Unix sockets without a name in the file system, whose packets contain a text and descriptors.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -31,19 +31,19 @@ const PAUSE_MAX: Duration = Duration::from_milliseconds(20);
 pub(crate) struct SocketName(SocketAddrUnix);
 
 impl SocketName {
-    /// Where the ranks of `job` on the launcher's `host` meet, as this user: two of the launcher's hosts may be one machine.
+    /// Returns the name for the ranks of `job` on the launcher's `host`, for this user: two of the launcher's hosts may be one machine.
     pub(crate) fn new(job: &str, host: u32) -> Result<Self, Errno> {
         let text = format!("pelago/{}/{:016x}/{host}", rustix::process::geteuid().as_raw(), digest(job));
         SocketAddrUnix::new_abstract_name(text.as_bytes()).map(Self)
     }
 }
 
-/// FNV-1a: names of jobs may be longer than those of sockets, and who could find another of the same digest can take the name anyway.
+/// FNV-1a: names of jobs may be longer than socket names. A collision gives no advantage, because any process can occupy the name anyway.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Listens at a meeting place. Nobody else can then; the name goes with this.
+/// Listens at a meeting place. No other process can do so meanwhile; the name is freed with the descriptor.
 pub(crate) fn hold(name: &SocketName, backlog: i32) -> Result<OwnedFd, AdoptionError> {
     let socket = socket()?;
     match bind(&socket, &name.0) {
@@ -58,30 +58,30 @@ fn socket() -> Result<OwnedFd, AdoptionError> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(AdoptionError::system("socket"))
 }
 
-/// One end of a conversation.
+/// One end of a connection.
 pub(crate) struct Connection(OwnedFd);
 
-/// What has come.
+/// A received message.
 pub(crate) enum Received {
     /// A message.
     Message(String, Vec<OwnedFd>),
-    /// Nothing yet.
+    /// No message yet.
     Nothing,
-    /// What no rank sends.
+    /// A message that no rank sends.
     Nonsense,
     /// The other end is closed.
     End,
 }
 
 impl Connection {
-    /// Connects to the process that listens at a meeting place; `None` if none does by then.
+    /// Connects to the process that listens at a meeting place; `None` if no process listens until the given time.
     pub(crate) fn open(name: &SocketName, clock: OsClock, until: Instant) -> Result<Option<Self>, AdoptionError> {
         let mut pause = PAUSE_MIN;
         loop {
             let socket = socket()?;
             match connect(&socket, &name.0) {
                 Ok(()) => return Ok(Some(Self(socket))),
-                // Nobody listens, or more wait than the leader has accepted.
+                // No process listens, or the leader's backlog is full.
                 Err(Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Err(AdoptionError::system("connect")(error)),
             }
@@ -93,17 +93,17 @@ impl Connection {
         }
     }
 
-    /// The next that waits at a meeting place, if one does.
+    /// Accepts the next waiting connection of a meeting place, if there is one.
     pub(crate) fn accept(meeting_place: &OwnedFd) -> Option<Self> {
         accept_with(meeting_place, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).ok().map(Self)
     }
 
-    /// Who is at the other end.
+    /// Returns the process at the other end.
     pub(crate) fn peer(&self) -> Result<PeerCredentials, AdoptionError> {
         PeerCredentials::of(self.0.as_fd()).map_err(AdoptionError::system("getsockopt"))
     }
 
-    /// Sends a message, of which there is room for more than either side ever sends; whether the other end still takes it.
+    /// Sends a message; the socket has room for more than either side ever sends. Returns whether the other end still accepts it.
     pub(crate) fn send(&self, message: &str, descriptors: &[BorrowedFd<'_>]) -> bool {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -111,7 +111,7 @@ impl Connection {
         fits && sendmsg(&self.0, &[IoSlice::new(message.as_bytes())], &mut control, SendFlags::NOSIGNAL).is_ok()
     }
 
-    /// What has come, if anything.
+    /// Receives a message, if there is one.
     pub(crate) fn receive(&self) -> Received {
         let mut bytes = [0; MESSAGE_BYTES_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -122,7 +122,7 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
             Err(_) => return Received::End,
         };
-        // Whatever is not returned is closed here.
+        // Descriptors that are not returned are closed here.
         let rights = control.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
@@ -145,7 +145,7 @@ impl AsFd for Connection {
     }
 }
 
-/// Waits until one of these can be read or has ended; which can, or nothing if none did until then.
+/// Waits until one of the sockets is readable or closed; returns which are, or `None` if none is until the given time.
 pub(crate) fn wait(sockets: &[BorrowedFd<'_>], clock: OsClock, until: Instant) -> Result<Option<Vec<bool>>, AdoptionError> {
     let mut polled: Vec<PollFd<'_>> = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
     loop {

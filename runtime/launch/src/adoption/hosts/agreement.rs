@@ -1,4 +1,4 @@
-//! The leaders of all hosts agree on what the launcher of a job would decide: addresses and ports, the key, the size of heaps.
+//! The agreement of the leaders of all hosts on the values that our launcher would choose: addresses and ports, the key, the size of heaps.
 //!
 //! ```text
 //!   leader of each host                       launcher's store                      leader of any other host
@@ -10,7 +10,7 @@
 //!                                                                -- all ports --->
 //! ```
 //!
-//! Two values per host, whatever the number of its ranks. A leader that cannot go on leaves its reason in place of a value.
+//! Two values per host, whatever the number of its ranks. A leader that cannot continue stores its reason in place of a value.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -26,25 +26,25 @@ use crate::system::network::{HostAddresses, choose};
 use crate::system::{job_key, udp_ports};
 use crate::{LaunchSettings, OsClock};
 
-/// Keys of the values of a host, before its place; the key of the job.
+/// Keys of the values of a host, followed by its index; the key of the job.
 const OFFER_KEY: &str = "pelago-offer-";
 const PORT_KEY: &str = "pelago-port-";
 const JOB_KEY: &str = "pelago-key";
 
-/// Maximum number of addresses that a host offers: as many as a value of the store holds.
+/// Maximum number of addresses that a host offers: as many as fit into a value of the store.
 const OFFERED_ADDRESSES_MAX: usize = 16;
 
-/// On what the leaders of all hosts have agreed.
+/// The values on which the leaders of all hosts have agreed.
 pub(crate) struct Agreement {
     pub(crate) key: [u8; 16],
-    /// Where the ranks of each host receive datagrams.
+    /// The datagram address of each host.
     pub(crate) hosts: Vec<HostAddress>,
     pub(crate) heap_bytes: u64,
-    /// One for each rank of this host.
+    /// One per rank of this host.
     pub(crate) sockets: Vec<UdpSocket>,
 }
 
-/// The fences of [`Negotiation::agree`], for ranks that are no leaders.
+/// Number of fences of [`Negotiation::agree`], for ranks that are not leaders.
 pub(crate) const FENCES: usize = 2;
 
 /// The leader of this host among those of the others.
@@ -56,7 +56,7 @@ pub(crate) struct Negotiation<'a> {
 }
 
 impl Negotiation<'_> {
-    /// Agrees with the leaders of the other hosts, in two fences of the job. `before_last` puts what else is to be in the store by then.
+    /// Agrees with the leaders of the other hosts, in two fences of the job. `before_last` stores additional values before the last fence.
     ///
     /// # Errors
     /// A host cannot take part, or there is no network between them: the same error everywhere, unless the store fails.
@@ -103,7 +103,7 @@ impl Negotiation<'_> {
         })
     }
 
-    /// The offers of all hosts, which agree on what has to be the same.
+    /// Returns the offers of all hosts, after checking that common values are equal.
     fn offers(&mut self) -> Result<Vec<HostOffer>, AdoptionError> {
         let offers = (0..self.order.hosts.len()).map(|place| match self.get(OFFER_KEY, place)? {
             HostValue::Offer(offer) => Ok(offer),
@@ -122,7 +122,7 @@ impl Negotiation<'_> {
         }
     }
 
-    /// The address of each host, and the sockets of this one with their first port.
+    /// Returns the address of each host, and the sockets of this host with their first port.
     #[allow(clippy::type_complexity, reason = "three things that are made together, and parted at once")]
     fn bind(&self, offers: &[HostOffer]) -> Result<(Vec<std::net::IpAddr>, u16, Vec<UdpSocket>), AdoptionError> {
         let reachable: Vec<_> = offers.iter().map(|offer| &offer.reachable).collect();
@@ -138,7 +138,7 @@ impl Negotiation<'_> {
         self.store.put(&format!("{key}{}", self.order.place), value, until)
     }
 
-    /// What the leader of a host has left.
+    /// Returns the value that the leader of a host has stored.
     fn get(&mut self, key: &str, place: usize) -> Result<HostValue, AdoptionError> {
         let until = self.until();
         let text = self.store.get(self.order.hosts[place].leader, &format!("{key}{place}"), until)?;

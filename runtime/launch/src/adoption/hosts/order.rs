@@ -1,15 +1,15 @@
-//! The ranks of a job host by host: those of one host are consecutive, whatever numbers the launcher has given to their processes.
+//! The ranks of a job host by host: the ranks of one host are consecutive, whatever numbers the launcher has given to their processes.
 
 use std::collections::HashMap;
 
 use crate::adoption::launcher_store::JobFacts;
 
-/// The hosts of a job in the order of their first processes, and the place of this process among them.
+/// The hosts of a job in the order of their first processes, and the position of this process among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostOrder {
     /// The rank of this process.
     pub(crate) rank: u32,
-    /// The place of its host among the hosts.
+    /// The index of its host.
     pub(crate) place: usize,
     pub(crate) hosts: Vec<HostRanks>,
 }
@@ -17,16 +17,16 @@ pub(crate) struct HostOrder {
 /// The ranks of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostRanks {
-    /// As the launcher numbers the host.
+    /// The launcher's number of the host.
     pub(crate) number: u32,
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// The first rank, as the launcher numbers its process.
+    /// The launcher's number of the first rank's process.
     pub(crate) leader: u32,
 }
 
 impl HostOrder {
-    /// The order of a job: the launcher's process 0 is rank 0, and the processes of a host keep their order.
+    /// Returns the order of a job: the launcher's process 0 is rank 0, and the processes of a host keep their order.
     ///
     /// Cost: linear in the processes of the job.
     pub(crate) fn of(facts: &JobFacts) -> Self {
@@ -50,7 +50,7 @@ impl HostOrder {
         Self { rank: hosts.get(place).map_or(0, |host| host.first) + local, place, hosts }
     }
 
-    /// The host of this process.
+    /// Returns the host of this process.
     pub(crate) fn here(&self) -> HostRanks {
         self.hosts[self.place]
     }

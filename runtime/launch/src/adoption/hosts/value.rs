@@ -1,4 +1,4 @@
-//! The values that leaders of hosts leave in the launcher's store: fields of letters that every store takes, with bars between.
+//! The values that leaders of hosts store in the launcher's store: fields of characters that every store accepts, separated by bars.
 
 use std::fmt::Write as _;
 
@@ -10,19 +10,19 @@ const NAME_BYTES_MAX: usize = 96;
 /// Maximum size in bytes of an escaped reason inside a value of the store.
 const REASON_BYTES_MAX: usize = 400;
 
-/// What the leader of a host tells the others before addresses are chosen.
+/// The offer of a host's leader to the others, before addresses are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostOffer {
     /// The name of the host, for messages.
     pub(crate) name: String,
-    /// How its ranks reach others.
+    /// The transport of its ranks.
     pub(crate) transport: String,
-    /// How much each heap may grow to there.
+    /// Maximum size of a heap on the host.
     pub(crate) heap_bytes: u64,
     pub(crate) reachable: HostAddresses,
 }
 
-/// As it stands in the store. The addresses that do not fit are left out.
+/// Encodes an offer for the store. Addresses that do not fit are omitted.
 pub(crate) fn offer_text(offer: &HostOffer) -> String {
     let HostOffer { name, transport, heap_bytes, reachable } = offer;
     let mut text = format!(
@@ -41,17 +41,17 @@ pub(crate) fn offer_text(offer: &HostOffer) -> String {
     text
 }
 
-/// The port of a host's first rank, as it stands in the store.
+/// Encodes the port of a host's first rank for the store.
 pub(crate) fn port_text(port: u16) -> String {
     format!("port|{port}")
 }
 
-/// Why a host cannot take part, as it stands in the store.
+/// Encodes the reason why a host cannot take part for the store.
 pub(crate) fn refusal_text(name: &str, why: &str) -> String {
     format!("refused|{}|{}", escaped(name, NAME_BYTES_MAX), escaped(why, REASON_BYTES_MAX))
 }
 
-/// What a leader has left in the store.
+/// A value that a leader has stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostValue {
     Offer(HostOffer),
@@ -80,7 +80,7 @@ impl HostValue {
     }
 }
 
-/// A text of letters that every store takes, cut to so many bytes.
+/// Escapes a text to characters that every store accepts, truncated to `bytes_max` bytes.
 fn escaped(text: &str, bytes_max: usize) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

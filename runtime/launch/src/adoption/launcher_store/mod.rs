@@ -1,4 +1,4 @@
-//! What a launcher other than ours gives its processes: a number each, and a store of keys and values.
+//! The interface to another launcher: it gives each process a number, and a key-value store.
 
 pub(crate) mod one_host;
 pub(crate) mod pmi;
@@ -19,102 +19,102 @@ use crate::OsClock;
 use crate::adoption::gathering::message::Secret;
 use crate::adoption::launcher_store::pmi::timespec;
 
-/// Bytes of a key and of a value that Pelago puts: every store takes these.
+/// Maximum sizes in bytes of the keys and values that Pelago stores: every store accepts these.
 pub(crate) const KEY_BYTES: usize = 32;
 pub(crate) const VALUE_BYTES: usize = 512;
 
-/// What a launcher tells one of its processes about the job.
+/// The launcher's information to one of its processes about the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobFacts {
-    /// This process.
+    /// The number of this process.
     pub(crate) rank: u32,
-    /// How many processes the job has.
+    /// Number of processes of the job.
     pub(crate) size: u32,
     /// The name of the job.
     pub(crate) job: String,
-    /// Which processes are of one host.
+    /// The host of each process.
     pub(crate) placement: Placement,
 }
 
 /// The launcher, as one of its processes sees it.
 ///
 /// Contract:
-/// - K1 fixed: `facts` never change; the name of the job is the same for all processes of a job, and no other job on its hosts has it.
-/// - K2 fenced: what a process put before a `fence` is found by `get` on every process after it.
+/// - K1 fixed: `facts` never change; the name of the job is the same for all processes of a job, and unique among the jobs on its hosts.
+/// - K2 fenced: a value that a process put before a `fence` is found by `get` on every process after it.
 /// - K3 finite: every call ends by its deadline, with an error if the launcher has not answered.
 pub(crate) trait KeyValue: Send {
-    /// The job, and the place of this process in it.
+    /// Returns the job, and the position of this process in it.
     fn facts(&self) -> &JobFacts;
 
-    /// What the launcher has told the processes of this job alone, if anything: they need not agree on another secret.
+    /// Returns the secret that only the processes of this job have from the launcher, if there is one: then they need not agree on another.
     fn secret(&self) -> Option<Secret> {
         None
     }
 
-    /// Leaves `value`, of printable characters without spaces, under `key`.
+    /// Stores `value`, of printable characters without spaces, under `key`.
     ///
     /// # Errors
     /// The launcher refuses or does not answer.
     fn put(&mut self, key: &str, value: &str, until: Instant) -> Result<(), StoreError>;
 
-    /// What `owner` left under `key`.
+    /// Returns the value that `owner` stored under `key`.
     ///
     /// # Errors
-    /// Nothing, or the launcher does not answer.
+    /// There is no value, or the launcher does not answer.
     fn get(&mut self, owner: u32, key: &str, until: Instant) -> Result<String, StoreError>;
 
-    /// Whether [`get`](Self::get) waits for what a process of the same host has yet to leave, so that no fence is needed before it.
+    /// Whether [`get`](Self::get) waits for a value that a process of the same host has not stored yet, so that no fence is needed before it.
     fn awaits_values(&self) -> bool {
         false
     }
 
-    /// Tells the launcher that this process has come to the next fence, and does not wait for the others.
+    /// Notifies the launcher that this process has entered the next fence, without waiting for the others.
     ///
     /// # Errors
-    /// The launcher does not take it.
+    /// The launcher does not accept the message.
     fn arrive(&mut self, until: Instant) -> Result<(), StoreError>;
 
-    /// Takes what the launcher has told by itself since, without waiting: `descriptor` can be read when there may be something.
+    /// Returns the launcher's next event, without waiting: `descriptor` is readable if there may be one.
     ///
     /// # Errors
-    /// The launcher has gone, or does not keep to its protocol.
+    /// The launcher has gone, or violates its protocol.
     fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError>;
 
-    /// Says that this process may end from now on, with any exit code, without the launcher's having to end the others. The last call.
+    /// Notifies the launcher that this process may end from now on, with any exit code, without a need to end the others. The last call.
     fn leave(&mut self, until: Instant);
 
-    /// Asks the launcher to end all processes of the job; the launcher ends with `code` if it can. The last call, instead of `leave`.
+    /// Asks the launcher to end all processes of the job; the launcher exits with `code` if it can. The last call, instead of `leave`.
     fn abort(&mut self, code: i32, until: Instant);
 
-    /// A descriptor that can be read when the launcher may have told something, and that hangs up when the launcher has gone.
+    /// Returns a descriptor that is readable if the launcher may have sent an event, and that hangs up when the launcher has gone.
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
 
-/// What a launcher tells by itself.
+/// An event that a launcher reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreEvent {
-    /// All processes have come to the fence that this one has come to.
+    /// All processes have entered the fence that this one has entered.
     Met,
-    /// A process has ended without leaving, by the launcher's number of it.
+    /// A process, by the launcher's number, has ended without leaving.
     Lost(u32),
-    /// A process has asked the launcher to end the job, and the launcher leaves that to the processes.
+    /// A process has asked the launcher to end the job, and the launcher leaves this to the processes.
     Aborted,
-    /// Nothing more will come, and that is no fault.
+    /// No more events will come, which is not a fault.
     Over,
 }
 
 /// A store that a rank and its monitor use.
 pub(crate) type SharedStore = Arc<Mutex<Box<dyn KeyValue>>>;
 
-/// The store, for a moment.
+/// Locks the store.
 pub(crate) fn locked(store: &SharedStore) -> MutexGuard<'_, Box<dyn KeyValue>> {
     store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns when all processes of the job have called it.
+/// Returns after all processes of the job have called it.
 ///
 /// # Errors
-/// Some have not by then, or one has ended.
+/// Some have not called it until the given time, or one has ended.
 pub(crate) fn fence(store: &mut dyn KeyValue, clock: OsClock, until: Instant) -> Result<(), StoreError> {
     store.arrive(until)?;
     loop {
@@ -140,43 +140,43 @@ pub(crate) fn fence(store: &mut dyn KeyValue, clock: OsClock, until: Instant) ->
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It has closed the connection.
+    /// The launcher has closed the connection.
     #[error("the launcher has closed its connection")]
     Gone,
-    /// The library by which it is spoken to cannot be used.
+    /// The library for the connection cannot be used.
     #[error(
         "a PMIx launcher has started this program, and {0} cannot be used: {1}; install it (Debian: libpmix2), start the program by \
          pelago run -n N, or set PELAGO_SINGLE=1 if single ranks are intended"
     )]
     Library(&'static str, String),
-    /// It is silent.
+    /// The launcher does not answer.
     #[error("the launcher did not answer {0} within the start limit (PELAGO_START_SECONDS allows more)")]
     Silent(String),
-    /// Not all processes have come to the fence.
+    /// Not all processes have entered the fence.
     #[error(
         "not every rank came to the launcher's barrier within the start limit (PELAGO_START_SECONDS allows more): is each process of the job \
          this program?"
     )]
     Incomplete,
-    /// A process has ended before all had come.
+    /// A process has ended before all had arrived.
     #[error("process {0} of the launcher ended while the job was set up")]
     Lost(u32),
-    /// It has said something else than the protocol allows.
+    /// An answer violates the protocol.
     #[error("the launcher answered {0} by {1:?}")]
     Answer(String, String),
-    /// It refuses.
+    /// The launcher refuses a request.
     #[error("the launcher refuses {0}: {1}")]
     Refused(String, String),
-    /// A key or a value is longer than it allows.
+    /// A key or a value is longer than the store permits.
     #[error("the launcher's store takes keys and values of {0} bytes, and Pelago needs {1}")]
     Room(usize, usize),
     /// There is no secret for the rendezvous.
     #[error("{0}")]
     Secret(String),
-    /// So many processes do not meet at one.
+    /// Too many processes for a rendezvous.
     #[error("{0} processes are more than the {1} that can meet at one of them: use a launcher with a store (PMI-1, PMIx)")]
     TooMany(u32, u32),
-    /// The place of the rendezvous is taken.
+    /// The port of the rendezvous is in use.
     #[error(
         "rank 0 cannot listen at port {0} for the other ranks: {1}; set MASTER_PORT or PELAGO_PORT to a free port, the same for all ranks"
     )]
@@ -184,10 +184,10 @@ pub enum StoreError {
     /// The rendezvous cannot be served.
     #[error("rank 0 cannot serve the other ranks: {0}")]
     Server(String),
-    /// Process 0 is not where it should be.
+    /// Process 0 is not reachable at the specified address.
     #[error("rank 0 does not listen at {0}, and so the ranks cannot meet: {1}; MASTER_ADDR and MASTER_PORT name the place")]
     Unreachable(String, String),
-    /// Something else listens there.
+    /// Another process listens at the address.
     #[error(
         "the process that listens at {0} is not rank 0 of this job: set MASTER_PORT or PELAGO_PORT to a free port, the same for all ranks"
     )]
@@ -203,13 +203,13 @@ pub enum StoreError {
     System(i32, Errno),
 }
 
-/// Which ranks share a host: blocks of hosts that have the same number of consecutive ranks each, again and again until all ranks are placed.
+/// The host of each rank: blocks of hosts that have the same number of consecutive ranks each, repeated until all ranks are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     parts: Vec<RepeatedBlocks>,
 }
 
-/// Blocks that follow each other so many times.
+/// Blocks that are repeated `times` times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RepeatedBlocks {
     times: u32,
@@ -224,12 +224,12 @@ struct Block {
 }
 
 impl Placement {
-    /// All ranks are of one host.
+    /// Returns the placement of all ranks on one host.
     pub(crate) fn one_host(size: u32) -> Self {
         Self::once(vec![Block { host: 0, hosts: 1, ranks_per_host: size.max(1) }])
     }
 
-    /// The host of each rank.
+    /// Returns the placement for a list with the host of each rank.
     pub(crate) fn listed(hosts: &[u32]) -> Self {
         let runs = hosts.chunk_by(|host, next| host == next);
         Self::once(runs.map(|run| Block { host: run[0], hosts: 1, ranks_per_host: run.len() as u32 }).collect())
@@ -239,8 +239,8 @@ impl Placement {
         Self { parts: vec![RepeatedBlocks { times: 1, blocks }] }
     }
 
-    /// Reads what launchers leave under `PMI_process_mapping`, such as `(vector,(0,2,4))`: from host 0 on, 2 hosts, 4 ranks on each. Hydra 5 writes
-    /// `7` for one rank on host 7, and `[(0,2,1),7]x3` for blocks that follow each other three times.
+    /// Parses the value that launchers store under `PMI_process_mapping`, such as `(vector,(0,2,4))`: starting with host 0, 2 hosts, 4 ranks on
+    /// each. Hydra 5 writes `7` for one rank on host 7, and `[(0,2,1),7]x3` for blocks that are repeated three times.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix("(vector,")?.strip_suffix(')')?;
         let mut parts = Vec::new();
@@ -263,7 +263,7 @@ impl Placement {
         }
     }
 
-    /// The host of each process of a job, by the launcher's numbers of both, without end: take as many as there are processes.
+    /// Returns the host of each process of a job, by the launcher's numbers of both, as an endless sequence: take as many as there are processes.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = u32> {
         let parts = self.parts.iter().cycle();
         let blocks = parts.flat_map(|part| std::iter::repeat_n(&part.blocks, part.times as usize)).flatten();
@@ -276,7 +276,7 @@ impl Placement {
 }
 
 impl Block {
-    /// The first block of a list, and what follows it.
+    /// Splits a list into its first block and the rest.
     fn parse_first(text: &str) -> Option<(Self, &str)> {
         let Some(numbers) = text.strip_prefix('(') else {
             let (host, rest) = text.split_at(text.find(',').unwrap_or(text.len()));

@@ -1,6 +1,6 @@
-//! The launcher of a job whose processes are all of one host, where its variables tell them all that they have to know: Open MPI's `mpirun`.
+//! The launcher of a job whose processes are all on one host and get all information from its variables: Open MPI's `mpirun`.
 //!
-//! None of them connects to the launcher then. A connection by PMIx loads some thirty libraries and starts threads, which takes each process 7 ms of a core.
+//! Then no process connects to the launcher. A connection by PMIx loads about thirty libraries and starts threads, which takes 7 ms of a core per process.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,17 +14,17 @@ use crate::adoption::launcher_store::{JobFacts, KeyValue, Placement, StoreError,
 use crate::adoption::monitor::process_identity::{ProcessIdentity, ProcessLookup};
 use crate::rank::mpirun::OneHostJob;
 
-/// The launcher, which nobody speaks to unless the job is to be ended.
+/// The launcher, to which there is no connection unless the job is to be ended.
 pub(crate) struct OneHost {
     facts: JobFacts,
     secret: Secret,
-    /// Can be read when the launcher has ended.
+    /// Becomes readable when the launcher has ended.
     launcher: OwnedFd,
     clock: OsClock,
 }
 
 impl OneHost {
-    /// The launcher of this process, if that has told all.
+    /// Returns the launcher of this process, if its variables are complete.
     pub(crate) fn find(clock: OsClock) -> Option<Self> {
         let OneHostJob { rank, size, job, secret, launcher } = OneHostJob::of_variables(|name| std::env::var(name).ok())?;
         let ProcessLookup::Running(launcher) = ProcessIdentity::of(launcher).find() else { return None };
@@ -42,7 +42,7 @@ impl KeyValue for OneHost {
         Some(self.secret)
     }
 
-    /// All know the secret already, which is all that the ranks of one host put.
+    /// All processes already know the secret, which is the only value that the ranks of one host store.
     fn put(&mut self, _key: &str, _value: &str, _until: Instant) -> Result<(), StoreError> {
         Ok(())
     }
@@ -70,7 +70,7 @@ impl KeyValue for OneHost {
     fn leave(&mut self, _until: Instant) {}
 
     fn abort(&mut self, code: i32, until: Instant) {
-        // If the library is missing, the exit code of this process is what the launcher ends the job for.
+        // If the library is missing, the launcher ends the job because of the exit code of this process.
         if let Ok(mut launcher) = Pmix::start(self.clock, until) {
             launcher.abort(code, until);
         }

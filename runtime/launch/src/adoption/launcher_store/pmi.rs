@@ -1,4 +1,4 @@
-//! The launcher's store by PMI-1: one line of text each way over an inherited socket, as Hydra, MPICH, Intel MPI and srun speak it.
+//! The launcher's store by PMI-1: requests and answers of one line of text over an inherited socket, as in Hydra, MPICH, Intel MPI and srun.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -14,23 +14,23 @@ use crate::adoption::launcher_store::{JobFacts, KEY_BYTES, KeyValue, Placement, 
 /// Maximum size in bytes of an answer of the launcher. Known servers limit a value to 4,096 bytes.
 const ANSWER_BYTES_MAX: usize = 8192;
 
-/// Where servers say which ranks share a host.
+/// The key under which servers store the placement of ranks.
 const MAPPING: &str = "PMI_process_mapping";
 
 /// A connection to the launcher.
 pub(crate) struct Pmi {
     socket: OwnedFd,
     clock: OsClock,
-    /// The name of the store is that of the job.
+    /// The name of the store is the name of the job.
     facts: JobFacts,
-    /// What has come behind the last line.
+    /// Bytes received after the last line.
     read: Vec<u8>,
-    /// Fences that this process has come to and whose end was not told yet: two, if a neighbour was the first to hear of the last one.
+    /// Number of fences that this process has entered and whose end was not reported yet: two, if another process noticed the end of the last one first.
     fences: u32,
 }
 
 impl Pmi {
-    /// Begins to speak to the launcher that has started this process as `rank` of `size`.
+    /// Connects to the launcher that has started this process as `rank` of `size`.
     pub(crate) fn start(socket: OwnedFd, clock: OsClock, rank: u32, size: u32, until: Instant) -> Result<Self, StoreError> {
         let facts = JobFacts { rank, size, job: String::new(), placement: Placement::one_host(size) };
         let mut pmi = Self { socket, clock, facts, read: Vec::new(), fences: 0 };
@@ -44,7 +44,7 @@ impl Pmi {
         }
         let name = pmi.ask("cmd=get_my_kvsname", "my_kvsname", until)?;
         pmi.facts.job = name.value("kvsname").filter(|name| !name.is_empty()).ok_or_else(|| name.wrong("get_my_kvsname"))?.into();
-        // A server that does not say has all ranks on one host, or the ranks will miss each other there.
+        // If a server does not say, all ranks are assumed to be on one host; otherwise the ranks fail to meet there.
         match pmi.get(0, MAPPING, until) {
             Ok(text) => {
                 let wrong = || StoreError::Answer(MAPPING.into(), text.clone());
@@ -56,7 +56,7 @@ impl Pmi {
         Ok(pmi)
     }
 
-    /// Sends a line and returns the answer, which has to be of this kind and to say that all is well.
+    /// Sends a line and returns the answer, which must be of this kind and report success.
     fn ask(&mut self, line: &str, kind: &str, until: Instant) -> Result<Answer, StoreError> {
         let what = line.split_whitespace().next().unwrap_or_default().trim_start_matches("cmd=").to_owned();
         self.send(line, &what, until)?;
@@ -88,7 +88,7 @@ impl Pmi {
         Ok(())
     }
 
-    /// The next line.
+    /// Returns the next line.
     fn receive(&mut self, what: &str, until: Instant) -> Result<String, StoreError> {
         loop {
             if let Some(line) = self.next_line(what)? {
@@ -98,7 +98,7 @@ impl Pmi {
         }
     }
 
-    /// The next line, if it has come.
+    /// Returns the next line, if it has arrived.
     fn next_line(&mut self, what: &str) -> Result<Option<String>, StoreError> {
         loop {
             if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
@@ -181,7 +181,7 @@ impl KeyValue for Pmi {
     }
 
     fn abort(&mut self, code: i32, until: Instant) {
-        // There is no answer.
+        // There is no reply.
         let _unless_it_has_gone = self.send(&format!("cmd=abort exitcode={code}"), "abort", until);
     }
 
@@ -190,7 +190,7 @@ impl KeyValue for Pmi {
     }
 }
 
-/// A line of words `name=value`.
+/// A line of fields `name=value`.
 struct Answer(String);
 
 impl Answer {
@@ -207,7 +207,7 @@ impl Answer {
     }
 }
 
-/// As the system takes it.
+/// Converts to the system's type.
 pub(crate) fn timespec(pause: Duration) -> Timespec {
     let pause = std::time::Duration::from(pause);
     Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) }
@@ -221,7 +221,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_milliseconds(60_000);
 
-    /// A connection to a launcher that answers each line by the next of these, and then hangs up; and what that was asked.
+    /// Connects to a launcher that answers each line by the next of `answers`, and then closes the connection; also returns the requests.
     fn start(answers: &[&str]) -> (Result<Pmi, StoreError>, Vec<String>) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let clock = OsClock::start();
@@ -232,7 +232,7 @@ mod tests {
                 for answer in answers {
                     let Some(Ok(line)) = lines.next() else { break };
                     asked.push(line);
-                    // Who hangs up has heard enough.
+                    // A peer that has closed the connection needs no further answers.
                     let _ = (&theirs).write_all(answer.as_bytes());
                 }
                 asked

@@ -1,6 +1,6 @@
-//! The launcher's store by PMIx, as Open MPI's `mpirun`, `prterun` and `srun --mpi=pmix` offer it, through the library that they bring.
+//! The launcher's store by PMIx, as in Open MPI's `mpirun`, `prterun` and `srun --mpi=pmix`, through the launcher's own library.
 //!
-//! Calls of the library have no time limit, so that a thread makes them: who asks waits for its answer until a deadline.
+//! Calls of the library have no time limit, so that a separate thread makes them: the caller waits for the result until a deadline.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
@@ -28,11 +28,11 @@ pub(crate) struct Pmix {
     calls: SyncSender<Call>,
     clock: OsClock,
     facts: JobFacts,
-    /// Hangs up when the launcher has gone, and has a byte when the fence is over.
+    /// Hangs up when the launcher has gone, and has a byte when a fence has ended.
     signals: OwnedFd,
     /// The other end.
     signaller: Arc<OwnedFd>,
-    /// The ends of the fences that this process has come to: of the last one before it as well, if a neighbour was the first to hear of that.
+    /// The results of the fences that this process has entered: also of the previous one, if another process noticed its end first.
     fences: VecDeque<Receiver<Result<(), String>>>,
     /// For calls while the thread waits in a fence.
     library: Arc<Library>,
@@ -50,7 +50,7 @@ impl Pmix {
         let (started, starts) = sync_channel(1);
         let serve = move || match Library::start(shut_down_when_lost).map(Arc::new) {
             Ok(library) => {
-                // Nobody waits for it any more if that fails.
+                // If this fails, the caller no longer waits.
                 let _ = started.send(Ok(library.clone()));
                 made.iter().for_each(|call| call(&library));
             }
@@ -69,15 +69,15 @@ impl Pmix {
         Ok(pmix)
     }
 
-    /// Which ranks share a host.
+    /// Returns the host of each rank.
     fn placed(&self, until: Instant) -> Result<Placement, StoreError> {
         let peers = self.call("pmix.lpeers", until, |library| library.text(WILDCARD, c"pmix.lpeers"))?.unwrap_or_default();
         let size = self.facts.size;
         if peers.split(',').count() == size as usize {
             return Ok(Placement::one_host(size));
         }
-        // Servers know the numbers of hosts for the processes of their own host alone. The numbers of names are the same on all processes, as all
-        // ask in the same order.
+        // Servers know host numbers only for the processes of their own host. Numbers assigned to host names in the order of the ranks are the same on all
+        // processes.
         let mut names = HashMap::new();
         let hosts = (0..size).map(|rank| {
             let name = self.call("pmix.hname", until, move |library| library.text(rank, c"pmix.hname"))?;
@@ -96,21 +96,21 @@ impl Pmix {
     ) -> Result<T, StoreError> {
         let (answers, answer) = sync_channel(1);
         let made = Box::new(move |library: &Library| {
-            // Nobody waits for it any more if that fails.
+            // If this fails, the caller no longer waits.
             let _ = answers.send(call(library).map_err(|status| library.error(status)));
         });
-        // The queue is full while the library has not returned from a call that was given up.
+        // The queue is full while the library has not returned from a call whose caller has timed out.
         self.calls.try_send(made).map_err(|_| StoreError::Silent(what.into()))?;
         received(&answer, self.clock, what, until)?.map_err(|error| StoreError::Refused(what.into(), error))
     }
 }
 
-/// What comes until the deadline.
+/// Returns the result that arrives until the deadline.
 fn received<T>(answers: &Receiver<T>, clock: OsClock, what: &str, until: Instant) -> Result<T, StoreError> {
     answers.recv_timeout(until.since(clock.now()).into()).map_err(|_| StoreError::Silent(what.into()))
 }
 
-/// A key or a value, which have no zero bytes.
+/// Converts a key or a value, which contain no zero bytes.
 fn text(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
@@ -139,7 +139,7 @@ impl KeyValue for Pmix {
         let (ended, end) = sync_channel(1);
         let signaller = self.signaller.clone();
         let made = Box::new(move |library: &Library| {
-            // Nobody waits for it any more if one of these fails.
+            // If one of these fails, the caller no longer waits.
             let _ = ended.send(library.fence().map_err(|status| library.error(status)));
             let _ = send(&*signaller, &[0], SendFlags::NOSIGNAL);
         });
@@ -149,7 +149,7 @@ impl KeyValue for Pmix {
     }
 
     fn hear(&mut self) -> Result<Option<StoreEvent>, StoreError> {
-        // One byte for each fence.
+        // One byte per fence.
         match recv(&self.signals, &mut [0; 1][..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(StoreError::Gone),
             Ok(_) => {}
@@ -161,7 +161,7 @@ impl KeyValue for Pmix {
     }
 
     fn leave(&mut self, until: Instant) {
-        // A neighbour may have been the first to hear that the last fence is over.
+        // Another process may have noticed first that the last fence has ended.
         for end in self.fences.drain(..) {
             let _whatever_came_of_it = received(&end, self.clock, "PMIx_Fence", until);
         }
@@ -170,7 +170,7 @@ impl KeyValue for Pmix {
 
     fn abort(&mut self, code: i32, until: Instant) {
         let (library, (done, is_done)) = (self.library.clone(), sync_channel(1));
-        // The thread of the other calls may wait in a fence.
+        // The thread for the other calls may be blocked in a fence.
         let thread = std::thread::Builder::new().name("pelago-abort".into());
         let made = move || {
             let _unless_nobody_waits = done.send(library.abort(code));

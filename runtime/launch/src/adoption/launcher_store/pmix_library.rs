@@ -2,7 +2,7 @@
 //!
 //! P1: the types and signatures are those of `pmix.h` from PMIx 3 to 5, whose library is `libpmix.so.2`; a [`Value`] has room for the largest member.
 //! P2: texts end with a zero byte and live until the call returns.
-//! P3: what `PMIx_Get` returns belongs to the caller and comes from `malloc`, its text too.
+//! P3: the value that `PMIx_Get` returns, with its text, belongs to the caller and is allocated by `malloc`.
 //! P4: the library is never closed, as [`pelago_dynamic`] says.
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use pelago_dynamic::{DynamicLibrary, Visibility};
 /// The name of the library.
 pub(super) const NAME: &str = "libpmix.so.2";
 
-/// All ranks of a job, where information on the job is asked for.
+/// Stands for all ranks of a job in requests for information on the job.
 pub(super) const WILDCARD: u32 = u32::MAX - 1;
 
 const SUCCESS: c_int = 0;
@@ -23,7 +23,7 @@ const GLOBAL: u8 = 3;
 const BOOL: u16 = 1;
 const STRING: u16 = 3;
 const UINT32: u16 = 14;
-/// To the server: since PMIx 4, and before.
+/// Connection to the server lost: status since PMIx 4, and before.
 const LOST_CONNECTION: [c_int; 2] = [-61, -101];
 const EVENT_ACTION_COMPLETE: c_int = -334;
 
@@ -47,7 +47,7 @@ union Data {
     text: *mut c_char,
     number: u32,
     flag: bool,
-    /// As long as the longest member: two pointers and a byte.
+    /// As large as the largest member: two pointers and a byte.
     room: [u64; 3],
 }
 
@@ -59,13 +59,13 @@ struct Info {
     value: Value,
 }
 
-/// What is told when a handler has done its part.
+/// The function that a handler calls at its end.
 type EventDone = Option<unsafe extern "C" fn(c_int, *mut c_void, usize, *mut c_void, *mut c_void, *mut c_void)>;
 
 type EventHandler =
     unsafe extern "C" fn(usize, c_int, *const Process, *mut c_void, usize, *mut c_void, usize, EventDone, *mut c_void);
 
-/// What was asked for, or the status that the library gave instead.
+/// The requested value, or the status that the library returned instead.
 pub(super) type Answer<T> = Result<T, c_int>;
 
 /// The opened library, and this process in its job.
@@ -80,10 +80,10 @@ pub(super) struct Library {
     this: Process,
 }
 
-/// A socket that is shut down when the launcher has gone; none if negative.
+/// A socket that is shut down when the launcher has gone; negative if there is none.
 static SHUT_DOWN_WHEN_LOST: AtomicI32 = AtomicI32::new(-1);
 
-/// The connection to the launcher is lost.
+/// Called when the connection to the launcher is lost.
 unsafe extern "C" fn lost(
     _: usize,
     _: c_int,
@@ -97,23 +97,23 @@ unsafe extern "C" fn lost(
 ) {
     let descriptor = SHUT_DOWN_WHEN_LOST.swap(-1, Ordering::Relaxed);
     if descriptor >= 0 {
-        // SAFETY: `Library::start` gave the descriptor up, and the one that swaps it out ends it.
+        // SAFETY: `Library::start` has released the descriptor, and only the caller that swaps it out closes it.
         unsafe {
             libc::shutdown(descriptor, libc::SHUT_RDWR);
             libc::close(descriptor);
         }
     }
     if let Some(done) = done {
-        // SAFETY: P1, and the data is what came with the function.
+        // SAFETY: P1, and the data was passed together with the function.
         unsafe { done(EVENT_ACTION_COMPLETE, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), data) };
     }
 }
 
 impl Library {
-    /// Opens the library and connects to the launcher's server. `shut_down_when_lost`, a socket, is shut down when that goes.
+    /// Opens the library and connects to the launcher's server. `shut_down_when_lost`, a socket, is shut down when the server has gone.
     ///
     /// # Errors
-    /// Why it cannot be opened, or what the library says.
+    /// The reason why it cannot be opened, or the library's error.
     pub(super) fn start(shut_down_when_lost: std::os::fd::OwnedFd) -> Result<Self, String> {
         let library = DynamicLibrary::open(NAME, Visibility::Global)?;
         // SAFETY: P1.
@@ -164,7 +164,7 @@ impl Library {
         self.this.rank
     }
 
-    /// What a status means.
+    /// Returns the text of a status.
     pub(super) fn error(&self, status: c_int) -> String {
         // SAFETY: P1; the library returns a constant text, or nothing.
         let text = unsafe { (self.error_string)(status) };
@@ -172,13 +172,13 @@ impl Library {
         if text.is_null() { format!("status {status}") } else { unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned() }
     }
 
-    /// Leaves a text for all processes, from the next fence on.
+    /// Stores a text for all processes, visible after the next fence.
     pub(super) fn put(&self, key: &CStr, text: &CStr) -> Answer<()> {
         let mut value = Value { kind: STRING, data: Data { room: [0; 3] } };
         value.data.text = text.as_ptr().cast_mut();
         // SAFETY: P1, P2; the library copies the value.
         answer(unsafe { (self.put)(GLOBAL, key.as_ptr(), &mut value) })?;
-        // Processes of this host may ask for it without a fence.
+        // Processes of this host may request it without a fence.
         // SAFETY: P1.
         answer(unsafe { (self.commit)() })
     }
@@ -187,7 +187,7 @@ impl Library {
     pub(super) fn fence(&self) -> Answer<()> {
         // SAFETY: P1.
         answer(unsafe { (self.commit)() })?;
-        // What was put comes along: servers need not ask each other for it later, which some do not manage.
+        // The values are collected in the fence: servers need not request them from each other later, which some do not support.
         let mut collect = Info { key: [0; 512], flags: 0, value: Value { kind: BOOL, data: Data { room: [0; 3] } } };
         collect.key.iter_mut().zip(c"pmix.collect".to_bytes()).for_each(|(to, &from)| *to = from as c_char);
         collect.value.data.flag = true;
@@ -195,18 +195,18 @@ impl Library {
         answer(unsafe { (self.fence)(ptr::null(), 0, &collect, 1) })
     }
 
-    /// The text that `rank` left.
+    /// Returns the text that `rank` stored.
     pub(super) fn text(&self, rank: u32, key: &CStr) -> Answer<Option<String>> {
         self.get(rank, key, |value| {
-            // SAFETY: P3: the kind says which member it has.
+            // SAFETY: P3: the kind specifies the valid member.
             (value.kind == STRING).then(|| unsafe { CStr::from_ptr(value.data.text) }.to_string_lossy().into_owned())
         })
     }
 
-    /// A number that the launcher knows of `rank`.
+    /// Returns a number that the launcher knows about `rank`.
     pub(super) fn number(&self, rank: u32, key: &CStr) -> Answer<Option<u32>> {
         self.get(rank, key, |value| match value.kind {
-            // SAFETY: P3: the kind says which member it has.
+            // SAFETY: P3: the kind specifies the valid member.
             UINT32 => Some(unsafe { value.data.number }),
             _ => None,
         })
@@ -218,7 +218,7 @@ impl Library {
         answer(unsafe { (self.get)(&process, key.as_ptr(), ptr::null(), 0, &mut value) })?;
         // SAFETY: P3.
         let found = read(unsafe { &*value });
-        // SAFETY: P3; nothing of it is used any more.
+        // SAFETY: P3; the value is no longer used.
         unsafe {
             if (*value).kind == STRING {
                 libc::free((*value).data.text.cast());
@@ -234,7 +234,7 @@ impl Library {
         answer(unsafe { (self.abort)(code, c"a rank was lost".as_ptr(), ptr::null(), 0) })
     }
 
-    /// Takes leave of the launcher.
+    /// Disconnects from the launcher.
     pub(super) fn finalize(&self) -> Answer<()> {
         // SAFETY: P1.
         answer(unsafe { (self.finalize)(ptr::null(), 0) })

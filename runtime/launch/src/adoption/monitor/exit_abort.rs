@@ -1,7 +1,7 @@
-//! What a process of a job of several hosts does last when the job has failed: it asks the launcher to end the others.
+//! The last action of a process of a failed job of several hosts: it asks the launcher to end the other processes.
 //!
-//! The launcher may end this process at once as well, and those of its host. So the request comes when the process exits, after it has said why, and
-//! after the others of its host have had the time to do so too.
+//! The launcher may immediately end this process as well, and those of its host. Therefore the request is sent when the process exits, after its report, and
+//! after the others of its host have had the time for theirs.
 //!
 //! - **E1** The function that the system calls at exit does not unwind: it locks, sleeps and writes, and none of these panics.
 #![allow(unsafe_code)]
@@ -14,23 +14,23 @@ use pelago_platform::Clock;
 use crate::OsClock;
 use crate::adoption::launcher_store::{SharedStore, locked};
 
-/// How long the other ranks of the host have to say why they end.
+/// Time for the other ranks of the host to report why they end.
 const PAUSE: Duration = Duration::from_milliseconds(200);
 
-/// How long the launcher may take.
+/// Maximum time for the launcher's reply.
 const ABORT_LIMIT: Duration = Duration::from_milliseconds(500);
 
 static AT_EXIT: OnceLock<(SharedStore, i32, OsClock)> = OnceLock::new();
 
-/// Has the launcher end all processes of the job when this one exits; the launcher ends with `code` if it can.
+/// Makes the launcher end all processes of the job when this one exits; the launcher exits with `code` if it can.
 pub(crate) fn at_exit(store: SharedStore, code: i32, clock: OsClock) {
     if AT_EXIT.set((store, code, clock)).is_ok() {
-        // SAFETY: E1. Where the system has no room for another function, the launcher sees this process end, and that is all.
+        // SAFETY: E1. If the system has no room for another function, the launcher only notices the end of this process.
         let _ = unsafe { libc::atexit(abort) };
     }
 }
 
-/// Asks the launcher now.
+/// Sends the request to the launcher now.
 pub(crate) fn abort_now(store: &SharedStore, code: i32, clock: OsClock) {
     locked(store).abort(code, clock.now() + ABORT_LIMIT);
 }

@@ -1,4 +1,4 @@
-//! Ranks without a launcher of ours monitor each other, so that the end of every rank is noticed.
+//! Ranks without our launcher monitor each other, so that the end of every rank is noticed.
 //!
 //! | file | content |
 //! |---|---|

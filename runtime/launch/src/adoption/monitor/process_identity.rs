@@ -1,4 +1,4 @@
-//! Processes of other ranks: which they are, whether they run, whether they are stopped.
+//! Processes of other ranks: their identity, whether they run, whether they are stopped.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -9,33 +9,33 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::system::process_stat::ProcessStat;
 
-/// A process that is told from any other that has the same number later.
+/// A process, distinguished from later ones with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessIdentity {
-    /// As the kernel numbers it.
+    /// Its number in the kernel.
     pub(crate) process: u32,
-    /// When it was started, in the kernel's ticks; 0 where that cannot be seen.
+    /// Its start time, in the kernel's ticks; 0 if unknown.
     started: u64,
 }
 
-/// What came of looking for a process.
+/// The result of looking up a process.
 #[derive(Debug)]
 pub(crate) enum ProcessLookup {
-    /// It runs; the descriptor can be read when it has ended.
+    /// The process runs; the descriptor becomes readable when it has ended.
     Running(OwnedFd),
-    /// It has ended.
+    /// The process has ended.
     Ended,
-    /// The system does not say.
+    /// The system refuses the lookup.
     Unknown(Errno),
 }
 
 impl ProcessIdentity {
-    /// The process that has this number now, if there is one.
+    /// Returns the process that has this number now, if there is one.
     pub(crate) fn of(process: u32) -> Self {
         Self { process, started: ProcessStat::of(process).map_or(0, |stat| stat.started) }
     }
 
-    /// Looks for it. While its number is its own, so is the descriptor that was opened before.
+    /// Looks up the process. The descriptor is opened first: if the identity still matches afterwards, the descriptor refers to this process.
     pub(crate) fn find(self) -> ProcessLookup {
         let Some(number) = Pid::from_raw(self.process as i32) else { return ProcessLookup::Ended };
         let descriptor = match pidfd_open(number, PidfdFlags::empty()) {
@@ -47,7 +47,7 @@ impl ProcessIdentity {
         if is_other { ProcessLookup::Ended } else { ProcessLookup::Running(descriptor) }
     }
 
-    /// Whether it is stopped, as by SIGSTOP. One that stands in a debugger is not.
+    /// Whether the process is stopped, as by SIGSTOP. A process that is stopped in a debugger is not.
     pub(crate) fn is_stopped(self) -> bool {
         ProcessStat::of(self.process).is_some_and(|stat| stat.is_stopped && stat.started == self.started)
     }

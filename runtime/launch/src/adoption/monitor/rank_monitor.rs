@@ -1,4 +1,4 @@
-//! The monitor of one rank over the others of its host, from its adoption to its end.
+//! The monitor of one rank for the others of its host, from its adoption to its end.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::adoption::launcher_store::{SharedStore, locked};
 use crate::adoption::monitor::exit_abort;
 use crate::adoption::monitor::ring::{LauncherLink, RingMonitor, exit_code, say, sweep};
 
-/// How long a rank that ends waits for the launcher to take notice.
+/// Maximum time for which a rank that ends waits for the launcher's acknowledgement.
 pub(crate) const LEAVE_LIMIT: Duration = Duration::from_milliseconds(2000);
 
-/// The thread needs little.
+/// Stack of the thread, which needs little.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// Monitors other ranks of the host, by a thread of its own, while this rank takes part.
+/// Monitors other ranks of the host, in a separate thread, while this rank participates.
 pub(crate) struct RankMonitor {
     host: Arc<HostMemory>,
     rank: Rank,
@@ -34,18 +34,18 @@ pub(crate) struct RankMonitor {
 pub(crate) struct MonitorSignal {
     event: OwnedFd,
     part: AtomicU32,
-    /// How many meetings the rank has come to that ranks of other hosts have to come to as well.
+    /// Number of barriers across hosts that the rank has entered.
     meetings: AtomicU64,
 }
 
-/// The part that a rank has in its job.
+/// The participation of a rank in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Participation {
-    /// It takes part.
+    /// The rank participates.
     Taken,
-    /// It has left without finishing, because of an error. The launcher may hang up.
+    /// The rank has left without finishing, because of an error. The launcher may close the connection.
     Left,
-    /// It has finished: ends of other ranks no longer matter to it.
+    /// The rank has finished: it ignores ends of other ranks.
     Finished,
 }
 
@@ -60,7 +60,7 @@ impl MonitorSignal {
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// What was told last.
+    /// Returns the participation that was set last.
     pub(crate) fn part(&self) -> Participation {
         match self.part.load(Ordering::Acquire) {
             0 => Participation::Taken,
@@ -69,12 +69,12 @@ impl MonitorSignal {
         }
     }
 
-    /// How many meetings of several hosts the rank has come to.
+    /// Number of barriers across hosts that the rank has entered.
     pub(crate) fn meetings(&self) -> u64 {
         self.meetings.load(Ordering::Acquire)
     }
 
-    /// A descriptor that can be read when something was told since [`hear`](Self::hear).
+    /// Returns a descriptor that is readable if there was a signal since [`hear`](Self::hear).
     pub(crate) fn event(&self) -> &OwnedFd {
         &self.event
     }
@@ -85,7 +85,7 @@ impl MonitorSignal {
 }
 
 impl RankMonitor {
-    /// Watches from now on for `rank`, which has joined.
+    /// Starts to monitor for `rank`, which has joined.
     pub(crate) fn start(
         host: Arc<HostMemory>,
         rank: Rank,
@@ -97,13 +97,13 @@ impl RankMonitor {
         let launcher = locked(&store).descriptor().try_clone_to_owned().map_err(|error| spawn_error(&error))?;
         let link = LauncherLink { store: store.clone(), descriptor: Some(launcher) };
         let watch = RingMonitor::new(host.clone(), rank, call.clone(), link, failure_limit, clock);
-        // It ends by itself when the rank has finished, and lives on with a process that has not.
+        // The thread ends when the rank has finished, and keeps running in a process that has not.
         let thread = std::thread::Builder::new().name("pelago-monitor".into()).stack_size(STACK_BYTES);
         thread.spawn(move || watch.run()).map_err(|error| spawn_error(&error))?;
         Ok(Self { host, rank, store, call, clock })
     }
 
-    /// The rank has come to a meeting to which ranks of other hosts have to come as well: a fence of the launcher. The monitor thread notices
+    /// Enters a barrier of the bootstrap across hosts: a fence of the launcher. The monitor thread notices
     /// its end.
     pub(crate) fn arrive(&self) {
         let arrived = locked(&self.store).arrive(self.clock.now() + LEAVE_LIMIT);
@@ -114,7 +114,7 @@ impl RankMonitor {
         }
     }
 
-    /// The rank has finished: whatever it does from now on is its own business.
+    /// Marks the rank as finished: it is no longer monitored.
     pub(crate) fn finish(&mut self) {
         self.call.tell(Participation::Finished);
         locked(&self.store).leave(self.clock.now() + LEAVE_LIMIT);
@@ -129,10 +129,10 @@ impl Drop for RankMonitor {
         self.call.tell(Participation::Left);
         let fault = self.host.job().fault();
         if let Some(fault) = fault.filter(|_| !self.host.is_whole_job()) {
-            // Ranks of other hosts do not see it.
+            // Ranks of other hosts cannot see the failure.
             exit_abort::at_exit(self.store.clone(), exit_code(fault), self.clock);
         } else {
-            // Without that, many a launcher kills the others before they can say why they end.
+            // Otherwise many launchers kill the other processes before they can report why they end.
             locked(&self.store).leave(self.clock.now() + LEAVE_LIMIT);
         }
         if fault.is_some() {

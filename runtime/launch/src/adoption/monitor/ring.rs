@@ -41,41 +41,41 @@ pub(crate) struct RingMonitor {
     clock: OsClock,
     call: Arc<MonitorSignal>,
     launcher: LauncherLink,
-    /// How many meetings the launcher has told of to which the ranks of all hosts have come.
+    /// Number of barriers across hosts that the launcher has reported as complete.
     met: u64,
-    /// How often in succession a meeting was seen that a lost rank will never come to.
+    /// Number of consecutive checks that found a barrier waiting for a failed rank.
     looks_at_meeting: u64,
     /// The ranks that this one monitors, in the order of the ring; all but the last are stopped.
     links: Vec<MonitoredRank>,
-    /// How far behind this rank the last is that was looked at.
+    /// Distance of the last rank in the ring that was examined.
     reach: u32,
     pause: Duration,
     failure_limit: Duration,
-    /// After how many looks a stopped rank counts as failed.
+    /// Number of checks after which a stopped rank counts as failed.
     looks_max: u64,
     look_at: Instant,
-    /// When this process is ended, once the job is at fault.
+    /// Time at which this process is ended, after a fault of the job.
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
 }
 
-/// The way to the launcher.
+/// The connection to the launcher.
 pub(crate) struct LauncherLink {
     pub(crate) store: SharedStore,
-    /// That of the store, until it has hung up, or may.
+    /// The descriptor of the store, until the launcher has closed the connection, or may close it.
     pub(crate) descriptor: Option<OwnedFd>,
 }
 
 /// A rank that this one monitors.
 struct MonitoredRank {
     rank: Rank,
-    /// How far behind.
+    /// Distance in the ring.
     distance: u32,
     identity: ProcessIdentity,
-    /// Can be read when the process has ended.
+    /// Becomes readable when the process has ended.
     running: OwnedFd,
     is_stopped: bool,
-    /// How often in succession it was seen stopped.
+    /// Number of consecutive checks that found the rank stopped.
     looks: u64,
 }
 
@@ -109,7 +109,7 @@ impl RingMonitor {
         }
     }
 
-    /// Until the rank has finished.
+    /// Monitors until the rank has finished.
     pub(crate) fn run(mut self) {
         while self.call.part() != Participation::Finished {
             self.reach_out();
@@ -124,7 +124,7 @@ impl RingMonitor {
         }
     }
 
-    /// Watches over ranks further behind until one of them runs, or there is none left.
+    /// Extends the monitoring to further ranks until one of them runs, or none is left.
     fn reach_out(&mut self) {
         while self.links.last().is_none_or(|link| link.is_stopped) && self.reach + 1 < self.host.count() {
             let distance = self.reach + 1;
@@ -135,7 +135,7 @@ impl RingMonitor {
                         MonitoredRank { rank, distance, identity, running, is_stopped: identity.is_stopped(), looks: 0 }
                     })),
                     ProcessLookup::Ended => note_end(&self.host, rank),
-                    // As when no descriptor is left: it is tried again at the next look.
+                    // For example, no descriptor is left: the next check tries again.
                     ProcessLookup::Unknown(_) => return,
                 }
             }
@@ -143,11 +143,11 @@ impl RingMonitor {
         }
     }
 
-    /// Sleeps until something happens or is due, and takes notice of what has.
+    /// Sleeps until an event or a deadline, and handles the events.
     fn wait(&mut self) {
         let due = [Some(self.look_at), self.terminate_at, self.kill_at].into_iter().flatten().min().unwrap_or(self.look_at);
         let left = timespec(due.since(self.clock.now()));
-        // The end of a connection is always told. What a launcher answers to a rank that leaves is for that.
+        // The end of a connection is always reported. For a rank that is leaving, other data is the launcher's reply.
         let takes_part = self.call.part() == Participation::Taken;
         let flags = if takes_part { PollFlags::IN } else { PollFlags::empty() };
         let launcher = self.launcher.descriptor.as_ref().map(|launcher| PollFd::new(launcher, flags));
@@ -157,7 +157,7 @@ impl RingMonitor {
         match poll(&mut polled, Some(&left)) {
             Ok(_) => {}
             Err(Errno::INTR) => return,
-            // As when the kernel has no memory for it: it is tried again, not at once.
+            // For example, the kernel has no memory: tried again after a pause.
             Err(_) => return std::thread::sleep(PAUSE_MIN.into()),
         }
         let told: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
@@ -181,7 +181,7 @@ impl RingMonitor {
         }
     }
 
-    /// Handles the next event of the launcher; returns whether the rank still takes part and the launcher is still there.
+    /// Handles the launcher's next event; returns whether the rank still takes part and the launcher is still connected.
     fn hear_launcher(&mut self) -> bool {
         let mut store = locked(&self.launcher.store);
         // `RankMonitor` announces that the rank leaves before it sends that to the launcher through the store, which is locked here. The launcher
@@ -190,7 +190,7 @@ impl RingMonitor {
             return false;
         }
         let heard = store.hear().map(|event| match event {
-            // By the number that it has here.
+            // Converted to the rank's number in this job.
             Some(StoreEvent::Lost(process)) => {
                 Some(StoreEvent::Lost(HostOrder::of(&JobFacts { rank: process, ..store.facts().clone() }).rank))
             }
@@ -216,13 +216,13 @@ impl RingMonitor {
         true
     }
 
-    /// Looks which ranks are stopped; those that have been for too long are ended, so that others may go on without them.
+    /// Checks which ranks are stopped; ranks that have been stopped for too long are ended, so that others may continue without them.
     fn look(&mut self) {
         for link in &mut self.links {
             link.is_stopped = link.identity.is_stopped();
             link.looks = if link.is_stopped { link.looks + 1 } else { 0 };
         }
-        // Whoever runs again watches over those behind it.
+        // A rank that runs again monitors those after it.
         if let Some(first) = self.links.iter().position(|link| !link.is_stopped) {
             self.links.truncate(first + 1);
             self.reach = self.links[first].distance;
@@ -239,8 +239,8 @@ impl RingMonitor {
         self.look_at_meeting();
     }
 
-    /// Looks whether ranks wait in a meeting to which a lost rank would have to come: the fence of a launcher that does not know of the loss never
-    /// ends. They go on after the failure limit.
+    /// Checks whether ranks wait in a barrier for a failed rank: the fence of a launcher that does not know of the failure never
+    /// ends. The ranks continue after the failure limit.
     fn look_at_meeting(&mut self) {
         let meeting = self.call.meetings();
         let is_open = meeting > self.met && self.host.failed_ranks().next().is_some();
@@ -251,7 +251,7 @@ impl RingMonitor {
         }
     }
 
-    /// Ends this process if the job is at fault and the rank does not leave by itself, and those that cannot because they are stopped.
+    /// Ends this process if the job has a fault and the rank does not leave by itself, and ranks that cannot leave because they are stopped.
     fn end(&mut self, now: Instant) {
         if self.host.job().fault().is_none() || self.call.part() == Participation::Finished {
             return;
@@ -265,7 +265,7 @@ impl RingMonitor {
             let _ = kill_process(getpid(), Signal::KILL);
         } else if now >= terminate_at {
             self.terminate_at = Some(kill_at);
-            // This may be the end of the process.
+            // This may end the process.
             sweep(&self.host, self.rank);
             if let (Some(fault), Participation::Taken) = (self.host.job().fault(), self.call.part()) {
                 tell_fault(self.rank, fault);
@@ -282,7 +282,7 @@ impl RingMonitor {
     }
 }
 
-/// Says on standard error why this rank ends.
+/// Reports on standard error why this rank ends.
 pub fn tell_fault(rank: Rank, fault: Fault) {
     match fault {
         Fault::Aborted => say(rank, &fault.to_string()),
@@ -291,7 +291,7 @@ pub fn tell_fault(rank: Rank, fault: Fault) {
     }
 }
 
-/// With which code a launcher that is asked to end the job is to end, as the ranks do.
+/// Returns the exit code for a launcher that is asked to end the job, the same as that of the ranks.
 pub(crate) fn exit_code(fault: Fault) -> i32 {
     match fault {
         Fault::PeerLost(_) | Fault::Unreachable(_) => 3,
@@ -300,13 +300,13 @@ pub(crate) fn exit_code(fault: Fault) -> i32 {
     }
 }
 
-/// A line in one piece: other ranks may write to the same place at the same time.
+/// Writes a line in one call: other ranks may write to the same output at the same time.
 pub(crate) fn say(rank: Rank, line: &str) {
-    // Whoever cannot hear it learns it from the rank's exit code.
+    // If the write fails, the rank's exit code is the only report.
     let _ = std::io::stderr().write_all(format!("pelago: rank {}: {line}\n", rank.number()).as_bytes());
 }
 
-/// Ends the ranks behind this one, up to the first that runs, that are stopped and so cannot end by themselves. For a job that is at fault.
+/// Ends the ranks after this one, up to the first that runs, that are stopped and thus cannot end by themselves. For a job with a fault.
 pub(crate) fn sweep(host: &HostMemory, rank: Rank) {
     for distance in 1..host.count() {
         let rank = behind(host, rank, distance);
@@ -319,23 +319,23 @@ pub(crate) fn sweep(host: &HostMemory, rank: Rank) {
     }
 }
 
-/// The rank of the same host that is so far behind in the ring.
+/// Returns the rank of the same host at this distance in the ring.
 fn behind(host: &HostMemory, rank: Rank, distance: u32) -> Rank {
     let first = host.first().number();
     Rank::new(first + (rank.number() - first + distance) % host.count())
 }
 
-/// Whether the end of a rank would be news.
+/// Whether the end of a rank would be a failure.
 fn is_watched(host: &HostMemory, rank: Rank) -> bool {
     host.control(rank).is_some_and(|control| matches!(control.stage(), RankStage::Absent | RankStage::Joined))
 }
 
-/// The process of a rank, as its leader has written it down.
+/// Returns the process of a rank, as its leader has published it.
 fn identity(host: &HostMemory, rank: Rank) -> Option<ProcessIdentity> {
     String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse().ok()
 }
 
-/// The process of a rank has ended: a rank that had not finished has failed.
+/// Handles the end of a rank's process: a rank that had not finished has failed.
 fn note_end(host: &HostMemory, rank: Rank) {
     if is_watched(host, rank) {
         host.mark_failed(rank);
@@ -359,7 +359,7 @@ mod tests {
     const ME: Rank = Rank::new(0);
     const LIMIT: Duration = Duration::from_milliseconds(80);
 
-    /// A launcher that reports one event at most, and then has gone.
+    /// A launcher that reports at most one event and then closes the connection.
     struct BriefLauncher(UnixStream, JobFacts, Option<StoreEvent>);
 
     impl KeyValue for BriefLauncher {
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// The monitor of rank 0 and other processes, which are the next ranks; the job is fault tolerant, so that no process is ended.
+    /// The monitor of rank 0, and processes as the next ranks; the job is fault tolerant, so that no process is ended.
     struct Ring {
         host: Arc<HostMemory>,
         watch: RingMonitor,
@@ -414,7 +414,7 @@ mod tests {
             let descriptor = Some(ours.try_clone().unwrap().into());
             let facts = JobFacts { rank: 0, size: ranks, job: String::new(), placement: Placement::one_host(ranks) };
             let ours = LauncherLink { store: Arc::new(Mutex::new(Box::new(BriefLauncher(ours, facts, None)))), descriptor };
-            // No look is ever due: the tests look when they want to.
+            // No periodic check becomes due: the tests check explicitly.
             let mut watch = RingMonitor::new(host.clone(), ME, call, ours, LIMIT, OsClock::start());
             watch.look_at = watch.clock.now() + Duration::from_seconds(1000.0);
             watch.reach_out();
@@ -430,7 +430,7 @@ mod tests {
             self.others[rank - 1].wait().unwrap();
         }
 
-        /// Whether a rank ends, without its being killed here; what turns a hang into a failure is long.
+        /// Whether a rank's process ends without being killed here; the time limit, which turns a hang into a failure, is long.
         fn ends(&mut self, rank: usize) -> bool {
             const HANG: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
             let ProcessLookup::Running(running) = ProcessIdentity::of(self.others[rank - 1].id()).find() else { return true };
@@ -448,7 +448,7 @@ mod tests {
             waitpid(Some(self.pid(rank)), WaitOptions::CONTINUED).unwrap();
         }
 
-        /// Whom rank 0 watches over.
+        /// Returns the ranks that rank 0 monitors.
         fn watched(&self) -> Vec<u32> {
             self.watch.links.iter().map(|link| link.rank.number()).collect()
         }
@@ -464,7 +464,7 @@ mod tests {
             self.watch.launcher.store = Arc::new(Mutex::new(Box::new(BriefLauncher(stream, facts, Some(event)))));
         }
 
-        /// What happens once something has.
+        /// Handles the next event.
         fn turn(&mut self) {
             self.watch.wait();
             self.watch.reach_out();
@@ -545,7 +545,7 @@ mod tests {
         [1, 2].into_iter().for_each(|rank| ring.stop(rank));
         sweep(&ring.host, ME);
         assert!(ring.ends(1) && ring.ends(2));
-        // One that runs leaves by itself.
+        // A running process leaves by itself.
         ring.stop(3);
     }
 

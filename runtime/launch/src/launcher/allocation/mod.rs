@@ -1,4 +1,4 @@
-//! Allocations: the hosts that a scheduler (Slurm, PBS, LSF, Grid Engine) has given to the job script in which this process runs.
+//! Allocations: the hosts that a scheduler (Slurm, PBS, LSF, Grid Engine) has allocated to the job script in which this process runs.
 //!
 //! | file | content |
 //! |---|---|
@@ -19,7 +19,7 @@ use crate::launcher::limits::{NODE_FILE_BYTES_MAX, REMOTE_HOSTS_MAX};
 use crate::names;
 use crate::rank::slurm;
 
-/// A scheduler that gives hosts to job scripts.
+/// A scheduler that allocates hosts to job scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
     /// Slurm.
@@ -41,18 +41,18 @@ pub struct Allocation {
     pub variable: &'static str,
     /// The hosts, each with its slots.
     pub hosts: HostList,
-    /// What this host is called, by the scheduler and by itself.
+    /// The names of this host, by the scheduler and by itself.
     here: Vec<String>,
 }
 
-/// What is known of an allocation.
+/// The result of the search for an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocationSearch {
-    /// There is none.
+    /// No allocation.
     None,
-    /// There is one, but a launcher has started this process as one of a job: the variable that says so.
+    /// An allocation, but a launcher has started this process as part of a job: the variable that shows this.
     Nested(&'static str),
-    /// There is one.
+    /// An allocation.
     Found(Allocation),
 }
 
@@ -60,7 +60,7 @@ pub enum AllocationSearch {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AllocationError {
-    /// A variable of a scheduler is wrong or missing.
+    /// A variable of a scheduler is invalid or missing.
     #[error("the hosts of this {scheduler} allocation cannot be read: {variable} is {value:?}; {IGNORE}")]
     Variable {
         /// The scheduler.
@@ -79,10 +79,10 @@ pub enum AllocationError {
         variable: &'static str,
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
-    /// A line of such a file is wrong.
+    /// A line of such a file is invalid.
     #[error(
         "the hosts of this {scheduler} allocation cannot be read from {path} ({variable}): line {line} is {text:?}; {IGNORE}"
     )]
@@ -98,14 +98,14 @@ pub enum AllocationError {
         /// The line, or its beginning.
         text: String,
     },
-    /// The hosts are none, or too many.
+    /// No hosts, or too many.
     #[error("the hosts of this {scheduler} allocation cannot be used ({variable}): {error}; {IGNORE}")]
     Hosts {
         /// The scheduler.
         scheduler: Scheduler,
         /// The variable that names the hosts.
         variable: &'static str,
-        /// Why.
+        /// The reason.
         error: HostListError,
     },
     /// Slurm's command is missing.
@@ -115,18 +115,18 @@ pub enum AllocationError {
 
 const IGNORE: &str = "--no-allocation runs on this host, --hosts on others";
 
-/// Variables that launchers give to the processes of a job.
+/// Variables that launchers set for the processes of a job.
 const NESTED: [&str; 6] =
     [names::RANK, names::OPEN_MPI_SIZE, names::PMI_DESCRIPTOR, names::PMI_RANK, names::PMIX_RANK, "TORCHELASTIC_RUN_ID"];
 
-/// The variables that name the hosts of a Slurm allocation; the second is that of old versions.
+/// The variables with the hosts of a Slurm allocation; old versions set the second.
 const SLURM_HOSTS: [&str; 2] = ["SLURM_JOB_NODELIST", "SLURM_NODELIST"];
 const SLURM_TASKS: &str = "SLURM_TASKS_PER_NODE";
 const SLURM_CORES: &str = "SLURM_JOB_CPUS_PER_NODE";
 const SLURM_CORES_PER_TASK: &str = "SLURM_CPUS_PER_TASK";
 const SLURM_HERE: &str = "SLURMD_NODENAME";
 
-/// Steps from this number on are no jobs of srun: the batch script, or the shell of salloc.
+/// Steps from this number on were not started by srun: the batch script, or the shell of salloc.
 const SLURM_SPECIAL_STEPS: u64 = 0xffff_fff0;
 
 const PBS_FILE: &str = "PBS_NODEFILE";
@@ -135,16 +135,16 @@ const LSF_HOSTS: &str = "LSB_MCPU_HOSTS";
 const GRID_ENGINE_FILE: &str = "PE_HOSTFILE";
 
 impl Allocation {
-    /// The allocation of this process.
+    /// Finds the allocation of this process.
     ///
     /// # Errors
-    /// There is one, and its hosts cannot be read.
+    /// There is one, but its hosts cannot be read.
     pub fn find() -> Result<AllocationSearch, AllocationError> {
         let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self::find_by(|name| std::env::var(name).ok(), read, &name)
     }
 
-    /// As `find`, of a process with these variables on a host of this name.
+    /// As `find`, for a process with these variables on a host of this name.
     pub(crate) fn find_by(
         variable: impl Fn(&str) -> Option<String>,
         read: impl Fn(&str) -> io::Result<String>,
@@ -185,7 +185,7 @@ impl Allocation {
         Ok(AllocationSearch::Found(allocation))
     }
 
-    /// How commands are run on its hosts: by `srun` in an allocation of Slurm, by `ssh` in others.
+    /// Returns the remote shell for its hosts: `srun` in an allocation of Slurm, `ssh` in others.
     ///
     /// # Errors
     /// There is no `srun`.
@@ -196,7 +196,7 @@ impl Allocation {
         }
     }
 
-    /// Whether a host of this name is the one on which this process runs.
+    /// Whether this process runs on the host of this name.
     pub fn is_here(&self, host: &str) -> bool {
         self.here.iter().any(|here| is_same(here, host))
     }
@@ -219,14 +219,14 @@ impl fmt::Display for Allocation {
     }
 }
 
-/// The variable that says that a launcher has started this process.
+/// Returns the variable which shows that a launcher has started this process.
 fn nested(variable: &impl Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is_step = |step: String| step.trim().parse().is_ok_and(|step: u64| step < SLURM_SPECIAL_STEPS);
     let launcher = NESTED.into_iter().find(|name| variable(name).is_some());
     launcher.or_else(|| variable(names::SLURM_STEP).is_some_and(is_step).then_some(names::SLURM_STEP))
 }
 
-/// The hosts of a Slurm allocation, with the tasks of each, or with its cores where tasks were not asked for.
+/// Returns the hosts of a Slurm allocation, each with its number of tasks, or of cores if no tasks were requested.
 fn slurm_hosts(
     variable: &impl Fn(&str) -> Option<String>,
     name: &'static str,
@@ -255,7 +255,7 @@ fn wrong(scheduler: Scheduler, variable: &'static str, value: &str) -> Allocatio
     AllocationError::Variable { scheduler, variable, value: beginning(value) }
 }
 
-/// So much of a text as fits on a line.
+/// Returns the beginning of a text that fits on a line.
 fn beginning(text: &str) -> String {
     const SHOWN: usize = 60;
     let mut shown: String = text.chars().take(SHOWN).collect();
@@ -265,7 +265,7 @@ fn beginning(text: &str) -> String {
     shown
 }
 
-/// Whether two names are of one host, of which one may lack the domain.
+/// Whether two names denote one host; one of them may lack the domain.
 fn is_same(one: &str, other: &str) -> bool {
     let is_address = |name: &str| name.parse::<std::net::IpAddr>().is_ok();
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The files and variables in which schedulers name hosts.
+//! The files and variables in which schedulers list hosts.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use crate::launcher::cluster::is_name;
 use crate::launcher::limits::REMOTE_HOSTS_MAX;
 use crate::limits::HOST_NAME_BYTES_MAX;
 
-/// Hosts and slots, or the number and the text of the first line that is wrong.
+/// Hosts and slots, or the number and the text of the first invalid line.
 type Parsed<'text> = Result<Vec<(String, u32)>, (usize, &'text str)>;
 
-/// A line with the name of a host for each slot, as PBS and LSF write them. The lines of a host need not be neighbours.
+/// Parses a line with the name of a host per slot, as PBS and LSF write them. The lines of a host need not be adjacent.
 pub(crate) fn lines(text: &str) -> Parsed<'_> {
     collect(text, |line| Some((line, 1)))
 }
 
-/// A line for each host and queue, as Grid Engine writes them: host, slots, queue, cores.
+/// Parses a line per host and queue, as Grid Engine writes them: host, slots, queue, cores.
 pub(crate) fn columns(text: &str) -> Parsed<'_> {
     collect(text, |line| {
         let mut words = line.split_whitespace();
@@ -24,7 +24,7 @@ pub(crate) fn columns(text: &str) -> Parsed<'_> {
     })
 }
 
-/// Hosts and slots in turn, as LSF writes them: `a 4 b 2`.
+/// Parses alternating hosts and slots, as LSF writes them: `a 4 b 2`.
 pub(crate) fn pairs(text: &str) -> Option<Vec<(String, u32)>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut hosts = HostSlots::default();
@@ -35,12 +35,12 @@ pub(crate) fn pairs(text: &str) -> Option<Vec<(String, u32)>> {
     Some(hosts.list)
 }
 
-/// A number of slots that a host can have.
+/// Returns a number of slots, if a host can have as many.
 pub(crate) fn slots(count: u64) -> Option<u32> {
     u32::try_from(count).ok().filter(|count| (1..=RANKS_PER_HOST_MAX).contains(count))
 }
 
-/// Whether this can be the name of a host.
+/// Whether this is a valid name of a host.
 pub(crate) fn is_host(name: &str) -> bool {
     name.len() <= HOST_NAME_BYTES_MAX && is_name(name)
 }
@@ -56,7 +56,7 @@ fn collect(text: &str, parse: impl Fn(&str) -> Option<(&str, u32)>) -> Parsed<'_
     Ok(hosts.list)
 }
 
-/// Hosts in the order in which they were first named.
+/// Hosts in the order of their first occurrence.
 #[derive(Default)]
 struct HostSlots {
     list: Vec<(String, u32)>,
@@ -64,8 +64,8 @@ struct HostSlots {
 }
 
 impl HostSlots {
-    /// Adds slots to a host. `None` if it cannot be a host, or has too many. Hosts beyond those that a launcher manages are not kept: one
-    /// more than these is enough to refuse the list.
+    /// Adds slots to a host. `None` if the name is invalid, or the host has too many slots. Hosts beyond the maximum of a launcher are not stored: one
+    /// more than the maximum is sufficient to refuse the list.
     fn add(&mut self, host: &str, count: u32) -> Option<()> {
         if let Some(&place) = self.places.get(host) {
             let (_, sum) = &mut self.list[place];

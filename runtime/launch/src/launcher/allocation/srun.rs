@@ -1,4 +1,4 @@
-//! The command that starts a node daemon in an allocation of Slurm: `srun`, with the options that its version knows.
+//! The command that starts a node daemon in an allocation of Slurm: `srun`, with the options that its version supports.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -11,13 +11,13 @@ const COMMAND: &str = "srun -Q -u --mpi=none --export=ALL --nodes=1 --ntasks=1 -
 /// From this release on, steps share the cores of a job only with this option.
 const OVERLAP: ((u32, u32), &str) = ((20, 11), " --overlap");
 
-/// Where Slurm binds tasks to cores, the one task of a host, whose ranks are its children, is bound to none.
+/// If Slurm binds tasks to cores, the single task of a host, whose ranks are its children, must be unbound.
 const UNBOUND: ((u32, u32), &str) = ((17, 11), " --cpu-bind=none");
 
-/// The command for the `srun` in PATH, which is asked for its version.
+/// Returns the command for the `srun` in PATH, whose version is queried.
 pub(crate) fn remote_shell() -> io::Result<RemoteShell> {
     let version = output("srun", &["--version"])?;
-    // Without `scontrol`, the worst is a line of srun that it cannot bind.
+    // Without `scontrol`, the worst case is a line of srun about binding that is impossible.
     let settings = output("scontrol", &["show", "config"]).unwrap_or_default();
     Ok(of_version(&version, &settings))
 }
@@ -27,8 +27,8 @@ fn output(program: &str, arguments: &[&str]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The command for a version as `srun --version` writes it, and settings as `scontrol show config` does. A version that cannot be
-/// understood is a recent one; settings that cannot be understood bind tasks.
+/// Returns the command for a version as printed by `srun --version`, and settings as printed by `scontrol show config`. A version that cannot be
+/// parsed is assumed to be recent; settings that cannot be parsed are assumed to bind tasks.
 fn of_version(version: &str, settings: &str) -> RemoteShell {
     let release = release(version).unwrap_or((u32::MAX, 0));
     let plugin = settings.lines().filter_map(|line| line.split_once('=')).find(|(name, _)| name.trim() == "TaskPlugin");
@@ -38,7 +38,7 @@ fn of_version(version: &str, settings: &str) -> RemoteShell {
     RemoteShell::parse(&command).expect("it names the host")
 }
 
-/// The first two numbers of `slurm-wlm 22.05.8`.
+/// Parses the first two numbers of `slurm-wlm 22.05.8`.
 fn release(text: &str) -> Option<(u32, u32)> {
     let version = text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
     let mut numbers = version.split('.').map(|number| number.parse().ok());

@@ -1,10 +1,10 @@
-//! The searches for allocations, and what refuses them.
+//! Searches for allocations, and reasons to refuse them.
 
 use super::*;
 
 const SLURM: [(&str, &str); 2] = [("SLURM_JOB_NODELIST", "n[1-2],m"), ("SLURM_TASKS_PER_NODE", "4(x2),3")];
 
-/// The search with these variables on the host `n1`; the file `/nodes` holds `text`.
+/// Searches with these variables on the host `n1`; the file `/nodes` contains `text`.
 fn search(variables: &[(&str, &str)], text: &str) -> Result<AllocationSearch, AllocationError> {
     let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
     let read = |path: &str| match path {

@@ -1,4 +1,4 @@
-//! The event loop of the launcher of a job of several hosts: remote shells, messages and output become events.
+//! The event loop of the launcher of a job of several hosts: converts remote shells, messages and output to events.
 
 use std::ffi::OsString;
 
@@ -24,15 +24,15 @@ use crate::launcher::process::signals::Signals;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 use crate::launcher::system::poll_set::PollSet;
 
-/// A job under way on several hosts.
+/// A running job on several hosts.
 pub(crate) struct HostEventLoop {
-    /// The words that call each host.
+    /// The command that starts the node daemon of each host.
     calls: Vec<Vec<OsString>>,
-    /// Those that were called, from the first on; none where that was not possible.
+    /// The started remote shells, from the first host on; `None` if the start failed.
     remotes: Vec<Option<RemoteShellProcess>>,
-    /// What each host has sent of each stream since it was last given room.
+    /// Number of bytes that each host has sent of each stream since it last got credit.
     taken: Vec<[u64; 2]>,
-    /// Of each host what it says and its shell's end, then the signals.
+    /// For each host its messages and the end of its shell, then the signals.
     ready: PollSet,
     signals: Signals,
     guard: ProcessGuard,
@@ -42,7 +42,7 @@ pub(crate) struct HostEventLoop {
 }
 
 impl HostEventLoop {
-    /// A job on hosts that are reached by these words.
+    /// Creates a job on hosts that these commands reach.
     pub(crate) fn new(
         calls: Vec<Vec<OsString>>,
         clock: OsClock,
@@ -57,7 +57,7 @@ impl HostEventLoop {
         Ok(Self { calls, remotes: Vec::new(), taken, ready, signals, guard, writers, state, clock })
     }
 
-    /// From the first call to the last word of every host and the last byte of output.
+    /// Runs from the first start to the last message of every host and the last byte of output.
     pub(crate) fn run(mut self) -> Result<JobOutcome, SystemCallError> {
         while !self.state.is_over() {
             self.call_some()?;
@@ -72,7 +72,7 @@ impl HostEventLoop {
         Ok(self.state.into_outcome())
     }
 
-    /// Calls the next hosts; between rounds those that were called are listened to.
+    /// Starts the next remote shells; between rounds the running ones are handled.
     fn call_some(&mut self) -> Result<(), SystemCallError> {
         for _ in 0..STARTS_PER_ROUND {
             let place = self.remotes.len();
@@ -100,7 +100,7 @@ impl HostEventLoop {
         Ok(())
     }
 
-    /// Sleeps until something happens or a moment has come.
+    /// Sleeps until an event or a deadline.
     fn wait(&self) -> Result<(), SystemCallError> {
         let now = self.clock.now();
         let breaks = self.remotes.iter().flatten().filter_map(RemoteShellProcess::break_end);
@@ -108,7 +108,7 @@ impl HostEventLoop {
         self.sleep(if self.remotes.len() < self.calls.len() { Duration::ZERO } else { deadline.since(now) })
     }
 
-    /// Takes notice of what has happened.
+    /// Handles all events.
     fn look(&mut self) -> Result<(), SystemCallError> {
         for number in self.ready.poll()? {
             self.note(number as usize)?;
@@ -123,7 +123,7 @@ impl HostEventLoop {
         Ok(())
     }
 
-    /// Takes notice of what stands behind a number of `ready`.
+    /// Handles an event of a number of `ready`.
     fn note(&mut self, number: usize) -> Result<(), SystemCallError> {
         let (place, now) = (number / 2, self.clock.now());
         let signals = 2 * self.calls.len();
@@ -152,7 +152,7 @@ impl HostEventLoop {
         Ok(())
     }
 
-    /// Takes what a host has said.
+    /// Handles the messages of a host.
     fn listen(&mut self, place: usize) {
         let now = self.clock.now();
         while let Some(RemoteShellProcess { link: Some(link), .. }) = &mut self.remotes[place]
@@ -183,7 +183,7 @@ impl HostEventLoop {
         }
     }
 
-    /// Passes output on, and gives hosts room for more.
+    /// Forwards output, and gives hosts credit for more.
     fn pump(&mut self) -> bool {
         for writer in &mut self.writers {
             writer.flush();
@@ -195,7 +195,7 @@ impl HostEventLoop {
             let Some(RemoteShellProcess { link: Some(link), .. }) = remote else { continue };
             link.flush();
             for (stream, taken) in taken.iter_mut().enumerate() {
-                // In large portions, so that few messages are needed; a host without credit has sent at least this much.
+                // In large portions, to save messages; a host without credit has sent at least this much.
                 if *taken >= ROOM_BYTES / 2 && self.writers[stream].has_room() {
                     link.send(&ToHost::Room { stream, bytes: std::mem::take(taken) });
                 }
@@ -204,7 +204,7 @@ impl HostEventLoop {
         self.writers.iter().any(OutputWriter::is_waiting)
     }
 
-    /// Does what is to be done now.
+    /// Executes the pending actions.
     fn act(&mut self) {
         while let Some(action) = self.state.poll_action() {
             let (HostAction::Send(place, _) | HostAction::HangUp(place)) = &action;
@@ -220,10 +220,10 @@ impl HostEventLoop {
         }
     }
 
-    /// Passes on what is left of the output, as on one host.
+    /// Forwards the rest of the output, as on one host.
     fn drain(&mut self) -> Result<(), SystemCallError> {
         let begun = self.clock.now();
-        // The line that says how the job ended follows here.
+        // The line about the outcome of the job follows here.
         if self.state.is_ending() {
             let [_, error] = &mut self.writers;
             error.close_line();
@@ -237,7 +237,7 @@ impl HostEventLoop {
         Ok(())
     }
 
-    /// Waits a little for the remote shells, all of which have nothing to do any more, and ends those that are left.
+    /// Waits for a limited time for the remote shells, all of which have nothing left to do, and ends the remaining ones.
     fn end(&mut self) -> Result<(), SystemCallError> {
         let end = self.clock.now() + SHELL_LEAVE;
         while self.remotes.iter().flatten().any(|remote| !remote.has_ended()) && self.clock.now() < end {

@@ -1,18 +1,18 @@
-//! The hosts that the user names, and the ranks that each of them gets.
+//! The hosts that the user specifies, and the ranks that each of them gets.
 
 use pelago_base::Rank;
 use pelago_base::limits::{RANKS_MAX, RANKS_PER_HOST_MAX};
 
 use crate::launcher::limits::{HOSTS_SHOWN_MAX, REMOTE_HOSTS_MAX};
 
-/// Hosts as the user names them, in order. A name given twice is two hosts, each with memory of its own.
+/// Hosts in the order in which the user specifies them. A name given twice is two hosts, each with its own memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostList(Vec<HostEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HostEntry {
     name: String,
-    /// Without, the host takes an equal share of what is left.
+    /// If absent, the host takes an equal share of the remaining ranks.
     slots: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct HostRanks {
     pub(crate) count: u32,
 }
 
-/// What the user says about the number of ranks.
+/// The user's specification of the number of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankAmounts {
     /// Ranks of the job.
@@ -35,31 +35,31 @@ pub struct RankAmounts {
     pub oversubscribe: bool,
 }
 
-/// The hosts cannot be understood, or do not suit the ranks.
+/// The hosts cannot be parsed, or do not fit the ranks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostListError {
-    /// Nothing is named.
+    /// No host is specified.
     #[error("no host is named; name some as HOST or HOST:SLOTS")]
     None,
-    /// One entry is wrong.
+    /// An entry is invalid.
     #[error("{0:?} is not a host: use HOST or HOST:SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots; put an IPv6 address in brackets")]
     Entry(String),
-    /// One line of a file is wrong.
+    /// A line of a file is invalid.
     #[error("line {line} is {text:?}: use HOST, HOST:SLOTS or HOST slots=SLOTS, with 1 to {RANKS_PER_HOST_MAX} slots")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What it says.
+        /// Its text.
         text: String,
     },
-    /// More than one launcher can manage.
+    /// More hosts than one launcher can manage.
     #[error("{0} hosts are too many; one launcher manages at most {REMOTE_HOSTS_MAX}")]
     Many(usize),
-    /// The number of ranks is wrong.
+    /// The number of ranks is invalid.
     #[error("{0} ranks: a job has 1 to {RANKS_MAX} ranks")]
     Ranks(u32),
-    /// The slots are too few.
+    /// Too few slots.
     #[error(
         "{ranks} ranks do not fit the {slots} slots of {hosts} hosts; start fewer ranks, name more slots, or use --oversubscribe"
     )]
@@ -68,29 +68,29 @@ pub enum HostListError {
         ranks: u32,
         /// Slots of all hosts.
         slots: u64,
-        /// How many hosts are named.
+        /// Number of specified hosts.
         hosts: usize,
     },
-    /// The slots of a host are too few for the ranks per host.
+    /// A host has too few slots for the ranks per host.
     #[error(
         "{count} ranks per host do not fit the {slots} slots of {host}; start fewer, name more slots, or use --oversubscribe"
     )]
     PerHost {
         /// The host.
         host: String,
-        /// Ranks that each host is to have.
+        /// Number of ranks per host.
         count: u32,
         /// Slots of the host.
         slots: u32,
     },
-    /// The ranks per host are too few for all ranks.
+    /// Too few ranks per host for all ranks.
     #[error("{ranks} ranks are more than {count} for each host (-N {count}; hosts: {hosts})")]
     PerHostAll {
         /// Ranks of the job.
         ranks: u32,
-        /// How many hosts are named.
+        /// Number of specified hosts.
         hosts: usize,
-        /// Ranks that each host is to have.
+        /// Number of ranks per host.
         count: u32,
     },
     /// The number of ranks is unknown.
@@ -101,25 +101,25 @@ pub enum HostListError {
     TooManyRanks {
         /// The host.
         host: String,
-        /// What would be its ranks.
+        /// The number of its ranks.
         count: u32,
     },
 }
 
 impl HostList {
-    /// Reads `a:2,b:2`.
+    /// Parses a list such as `a:2,b:2`.
     ///
     /// # Errors
-    /// An entry is wrong, or there is none.
+    /// An entry is invalid, or there is none.
     pub fn parse_list(text: &str) -> Result<Self, HostListError> {
         let entry = |text: &str| parse_entry(text).ok_or_else(|| HostListError::Entry(text.into()));
         Self(text.split(',').map(str::trim).map(entry).collect::<Result<_, _>>()?).checked()
     }
 
-    /// Reads a file of lines `host`, `host:slots` or `host slots=K`, with comments after `#`.
+    /// Parses a file of lines `host`, `host:slots` or `host slots=K`, with comments after `#`.
     ///
     /// # Errors
-    /// A line is wrong, or there is none.
+    /// A line is invalid, or there is none.
     pub fn parse_file(text: &str) -> Result<Self, HostListError> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.split('#').next().unwrap_or_default().trim()));
         let named = lines
@@ -128,7 +128,7 @@ impl HostList {
         Self(named.collect::<Result<_, _>>()?).checked()
     }
 
-    /// Hosts with so many slots each.
+    /// Returns a list of hosts with the given slots.
     ///
     /// # Errors
     /// There is none, or there are too many.
@@ -136,7 +136,7 @@ impl HostList {
         Self(hosts.into_iter().map(|(name, slots)| HostEntry { name, slots: Some(slots) }).collect()).checked()
     }
 
-    /// The hosts with the slots that `amounts` asks for, and the number of ranks: all slots, unless it says otherwise.
+    /// Returns the hosts with the slots that `amounts` requests, and the number of ranks: all slots, unless it specifies another number.
     ///
     /// # Errors
     /// The slots do not suffice, or the number of ranks is unknown.
@@ -167,19 +167,19 @@ impl HostList {
         Ok((self, ranks))
     }
 
-    /// Adds equally many slots to each host where all of them do not suffice.
+    /// Adds equally many slots to each host if the slots do not suffice.
     fn oversubscribe(&mut self, ranks: u32) {
         let slots: u64 = self.0.iter().filter_map(|host| host.slots).map(u64::from).sum();
         let (mut missing, mut hosts) = (u64::from(ranks).saturating_sub(slots), self.0.len() as u64);
         for slots in self.0.iter_mut().map(|host| &mut host.slots) {
-            // A host without slots takes what is left anyway.
+            // A host without slots takes the remaining ranks anyway.
             let share = missing.div_ceil(hosts);
             (missing, hosts) = (missing - share, hosts - 1);
             *slots = slots.map(|slots| slots.saturating_add(u32::try_from(share).unwrap_or(u32::MAX)));
         }
     }
 
-    /// The name of the host that gets all `ranks` ranks, if one does.
+    /// Returns the name of the host that gets all `ranks` ranks, if one does.
     pub fn only_host(&self, ranks: u32) -> Option<String> {
         match &self.place(ranks).ok()?[..] {
             [only] => Some(only.name.clone()),
@@ -187,7 +187,7 @@ impl HostList {
         }
     }
 
-    /// Gives `ranks` ranks to the hosts, consecutive numbers to each, in order; a host that gets none is left out.
+    /// Assigns `ranks` ranks to the hosts, consecutive numbers to each, in order; omits hosts without ranks.
     pub(crate) fn place(&self, ranks: u32) -> Result<Vec<HostRanks>, HostListError> {
         if !(1..=RANKS_MAX).contains(&ranks) {
             return Err(HostListError::Ranks(ranks));
@@ -221,12 +221,12 @@ impl HostList {
         Ok(placed)
     }
 
-    /// Whether there is one host only.
+    /// Whether there is only one host.
     pub fn is_single(&self) -> bool {
         self.0.len() == 1
     }
 
-    /// The hosts in words, of which the first are named: `a:2, b:2`.
+    /// Returns the hosts as text, with the first ones by name: `a:2, b:2`.
     pub fn summary(&self) -> String {
         let text = |host: &HostEntry| host.slots.map_or(host.name.clone(), |slots| format!("{}:{slots}", host.name));
         let named = self.0.iter().take(HOSTS_SHOWN_MAX).map(text).collect::<Vec<_>>().join(", ");
@@ -274,7 +274,7 @@ fn parse_slots(text: &str) -> Option<u32> {
     text.parse().ok().filter(|slots| (1..=RANKS_PER_HOST_MAX).contains(slots))
 }
 
-/// Names become arguments of a remote shell, which must take none for an option or for more than a word.
+/// Whether a text is a host name. Names become arguments of a remote shell, which must not take them for options or for several words.
 pub(crate) fn is_name(text: &str) -> bool {
     let good = |character: char| character.is_alphanumeric() || "._-:@%+/".contains(character);
     !text.is_empty() && !text.starts_with('-') && text.chars().all(good)

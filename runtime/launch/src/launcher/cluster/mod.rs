@@ -1,4 +1,4 @@
-//! Jobs of several hosts: the launcher of the job, which the user starts, and a node daemon on each host, which starts and watches its ranks.
+//! Jobs of several hosts: the launcher of the job, which the user starts, and a node daemon on each host, which starts and monitors its ranks.
 //!
 //! ```text
 //!   pelago run --hosts a,b          remote shell              host a
@@ -10,11 +10,11 @@
 //! | `host_list` | the hosts that the user names, and the ranks of each |
 //! | `remote_shell` | commands on other hosts |
 //! | `protocol` | the messages between launcher and node daemons |
-//! | `state_machine` | the job state machine of several hosts: messages of hosts go in, messages to hosts come out |
+//! | `state_machine` | the job state machine of several hosts: its input is messages of hosts, its output messages to hosts |
 //! | `event_loop` | the loop of the launcher of the job |
 //! | `node_daemon` | the launcher on one host |
 //!
-//! The launcher and the node daemons communicate through the standard input and output of the remote shell. So the launcher opens no port, the
+//! The launcher and the node daemons communicate through the standard input and output of the remote shell. Therefore the launcher opens no port, the
 //! remote shell decides which users may start ranks, and the secret of the job is in no argument and no variable. The end of a pipe reports a
 //! dead host; unanswered pings report a silent one.
 
@@ -50,18 +50,18 @@ use crate::{OsClock, TransportChoice};
 /// A job to run on several hosts.
 #[derive(Clone, Debug)]
 pub struct ClusterJob {
-    /// What runs there. The program is looked up on each host; relative paths are relative to this process's working folder, which
+    /// The ranks and their program. The program is looked up on each host; relative paths are relative to this process's working folder, which
     /// must exist on each host.
     pub job: LocalJob,
-    /// Where it runs.
+    /// The hosts.
     pub hosts: HostList,
-    /// How a command is run on a host.
+    /// The remote shell, which runs a command on a host.
     pub remote_shell: RemoteShell,
-    /// Where the `pelago` command is on each host.
+    /// The path of the `pelago` command on each host.
     pub remote_pelago: PathBuf,
-    /// By which network ranks reach each other; `None` is one by which all hosts do.
+    /// The network between ranks; `None` is a network that all hosts share.
     pub network: Option<IpNetwork>,
-    /// The variables of this process that ranks have besides those of their host and those whose names begin with `PELAGO_`.
+    /// The variables of this process that ranks get in addition to those of their host and those whose names begin with `PELAGO_`.
     pub export: Vec<String>,
 }
 
@@ -69,12 +69,12 @@ pub struct ClusterJob {
 pub const HOST_COMMAND: &str = "host";
 
 impl ClusterJob {
-    /// Runs the job to its end: calls the hosts, passes the output of the ranks on to this process's, and leaves none behind.
+    /// Runs the job to its end: starts the node daemons, forwards the output of the ranks to this process's output, and leaves no process behind.
     ///
-    /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job while this runs. No rank has this process's standard input.
+    /// SIGINT, SIGTERM and SIGHUP, unless ignored, end the job meanwhile. No rank has this process's standard input.
     ///
     /// # Errors
-    /// The job could not be started; nothing runs.
+    /// The job could not be started; no process is left.
     pub fn run(&self) -> Result<JobOutcome, LaunchError> {
         let clock = OsClock::start();
         let hosts = self.hosts.place(self.job.ranks)?;
@@ -108,13 +108,13 @@ impl ClusterJob {
             failure_limit_ms: (self.job.failure_limit.as_seconds() * 1e3).ceil() as u64,
             key: job_key::draw().map_err(LaunchError::Key)?,
         };
-        // With room for what each plan has besides.
+        // Leaves room for the host-specific part of each assignment.
         let bytes = serde_json::to_vec(&work).map_err(std::io::Error::from)?.len() + REASON_BYTES_MAX;
         if bytes > DOWN_BYTES_MAX { Err(LaunchError::Large(bytes)) } else { Ok(work) }
     }
 
-    /// Variables that ranks have besides those of their host; the job's own come last and so count, and what a rank is told of its place
-    /// comes after all of them.
+    /// Returns the variables of ranks in addition to those of their host; the job's own come last and take precedence, and the variables for the
+    /// rank's position come after all of them.
     fn environment(&self) -> Result<Vec<(OsString, OsString)>, LaunchError> {
         let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(b"PELAGO_");
         let ours = std::env::vars_os().filter(|(name, _)| is_ours(name)).map(Ok);

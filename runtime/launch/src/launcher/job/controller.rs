@@ -12,23 +12,23 @@ use crate::launcher::job::state_machine::{Census, JobStateMachine, ProcessEnd, R
 use crate::launcher::output::lines::LineSink;
 use crate::launcher::output::writer::OutputWriter;
 
-/// What happened to the ranks of a host, or to its launcher.
+/// An event of the ranks of a host, or of its launcher.
 pub(crate) enum RankEvent {
     /// The next rank was started.
     Started,
-    /// It could not be.
+    /// The rank could not be started.
     NotStarted(Rank, String),
-    /// A rank's process has ended, after the rank had come so far.
+    /// A rank's process has ended, when the rank was at this stage.
     Ended(RankProcess, ProcessEnd, RankStage),
-    /// A rank is stopped: said each time that the launcher looks, which is a few times per failure limit.
+    /// A rank is stopped: reported at each check, which happens a few times per failure limit.
     Stopped(RankProcess),
-    /// It is stopped no longer.
+    /// The rank is no longer stopped.
     Continued(Rank),
-    /// The ranks have reported a fault; this is the rank that failed or is unreachable, if that is the fault and the rank is of this host.
+    /// The ranks have reported a fault, with the rank that failed or is unreachable, if this is the fault and the rank is on this host.
     Fault(Fault, Option<RankProcess>),
     /// The program continues after the failure of ranks.
     FaultTolerant,
-    /// All ranks of this host have come to this meeting, counted from 1.
+    /// All ranks of this host have entered this barrier of the bootstrap, counted from 1.
     Met(u64),
     /// The launcher was asked to end the job.
     Signal(i32),
@@ -36,16 +36,16 @@ pub(crate) enum RankEvent {
 
 /// Decides about the ranks of a host. The event loop reports events and output to it, and executes its actions.
 pub(crate) trait Controller {
-    /// Something happened.
+    /// Handles an event.
     fn handle(&mut self, now: Instant, event: RankEvent);
 
-    /// Time has passed.
+    /// Handles the passage of time.
     fn handle_time(&mut self, now: Instant);
 
-    /// Whether it matters now which ranks take part.
+    /// Whether the participation of the ranks is relevant now.
     fn wants_census(&self, now: Instant) -> bool;
 
-    /// This is how the ranks do.
+    /// Handles the participation of the ranks.
     fn handle_census(&mut self, now: Instant, census: Census);
 
     /// Whether another rank should be started.
@@ -54,28 +54,28 @@ pub(crate) trait Controller {
     /// Whether every rank has ended.
     fn is_over(&self) -> bool;
 
-    /// Whether the job ends for another reason than that its ranks finished.
+    /// Whether the job ends for another reason than the completion of its ranks.
     fn is_ending(&self) -> bool;
 
-    /// What to do now, if anything; ask again until there is nothing.
+    /// Returns the next action, if there is one; to be called until there is none.
     fn poll_action(&mut self, now: Instant) -> Option<RankAction>;
 
-    /// When to look again without an event.
+    /// Returns the time of the next check without an event.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Takes what a rank wrote to its standard output (0) or error (1), as a [`LineSink`] does.
+    /// Accepts output of a rank on its standard output (0) or error (1), as a [`LineSink`] does.
     fn push(&mut self, stream: usize, rank: Rank, bytes: &[u8]);
 
-    /// Whether to read more of that stream from the ranks.
+    /// Whether to read more output of that stream from the ranks.
     fn has_room(&self, stream: usize) -> bool;
 
-    /// What to wait for besides the ranks.
+    /// Returns the descriptors to wait for in addition to the ranks.
     fn interest(&self) -> impl Iterator<Item = PollFd<'_>>;
 
-    /// Passes on what is on its way; `false` if nothing is left of it and there is room for more of every stream.
+    /// Forwards queued output; `false` if none is left and there is room for more of every stream.
     fn pump(&mut self, now: Instant) -> bool;
 
-    /// Everything that the ranks wrote has come.
+    /// Called after all output of the ranks has arrived.
     fn finish(&mut self);
 }
 
@@ -90,7 +90,7 @@ impl StandaloneController {
         Self { state, writers }
     }
 
-    /// How the job ended, once it is over.
+    /// Returns the outcome of the job, after its end.
     pub(crate) fn into_outcome(self) -> JobOutcome {
         self.state.into_outcome()
     }
@@ -107,7 +107,7 @@ impl Controller for StandaloneController {
             RankEvent::Fault(fault, process) => self.state.handle_fault(now, fault, process),
             RankEvent::Signal(signal) => self.state.handle_signal(now, signal),
             RankEvent::FaultTolerant => self.state.handle_fault_tolerant(),
-            // There are no others to meet.
+            // There are no other hosts.
             RankEvent::Met(_) => {}
         }
     }
@@ -167,7 +167,7 @@ impl Controller for StandaloneController {
     }
 
     fn finish(&mut self) {
-        // The line that says how the job ended follows here.
+        // The line about the outcome of the job follows here.
         if self.state.is_ending() {
             let [_, error] = &mut self.writers;
             error.close_line();

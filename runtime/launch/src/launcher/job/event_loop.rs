@@ -1,4 +1,4 @@
-//! The event loop of a host: starts its ranks, turns their ends, output and signals into events, and executes the actions that follow.
+//! The event loop of a host: starts its ranks, converts their ends, output and signals to events, and executes the resulting actions.
 
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,7 +30,7 @@ use crate::{OsClock, names};
 /// The number of the stream.
 const STANDARD_ERROR: usize = 1;
 
-/// The longest pause between two looks for what was killed.
+/// Maximum pause between two checks for killed processes.
 const COLLECT_PAUSE_MAX: Duration = Duration::from_milliseconds(5);
 
 /// The resources with which the ranks of a host are started.
@@ -38,17 +38,17 @@ pub(crate) struct JobResources<'a, C> {
     /// The memory of the host, and its descriptor.
     pub(crate) host: &'a HostMemory,
     pub(crate) memory: BorrowedFd<'a>,
-    /// One for each rank, in their order; none without a network.
+    /// One per rank, in their order; empty without a network.
     pub(crate) sockets: Vec<UdpSocket>,
-    /// The two ends of the pipe where the last rank of the host to come to a meeting says so; none if the job has no other hosts.
+    /// The two ends of the pipe to which the last rank of the host to enter a barrier of the bootstrap writes; `None` if the job has no other hosts.
     pub(crate) call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
     /// Whether rank 0 has this process's standard input.
     pub(crate) input: bool,
-    /// What a rank runs.
+    /// Returns the command of a rank.
     pub(crate) command: C,
-    /// The limit on its descriptors.
+    /// The descriptor limit of the ranks.
     pub(crate) limit: Rlimit,
-    /// For how long a rank may be stopped while others run.
+    /// Maximum time for which a rank may be stopped while others run.
     pub(crate) failure_limit: Duration,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct JobResources<'a, C> {
 pub(crate) struct RankEventLoop<'a, C, L> {
     host: &'a HostMemory,
     memory: BorrowedFd<'a>,
-    /// Of the ranks not yet started: the launcher's copy is closed when a rank has its own.
+    /// Sockets of the ranks that are not started: the launcher's copy is closed when a rank has its own.
     sockets: std::vec::IntoIter<UdpSocket>,
     call: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
     input: bool,
@@ -64,7 +64,7 @@ pub(crate) struct RankEventLoop<'a, C, L> {
     limit: Rlimit,
     clock: OsClock,
     ranks: ChildProcesses,
-    /// Ranks by their place in `ranks`, then the call, then the signals.
+    /// Ranks by their index in `ranks`, then the pipe `call`, then the signals.
     ready: PollSet,
     signals: Signals,
     guard: ProcessGuard,
@@ -77,11 +77,11 @@ pub(crate) struct RankEventLoop<'a, C, L> {
 }
 
 impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
-    /// A job whose ranks are started with `supplies`.
+    /// Creates a job whose ranks are started with `supplies`.
     pub(crate) fn new(supplies: JobResources<'a, C>, clock: OsClock, controller: L) -> Result<Self, SystemCallError> {
         let JobResources { host, memory, sockets, call, input, command, limit, failure_limit } = supplies;
         let (ready, signals, guard) = (PollSet::new()?, Signals::watch().named("sigaction")?, ProcessGuard::start()?);
-        // Whatever ranks start and leave behind becomes this process's to collect; where that is refused, the system's.
+        // This process becomes the parent of orphans of the ranks and collects them; if this is refused, the system does.
         let _ = set_child_subreaper(Some(getpid()));
         if let Some((end, _)) = call {
             ready.add(end, u64::from(host.count()))?;
@@ -113,7 +113,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         })
     }
 
-    /// From the first rank's start to the last one's end and the last byte of their output. Returns the controller.
+    /// Runs from the start of the first rank to the end of the last and the last byte of their output. Returns the controller.
     pub(crate) fn run(mut self) -> Result<L, SystemCallError> {
         while !self.controller.is_over() {
             self.start_some();
@@ -127,7 +127,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         Ok(self.controller)
     }
 
-    /// Waits a little for what the ranks, all ended by now, have left in their groups, which was killed.
+    /// Waits for a limited time for processes in the groups of the ranks, which have all ended and whose groups were killed.
     fn collect(&mut self) -> Result<(), SystemCallError> {
         let end = self.clock.now() + COLLECT;
         let mut pause = Duration::from_microseconds(50);
@@ -143,7 +143,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         Ok(())
     }
 
-    /// Starts the next ranks; between rounds those that run are looked at.
+    /// Starts the next ranks; between rounds the running ones are handled.
     fn start_some(&mut self) {
         for _ in 0..STARTS_PER_ROUND {
             if !self.controller.wants_start() {
@@ -160,7 +160,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
 
     fn start(&mut self, rank: Rank) -> std::io::Result<()> {
         let mut command = (self.command)(rank);
-        // A process group of its own may not read the terminal.
+        // A process in its own process group may not read the terminal.
         let reads = self.input && rank == Rank::new(0) && !std::io::IsTerminal::is_terminal(&std::io::stdin());
         command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
         let socket = self.sockets.next();
@@ -170,7 +170,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         let started = ChildProcess::start(command, rank, &descriptors, self.limit)?;
         self.guard.add(started.process.group());
         let place = self.ranks.0.len() as u64;
-        // From here on it is ended with the others, whatever goes wrong.
+        // From here on the process is ended with the others, whatever fails.
         self.ranks.0.push(started.process);
         if let Some(running) = self.ranks.0.last().and_then(ChildProcess::running) {
             self.ready.add(running, place).map_err(std::io::Error::other)?;
@@ -181,7 +181,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         Ok(())
     }
 
-    /// Sleeps until something happens or a moment has come.
+    /// Sleeps until an event or a deadline.
     fn wait(&mut self) -> Result<(), SystemCallError> {
         let now = self.clock.now();
         let deadline = self.controller.next_deadline().map_or(WATCH, |deadline| deadline.since(now).min(WATCH));
@@ -189,7 +189,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         self.sleep(if self.controller.wants_start() { Duration::ZERO } else { deadline })
     }
 
-    /// Takes notice of what has happened.
+    /// Handles all events.
     fn look(&mut self) -> Result<(), SystemCallError> {
         let ready = self.ready.poll()?;
         let now = self.clock.now();
@@ -197,7 +197,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
             self.fault_tolerant = true;
             self.controller.handle(now, RankEvent::FaultTolerant);
         }
-        // Before the ends that follow from it.
+        // Before the ends of ranks that result from the fault.
         if let (Some(fault), false) = (self.host.job().fault(), self.controller.is_ending()) {
             let is_it = |rank| fault == Fault::PeerLost(rank) || fault == Fault::Unreachable(rank);
             let concerned = self.ranks.0.iter().find(|process| is_it(process.rank()));
@@ -214,18 +214,18 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         Ok(())
     }
 
-    /// Takes notice of what stands behind a number of `ready`.
+    /// Handles an event of a number of `ready`.
     fn note(&mut self, number: usize, now: Instant) -> Result<(), SystemCallError> {
         let calls = self.host.count() as usize;
         if let Some(rank) = self.ranks.0.get_mut(number) {
-            // Until the end can be taken, its descriptor is said to be readable again and again.
+            // Until the end can be collected, its descriptor stays readable.
             if let Some((end, running)) = rank.take_end(&self.guard, &self.kills)? {
                 self.ready.remove(running);
                 let stage = self.host.control(rank.rank()).map_or(RankStage::Absent, |control| control.stage());
                 self.controller.handle(now, RankEvent::Ended(rank.process(), end, stage));
             }
         } else if let (true, Some((end, _))) = (number == calls, self.call) {
-            // What is written there after this is read the next time. It does not block, and nobody closes the other end.
+            // Bytes written later are read the next time. The read does not block, and the other end stays open.
             let _ = rustix::io::read(end, &mut [0; 64][..]);
             self.controller.handle(now, RankEvent::Met(self.host.meeting()));
         } else if let Some(signal) = self.signals.take(number.saturating_sub(calls + 1)) {
@@ -238,35 +238,35 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         Ok(())
     }
 
-    /// Writes to the standard error of the job where the ranks of this host wait. Its lines are few, whatever room there is.
+    /// Writes the waits of the ranks of this host to the standard error of the job. The lines are few, so that room is not checked.
     fn report(&mut self) {
         for (rank, line) in HostReport::of(self.host, monotonic_ns()).lines() {
             self.controller.push(STANDARD_ERROR, rank, format!("pelago: {line}\n").as_bytes());
         }
     }
 
-    /// Says how the ranks do, if that matters.
+    /// Reports the participation of the ranks, if it is relevant.
     fn count(&mut self, now: Instant) {
         if self.controller.wants_census(now) {
             self.controller.handle_census(now, census(self.host, &self.ranks.0));
         }
     }
 
-    /// Passes output on; `false` if there is none and none on its way.
+    /// Forwards output; `false` if there is none and none is queued.
     fn pump(&mut self) -> Result<bool, SystemCallError> {
-        // In this order: where nothing waits, there is room, and so every pipe is looked at.
+        // In this order: if no output is queued, there is room, so that every pipe is read.
         let mut busy = self.controller.pump(self.clock.now());
         for (number, stream) in self.streams.iter_mut().enumerate() {
             if stream.pump(&mut StreamOutput { controller: &mut self.controller, stream: number })? {
                 busy = true;
-                // What cannot be written is seen at once.
+                // A write error is detected immediately.
                 self.controller.pump(self.clock.now());
             }
         }
         Ok(busy)
     }
 
-    /// Does to the ranks what is to be done now.
+    /// Executes the pending actions on the ranks.
     fn act(&mut self) {
         let now = self.clock.now();
         while let Some(action) = self.controller.poll_action(now) {
@@ -284,7 +284,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         }
     }
 
-    /// Tells the ranks that one has failed, and the controller if a meeting waited only for that rank.
+    /// Notifies the ranks that one has failed, and the controller if a barrier waited only for that rank.
     fn go_on_without(&mut self, rank: Rank) {
         self.host.set_fault_tolerant();
         self.host.mark_failed(rank);
@@ -293,7 +293,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         }
     }
 
-    /// Passes on what the ranks, all ended by now, have left in their pipes. Whoever else holds a pipe open is not waited for.
+    /// Forwards the output that the ranks, all ended by now, have left in their pipes. Other processes that hold a pipe open are not waited for.
     fn drain(&mut self) -> Result<(), SystemCallError> {
         let begun = self.clock.now();
         let mut finished = false;
@@ -330,7 +330,7 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
     }
 }
 
-/// A stream that goes to the controller.
+/// A stream to the controller.
 struct StreamOutput<'a, L> {
     controller: &'a mut L,
     stream: usize,
@@ -356,7 +356,7 @@ fn census(host: &HostMemory, ranks: &[ChildProcess]) -> Census {
     }
 }
 
-/// Sleeps until one of the descriptors is ready or the time is over.
+/// Sleeps until one of the descriptors is ready or the time has passed.
 pub(crate) fn sleep<'a>(pause: Duration, descriptors: impl Iterator<Item = PollFd<'a>>) -> Result<(), SystemCallError> {
     let pause = std::time::Duration::from(pause);
     let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };

@@ -2,10 +2,10 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `state_machine` | the job state machine: events go in, actions on the ranks come out |
-//! | `outcome` | how a job ended: exit code and message |
-//! | `event_loop` | the loop over `poll`: ends, output and signals become events |
-//! | `controller` | the interface between the loop and whatever decides about the ranks |
+//! | `state_machine` | the job state machine: its input is events, its output actions on the ranks |
+//! | `outcome` | the outcome of a job: exit code and message |
+//! | `event_loop` | the loop over `poll`: converts ends, output and signals to events |
+//! | `controller` | the interface between the loop and the component that decides about the ranks |
 
 pub(crate) mod controller;
 pub(crate) mod event_loop;

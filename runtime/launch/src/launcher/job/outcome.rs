@@ -1,4 +1,4 @@
-//! How a job ended: its exit code, and the message of one line about it.
+//! The outcome of a job: its exit code, and a message of one line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pelago_base::{Duration, Rank};
 use rustix::io::Errno;
 
-/// How a job ended. `Display` gives the line that says so.
+/// The outcome of a job. `Display` gives the message.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JobOutcome {
@@ -26,9 +26,9 @@ pub enum JobOutcome {
     NotAPelagoProgram(String),
     /// This program runs, but none of its ranks joined the job within the start limit.
     NoRankJoined(String, Duration),
-    /// This rank, and so many others, did not join the job within the start limit.
+    /// This rank, and the given number of others, did not join the job within the start limit.
     RanksDidNotJoin(RankProcess, u32, Duration),
-    /// Every rank waits for another.
+    /// Every rank waits for another rank.
     Deadlock,
     /// The program ended the job.
     Aborted,
@@ -36,7 +36,7 @@ pub enum JobOutcome {
     Ended,
     /// The time limit has passed.
     TimeLimit(Duration),
-    /// The launcher was asked by this signal to end the job.
+    /// This signal asked the launcher to end the job.
     Interrupted(i32),
     /// The output cannot be written, for instance because its reader has ended.
     Output(Errno),
@@ -50,30 +50,30 @@ pub enum JobOutcome {
         host: Arc<str>,
         /// The first of its ranks.
         first: Rank,
-        /// How many ranks it had.
+        /// Number of its ranks.
         count: u32,
     },
 }
 
-/// A rank and where it runs.
+/// A rank and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankProcess {
     /// The rank.
     pub rank: Rank,
-    /// Where it runs.
+    /// Its location.
     pub location: ProcessLocation,
 }
 
-/// Where a rank runs.
+/// The location of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessLocation {
-    /// As this process of this host, as the kernel numbers it.
+    /// This process of this host, by the kernel's number.
     Local(u32),
-    /// On the host of this name.
+    /// The host of this name.
     Host(Arc<str>),
 }
 
-/// How a rank failed.
+/// The way in which a rank failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureCause {
     /// A signal killed it.
@@ -110,16 +110,16 @@ impl JobOutcome {
         }
     }
 
-    /// Whether no message is due: the job succeeded, or its output has no reader.
+    /// Whether no message is needed: the job succeeded, or its output has no reader.
     pub fn is_quiet(&self) -> bool {
         matches!(self, Self::Finished | Self::Ended | Self::Output(Errno::PIPE))
     }
 }
 
-/// What the kernel kills a process with when memory runs out.
+/// The signal by which the kernel kills a process when memory runs out.
 const KILLED: i32 = 9;
 
-/// How a line ends about a loss that ended the job.
+/// The end of a line about a failure that ended the job.
 const ENDED: &str = "; the job was ended";
 
 impl fmt::Display for JobOutcome {

@@ -1,24 +1,24 @@
-//! Bytes of many ranks become one stream of whole lines.
+//! Merging of the output of many ranks to one stream of whole lines.
 
 use pelago_base::Rank;
 
 use crate::launcher::limits::{LINE_BYTES_MAX, WAITING_BYTES_MAX};
 
-/// Where the lines of ranks go.
+/// The destination of the lines of ranks.
 pub(crate) trait LineSink {
-    /// Takes whole lines of a rank, a piece of one that is too long, or a last one without an end; at most twice `LINE_BYTES_MAX`.
+    /// Accepts whole lines of a rank, a piece of a line that is too long, or a last line without an end; at most twice `LINE_BYTES_MAX`.
     fn push(&mut self, rank: Rank, bytes: &[u8]);
 
     /// Whether to read more from the ranks.
     fn has_room(&self) -> bool;
 }
 
-/// The beginning of a line whose end has not come yet.
+/// The beginning of a line whose end has not arrived.
 #[derive(Default)]
 pub(crate) struct PartialLine(Vec<u8>);
 
 impl PartialLine {
-    /// Takes what a rank wrote, up to `LINE_BYTES_MAX`, and passes on the lines that are whole, all at once.
+    /// Accepts output of a rank, up to `LINE_BYTES_MAX`, and forwards the complete lines in one call.
     pub(crate) fn feed(&mut self, rank: Rank, bytes: &[u8], into: &mut impl LineSink) {
         let (whole, rest) = bytes.split_at(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
         match whole {
@@ -35,7 +35,7 @@ impl PartialLine {
         }
     }
 
-    /// Passes on what there is. The memory is given back: thousands of ranks may have had one long line each.
+    /// Forwards the rest. The memory is freed: thousands of ranks may have had one long line each.
     pub(crate) fn finish(&mut self, rank: Rank, into: &mut impl LineSink) {
         if !self.0.is_empty() {
             into.push(rank, &std::mem::take(&mut self.0));
@@ -43,13 +43,13 @@ impl PartialLine {
     }
 }
 
-/// One stream made of those of all ranks, until it is written.
+/// The merged stream of all ranks, until it is written.
 pub(crate) struct MergedLines {
     label: bool,
     bytes: Vec<u8>,
-    /// How many of them have been written.
+    /// Number of bytes that have been written.
     written: usize,
-    /// Whose line has begun and not ended.
+    /// The rank whose line is incomplete.
     open: Option<Rank>,
 }
 
@@ -58,22 +58,22 @@ impl MergedLines {
         Self { label, bytes: Vec::new(), written: 0, open: None }
     }
 
-    /// What is to be written.
+    /// Returns the bytes to write.
     pub(crate) fn waiting(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 
-    /// The first `bytes` have been written.
+    /// Records that the first `bytes` have been written.
     pub(crate) fn written(&mut self, bytes: usize) {
         self.written += bytes;
-        // What is left is moved at most as often as it was written.
+        // The rest is moved at most as often as bytes were written.
         if self.written * 2 >= self.bytes.len() {
             self.bytes.drain(..self.written);
             self.written = 0;
         }
     }
 
-    /// Ends the line that is open, if there is one, so that what follows stands on a line of its own.
+    /// Ends the incomplete line, if there is one, so that the following output starts on a new line.
     pub(crate) fn close_line(&mut self) {
         if self.open.take().is_some() {
             self.bytes.push(b'\n');
@@ -82,7 +82,7 @@ impl MergedLines {
 }
 
 impl LineSink for MergedLines {
-    /// What one rank writes is never changed; only where another rank goes on in the middle of a line, that line is ended first.
+    /// The output of a rank is never changed; only if another rank continues in the middle of a line, this line is ended first.
     fn push(&mut self, rank: Rank, bytes: &[u8]) {
         if bytes.is_empty() {
             return;

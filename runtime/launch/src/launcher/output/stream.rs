@@ -1,4 +1,4 @@
-//! One of the two output streams of ranks: the pipes that they write to.
+//! One of the two output streams of ranks: the pipes to which they write.
 
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,7 @@ use crate::launcher::system::poll_set::PollSet;
 /// The standard output, or the standard error, of all ranks of this host.
 pub(crate) struct OutputStream {
     first: Rank,
-    /// The pipes of ranks that have not closed theirs, from the first of this host on.
+    /// The pipes that ranks have not closed, starting with the first rank of this host.
     pipes: Vec<Option<Pipe>>,
     ready: PollSet,
     scratch: Vec<u8>,
@@ -23,12 +23,12 @@ pub(crate) struct OutputStream {
 struct Pipe {
     end: OwnedFd,
     unfinished: PartialLine,
-    /// The bytes still to be read, once the rank has ended; later output of other processes is discarded.
+    /// Number of bytes still to be read after the rank has ended; later output of other processes is discarded.
     left_bytes: Option<u64>,
 }
 
 impl OutputStream {
-    /// The stream of ranks from `first` on.
+    /// Creates the stream of ranks from `first` on.
     pub(crate) fn new(first: Rank) -> Result<Self, SystemCallError> {
         Ok(Self { first, pipes: Vec::new(), ready: PollSet::new()?, scratch: vec![0; LINE_BYTES_MAX] })
     }
@@ -40,12 +40,12 @@ impl OutputStream {
         Ok(())
     }
 
-    /// What to wait for when there is room for what ranks write. While there is none, they wait in their pipes.
+    /// Returns the descriptor to wait for when there is room for output. Without room, output stays in the pipes.
     pub(crate) fn interest(&self) -> PollFd<'_> {
         PollFd::new(self.ready.descriptor(), PollFlags::IN)
     }
 
-    /// Passes on what ranks wrote, as long as there is room; `false` if there was nothing.
+    /// Forwards output of ranks as long as there is room; `false` if there was none.
     pub(crate) fn pump(&mut self, into: &mut impl LineSink) -> Result<bool, SystemCallError> {
         let mut busy = false;
         if into.has_room() {
@@ -60,14 +60,14 @@ impl OutputStream {
         Ok(busy)
     }
 
-    /// All ranks have ended: what lies in their pipes is read and nothing that comes after it.
+    /// Records that all ranks have ended: the present contents of their pipes are read, but no later output.
     pub(crate) fn close(&mut self) {
         for pipe in self.pipes.iter_mut().flatten() {
             pipe.left_bytes = Some(rustix::io::ioctl_fionread(&pipe.end).unwrap_or(0));
         }
     }
 
-    /// Passes on the beginnings of lines that will have no end any more.
+    /// Forwards incomplete lines, which will not be completed.
     pub(crate) fn finish(&mut self, into: &mut impl LineSink) {
         for (place, pipe) in std::mem::take(&mut self.pipes).into_iter().enumerate() {
             if let Some(mut pipe) = pipe {
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes what is passed on.
+    /// Stores the forwarded output.
     #[derive(Default)]
     struct Heard(Vec<u8>);
 
@@ -126,7 +126,7 @@ mod tests {
         stream.add(end).unwrap();
         rustix::io::write(&writer, b"left\n").unwrap();
         stream.close();
-        // Somebody else holds the pipe.
+        // Another process holds the pipe open.
         rustix::io::write(&writer, b"more\n").unwrap();
         assert!(stream.pump(&mut heard).unwrap() && stream.pump(&mut heard).unwrap());
         assert!(!stream.pump(&mut heard).unwrap(), "the pipe is let go, though more lies there");

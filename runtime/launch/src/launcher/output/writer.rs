@@ -1,4 +1,4 @@
-//! The launcher's own standard output or error, where all ranks' lines go.
+//! The launcher's own standard output or error, to which the lines of all ranks are written.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -12,14 +12,14 @@ use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Lines on their way out.
+/// Lines to be written.
 pub(crate) struct OutputWriter {
     merged: MergedLines,
     into: OwnedFd,
     broken: Option<Errno>,
 }
 
-/// The launcher's standard output and error.
+/// Returns the writers for the launcher's standard output and error.
 pub(crate) fn writers(label: bool) -> Result<[OutputWriter; 2], SystemCallError> {
     Ok([OutputWriter::new(std::io::stdout().as_fd(), label)?, OutputWriter::new(std::io::stderr().as_fd(), label)?])
 }
@@ -30,17 +30,17 @@ impl OutputWriter {
         Ok(Self { merged: MergedLines::new(label), into, broken: None })
     }
 
-    /// What to wait for, if anything is to be written.
+    /// Returns the descriptor to wait for, if there is output to write.
     pub(crate) fn interest(&self) -> Option<PollFd<'_>> {
         self.is_waiting().then(|| PollFd::new(&self.into, PollFlags::OUT))
     }
 
-    /// Whether anything is to be written.
+    /// Whether there is output to write.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.merged.waiting().is_empty()
     }
 
-    /// Writes as long as that does not block: a launcher that blocked could not end the job.
+    /// Writes as long as a write does not block: a launcher that is blocked could not end the job.
     pub(crate) fn flush(&mut self) {
         while self.is_waiting() {
             if self.broken.is_some() {
@@ -59,12 +59,12 @@ impl OutputWriter {
         }
     }
 
-    /// Ends the line that is open, if there is one.
+    /// Ends the incomplete line, if there is one.
     pub(crate) fn close_line(&mut self) {
         self.merged.close_line();
     }
 
-    /// Why nothing can be written any more.
+    /// Returns the error after which writing is impossible.
     pub(crate) fn broken(&self) -> Option<Errno> {
         self.broken
     }

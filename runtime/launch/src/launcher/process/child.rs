@@ -1,8 +1,8 @@
-//! One rank's process: starting it and ending it.
+//! The process of one rank: start and end.
 //!
 //! - **L1** Between fork and exec only system calls are made: no allocation, no lock.
-//! - **L2** The kernel ends a rank when the *thread* that started it ends, so `start` belongs on a thread that lives as long as the job.
-//! - **L3** The launcher collects orphans (`RankEventLoop` makes it their parent), so that what is killed is also gone.
+//! - **L2** The kernel ends a rank when the *thread* that started it ends, so that `start` must be called by a thread that lives as long as the job.
+//! - **L3** The launcher collects orphans (`RankEventLoop` makes it their parent), so that killed processes also disappear.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -25,28 +25,28 @@ use crate::launcher::process::oom_kills::OomKills;
 use crate::launcher::process::reap;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
-/// The process of a rank, with all that it starts: a process group.
+/// The process of a rank, with its descendants: a process group.
 pub(crate) struct ChildProcess {
     rank: Rank,
     id: Pid,
-    /// Until its end has been seen.
+    /// Present until the end has been detected.
     running: Option<OwnedFd>,
-    /// Whether nothing is left of its group.
+    /// Whether no process of its group is left.
     is_collected: bool,
 }
 
-/// What the kernel ends a process with when memory runs out.
+/// The signal by which the kernel ends a process when memory runs out.
 const KILLED: i32 = Signal::KILL.as_raw();
 
-/// A process that was started, and the ends of the pipes that it writes to: standard output, then error.
+/// A started process, and the read ends of its pipes: standard output, then error.
 pub(crate) struct Started {
     pub(crate) process: ChildProcess,
     pub(crate) pipes: [OwnedFd; 2],
 }
 
 impl ChildProcess {
-    /// Starts `command` as `rank`, with this limit on its descriptors. It inherits `descriptors` and learns the number of each from the
-    /// variable named beside it.
+    /// Starts `command` as `rank`, with this descriptor limit. The process inherits `descriptors` and gets the number of each in the
+    /// variable next to it.
     pub(crate) fn start(
         mut command: Command,
         rank: Rank,
@@ -57,7 +57,7 @@ impl ChildProcess {
             (getpid(), descriptors.iter().map(|(_, descriptor)| descriptor.as_raw_fd()).collect::<Vec<_>>());
         command.envs(descriptors.iter().map(|(name, descriptor)| (name, descriptor.as_raw_fd().to_string())));
         let prepare = move || {
-            // Where these two are refused, the guard ends what is left of a launcher that was killed, and the limit stays raised.
+            // If these two are refused, the guard ends the ranks of a killed launcher, and the limit stays raised.
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             let _ = setrlimit(Resource::Nofile, limit);
             if getppid() != Some(launcher) {
@@ -69,7 +69,7 @@ impl ChildProcess {
             }
             Ok(())
         };
-        // SAFETY: L1; errors are numbers and need no memory.
+        // SAFETY: L1; errors are numbers and need no allocation.
         unsafe { command.pre_exec(prepare) };
         let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let id = Pid::from_child(&child);
@@ -95,19 +95,19 @@ impl ChildProcess {
         self.rank
     }
 
-    /// The number of the process, and of the group of all that it starts.
+    /// The number of the process, and of the group of its descendants.
     pub(crate) fn group(&self) -> u32 {
         self.id.as_raw_nonzero().get() as u32
     }
 
-    /// A descriptor that can be read when the process has ended, until `take_end`.
+    /// Returns a descriptor that becomes readable when the process has ended, until `take_end`.
     pub(crate) fn running(&self) -> Option<BorrowedFd<'_>> {
         self.running.as_ref().map(AsFd::as_fd)
     }
 
-    /// How the process ended, if it has, and the descriptor that told so; what it left in its group is killed, and to be collected.
+    /// Returns how the process ended, if it has, and the descriptor that signalled it; the rest of its group is killed, and has to be collected.
     ///
-    /// Killing comes first: until the process is collected, no other group can have its number.
+    /// The group is killed first: until the process is collected, no other group can have its number.
     pub(crate) fn take_end(
         &mut self,
         guard: &ProcessGuard,
@@ -126,31 +126,31 @@ impl ChildProcess {
         Ok(self.running.take().map(|running| (end, running)))
     }
 
-    /// Collects what has ended of the group of a process whose end was taken; whether nothing is left. All of the group are children of the
-    /// launcher by now or as soon as their parent has ended (L3).
+    /// Collects ended processes in the group of a process whose end was taken; returns whether none is left. All of the group are children of the
+    /// launcher, now or as soon as their parent has ended (L3).
     pub(crate) fn is_gone(&mut self) -> bool {
         self.is_collected = self.is_collected || self.running.is_none() && reap::is_group_gone(self.id);
         self.is_collected
     }
 
-    /// Whether the kernel says that the process is stopped. One that stands in a debugger is not.
+    /// Whether the process is stopped, according to the kernel. A process that is stopped in a debugger is not.
     pub(crate) fn is_stopped(&self) -> bool {
         let Some(running) = &self.running else { return false };
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         waitid(WaitId::PidFd(running.as_fd()), options).is_ok_and(|status| status.is_some_and(|status| status.stopped()))
     }
 
-    /// Sends a signal to the process and all that it started, if it runs.
+    /// Sends a signal to the process and its descendants, if it runs.
     pub(crate) fn signal(&self, signal: Signal) {
         let Some(running) = &self.running else { return };
-        // The group may be empty of all but the ended process. Where groups cannot be signalled, the process still can.
+        // The group may contain only the ended process. If groups cannot be signalled, the process still can.
         if kill_process_group(self.id, signal).is_err_and(|error| error != Errno::SRCH) {
             let _ = pidfd_send_signal(running, signal);
         }
     }
 }
 
-/// The ranks that were started, from the first of the host on. Whatever goes wrong in the launcher, none outlives it.
+/// The started ranks, from the first of the host on. Whatever fails in the launcher, none outlives it.
 #[derive(Default)]
 pub(crate) struct ChildProcesses(pub(crate) Vec<ChildProcess>);
 
@@ -173,14 +173,14 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_milliseconds(20_000);
 
-    /// A process that is no rank, and the pipes that it writes to.
+    /// Starts a process that is not a rank; returns it with its pipes.
     fn start(program: &str, argument: &str) -> Started {
         let mut command = Command::new(program);
         command.arg(argument);
         ChildProcess::start(command, Rank::new(0), &[], getrlimit(Resource::Nofile)).unwrap()
     }
 
-    /// Its number may soon be that of another group.
+    /// The number of the group may soon be that of another group.
     #[test]
     fn the_guard_forgets_a_group_whose_process_has_ended() {
         let (guard, told) = ProcessGuard::recording();

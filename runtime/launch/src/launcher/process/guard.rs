@@ -1,11 +1,11 @@
-//! A small process that outlives a launcher killed by SIGKILL just long enough to end what the ranks have started.
+//! A small process that outlives a launcher killed by SIGKILL just long enough to end the descendants of ranks.
 //!
-//! The kernel ends the ranks themselves in that case, but where a rank is a script, its children are the kernel's business no more.
+//! The kernel ends the ranks themselves in that case, but not their children, for example if a rank is a script.
 //!
-//! - **G1** Between fork and exit the guard makes system calls only, on memory of its own stack: no allocation, no lock.
-//! - **G2** It closes every descriptor but its end of the pipe, so that no other process waits for it, and the pipe ends with the launcher. Where the
-//!   kernel lacks `close_range` (Linux 5.9), it closes those that were open when it was started, one by one.
-//! - **G3** The launcher does not wait for it without end: a guard that does not go when the pipe ends is killed.
+//! - **G1** Between fork and exit the guard makes only system calls, on memory of its own stack: no allocation, no lock.
+//! - **G2** It closes every descriptor except its end of the pipe, so that no other process waits for it, and the pipe ends with the launcher. If the
+//!   kernel lacks `close_range` (Linux 5.9), it closes the descriptors that were open at its start, one by one.
+//! - **G3** The launcher waits for it for a limited time: a guard that does not exit when the pipe ends is killed.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -19,9 +19,9 @@ use crate::launcher::limits::{DESCRIPTORS_TRIED_MAX, GUARD_LEAVE};
 use crate::launcher::process::reap;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
-/// The guard of one job. Dropping it tells it to go.
+/// The guard of one job. The drop ends it.
 pub(crate) struct ProcessGuard {
-    /// What is written here: groups that run, and groups that have ended, which the guard forgets.
+    /// Transfers the numbers of started groups, and of ended groups, which the guard removes.
     pipe: Option<OwnedFd>,
     process: Pid,
 }
@@ -34,7 +34,7 @@ impl ProcessGuard {
     pub(crate) fn start() -> Result<Self, SystemCallError> {
         let (end, pipe) = pipe_with(PipeFlags::CLOEXEC).named("pipe2")?;
         let open = open_descriptors();
-        // SAFETY: G1 for the child; the parent goes on as before.
+        // SAFETY: G1 for the child; the parent continues as before.
         match unsafe { libc::fork() } {
             0 => watch(&end, &open),
             process => match Pid::from_raw(process).filter(|_| process > 0) {
@@ -44,17 +44,17 @@ impl ProcessGuard {
         }
     }
 
-    /// A group has been started.
+    /// Adds a started group.
     pub(crate) fn add(&self, group: u32) {
         self.tell(group);
     }
 
-    /// A group is about to be collected; its number may soon be another's.
+    /// Removes a group that is about to be collected; its number may soon belong to another group.
     pub(crate) fn remove(&self, group: u32) {
         self.tell(group | ENDED);
     }
 
-    /// One that does nothing, and the pipe where it is told of groups.
+    /// Returns a guard without a process, and the pipe with the group numbers.
     #[cfg(test)]
     pub(crate) fn recording() -> (Self, OwnedFd) {
         let (end, pipe) = pipe_with(PipeFlags::CLOEXEC).unwrap();
@@ -62,7 +62,7 @@ impl ProcessGuard {
     }
 
     fn tell(&self, word: u32) {
-        // Without its guard, as when that was killed, a job runs on.
+        // A job continues without its guard, for example if the guard was killed.
         let _ = self.pipe.as_ref().map(|pipe| rustix::io::write(pipe, &word.to_ne_bytes()));
     }
 }
@@ -79,7 +79,7 @@ impl Drop for ProcessGuard {
     }
 }
 
-/// The descriptors of this process; where that cannot be seen, those that it may have.
+/// Returns the descriptors of this process; if they cannot be listed, all possible ones.
 fn open_descriptors() -> Vec<RawFd> {
     let listed = std::fs::read_dir("/proc/self/fd").map(|entries| {
         let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -91,12 +91,12 @@ fn open_descriptors() -> Vec<RawFd> {
     })
 }
 
-/// G2, between fork and exec: `open` was made before.
+/// G2, between fork and exec: `open` was created before.
 fn close_all_but(kept: RawFd, open: &[RawFd]) {
     let (before, after) = (kept as libc::c_uint, kept as libc::c_uint + 1);
     // SAFETY: G1; the guard uses nothing but `kept` afterwards.
     unsafe {
-        // Not every C library has the function.
+        // Not every C library has a wrapper.
         let close_range = |first: libc::c_uint, last: libc::c_uint| libc::syscall(libc::SYS_close_range, first, last, 0) == 0;
         let refused = before > 0 && !close_range(0, before - 1);
         if !close_range(after, libc::c_uint::MAX) || refused {
@@ -107,18 +107,18 @@ fn close_all_but(kept: RawFd, open: &[RawFd]) {
     }
 }
 
-/// What the guard does: keeps count of the groups until the launcher is gone, then kills those that are left.
+/// The guard's main function: tracks the groups until the launcher has gone, then kills the remaining ones.
 fn watch(end: &OwnedFd, open: &[RawFd]) -> ! {
     let mut groups = [0_u32; RANKS_PER_HOST_MAX as usize];
     let mut word = [0; size_of::<u32>()];
     close_all_but(end.as_raw_fd(), open);
-    // Not in the launcher's session: what is typed at the terminal is not for the guard.
+    // Leaves the launcher's session: signals of the terminal are not for the guard.
     let _ = setsid();
     // SAFETY: the descriptor that `close_all_but` leaves open.
     let pipe = unsafe { BorrowedFd::borrow_raw(end.as_raw_fd()) };
     loop {
         match rustix::io::read(pipe, &mut word[..]) {
-            // Words are written whole, and so read whole.
+            // Words are written and read as a whole.
             Ok(4) => note(&mut groups, u32::from_ne_bytes(word)),
             Err(Errno::INTR) => {}
             _ => break,
@@ -127,7 +127,7 @@ fn watch(end: &OwnedFd, open: &[RawFd]) -> ! {
     for group in groups.into_iter().filter_map(|group| Pid::from_raw(group as i32)) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // SAFETY: ends this process without running anything of the launcher's.
+    // SAFETY: ends this process without running any code of the launcher.
     unsafe { libc::_exit(0) }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(rustix::process::test_kill_process(process), Err(Errno::SRCH));
     }
 
-    /// So that a Ctrl-C, which goes to all processes of the terminal's session in the foreground, does not end it before the launcher.
+    /// The guard's own session ensures that Ctrl-C, which goes to all foreground processes of the terminal's session, does not end it before the launcher.
     #[test]
     fn a_guard_has_a_session_of_its_own() {
         let guard = ProcessGuard::start().unwrap();

@@ -1,12 +1,12 @@
-//! Processes: those of ranks, all that they start, and the launcher itself.
+//! Processes: those of ranks, their descendants, and the launcher itself.
 //!
 //! | file | content |
 //! |---|---|
-//! | `child` | the process of one rank, with all that it starts |
-//! | `guard` | a small process that kills what ranks have started if the launcher is killed |
+//! | `child` | the process of one rank, with its descendants |
+//! | `guard` | a small process that kills descendants of ranks if the launcher is killed |
 //! | `reap` | collecting killed processes, without waiting for one that does not die |
-//! | `stopped_ranks` | which ranks are stopped (SIGSTOP) |
-//! | `oom_kills` | whether the kernel has killed processes because memory ran out |
+//! | `stopped_ranks` | detection of stopped ranks (SIGSTOP) |
+//! | `oom_kills` | detection of kills because memory ran out |
 //! | `signals` | the signals that ask the launcher to end the job |
 
 pub(crate) mod child;

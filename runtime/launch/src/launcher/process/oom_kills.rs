@@ -1,19 +1,19 @@
-//! Whether the kernel has killed processes because memory ran out.
+//! Detection of kills because memory ran out.
 
 use std::fs::read_to_string;
 
-/// What is known of the kills of the whole machine, whichever limit was reached; nothing where the kernel does not count them.
+/// The number of such kills on the whole machine, for whichever memory limit; `None` if the kernel does not count them.
 pub(crate) struct OomKills {
     before: Option<u64>,
 }
 
 impl OomKills {
-    /// Notes how many there have been so far, before any rank runs.
+    /// Records the number so far, before any rank runs.
     pub(crate) fn note() -> Self {
         Self { before: killed() }
     }
 
-    /// Whether there have been more since.
+    /// Whether the number has increased since.
     pub(crate) fn have_risen(&self) -> bool {
         self.before.zip(killed()).is_some_and(|(before, now)| now > before)
     }
@@ -23,7 +23,7 @@ fn killed() -> Option<u64> {
     count(&read_to_string("/proc/vmstat").ok()?)
 }
 
-/// The number in the line `oom_kill` (Linux 4.13).
+/// Returns the number in the line `oom_kill` (Linux 4.13).
 fn count(vmstat: &str) -> Option<u64> {
     vmstat.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }

@@ -1,4 +1,4 @@
-//! Collecting processes that have been killed, without waiting for one that does not die.
+//! Collecting killed processes, without waiting for a process that does not die.
 
 use std::thread::sleep;
 use std::time::Duration as Pause;
@@ -15,17 +15,17 @@ const PAUSE_MIN: Pause = Pause::from_micros(50);
 /// Maximum pause between two such checks.
 const PAUSE_MAX: Pause = Pause::from_millis(5);
 
-/// Whether no child of this process is left in a group; those that have ended are collected.
+/// Whether no child of this process is left in a group; collects those that have ended.
 pub(crate) fn is_group_gone(group: Pid) -> bool {
     is_gone(|| waitpgid(group, WaitOptions::NOHANG))
 }
 
-/// Whether a child has ended; then it is collected.
+/// Whether a child has ended; collects it in this case.
 pub(crate) fn is_child_gone(child: Pid) -> bool {
     is_gone(|| waitpid(Some(child), WaitOptions::NOHANG))
 }
 
-/// Looks until `is_gone`, for so long at most; returns whether it is.
+/// Checks `is_gone` repeatedly, for the given time at most; returns its last result.
 pub(crate) fn wait(limit: Duration, mut is_gone: impl FnMut() -> bool) -> bool {
     let clock = OsClock::start();
     let end = clock.now() + limit;
@@ -40,7 +40,7 @@ pub(crate) fn wait(limit: Duration, mut is_gone: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Where the system does not let this process collect its children, they count as gone: nothing could be waited for.
+/// If the system does not let this process collect its children, they count as gone, because waiting is impossible.
 fn is_gone(collect: impl Fn() -> Result<Option<(Pid, WaitStatus)>, Errno>) -> bool {
     loop {
         match collect() {

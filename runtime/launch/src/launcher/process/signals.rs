@@ -1,8 +1,8 @@
-//! Signals that ask the launcher to end the job, or to report where its ranks wait (SIGQUIT), as descriptors that can be read.
+//! Signals that ask the launcher to end the job, or to report the waits of its ranks (SIGQUIT), as readable descriptors.
 //!
-//! - **N1** A handler calls `alarm` only, which may be called in one.
-//! - **N2** Whatever the launcher waits for, the alarm that the first signal sets ends it; what ranks are left then are the kernel's and the
-//!   guard's to end.
+//! - **N1** A handler calls only `alarm`, which is permitted in a signal handler.
+//! - **N2** The alarm that the first signal sets ends any wait of the launcher; the kernel and the guard then end the remaining
+//!   ranks.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,7 +18,7 @@ use signal_hook::low_level::{pipe, register, unregister};
 
 use crate::launcher::limits::SIGNAL_SECONDS;
 
-/// The exit code of a launcher that was asked to end and did not in time: as if it had.
+/// The exit code of a launcher that did not end in time after a signal: the same as if it had.
 const INTERRUPTED: i32 = 130;
 
 /// The signals, watched until the value is dropped.
@@ -34,7 +34,7 @@ struct Watched {
 
 impl Signals {
     /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
-    /// shells let their jobs in the background ignore it.
+    /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
         let ignored = ignored();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
@@ -59,7 +59,7 @@ impl Signals {
         self.watched.iter().map(|watched| std::os::fd::AsFd::as_fd(&watched.end))
     }
 
-    /// The signal behind a descriptor, by its place in `descriptors`, if it has come since last asked.
+    /// Returns the signal of a descriptor, by its index in `descriptors`, if it has arrived since the last call.
     pub(crate) fn take(&self, place: usize) -> Option<i32> {
         let watched = self.watched.get(place)?;
         let received = rustix::io::read(&watched.end, &mut [0; 64][..]);
@@ -77,7 +77,7 @@ impl Drop for Signals {
     }
 }
 
-/// N2; a second signal puts nothing off.
+/// N2; a second signal does not postpone the alarm.
 fn set_alarm() {
     // SAFETY: N1.
     unsafe {

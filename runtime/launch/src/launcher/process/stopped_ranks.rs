@@ -1,8 +1,8 @@
-//! Which ranks of this host are stopped, as by SIGSTOP: asked of the kernel a few times per failure limit.
+//! Detection of stopped ranks of this host, as by SIGSTOP: a few checks per failure limit.
 //!
-//! A check costs one system call for each rank. Checks are counted and not timed, so that a launcher that was itself stopped reports no rank.
-//! The kernel tells a parent of its own processes; where a rank's process is not the one that was started, as that of a script, `/proc` is
-//! read. A process that stands in a debugger is not stopped.
+//! A check costs one system call per rank. Checks are counted and not timed, so that a launcher that was itself stopped reports no rank.
+//! The kernel reports the state of child processes; if a rank's process is not the started one, as with a script, `/proc` is
+//! read. A process that is stopped in a debugger does not count as stopped.
 
 use std::collections::BTreeSet;
 
@@ -22,18 +22,18 @@ pub(crate) struct StoppedRanks {
 }
 
 impl StoppedRanks {
-    /// Looks a few times within `limit`.
+    /// Creates a detector with a few checks within `limit`.
     pub(crate) fn new(limit: Duration, now: Instant) -> Self {
         let pause = Duration::from_picoseconds(limit.as_picoseconds() / u64::from(STOP_LOOKS)).max(STOP_PAUSE_MIN);
         Self { pause, at: now + pause, known: BTreeSet::new() }
     }
 
-    /// When to look next.
+    /// The time of the next check.
     pub(crate) fn next(&self) -> Instant {
         self.at
     }
 
-    /// Looks, if it is time: every rank that is stopped, and those that are no longer.
+    /// Checks, if it is time; returns an event for every stopped rank, and for those that are no longer stopped.
     pub(crate) fn look(&mut self, now: Instant, ranks: &[ChildProcess], host: &HostMemory) -> Vec<RankEvent> {
         if now < self.at {
             return Vec::new();
@@ -50,8 +50,8 @@ impl StoppedRanks {
     }
 }
 
-/// Whether the rank is a process that the started one has started, and is stopped. Who has left the group, or has its number in another
-/// namespace, is let alone.
+/// Whether the rank is a descendant of the started process, and is stopped. A process that has left the group, or has another number because of
+/// its namespace, is ignored.
 fn is_away_stopped(process: &ChildProcess, host: &HostMemory) -> bool {
     let joined = host.control(process.rank()).map_or(0, |control| control.process());
     let is_stopped = |stat: ProcessStat| stat.is_stopped && stat.group == process.group();

@@ -1,4 +1,4 @@
-//! What the system refuses the launcher, by the name of the call.
+//! System calls that are refused to the launcher, with the name of the call.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub struct SystemCallError {
     error: io::Error,
 }
 
-/// An error of a system call gets the name of the call.
+/// Adds the name of the call to its error.
 pub(crate) trait NamedCall<T> {
     fn named(self, call: &'static str) -> Result<T, SystemCallError>;
 }

@@ -1,11 +1,11 @@
-//! Room for the descriptors of all ranks.
+//! The limit on open descriptors, for those of all ranks.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::launcher::LaunchError;
 use crate::launcher::limits::{DESCRIPTORS_BESIDES, DESCRIPTORS_PER_RANK};
 
-/// Raises this process's limit on open descriptors as far as so many ranks or remote shells need it; returns the limit as it was, which
+/// Raises this process's limit on open descriptors to the need of `processes` ranks or remote shells; returns the previous limit, which
 /// ranks get.
 pub(crate) fn make_room(processes: u32) -> Result<Rlimit, LaunchError> {
     let before = getrlimit(Resource::Nofile);

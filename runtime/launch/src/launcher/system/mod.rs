@@ -1,9 +1,9 @@
-//! The host, before ranks start: what the system grants, and resources for the ranks.
+//! The host, before ranks start: available system calls, and resources for the ranks.
 //!
 //! | file | content |
 //! |---|---|
-//! | [`system_calls`] | the calls that not every system grants |
-//! | `call_error` | a refused call, by its name |
+//! | [`system_calls`] | the calls that not every system permits |
+//! | `call_error` | a refused call, with its name |
 //! | `descriptor_limit` | the limit on open descriptors |
 //! | `program` | the path of the program |
 //! | `sockets` | the sockets by which ranks receive datagrams |

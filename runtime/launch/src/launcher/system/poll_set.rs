@@ -1,4 +1,4 @@
-//! A set of descriptors, of which one asks which can be read: thousands cost no more than those that can.
+//! A set of descriptors with a query for the readable ones: the cost depends on their number only, not on the thousands of others.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
-/// Descriptors that are told apart by a number each.
+/// Descriptors that are identified by a number each.
 pub(crate) struct PollSet {
     set: OwnedFd,
     events: Vec<epoll::Event>,
 }
 
-/// How many are reported at once; the others come the next time.
+/// Maximum number of events per query; the others are returned by the next query.
 const EVENTS: usize = 64;
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -30,16 +30,16 @@ impl PollSet {
 
     /// Removes a descriptor, which must be done before it is closed: a process being started may hold a copy of it.
     pub(crate) fn remove(&self, descriptor: impl AsFd) {
-        // It can only fail for a descriptor that is not there.
+        // Fails only for a descriptor that is not in the set.
         let _ = epoll::delete(&self.set, descriptor);
     }
 
-    /// A descriptor that can be read when one of the set can.
+    /// Returns a descriptor that is readable if one of the set is.
     pub(crate) fn descriptor(&self) -> &OwnedFd {
         &self.set
     }
 
-    /// The numbers of some that can be read now.
+    /// Returns the numbers of some readable descriptors.
     pub(crate) fn poll(&mut self) -> Result<Vec<u64>, SystemCallError> {
         self.events.clear();
         match epoll::wait(&self.set, rustix::buffer::spare_capacity(&mut self.events), Some(&NOW)) {

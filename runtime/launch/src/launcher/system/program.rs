@@ -1,4 +1,4 @@
-//! Finding the program before any rank is started, so that what is wrong with it is said once.
+//! Looking up the program before any rank is started, so that an error is reported once.
 
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::launcher::LaunchError;
 
-/// The path of a program, given as a path or as the name of one in `PATH`.
+/// Returns the path of a program, given as a path or as a name in `PATH`.
 pub(crate) fn find(program: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
     if program.as_encoded_bytes().contains(&b'/') {
         return check(Path::new(program)).map(|()| program.into());
@@ -27,7 +27,7 @@ fn check(path: &Path) -> Result<(), LaunchError> {
         return Err(named(ErrorKind::IsADirectory.into()));
     }
     match access(path, Access::EXEC_OK) {
-        // Where the system does not say, the start of the ranks does.
+        // If this check is unavailable, the start of the ranks reports an error.
         Ok(()) | Err(Errno::NOSYS | Errno::PERM) => Ok(()),
         Err(error) => Err(named(error.into())),
     }

@@ -1,4 +1,4 @@
-//! Sockets that are bound and reach their own host before any rank starts.
+//! Sockets that are bound, and whose address reaches its own host, before any rank starts.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, UdpSocket};
@@ -11,10 +11,10 @@ use crate::launcher::LaunchError;
 use crate::launcher::limits::{ADDRESS_PAUSE, ADDRESS_WAIT};
 use crate::system::udp_ports::bind;
 
-/// Binds as `bind` does. An interface that has just come up may take a moment to find out that nobody else has its address.
+/// Binds as `bind` does, with retries: an interface that has just come up needs a moment for duplicate address detection.
 ///
 /// # Errors
-/// The system refuses, or datagrams do not get from this host to itself by that address.
+/// The system refuses, or datagrams of this host to that address do not arrive.
 pub(crate) fn bind_reachable(ip: IpAddr, count: u32) -> Result<(u16, Vec<UdpSocket>), LaunchError> {
     let clock = OsClock::start();
     let end = clock.now() + ADDRESS_WAIT;
@@ -25,7 +25,7 @@ pub(crate) fn bind_reachable(ip: IpAddr, count: u32) -> Result<(u16, Vec<UdpSock
         }
     };
     let (port, sockets) = bound.map_err(|error| LaunchError::Sockets(count, ip, error))?;
-    // A datagram to itself, which no rank sees.
+    // A datagram to the socket itself, which no rank receives.
     let way = UdpSocket::bind((ip, 0)).and_then(|socket| socket.send_to(&[], socket.local_addr()?));
     way.map_err(|error| LaunchError::Unreachable(ip, error))?;
     Ok((port, sockets))

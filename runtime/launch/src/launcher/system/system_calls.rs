@@ -1,9 +1,9 @@
-//! The system calls that not every Linux grants: what they are for, and what comes of it where one is refused.
+//! The system calls that not every Linux permits: their purpose, and the consequence of a refusal.
 //!
-//! What any program needs, such as `read`, `mmap`, `futex`, `clone` and `execve`, is not among them.
+//! Calls that any program needs, such as `read`, `mmap`, `futex`, `clone` and `execve`, are not listed.
 //!
-//! - **C1** To try a call, it is made with arguments of which it does nothing: a descriptor that is not open, a range or a list that is
-//!   empty, a flag that there is not, a process that cannot be. A filter looks at its number before.
+//! - **C1** A call is tested with arguments for which it has no effect: a descriptor that is not open, an empty range or
+//!   list, an invalid flag, an impossible process. A filter checks the call's number before.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -14,47 +14,47 @@ use rustix::io::Errno;
 
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
-/// The oldest Linux that has all that the launcher needs: `waitid` by a descriptor.
+/// The oldest Linux with all features that the launcher needs: `waitid` by a descriptor.
 pub const OLDEST_LINUX: (u32, u32) = (5, 4);
 
 /// A system call.
 pub struct SystemCall {
     /// Its name.
     pub name: &'static str,
-    /// Its number here.
+    /// Its number on this architecture.
     pub number: i64,
-    /// What for.
+    /// Its purpose.
     pub purpose: &'static str,
-    /// Who cannot do without.
+    /// The jobs that need it.
     pub need: CallNeed,
-    /// The errors after which that is so; with the others a call is done without.
+    /// The errors that are fatal for these jobs; after other errors the call is replaced.
     fatal: &'static [Errno],
     arguments: [i64; 6],
 }
 
-/// Who cannot do without a call.
+/// The jobs that need a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNeed {
     /// Every job.
     Job,
     /// Jobs whose ranks reach each other over a network.
     Network,
-    /// Nobody; this is what happens without.
+    /// None; the text is the consequence of a refusal.
     Nobody(&'static str),
 }
 
-/// No descriptor, or no flag that there is.
+/// An invalid descriptor, or an invalid flag.
 const NONE: i64 = -1;
 
-/// The number of no process: larger than any.
+/// A number that no process has: larger than any.
 const NOBODY: i64 = 1 << 30;
 
-/// All of them.
+/// All calls.
 pub const SYSTEM_CALLS: &[SystemCall] = &[
     job("epoll_create1", libc::SYS_epoll_create1, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
     job("epoll_ctl", libc::SYS_epoll_ctl, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
     job("epoll_pwait", libc::SYS_epoll_pwait, "waiting for thousands of ranks", [NONE, 0, 0, 0, 0, 0]),
-    // The time that it may take lies nowhere.
+    // The address of the timeout is invalid.
     job("ppoll", libc::SYS_ppoll, "waiting for ranks, signals and output at once", [0, 0, 1, 0, 0, 0]),
     job("pidfd_open", libc::SYS_pidfd_open, "detecting the end of a rank", [NONE, NONE, 0, 0, 0, 0]),
     job("waitid", libc::SYS_waitid, "exit status of a rank", [NONE, 0, 0, 0, 0, 0]),
@@ -76,7 +76,7 @@ pub const SYSTEM_CALLS: &[SystemCall] = &[
     network("timerfd_create", libc::SYS_timerfd_create, "progress thread", [NONE, NONE, 0, 0, 0, 0]),
     network("timerfd_settime", libc::SYS_timerfd_settime, "progress thread", [NONE, NONE, 0, 0, 0, 0]),
     network("eventfd2", libc::SYS_eventfd2, "progress thread", [0, NONE, 0, 0, 0, 0]),
-    // The C library tries `clone` instead where this is unknown, and only there.
+    // The C library falls back to `clone` if this call is unknown, but not after other errors.
     SystemCall { fatal: &[Errno::PERM], ..network("clone3", libc::SYS_clone3, "progress thread", [0; 6]) },
     any("sendmmsg", libc::SYS_sendmmsg, "batches of datagrams", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
     any("recvmmsg", libc::SYS_recvmmsg, "batches of datagrams", [NONE, 0, 0, 0, 0, 0], "one datagram at a time"),
@@ -146,7 +146,7 @@ pub const SYSTEM_CALLS: &[SystemCall] = &[
     ),
 ];
 
-/// What filters say, and kernels that are too old.
+/// The errors of filters, and of kernels that are too old.
 const REFUSED: &[Errno] = &[Errno::NOSYS, Errno::PERM];
 
 const fn job(name: &'static str, number: i64, purpose: &'static str, arguments: [i64; 6]) -> SystemCall {
@@ -162,12 +162,12 @@ const fn any(name: &'static str, number: i64, purpose: &'static str, arguments: 
 }
 
 impl SystemCall {
-    /// Why the system refuses the call, if it does.
+    /// Returns the reason why the system refuses the call, if it does.
     pub fn refusal(&self) -> Option<io::Error> {
         self.error().filter(|error| REFUSED.contains(error)).map(io::Error::from)
     }
 
-    /// With which error the call ends, of which nothing comes.
+    /// Returns the error of the call, which has no effect.
     fn error(&self) -> Option<Errno> {
         let [a, b, c, d, e, f] = self.arguments;
         // SAFETY: C1.
@@ -176,12 +176,12 @@ impl SystemCall {
     }
 }
 
-/// Whether the kernel cuts large datagrams that are sent, and whether it joins those that come; the option, and why not.
+/// Whether the kernel segments large sent datagrams, and whether it coalesces received ones: the option, and the reason if not.
 pub fn datagram_options() -> [(&'static str, Option<io::Error>); 2] {
     [("UDP_SEGMENT", libc::UDP_SEGMENT), ("UDP_GRO", libc::UDP_GRO)].map(|(name, option)| (name, set_option(option).err()))
 }
 
-/// Sets an option of a socket to 0, which is what it is.
+/// Sets an option of a socket to 0, its present value.
 fn set_option(option: libc::c_int) -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let off: libc::c_int = 0;
@@ -193,7 +193,7 @@ fn set_option(option: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Tries what no job can do without, or no job that uses a network: what is missing is said once, and before anything runs.
+/// Tests the calls that every job needs, or every job that uses a network: a missing call is reported once, and before any rank runs.
 pub(crate) fn check(uses_network: bool) -> Result<(), SystemCallError> {
     let needed = SYSTEM_CALLS.iter().filter(|call| call.need == CallNeed::Job || uses_network && call.need == CallNeed::Network);
     for call in needed {

@@ -1,11 +1,11 @@
-//! Operations that are not done at once: they wait for others, are posted to a transport piece by piece, and end.
+//! Operations that do not complete immediately: they wait for predecessors, are posted to a transport in pieces, and end.
 //!
-//! An operation costs some additions and comparisons here, whatever else is in flight, and no allocation of its own except for what
-//! it moves: its record lies at the place that its number has in the `order`.
+//! An operation costs a few additions and comparisons here, independent of the number of operations in flight, and no allocation except for
+//! the data that it moves: its record is stored at the index that its number has in the `order`.
 //!
-//! One that waits for others is posted *behind* them, without waiting for their completion, where a fence of the transport can order
-//! it: they are wholly with the transport, all concern the peer that it is posted to, and nothing but the loss of that peer can make
-//! them fail, which makes it fail too. Its end is still held back until they have ended.
+//! An operation with predecessors is posted *behind* them, without waiting for their completion, if a fence of the transport can order
+//! it: all pieces of the predecessors have been posted, all go to the peer that it is posted to, and only a failure of that peer, which makes
+//! the operation fail too, can make them fail. Its end is still held back until they have ended.
 
 mod posting;
 
@@ -25,60 +25,60 @@ use crate::progress::task::{Span, Task};
 use crate::shared::{Shared, capabilities};
 use crate::{Error, Result};
 
-/// The operations of one context that are not done.
+/// The operations of one context that have not ended.
 pub(crate) struct Engine {
     port: Port,
     inject_size: usize,
-    /// The longest message of any rail.
+    /// Maximum message size that all rails support.
     message_bytes_max: u64,
-    /// Whether writes wake their targets by notifications alone (T10).
+    /// Whether a write wakes its target only with a notification (T10).
     notifies: bool,
-    /// When the transport last made progress, for posts to a transport that reads the time itself.
+    /// Time of the last progress call, used for posts if the transport reads the clock itself; else `None`.
     latest: Option<Instant>,
-    /// None where there is one rail.
+    /// `None` if there is only one rail.
     striping: Option<Striping>,
-    /// Whether an operation that was named all rails at once may be under way.
+    /// Whether an operation issued through all rails at once may be in flight.
     may_be_on_all_rails: bool,
     peers: Peers,
     order: Order,
-    /// Of live operations, each at the place of its number, up to the last place that was used; made when first needed. The others are what is left of
-    /// earlier ones.
+    /// The records of live operations, each at the index of its number, up to the highest index used; allocated on first use. Other entries are
+    /// left over from earlier operations.
     records: Vec<Record>,
-    /// What those of them have to do that are more than captured writes, at the same places; made when first needed, too.
+    /// The remaining work of live operations other than captured writes, at the same indices; allocated on first use.
     works: Vec<Work>,
     outcomes: Outcomes,
-    /// Operations that have begun and are not wholly posted.
+    /// Operations that have started and are not completely posted.
     unposted: Vec<u64>,
-    /// How many operations have not begun.
+    /// Number of operations that have not started.
     deferred: usize,
-    /// How many are signals.
+    /// Number of live operations that are signals of a barrier.
     signals: usize,
-    /// Bytes that records and outcomes keep.
+    /// Number of bytes that records and outcomes hold.
     captured: usize,
-    /// How often the transport has made progress, from 1 on.
+    /// Number of progress calls of the transport, starting at 1.
     round: u32,
-    /// Empty between calls, as is the next.
+    /// Empty between calls, as is the next field.
     released: Vec<Released>,
     completed: Vec<Completion>,
-    /// How often an operation was put back, and how often a wait gave up the core.
+    /// Number of deferred operations, and number of sleeps of waits.
     deferrals: u64,
     parks: u64,
-    /// Operations that were taken over and their bytes, and how many of both the platform knows.
+    /// Number of accepted operations and of their bytes; the parts of both that have been reported to the platform.
     taken: [u64; 2],
     tallied: [u64; 2],
     batching: Batching,
 }
 
-/// Whether what is posted may wait for what is posted next.
+/// Whether posted operations may be held back to share a message with later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Batching {
-    /// No, and nothing waits.
+    /// No operation is held back.
     Off,
-    /// Yes, but nothing does yet.
+    /// Operations may be held back, but none is.
     Empty,
-    /// Yes, and something may.
+    /// Operations may be held back, and one may be.
     Holding,
-    /// Something may, and leaves with what is posted next.
+    /// An operation may be held back; it leaves with the next one that is posted.
     Ending,
 }
 
@@ -87,7 +87,7 @@ impl Batching {
         matches!(self, Self::Empty | Self::Holding)
     }
 
-    /// The same, when an operation was posted.
+    /// Returns the state after an operation was posted.
     const fn posted(self) -> Self {
         match self {
             Self::Off | Self::Ending => Self::Off,
@@ -151,58 +151,58 @@ impl Engine {
         counters
     }
 
-    /// Operations and bytes that were taken over since the last call.
+    /// Returns the number of operations, and of their bytes, accepted since the last call.
     pub(crate) fn take_tally(&mut self) -> [u64; 2] {
         let before = std::mem::replace(&mut self.tallied, self.taken);
         [self.taken[0] - before[0], self.taken[1] - before[1]]
     }
 
-    /// The rank that an operation was posted to, if it has not ended.
+    /// Returns the rank that an operation was posted to, if the operation has not ended.
     pub(crate) fn target_of(&self, id: u64) -> Option<Rank> {
         Some(self.peers.get(self.record(id)?.peers[0]).route.rank())
     }
 
-    /// The rank that all operations that have not ended were posted to, if it is one.
+    /// Returns the rank that all live operations were posted to, if it is a single one.
     pub(crate) fn only_target(&self) -> Option<Rank> {
         let mut targets = self.order.live_ids().filter_map(|id| self.target_of(id));
         let first = targets.next()?;
         targets.all(|target| target == first).then_some(first)
     }
 
-    /// How many operations have not ended.
+    /// Number of operations that have not ended.
     pub(crate) fn in_flight(&self) -> u32 {
         self.order.live() as u32
     }
 
-    /// A wait gives up the core.
+    /// Counts a sleep of a wait.
     pub(crate) fn count_park(&mut self) {
         self.parks += 1;
     }
 
-    /// Whether there is a failure that nobody was told of and nobody will come for.
+    /// Whether there is an unreported failure that no `Fetch` will report.
     pub(crate) fn has_failures(&self) -> bool {
         self.outcomes.has_untold()
     }
 
-    /// Whether an operation that keeps so many bytes may be submitted.
+    /// Whether an operation that captures `bytes` bytes may be submitted.
     #[inline]
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.is_idle()
             || self.order.live() < OPERATIONS_IN_FLIGHT_MAX && self.captured.saturating_add(bytes) <= CAPTURED_BYTES_MAX
     }
 
-    /// Whether nothing more is posted, whatever completes.
+    /// Whether no operation remains to be posted, whatever completes.
     pub(crate) fn is_all_begun(&self) -> bool {
         self.deferred == 0 && self.unposted.is_empty()
     }
 
-    /// Whether everything has ended.
+    /// Whether all operations have ended.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.order.live() == 0
     }
 
-    /// Whether every operation is with a transport that can order what comes next, by one rail.
+    /// Whether every operation has been posted, by one rail, to a transport that can order the next operations after it.
     pub(crate) fn all_posted(&mut self, shared: &Shared) -> bool {
         if self.may_be_on_all_rails {
             self.may_be_on_all_rails = self.order.live_ids().any(|id| self.record(id).is_some_and(|record| record.on_all_rails));
@@ -211,18 +211,18 @@ impl Engine {
         self.is_all_begun() && !self.may_be_on_all_rails && !connected.any(|peer| shared.reach.holds(peer.route.rank()))
     }
 
-    /// Whether everything has ended but signals of meetings, whose end the next meeting implies.
+    /// Whether all operations have ended except signals of barriers, whose end the next barrier implies.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
         self.order.live() == self.signals
     }
 
-    /// How many signals are under way.
+    /// Number of signals in flight.
     pub(crate) fn signals(&self) -> usize {
         self.signals
     }
 
-    /// Makes an operation a signal, unless it has ended.
+    /// Marks an operation as a signal, unless it has ended.
     pub(crate) fn make_signal(&mut self, id: u64) {
         if let Some(record) = self.record_mut(id) {
             record.audience = Audience::Meeting;
@@ -230,13 +230,13 @@ impl Engine {
         }
     }
 
-    /// Whether no operation that has not ended concerns `rank`.
+    /// Whether all operations on `rank` have ended.
     pub(crate) fn is_idle_towards(&self, rank: Rank) -> bool {
         let rails = (0..Rail::MAX).map(Rail::new).chain([None]);
         rails.filter_map(|rail| self.peers.find(Route::new(rank, rail))).all(|peer| peer.live == 0)
     }
 
-    /// Whether what is ordered after these operations may be posted at once, if it goes to the same peer.
+    /// Whether an operation ordered after these operations may be posted immediately, if it goes to the same peer.
     pub(crate) fn is_orderly(&self, after: After) -> bool {
         match after {
             After::Nothing => true,
@@ -245,7 +245,7 @@ impl Engine {
         }
     }
 
-    /// Whether what is posted from now on may wait for what is posted next; what has waited leaves when it may no longer.
+    /// Begins or ends a batch: whether later operations may be held back. At the end, operations that were held back leave.
     pub(crate) fn batch(&mut self, shared: &Shared, batches: bool) {
         let holds = matches!(self.batching, Batching::Holding | Batching::Ending);
         self.batching = match (batches, holds) {
@@ -258,22 +258,22 @@ impl Engine {
         }
     }
 
-    /// What is posted next is the last of a batch, with which all that waits leaves.
+    /// Ends the batch with the next posted operation, with which all held-back operations leave.
     pub(crate) fn end_batch_with_next(&mut self) {
         self.batching = if self.batching == Batching::Holding { Batching::Ending } else { Batching::Off };
     }
 
-    /// Whether what is posted may wait for what is posted next.
+    /// Whether posted operations may be held back to share a message with later ones.
     pub(crate) fn is_batching(&self) -> bool {
         self.batching.is_on()
     }
 
-    /// Orders what was posted before what will be.
+    /// Orders posted operations before later ones.
     pub(crate) fn fence(&mut self) {
         self.peers.iter_mut().for_each(|peer| peer.is_fenced = true);
     }
 
-    /// Takes over an operation. For a keeper, its word and buffer stay until `take` or `forget`.
+    /// Accepts an operation. For a keeper, its word and buffer are stored until `take` or `forget`.
     pub(crate) fn submit(&mut self, shared: &Shared, terms: Terms, task: Task, audience: Audience) -> Result<u64> {
         let after = self.still(terms.after)?;
         let task = self.striped(shared, terms.rail, task).in_messages(self.message_bytes_max);
@@ -298,8 +298,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Posts a write whose bytes the transport captures, or only its size; `None` if there is no room for it in the transport, it is too long, it
-    /// goes in parts, or it has to wait.
+    /// Posts a write whose payload the transport captures, or of which only the size is sent; `None` if the transport has no room, or if the write is too
+    /// long, is striped, or has to wait.
     #[inline]
     pub(crate) fn submit_write(
         &mut self,
@@ -311,7 +311,7 @@ impl Engine {
     ) -> Result<Option<u64>> {
         let size = bytes.len() as u64;
         let on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
-        // Of one by size nothing is kept, whatever its length.
+        // A write by size captures nothing, whatever its length.
         let most = if by_size { self.message_bytes_max } else { self.inject_size as u64 };
         if size > most || on_all_rails && size >= STRIPED_BYTES_MIN {
             return Ok(None);
@@ -322,7 +322,7 @@ impl Engine {
         self.submit_captured(shared, terms, (to, bytes.len()), on_all_rails, is_sure, operation)
     }
 
-    /// As [`submit_write`](Self::submit_write) of bytes and the word of 8 bytes by which they signal; `None` also if the rail does not take them as one operation.
+    /// As [`submit_write`](Self::submit_write), for data and the 8-byte word that signals it; `None` also if the rail does not support both as one operation.
     #[inline(never)]
     pub(crate) fn submit_signalled(
         &mut self,
@@ -350,8 +350,8 @@ impl Engine {
         self.submit_captured(shared, terms, (to, bytes.len()), false, is_sure, || Operation::Signalled { to, bytes, at, word })
     }
 
-    /// Posts an operation on `bytes` bytes from `to` on that the transport captures; `None` if it has no room for it, or if it has to wait. Whether the operation is sure to
-    /// find memory is asked when it is posted.
+    /// Posts an operation on `bytes` bytes from `to` on whose payload the transport captures; `None` if the transport has no room, or if the operation has
+    /// to wait. `is_sure` is called after the operation was posted: whether its memory is always registered.
     #[inline(always)]
     fn submit_captured<'a>(
         &mut self,
@@ -360,7 +360,7 @@ impl Engine {
         (to, bytes): (GlobalAddress, usize),
         on_all_rails: bool,
         is_sure: impl Fn(AddressLayout) -> bool,
-        // Made anew where it is needed: to copy what was just written word by word takes a core as long as all else here.
+        // Constructed again for each attempt: copying the operation right after it was written word by word costs as much time as the rest of this function.
         operation: impl Fn() -> Operation<'a>,
     ) -> Result<Option<u64>> {
         let after = self.still(terms.after)?;
@@ -391,7 +391,7 @@ impl Engine {
         Ok(Some(id))
     }
 
-    /// Sends a two-sided message; `None` if the transport has no room for it now.
+    /// Sends a two-sided message; `None` if the transport has no room at present.
     pub(crate) fn submit_message(&mut self, shared: &Shared, to: Rank, bytes: &[u8]) -> Result<Option<u64>> {
         let (peer, endpoint) = self.connect_rank(shared, to, None)?;
         self.make_place();
@@ -407,9 +407,9 @@ impl Engine {
         Ok(Some(id))
     }
 
-    /// Moves everything that can be moved; returns whether anything did.
+    /// Makes all possible progress; returns whether any was made.
     pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
-        // A peer that was full as many rounds ago as the counter has values is asked one round later.
+        // Because of the wrap-around, a peer that was full 2^32 - 1 rounds ago is polled one round late.
         self.round = self.round.wrapping_add(1).max(1);
         if self.round.is_multiple_of(TALLY_ROUNDS) {
             shared.tally(self.take_tally());
@@ -431,20 +431,20 @@ impl Engine {
         moved
     }
 
-    /// `Some` with how the operation ended, which counts as told; `None` if it has not.
+    /// Returns the result of an operation that has ended, which counts as reported; `None` if the operation has not ended.
     #[inline]
     pub(crate) fn poll(&mut self, id: u64) -> Option<Result<()>> {
         if self.order.is_live(id) { None } else { Some(self.outcomes.tell(id)) }
     }
 
-    /// The word and the buffer of an operation that has ended and was kept; `None` if it was not, or is no longer.
+    /// Returns the word and the buffer of an operation that has ended and whose result is stored; `None` if none is stored.
     pub(crate) fn take(&mut self, id: u64) -> Option<(u64, Option<Buffer>)> {
         let Outcome { word, buffer, .. } = self.outcomes.take(id)?;
         self.captured -= buffer.as_ref().map_or(0, Buffer::bytes);
         Some((word, buffer))
     }
 
-    /// Nobody will come for the word of an operation. A failure that nobody was told of is left to `quiet`, unless it only reads.
+    /// Discards the word of an operation. `quiet` reports a failure that is unreported, unless the operation only reads.
     pub(crate) fn forget(&mut self, id: u64) {
         let only_reads = self.only_reads(id);
         match self.record_mut(id) {
@@ -453,18 +453,18 @@ impl Engine {
         }
     }
 
-    /// The first failure that nobody was told of and nobody will come for; all of these count as told from now on.
+    /// Returns the first unreported failure that no `Fetch` will report; all such failures count as reported from now on.
     pub(crate) fn tell_all(&mut self) -> Result<()> {
         self.outcomes.tell_all()
     }
 
-    /// Whether everything has ended well, as far as nobody was told otherwise.
+    /// Whether all operations have ended. Fails with an unreported failure, including one that a `Fetch` will report.
     pub(crate) fn has_all_ended(&mut self) -> Result<bool> {
         self.outcomes.tell_all_and_kept()?;
         Ok(self.is_idle())
     }
 
-    /// What is still to be waited for, as of now: it may have ended, and failed, while there was no room.
+    /// Returns the predecessors that have not ended: they may have ended, or failed, while the caller waited for room.
     #[inline]
     fn still(&mut self, after: After) -> Result<After> {
         let ended = match after {
@@ -475,7 +475,7 @@ impl Engine {
         Ok(if ended { After::Nothing } else { after })
     }
 
-    /// Whether what is posted to `peer` may be posted behind what it is to wait for.
+    /// Whether an operation on `peer` may be posted behind its predecessors.
     fn may_follow(&self, after: After, peer: PeerNumber) -> bool {
         match after {
             After::Nothing => false,
@@ -484,7 +484,7 @@ impl Engine {
         }
     }
 
-    /// Whether a fence at `peer` orders all operations.
+    /// Whether a fence at `peer` orders all live operations.
     fn is_all_orderly_at(&self, peer: &Peer) -> bool {
         !self.is_idle() && peer.orderly as usize == self.order.live()
     }
@@ -509,7 +509,7 @@ impl Engine {
         }
     }
 
-    /// Ends an operation that is done, unless it was posted behind others that have not ended.
+    /// Ends an operation that is done, unless it was posted behind operations that have not ended.
     #[inline(always)]
     fn conclude(&mut self, id: u64) {
         let Record { peers: [at, other], stage, audience, written, .. } = self.records[self.order.place_of(id)];
@@ -541,11 +541,11 @@ impl Engine {
         let is_signal = audience == Audience::Meeting;
         self.signals -= usize::from(is_signal);
         self.outcomes.end(id, failure, is_signal || is_passed_on || audience == Audience::Nobody);
-        // Whoever waits in the next meeting learns of a lost signal there. What is ordered after all else does not need it.
+        // The next barrier detects a lost signal. Operations ordered after all others do not depend on signals.
         self.order.end(id, failure.filter(|_| !is_signal), &mut self.released);
     }
 
-    /// Whether another waits for this operation that fails with it, and of whose failure somebody learns.
+    /// Whether an operation that waits for this one fails with it and has its failure reported.
     #[cold]
     fn passes_on(&self, id: u64) -> bool {
         let waiters = std::iter::successors(self.order.first_waiter(id), |&waiter| self.order.next_waiter(waiter));
@@ -554,8 +554,8 @@ impl Engine {
             .any(|waiter| matches!(waiter.audience, Audience::Anyone | Audience::Keeper))
     }
 
-    /// Goes on with what waited for operations that have ended: begins it, or ends what was posted behind them and is done, or what a
-    /// failure has doomed.
+    /// Processes the operations released by ended predecessors: starts them, or ends those that were posted behind a predecessor and are done, or
+    /// that fail with a predecessor.
     #[inline]
     fn release(&mut self, shared: &Shared) {
         while let Some((id, doomed)) = self.released.pop() {
@@ -569,7 +569,7 @@ impl Engine {
         record.stage = record.stage.released();
         record.inherits = doomed.is_some();
         if doomed.is_some() {
-            // It fails in the same way as what it waited for, also if it has failed by itself: its failure is told for both.
+            // The operation fails with its predecessor's error, even if it has failed itself: a report of its failure counts for both.
             self.make_work(id).failure = doomed;
         }
         let is_done = self.is_done(id);
@@ -581,7 +581,7 @@ impl Engine {
         }
     }
 
-    /// The record and the work of an operation that is still to begin.
+    /// Returns the record and the work of an operation that has not started.
     fn record_of(&mut self, shared: &Shared, task: Task, audience: Audience, rail: Option<Rail>) -> Result<(Record, Work)> {
         let addresses = shared.reach.addresses();
         let mut peers = [NOBODY; 2];
@@ -596,7 +596,7 @@ impl Engine {
         Ok((Record { peers, audience, ..Record::default() }, Work::new(task)))
     }
 
-    /// Keeps the record and the work of an operation that was admitted.
+    /// Stores the record and the work of an admitted operation.
     #[inline(always)]
     fn store(&mut self, id: u64, record: Record, work: Work) {
         self.captured += work.captured();
@@ -611,7 +611,7 @@ impl Engine {
         *self.work_at(self.order.place_of(id)) = work;
     }
 
-    /// The same of a write that the transport has captured.
+    /// Stores the record of a write that the transport has captured.
     #[inline(always)]
     fn store_written(&mut self, id: u64, at: PeerNumber, stage: Stage, bytes: usize, on_all_rails: bool) {
         let record = self.place(id);
@@ -627,7 +627,7 @@ impl Engine {
         self.peers.get_mut(NOBODY).live += 1;
     }
 
-    /// Makes sure that the next operation has a place. Records move with the numbers that they belong to.
+    /// Ensures that the next operation has an index. Records move to the new indices of their numbers.
     #[inline]
     fn make_place(&mut self) {
         if self.order.is_tight() {
@@ -643,7 +643,7 @@ impl Engine {
         self.records.reserve_exact(self.order.places());
         let live: Vec<u64> = self.order.live_ids().collect();
         for id in live {
-            // Each was found by its number modulo the count of places, which is a power of two.
+            // The old index of each number is the number modulo the old table size, which is a power of two.
             let place = id as usize & (places - 1);
             *self.place(id) = std::mem::take(&mut before[place]);
             if self.record(id).is_some_and(|record| record.has_work) {
@@ -652,7 +652,7 @@ impl Engine {
         }
     }
 
-    /// The record at the place of a number. Those behind the last that was ever used are not made: they would take memory.
+    /// Returns the record at the index of a number. Records above the highest index used so far are not allocated, to save memory.
     #[inline(always)]
     fn place(&mut self, id: u64) -> &mut Record {
         let place = self.order.place_of(id);
@@ -667,7 +667,7 @@ impl Engine {
         self.records.resize_with(place + 1, Record::default);
     }
 
-    /// The record of an operation that has not ended.
+    /// Returns the record of an operation that has not ended.
     #[inline]
     fn record(&self, id: u64) -> Option<&Record> {
         if self.order.is_live(id) { Some(&self.records[self.order.place_of(id)]) } else { None }
@@ -678,7 +678,7 @@ impl Engine {
         if self.order.is_live(id) { Some(&mut self.records[self.order.place_of(id)]) } else { None }
     }
 
-    /// The work of an operation that has not ended; `None` if it is a write that the transport has captured, and has not failed.
+    /// Returns the work of an operation that has not ended; `None` if it is a write that the transport has captured, and has not failed.
     #[inline]
     fn work(&self, id: u64) -> Option<&Work> {
         self.record(id).filter(|record| record.has_work).map(|_| &self.works[self.order.place_of(id)])
@@ -690,7 +690,7 @@ impl Engine {
         if has_work { Some(&mut self.works[self.order.place_of(id)]) } else { None }
     }
 
-    /// The same of a live operation, made if there was none: all of it has been posted then.
+    /// Returns the work of a live operation, and creates it if there is none: then the whole operation has been posted.
     fn make_work(&mut self, id: u64) -> &mut Work {
         let place = self.order.place_of(id);
         let had_work = std::mem::replace(&mut self.records[place].has_work, true);
@@ -701,7 +701,7 @@ impl Engine {
         work
     }
 
-    /// The work at a place, whosever it is.
+    /// Returns the work at an index, whichever operation it belongs to.
     #[inline]
     fn work_at(&mut self, place: usize) -> &mut Work {
         if place >= self.works.len() {
@@ -710,13 +710,13 @@ impl Engine {
         &mut self.works[place]
     }
 
-    /// Whether nothing is left to post of a live operation, and the transport has completed what was.
+    /// Whether all pieces of a live operation have been posted and completed.
     #[inline]
     fn is_done(&self, id: u64) -> bool {
         self.record(id).is_some_and(|record| record.out == 0) && self.work(id).is_none_or(Work::is_posted)
     }
 
-    /// Whether a failure of an operation concerns nobody but who comes for what it brings: it only reads, and stands for no operation before it.
+    /// Whether a failure concerns only the receiver of the result: the operation only reads, and does not carry a predecessor's failure.
     fn only_reads(&self, id: u64) -> bool {
         self.record(id).is_some_and(|record| !record.inherits) && self.work(id).is_some_and(Work::only_reads)
     }

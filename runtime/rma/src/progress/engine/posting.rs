@@ -1,4 +1,4 @@
-//! How operations get to the transport: at once, when there is room, or behind others that are there already.
+//! Posting operations to the transport: immediately, as soon as there is room, or behind operations that are already posted.
 
 use pelago_base::{AtomicOperator, GlobalAddress, Rank};
 use pelago_platform::{Endpoint, Failure, Flags, Operation, PostError, Rail, Token, Transfer};
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 const PIECES_IN_FLIGHT_MAX: u32 = 64;
 
 impl Engine {
-    /// Begins an operation that waits for nothing any more.
+    /// Starts an operation whose predecessors have all ended.
     pub(super) fn begin(&mut self, shared: &Shared, id: u64) {
         let is_free = self.record(id).is_some_and(|record| self.rail_of(record).is_none());
         let Some(record) = self.record_mut(id) else { return };
@@ -32,7 +32,7 @@ impl Engine {
         self.post_or_list(shared, id);
     }
 
-    /// Begins an operation behind what it waits for: what is posted of it from now on is ordered.
+    /// Starts an operation behind its predecessors: its pieces are posted after a fence.
     pub(super) fn follow(&mut self, id: u64) {
         let Some(record) = self.record_mut(id) else { return };
         record.stage = Stage::Behind(Posting::Open);
@@ -40,7 +40,7 @@ impl Engine {
         self.peers.get_mut(peer).is_fenced = true;
     }
 
-    /// Begins an operation that was put back, if what it waits for has become such that it may follow.
+    /// Starts a deferred operation, if it may now be posted behind its predecessor.
     fn follow_late(&mut self, shared: &Shared, id: u64, earlier: u64) {
         let addresses = shared.reach.addresses();
         let may = |record: &Record| {
@@ -61,8 +61,8 @@ impl Engine {
         }
     }
 
-    /// Posts what has begun, oldest first, as far as there is room; returns whether there was any. The list grows meanwhile by what
-    /// may follow.
+    /// Posts started operations, oldest first, as far as there is room; returns whether any was completely posted. The list grows during the loop by
+    /// operations that may now be posted behind others.
     pub(super) fn post_listed(&mut self, shared: &Shared) -> bool {
         let (mut next, mut left) = (0, 0);
         while let Some(&id) = self.unposted.get(next) {
@@ -76,7 +76,7 @@ impl Engine {
         left < next
     }
 
-    /// Posts pieces while there is room; returns whether nothing is left to post.
+    /// Posts pieces while there is room; returns whether all pieces are posted.
     fn post(&mut self, shared: &Shared, id: u64) -> bool {
         loop {
             let Some(&Record { out, peers: [peer, _], .. }) = self.record(id) else { return true };
@@ -87,7 +87,7 @@ impl Engine {
             if out == PIECES_IN_FLIGHT_MAX {
                 return false;
             }
-            // Shapes and lists are read where the task keeps them.
+            // The operation borrows shapes and lists from the task.
             let (Some(mut task), posted) = (work.task.take(), work.posted) else { return true };
             let (operation, at, rail) = task.piece(posted);
             let rail = rail.or_else(|| self.peers.get(peer).route.rail());
@@ -106,7 +106,7 @@ impl Engine {
         }
     }
 
-    /// Posts a piece to the owner of `at`; `false` if there is no room for it.
+    /// Posts a piece to the owner of `at`; `false` if the transport has no room.
     fn post_piece(
         &mut self,
         shared: &Shared,
@@ -128,7 +128,7 @@ impl Engine {
         Ok(posted.unwrap_or_else(|error| unreachable!("connected, and not too long: {error}")))
     }
 
-    /// Nothing is left to post of an operation: it may be done, or what waits for it may follow.
+    /// Handles a completely posted operation: it may be done, or operations that wait for it may now be posted behind it.
     fn settle(&mut self, shared: &Shared, id: u64) {
         let addresses = shared.reach.addresses();
         if self.is_done(id) {
@@ -147,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// Offers a short write to the transport, under the number that comes next.
+    /// Offers a short write to the transport, under the next number.
     #[inline(always)]
     pub(super) fn write(
         &mut self,
@@ -161,7 +161,7 @@ impl Engine {
         self.offer(shared, peer, endpoint, operation, token).map_err(Error::Refused)
     }
 
-    /// The same after progress, which may have made room.
+    /// As `write`, after a progress call, which may have made room.
     #[cold]
     pub(super) fn write_again(
         &mut self,
@@ -174,7 +174,7 @@ impl Engine {
         self.write(shared, peer, endpoint, operation)
     }
 
-    /// Offers an operation to the transport; `false` if it has no room now, or had none since it last made progress.
+    /// Offers an operation to the transport; `false` if the transport has no room for the peer, or had none since the last progress call.
     #[inline(always)]
     fn offer(
         &mut self,
@@ -188,7 +188,7 @@ impl Engine {
         if peer.full_in == self.round {
             return Ok(false);
         }
-        // It holds also if the operation is refused.
+        // The fence takes effect even if the transport refuses the operation.
         let notify = self.notifies && is_written(&operation);
         let flags = Flags { fence: std::mem::take(&mut peer.is_fenced), more: self.batching.is_on(), notify };
         let now = self.latest.unwrap_or_else(|| shared.clock.now());
@@ -205,17 +205,17 @@ impl Engine {
         }
     }
 
-    /// The number of all rails at once, if there are several.
+    /// Returns the rail number that stands for all rails at once, if there are several.
     pub(crate) fn all_rails(&self) -> Option<Rail> {
         self.striping.as_ref().map(Striping::rail)
     }
 
-    /// Whether a number stands for all rails at once.
+    /// Whether a rail number stands for all rails at once.
     pub(super) fn is_all_rails(&self, rail: Rail) -> bool {
         self.all_rails() == Some(rail)
     }
 
-    /// Whether a rail leads to a rank; all of them at once, if two do.
+    /// Whether a rail has a route to a rank; for all rails at once, whether two have one.
     pub(crate) fn is_reachable(&mut self, rail: Rail, rank: Rank) -> bool {
         if self.is_all_rails(rail) {
             return self.rails_to(rank).nth(1).is_some();
@@ -223,7 +223,7 @@ impl Engine {
         self.port.with(|transport| transport.network().is_reachable(rail, rank))
     }
 
-    /// The rails that lead to a rank.
+    /// Returns the rails with a route to a rank.
     fn rails_to(&mut self, rank: Rank) -> impl Iterator<Item = Rail> {
         let lead = self.port.with(|transport| {
             let network = transport.network();
@@ -233,8 +233,8 @@ impl Engine {
         (0..Rail::MAX).filter(move |number| lead >> number & 1 == 1).filter_map(Rail::new)
     }
 
-    /// The operation in parts, if it is to go by all rails at once and is long enough. What the core itself moves comes last, when the others
-    /// are on their way.
+    /// Stripes the operation, if it is to use all rails at once and is long enough. The part that the core itself moves comes last, after the others
+    /// have been posted.
     pub(super) fn striped(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
         let addresses = shared.reach.addresses();
         let Some(rank) = task.ranks(addresses)[0].filter(|rank| rank.number() < shared.size) else { return task };
@@ -248,7 +248,7 @@ impl Engine {
         task.striped(striping, &rails, self.message_bytes_max)
     }
 
-    /// The operation with all its blocks together, if it has some that the rail to their rank takes so.
+    /// Combines the blocks of the operation, if it has several and the rail to their rank accepts several blocks in one operation.
     pub(super) fn together(&mut self, shared: &Shared, rail: Option<Rail>, task: Task) -> Task {
         let addresses = shared.reach.addresses();
         if !task.has_blocks(addresses, self.message_bytes_max) || rail.is_some_and(|rail| self.is_all_rails(rail)) {
@@ -263,14 +263,14 @@ impl Engine {
         if blocks_max == 0 { task } else { task.together(blocks_max) }
     }
 
-    /// The route to a rank by a rail; if bytes are copied from there to another, one that leads to both.
+    /// Returns the route to a rank by a rail; for a copy from this rank to another, a route whose rail reaches both.
     pub(super) fn route(&mut self, shared: &Shared, rank: Rank, other: Option<Rank>, rail: Option<Rail>) -> Result<Route> {
         let route = self.route_by(shared, rank, rail)?;
         let (Some(other), None) = (other, route.rail()) else { return Ok(route) };
         Ok(Route::new(rank, self.port.with(|transport| transport.network().rail_of_copy(rank, other))))
     }
 
-    /// The route to a rank by a rail, which is none of its own if the rail is mapped memory or all of them at once.
+    /// Returns the route to a rank by a rail; the route has no explicit rail if the rail is mapped memory or stands for all rails.
     #[inline]
     fn route_by(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<Route> {
         let Some(rail) = rail else { return Ok(Route::new(rank, None)) };
@@ -285,12 +285,12 @@ impl Engine {
         if is_reachable { Ok(Route::new(rank, (!is_mapped).then_some(rail))) } else { Err(Error::NoRail { rail, rank }) }
     }
 
-    /// The rail that an operation was given, if it is not the best.
+    /// Returns the rail of an operation, if it is not the best one.
     fn rail_of(&self, record: &Record) -> Option<Rail> {
         self.peers.get(record.peers[0]).route.rail()
     }
 
-    /// The owner of an address, if it has been posted to by the best rail before. As [`connect`](Self::connect), without an error to carry.
+    /// Returns the owner of an address, if it is connected by the best rail. As [`connect`](Self::connect), but without an error result.
     #[inline(always)]
     pub(super) fn connected(
         &mut self,
@@ -306,7 +306,7 @@ impl Engine {
         Some((peer, self.peers.get(peer).endpoint()?))
     }
 
-    /// The owner of an address, ready to be posted to.
+    /// Connects to the owner of an address, if it is not connected yet.
     #[cold]
     pub(super) fn connect(
         &mut self,
@@ -324,7 +324,7 @@ impl Engine {
         if rank.number() < shared.size { Ok(rank) } else { Err(Failure::OutOfBounds(address).into()) }
     }
 
-    /// A rank of the job, ready to be posted to.
+    /// Connects to a rank of the job, if it is not connected yet.
     #[inline]
     pub(super) fn connect_rank(&mut self, shared: &Shared, rank: Rank, rail: Option<Rail>) -> Result<(PeerNumber, Endpoint)> {
         let route = self.route_by(shared, rank, rail)?;
@@ -350,7 +350,7 @@ impl Engine {
     }
 }
 
-/// Whether an operation may change memory that its target's owner waits for.
+/// Whether an operation may change memory whose owner waits for the change.
 fn is_written(operation: &Operation<'_>) -> bool {
     let only_reads = matches!(
         operation,

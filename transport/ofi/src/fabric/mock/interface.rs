@@ -1,8 +1,8 @@
 //! libfabric's objects and functions over a [`World`].
 //!
-//! I1: objects are made by the functions here, as boxes that begin with what the interface shows of them, and are used until `close` frees them.
+//! I1: the functions here create objects, as boxes that begin with the public structure of the interface; callers use them until `close` frees them.
 //! I2: attributes, names and arrays of a caller are valid during the call.
-//! I3: descriptions are made by `dupinfo`, with all attributes; their texts come from `malloc`.
+//! I3: `dupinfo` creates descriptions, with all attributes; their texts come from `malloc`.
 //! I4: contexts are memory of the caller for `struct fi_context2` until the completion: a provider writes to them.
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use crate::fabric::library::{Functions, Library};
 
 type Shared = Arc<Mutex<World>>;
 
-/// The library that has a provider.
+/// The library with a provider.
 pub(in crate::fabric) fn library(provider: &str) -> Library {
     let is_old = World::find(provider).is_some_and(|world| lock(&world).devices == DeviceSupport::OldLibrary);
     let version = if is_old { old_version } else { version };
@@ -133,7 +133,7 @@ unsafe extern "C" fn version() -> u32 {
     1 << 16 | 20
 }
 
-/// Before dma-bufs.
+/// A version before dma-bufs.
 unsafe extern "C" fn old_version() -> u32 {
     API_VERSION
 }
@@ -148,7 +148,7 @@ unsafe extern "C" fn dupinfo(from: *const FiInfo) -> *mut FiInfo {
     // SAFETY: all bytes zero are a valid value of structures of numbers and pointers.
     let mut made: Box<Info> = Box::new(unsafe { zeroed() });
     if !from.is_null() {
-        // SAFETY: I3: every description is a whole `Info`, whose texts are its own.
+        // SAFETY: I3: every description is a complete `Info` that owns its texts.
         unsafe {
             ptr::copy_nonoverlapping(from.cast::<Info>(), &mut *made, 1);
             for text in [&mut made.domain.name, &mut made.fabric.name, &mut made.fabric.prov_name] {
@@ -327,7 +327,7 @@ unsafe extern "C" fn open_endpoint(
 /// # Safety
 /// I1.
 unsafe extern "C" fn bind_endpoint(endpoint: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: I1: what is bound with flags is a queue of completions.
+    // SAFETY: I1: an object that is bound with flags is a completion queue.
     unsafe {
         let Endpoint { world, number, .. } = &*endpoint.cast::<Endpoint>();
         if flags != 0 {
@@ -396,12 +396,12 @@ unsafe extern "C" fn register_with(domain: *mut Fid, attributes: *const FiMrAttr
     unsafe { give(made, into) }
 }
 
-/// Registers memory, with the window to it if it is that of a device.
+/// Registers memory, with the window to it if it is device memory.
 fn enter(domain: &Domain, piece: Piece, access: u64, key: u64, window: Option<Window>) -> Result<Memory, c_int> {
     let Domain { world, number: domain, .. } = domain;
     let mut inside = lock(world);
     let mode = inside.profile.mr_mode;
-    // A provider chooses keys that nobody guesses.
+    // A provider chooses keys that are hard to guess.
     let key = if mode & FI_MR_PROV_KEY == 0 { key } else { inside.number() << 32 | inside.below(1 << 32) };
     if inside.memory.contains_key(&(*domain, key)) {
         return Err(-libc::ENOKEY);
@@ -513,7 +513,7 @@ unsafe fn post(endpoint: *mut FidEp, description: *mut c_void, wire: impl FnOnce
     posted
 }
 
-/// What every post must keep to.
+/// Checks the rules that apply to every post.
 fn check(world: &World, endpoint: u64, description: *mut c_void, local: Piece) {
     let state = &world.endpoints[&endpoint];
     assert!(state.is_enabled, "an endpoint is enabled before it is used");

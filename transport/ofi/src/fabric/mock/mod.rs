@@ -2,11 +2,11 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Profile`] | what a provider asks for, promises and leaves open |
-//! | [`World`] | the endpoints of one job, and what is on its way between them |
+//! | [`Profile`] | the requirements and guarantees of a provider |
+//! | [`World`] | the endpoints of one job, and the operations in flight between them |
 //! | `interface` | libfabric's objects and functions over a world |
 //!
-//! What a caller must never do ends the process with a message.
+//! A violation of the interface by the caller ends the process with a message.
 
 mod interface;
 mod world;

@@ -1,8 +1,8 @@
-//! The endpoints of one job, their memory, and what is on its way between them.
+//! The endpoints of one job, their memory, and the operations in flight between them.
 //!
 //! P1: memory that was registered, posted to receive or to send is valid until it is deregistered, or until the completion: the caller's promise to the
-//! interface (F2, F3, F5, F6 of the port). It is reached by cells.
-//! P2: a window is a mapping of its own, which lives as long as the window, and is reached by cells.
+//! interface (F2, F3, F5, F6 of the port). It is accessed through cells.
+//! P2: a window is a separate mapping, which lives as long as the window, and is accessed through cells.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,19 +14,19 @@ use pelago_memory::Cells;
 
 use crate::fabric::abi::*;
 
-/// What a provider asks for, promises and leaves open.
+/// The requirements and guarantees of a provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
-    /// As which it is known.
+    /// Its name.
     pub(crate) name: &'static str,
     pub(crate) mr_mode: i32,
-    /// Bytes of immediate data; none means that it has no notification.
+    /// Number of bytes of immediate data; 0 means that it has no notification.
     pub(crate) cq_data_bytes: usize,
-    /// How many operations it takes at once, in each direction.
+    /// Maximum number of operations in flight, in each direction.
     pub(crate) queue: usize,
-    /// Whether the target has to make progress for an access to its memory to happen.
+    /// Whether an access takes effect only when the target makes progress.
     pub(crate) needs_target: bool,
-    /// Whether accesses happen in the order in which they were posted.
+    /// Whether accesses take effect in the order in which they were posted.
     pub(crate) is_ordered: bool,
     pub(crate) name_bytes: usize,
 }
@@ -50,7 +50,7 @@ impl Profile {
         is_ordered: false,
         name_bytes: 8,
     };
-    /// It has no notification here, which others lack.
+    /// Has no notification here, as a substitute for providers that lack it.
     pub(crate) const EFA: Self = Self {
         name: "efa",
         mr_mode: FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
@@ -71,32 +71,32 @@ impl Profile {
     };
 }
 
-/// All worlds of this process, by number; they are as few as its tests.
+/// All worlds of this process, by number; there are as few as tests.
 static WORLDS: Mutex<BTreeMap<u64, Arc<Mutex<World>>>> = Mutex::new(BTreeMap::new());
 
-/// A panic of another test leaves worlds as they are.
+/// Locks a mutex, also after a panic of another test, which does no harm to worlds.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a provider lets fail.
+/// Operations that a provider makes fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failing {
     Everything,
     Messages,
-    /// Those of the endpoint that was opened after so many others.
+    /// Messages of the endpoint that was opened after this number of others.
     MessagesOf(usize),
     Reads,
 }
 
-/// What a provider does with memory of devices.
+/// Support of a provider for device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeviceSupport {
-    /// It is registered.
+    /// The provider registers it.
     Whole,
     /// The library is older than dma-bufs.
     OldLibrary,
-    /// There is no such capability.
+    /// The provider lacks the capability.
     NotOffered,
     /// Each registration fails, with this error.
     Refused(i32),
@@ -106,40 +106,40 @@ pub(crate) enum DeviceSupport {
 pub(crate) struct World {
     pub(super) profile: Profile,
     random: u64,
-    /// Of a thousand operations of these so many fail.
+    /// Number of operations in a thousand, of those that `failing` selects, that fail.
     pub(crate) errors: u64,
     pub(crate) failing: Failing,
-    /// Whether those that fail never happen; else half of them do.
+    /// Whether failed operations never take effect; otherwise half of them do.
     pub(crate) drops: bool,
-    /// Whether messages stay on their way.
+    /// Whether messages are held back.
     pub(crate) holds: bool,
-    /// How many domains the provider has.
+    /// Number of domains of the provider.
     pub(crate) domains: usize,
-    /// Nothing comes to its target by this domain.
+    /// Domain by which nothing arrives at its target.
     pub(crate) severed: Option<usize>,
-    /// What it does with memory of devices.
+    /// Support for device memory.
     pub(crate) devices: DeviceSupport,
-    /// Whether registrations of memory of devices are in use and cannot be closed.
+    /// Whether registrations of device memory are in use and cannot be closed.
     pub(crate) keeps_devices: bool,
-    /// Accesses to memory of devices at their targets: reads, and writes.
+    /// Number of accesses to device memory at their targets: reads, and writes.
     pub(crate) device_accesses: [u64; 2],
-    /// Accesses whose local memory was that of a device.
+    /// Number of accesses whose local memory was device memory.
     pub(crate) device_sources: u64,
-    /// Accesses that were performed by each domain.
+    /// Number of accesses by each domain.
     pub(crate) accesses: BTreeMap<usize, u64>,
-    /// Which of the domains one is, by its number.
+    /// Index of each opened domain among those of the provider, by its number.
     pub(super) opened: BTreeMap<u64, usize>,
     next: u64,
     pub(super) endpoints: BTreeMap<u64, MockEndpoint>,
     /// Completions by the number of their queue.
     pub(super) queues: BTreeMap<u64, VecDeque<Done>>,
-    /// By domain and key.
+    /// Registered memory by domain and key.
     pub(super) memory: BTreeMap<(u64, u64), Registered>,
-    /// What is on its way, in the order in which it was posted.
+    /// Operations in flight, in the order in which they were posted.
     wire: Vec<Wire>,
-    /// Accesses that a target refused.
+    /// Number of accesses that a target refused.
     pub(crate) refused: u64,
-    /// Operations that were made to fail.
+    /// Number of operations that were made to fail.
     pub(crate) failed: u64,
 }
 
@@ -154,17 +154,17 @@ pub(super) struct MockEndpoint {
 pub(super) struct Registered {
     pub(super) piece: Piece,
     pub(super) access: u64,
-    /// The endpoint that it is bound to, where that is needed.
+    /// The endpoint to which it is bound, where that is needed.
     pub(super) endpoint: Option<u64>,
     pub(super) is_enabled: bool,
-    /// How memory of a device is reached: `piece` is then where it lies for the device.
+    /// Mapping of device memory; `piece` then holds device addresses.
     pub(super) window: Option<Window>,
-    /// What was written to memory of a device and has not arrived there: where it begins in it, and the bytes.
+    /// Writes to device memory that have not arrived there: offset and bytes.
     pub(super) posted: Vec<(usize, Vec<u8>)>,
 }
 
 impl Registered {
-    /// What was written arrives.
+    /// Makes the writes to device memory arrive.
     fn arrive(&mut self) {
         if let Some(window) = &self.window {
             self.posted.drain(..).for_each(|(offset, bytes)| window.cells(offset, bytes.len()).write(&bytes));
@@ -172,22 +172,22 @@ impl Registered {
     }
 }
 
-/// A card's way to memory of a device: a mapping of its dma-buf.
+/// A card's path to device memory: a mapping of its dma-buf.
 pub(super) struct Window {
     mapping: NonNull<u8>,
     mapped: usize,
-    /// Where the memory begins in the buffer.
+    /// Offset of the memory in the buffer.
     offset: usize,
 }
 
-// SAFETY: P2: cells may be used by any thread.
+// SAFETY: P2: any thread may use cells.
 unsafe impl Send for Window {}
 
 impl Window {
-    /// `None` if there is no such buffer.
+    /// Maps a buffer; `None` if there is no such buffer.
     pub(super) fn new(descriptor: i32, offset: usize, bytes: usize) -> Option<Self> {
         let (mapped, access) = (offset.checked_add(bytes)?, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: P2: a new mapping, where nothing is.
+        // SAFETY: P2: a new mapping, at an unused address.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), mapped, access, libc::MAP_SHARED, descriptor, 0) };
         (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast())).flatten().map(|mapping| Self { mapping, mapped, offset })
     }
@@ -242,12 +242,12 @@ pub(super) struct Wire {
     pub(super) context: usize,
     pub(super) local: Piece,
     pub(super) what: What,
-    /// The key of the registration that the local memory is said to be in; 0 if none is named.
+    /// The key of the registration that the caller names for the local memory; 0 if it names none.
     pub(super) description: u64,
 }
 
 impl World {
-    /// The name of the provider of a new world, in which of a thousand operations so many fail.
+    /// Creates a world in which `errors` of a thousand operations fail; returns the name of its provider.
     pub(crate) fn provider(profile: Profile, seed: u64, errors: u64) -> String {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -297,7 +297,7 @@ impl World {
         (self.random >> 11) % end
     }
 
-    /// Takes an operation, if there is room; now and then there is none for a moment.
+    /// Accepts an operation, if there is space; now and then it refuses one at random.
     pub(super) fn post(&mut self, wire: Wire) -> isize {
         let under_way = self.wire.iter().filter(|other| other.from == wire.from).count();
         if under_way >= self.profile.queue || self.below(8) == 0 {
@@ -307,7 +307,7 @@ impl World {
         0
     }
 
-    /// What an endpoint moves when its queue is read.
+    /// Performs the operations that an endpoint moves when its queue is read.
     pub(super) fn progress(&mut self, endpoint: u64) {
         let mut at = 0;
         while at < self.wire.len() {
@@ -328,7 +328,7 @@ impl World {
             return false;
         }
         let mover = if self.profile.needs_target || is_message { *to } else { *from };
-        // Messages keep their order (FI_ORDER_SAS), and wait for a place to go to.
+        // Messages keep their order (FI_ORDER_SAS), and wait for a posted receive.
         let mut before = self.wire[..at].iter().filter(|other| other.from == *from && other.to == *to);
         let is_held = before.any(|other| self.profile.is_ordered || is_message && matches!(other.what, What::Send));
         mover == endpoint && !is_held && !(is_message && target.receives.is_empty())
@@ -347,7 +347,7 @@ impl World {
         let fails = is_severed || may_fail && self.errors > 0 && self.below(1000) < self.errors;
         self.failed += u64::from(fails);
         *self.accesses.entry(domain).or_default() += u64::from(!is_message);
-        // The one that fails may have happened.
+        // A failed operation may have taken effect.
         let result = if is_severed || fails && (self.drops || self.below(2) == 0) { Ok(()) } else { self.happen(wire) };
         let result = if fails { Err(libc::EIO) } else { result };
         let flags = match wire.what {
@@ -376,7 +376,7 @@ impl World {
                 let local = self.local(wire);
                 let memory = self.memory.get_mut(&(domain, key)).expect("just found");
                 if memory.window.is_some() {
-                    // The card has acknowledged it, and it is under way to the device.
+                    // The card has acknowledged the write, which is still in flight to the device.
                     memory.posted.push((offset, local));
                     self.device_accesses[1] += 1;
                 } else {
@@ -415,7 +415,7 @@ impl World {
         window.cells(wire.local.at - memory.piece.at, wire.local.bytes).to_vec()
     }
 
-    /// The domain in which memory is registered that an access reaches, and where in it.
+    /// The domain of the registered memory that an access reaches, and the offset in that memory.
     fn target(&mut self, endpoint: u64, address: u64, bytes: usize, key: u64, access: u64) -> Result<(u64, usize), i32> {
         let (mode, domain) = (self.profile.mr_mode, self.endpoints[&endpoint].domain);
         let found = self.memory.get(&(domain, key)).and_then(|memory| {
@@ -430,7 +430,7 @@ impl World {
         found.ok_or(libc::EACCES)
     }
 
-    /// Ends a registration, if it can be; what was written before arrives.
+    /// Ends a registration, if possible; earlier writes arrive.
     pub(super) fn deregister(&mut self, domain: u64, key: u64) -> bool {
         let Some(memory) = self.memory.get_mut(&(domain, key)) else { return true };
         if memory.window.is_some() && self.keeps_devices {
@@ -441,20 +441,20 @@ impl World {
         true
     }
 
-    /// How many registrations are of memory of devices.
+    /// Number of registrations of device memory.
     pub(crate) fn device_registrations(&self) -> usize {
         self.memory.values().filter(|memory| memory.window.is_some()).count()
     }
 
     fn complete(&mut self, endpoint: u64, done: Done) {
         let queue = self.endpoints.get(&endpoint).and_then(|endpoint| self.queues.get_mut(&endpoint.queue));
-        // One that is closed hears of nothing.
+        // A closed endpoint receives no completions.
         if let Some(queue) = queue {
             queue.push_back(done);
         }
     }
 
-    /// Ends an endpoint, and all that it has posted.
+    /// Closes an endpoint, and drops the operations that it has posted.
     pub(super) fn close(&mut self, endpoint: u64) {
         self.endpoints.remove(&endpoint);
         self.wire.retain(|wire| wire.from != endpoint);

@@ -1,19 +1,19 @@
-//! What becomes of datagrams that a full socket does not take.
+//! Tests of datagrams that a full socket does not accept.
 
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixDatagram;
 
 use super::*;
 
-/// More messages than any socket keeps.
+/// More messages than any socket buffers.
 const MANY: usize = 100_000;
 
-/// Where the lane leads, as far as it says.
+/// The nominal destination of the lane.
 fn to() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 7000).into()
 }
 
-/// A lane, and who receives what is sent by it: a socket that, unlike UDP on the loopback, is full when nothing is received.
+/// A lane and the socket that receives from it; unlike UDP on the loopback, it becomes full when nothing is received.
 fn lane() -> (Lanes, UnixDatagram) {
     let (near, far) = UnixDatagram::pair().unwrap();
     [&near, &far].iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
@@ -25,7 +25,7 @@ fn lane() -> (Lanes, UnixDatagram) {
     (lanes, far)
 }
 
-/// Receives the next message: its length and its contents, which are all the same.
+/// Receives the next message; returns its length and the value that all its bytes have.
 fn receive(socket: &UnixDatagram) -> Option<(usize, u8)> {
     let mut buffer = vec![0; 2000];
     let bytes = socket.recv(&mut buffer).ok()?;

@@ -1,4 +1,4 @@
-//! The store of a rendezvous as a process sees it.
+//! The store of a rendezvous in each process.
 
 use std::collections::VecDeque;
 use std::fs::{read_link, read_to_string};
@@ -23,7 +23,7 @@ use crate::system::job_key;
 /// Maximum number of processes of a job that meets at a rendezvous. The server has a connection to each.
 pub(crate) const PROCESSES_MAX: u32 = 4096;
 
-/// How much longer than the server a process waits, so that the server can say which processes are missing.
+/// Additional time for which a process waits, so that the server can report which processes are missing.
 const GRACE: Duration = Duration::from_milliseconds(2000);
 
 /// Initial pause between two checks whether the server listens.
@@ -31,7 +31,7 @@ const PAUSE_MIN: Duration = Duration::from_milliseconds(2);
 /// Maximum pause between two such checks.
 const PAUSE_MAX: Duration = Duration::from_milliseconds(100);
 
-/// How long one attempt to connect may take.
+/// Maximum duration of one connection attempt.
 const CONNECT_LIMIT: Duration = Duration::from_milliseconds(2000);
 
 /// Maximum number of connection attempts to a server that closes the connection, which happens if many processes without the secret
@@ -46,14 +46,14 @@ pub(crate) struct Rendezvous {
     stream: SealedStream,
     clock: OsClock,
     facts: JobFacts,
-    /// What the server has told by itself while it was asked something.
+    /// Events that the server has sent while a request was pending.
     events: VecDeque<StoreEvent>,
     /// Whether the server has gone.
     is_closed: bool,
 }
 
 impl Rendezvous {
-    /// Comes to the rendezvous as `rank`; process 0 serves it.
+    /// Joins the rendezvous as `rank`; process 0 serves it.
     pub(crate) fn start(point: &RendezvousPoint, rank: u32, clock: OsClock, until: Instant) -> Result<Self, StoreError> {
         let size = point.size;
         if size > PROCESSES_MAX {
@@ -98,7 +98,7 @@ impl Rendezvous {
         }
     }
 
-    /// The answer to what was said; what the server says by itself meanwhile is kept.
+    /// Returns the answer to a request; events that arrive meanwhile are queued.
     fn answer(&mut self, what: &str, until: Instant) -> Result<ToClient, StoreError> {
         loop {
             match self.take()? {
@@ -113,7 +113,7 @@ impl Rendezvous {
         }
     }
 
-    /// What the server has said, if there is anything.
+    /// Returns the server's next message, if there is one.
     fn take(&mut self) -> Result<Option<ToClient>, StoreError> {
         if !self.is_closed {
             self.is_closed = self.stream.receive().is_err();
@@ -182,7 +182,7 @@ impl KeyValue for Rendezvous {
     }
 }
 
-/// What is told without being asked.
+/// Returns the event of an unsolicited message.
 fn event(message: &ToClient) -> Option<StoreEvent> {
     match message {
         ToClient::Met => Some(StoreEvent::Met),
@@ -197,13 +197,13 @@ fn wrong(what: &str, answer: &ToClient) -> StoreError {
     StoreError::Answer(what.into(), answer.to_string().chars().take(100).collect())
 }
 
-/// Listens at a port of all addresses, those of version 4 too.
+/// Listens at a port of all addresses, including IPv4.
 fn listen(port: u16) -> std::io::Result<TcpListener> {
     let all: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
     TcpListener::bind(&all.map(|address| SocketAddr::new(address, port))[..])
 }
 
-/// Connects to process 0, again and again until it listens.
+/// Connects to process 0, with retries until it listens.
 fn connect(point: &RendezvousPoint, rank: u32, clock: OsClock, until: Instant) -> Result<SealedStream, StoreError> {
     let here = [SocketAddr::from((Ipv4Addr::LOCALHOST, point.port)), SocketAddr::from((Ipv6Addr::LOCALHOST, point.port))];
     let mut pause = PAUSE_MIN;
@@ -234,7 +234,7 @@ fn connect(point: &RendezvousPoint, rank: u32, clock: OsClock, until: Instant) -
     }
 }
 
-/// Proves that this process knows the secret, and sees that the server does.
+/// Proves that this process knows the secret, and checks that the server does.
 fn introduce(
     mut stream: SealedStream,
     secret: &[u8; 16],
@@ -254,7 +254,7 @@ fn introduce(
     let introduction = Introduction { server_nonce, client_nonce, rank, size: point.size };
     let proof = introduction.proof(secret, Side::Client);
     stream.send_clear(&[&client_nonce[..], &rank.to_le_bytes(), &point.size.to_le_bytes(), &proof].concat());
-    // So few bytes have room.
+    // The socket has room for so few bytes.
     stream.flush().map_err(|Closed| StoreError::Rejected(place(point)))?;
     let answer = take_clear(&mut stream, TAG_BYTES, point, clock, until)?;
     if !is_same(&answer, &introduction.proof(secret, Side::Server)) {
@@ -286,18 +286,18 @@ fn place(point: &RendezvousPoint) -> String {
     format!("{} port {}", point.address, point.port)
 }
 
-/// Waits until something can be read or written; until then at most.
+/// Waits until the stream is readable or writable, or until the given time.
 fn wait(stream: &SealedStream, flags: PollFlags, what: &str, clock: OsClock, until: Instant) -> Result<(), StoreError> {
     let left = until.since(clock.now());
     if left == Duration::ZERO {
         return Err(StoreError::Silent(what.into()));
     }
-    // Whatever comes of it, the caller looks again.
+    // The caller checks again in any case.
     let _ = poll(&mut [PollFd::from_borrowed_fd(stream.as_fd(), flags)], Some(&timespec(left)));
     Ok(())
 }
 
-/// The same for two processes that can share memory and see each other: of one kernel, one name, one network and one numbering of processes.
+/// Equal for two processes that can share memory and see each other: with the same kernel, host name, network namespace and PID namespace.
 fn host_identity() -> u64 {
     let link = |path: &str| read_link(path).unwrap_or_default().display().to_string();
     let parts = [

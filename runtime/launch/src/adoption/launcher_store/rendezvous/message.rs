@@ -1,11 +1,11 @@
-//! What the processes of a job and the server of their rendezvous say: short texts.
+//! The messages of the processes of a job and the server of their rendezvous: short texts.
 
 use std::fmt;
 
-/// What a process says.
+/// A message of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToServer {
-    /// It has come, on a host of this identity.
+    /// The process has arrived, on a host of this identity.
     Come {
         host: u64,
     },
@@ -21,15 +21,15 @@ pub(super) enum ToServer {
     Abort,
 }
 
-/// What the server says.
+/// A message of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ToClient {
-    /// All have come: the name of the job, and the host of each process.
+    /// All have arrived: the name of the job, and the host of each process.
     Placed {
         job: String,
         hosts: Vec<u32>,
     },
-    /// It cannot be a process of the job, or not all have come.
+    /// The process cannot belong to the job, or not all have arrived.
     Refused(String),
     Done,
     Value(String),
@@ -38,9 +38,9 @@ pub(super) enum ToClient {
     Left,
     /// A process has ended without leaving.
     Lost(u32),
-    /// A process wants the job to end.
+    /// A process requests the end of the job.
     Aborted,
-    /// The server leaves, and with it the rendezvous: nothing more will come, and that is no loss.
+    /// The server, and thus the rendezvous, ends: no more messages will come, which is not a failure.
     Over,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for ToClient {
 }
 
 impl ToClient {
-    /// `size`: how many processes the job has, and so hosts of processes there are.
+    /// `size`: number of processes of the job, and of entries of `hosts`.
     pub(super) fn parse(text: &str, size: u32) -> Option<Self> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         Some(match word {

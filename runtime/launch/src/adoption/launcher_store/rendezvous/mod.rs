@@ -1,4 +1,4 @@
-//! A store for launchers that have none: the first process of the job serves one over TCP, where all others come.
+//! A store for launchers without one: the first process of the job serves it over TCP to all others.
 //!
 //! ```text
 //!   process 0                                                     any process (0 too)
@@ -12,9 +12,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `client` | the store as a process sees it |
+//! | `client` | the store in each process |
 //! | `server` | the thread of process 0 |
-//! | `message` | what both say |
+//! | `message` | the messages of both |
 //! | `sealed_stream` | authentication and encryption of a connection |
 
 pub(crate) mod client;

@@ -1,7 +1,7 @@
-//! A TCP connection whose ends prove to each other that they know a secret, and encrypt what they say from then on.
+//! A TCP connection whose ends prove to each other that they know a secret, and encrypt all data after that.
 //!
-//! Frames are a length of four bytes, that many encrypted bytes and a tag. The key is of this connection alone, and each frame has a number, so that
-//! none can be repeated, left out or used elsewhere.
+//! A frame is a length of four bytes, that many encrypted bytes and a tag. The key is specific to the connection, and each frame has a number, so that
+//! no frame can be repeated, omitted or used elsewhere.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use aegis::aegis128l::{Aegis128L, Aegis128LMac};
 pub(super) const NONCE_BYTES: usize = 16;
 pub(super) const TAG_BYTES: usize = 16;
 
-/// What a server sends first: who it is, and a nonce.
+/// The first bytes that a server sends, followed by a nonce.
 pub(super) const MAGIC: [u8; 16] = *b"pelago-meeting-1";
 
 /// Maximum size in bytes of a frame to a client: larger than a list of all hosts.
@@ -23,7 +23,7 @@ pub(super) const TO_SERVER_BYTES_MAX: usize = 1 << 12;
 /// Maximum number of bytes that one call reads, so that connections are served in turns.
 const READ_BYTES_MAX: usize = 1 << 16;
 
-/// A rank as it introduces itself, and the nonces of both sides: what the tags and the key of a connection depend on.
+/// The introduction of a rank, and the nonces of both sides: the input of the tags and the key of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Introduction {
     pub(super) server_nonce: [u8; NONCE_BYTES],
@@ -46,7 +46,7 @@ impl Introduction {
     }
 
     fn derive(&self, secret: &[u8; 16], purpose: &[u8; 6]) -> [u8; TAG_BYTES] {
-        // Of one length for all purposes: no two inputs are the same text.
+        // Purposes have the same length, so that no two inputs are equal.
         let mut mac = Aegis128LMac::<TAG_BYTES>::new(secret);
         for part in [&purpose[..], &self.server_nonce, &self.client_nonce, &self.rank.to_le_bytes(), &self.size.to_le_bytes()] {
             mac.update(part);
@@ -55,7 +55,7 @@ impl Introduction {
     }
 }
 
-/// Whether two tags are the same, in a time that says nothing of where they differ.
+/// Whether two tags are equal, in constant time.
 pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && std::hint::black_box(one.iter().zip(other).fold(0, |differ, (one, other)| differ | one ^ other)) == 0
@@ -66,7 +66,7 @@ pub(super) struct SealedStream {
     stream: TcpStream,
     read: Vec<u8>,
     to_write: Vec<u8>,
-    /// From the end of the introduction on.
+    /// Present after the introduction.
     cipher: Option<Cipher>,
 }
 
@@ -77,35 +77,35 @@ struct Cipher {
     received: u64,
 }
 
-/// The connection is closed, or its other end says what nobody does who knows the secret.
+/// The connection is closed, or its other end violates the protocol, as no end with the secret does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Closed;
 
 impl SealedStream {
-    /// A connection before its introduction. Nothing blocks from now on.
+    /// Creates a connection before its introduction. No call blocks from now on.
     pub(super) fn new(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
-        // Messages are short, and each is waited for.
+        // Messages are short, and each is awaited.
         stream.set_nodelay(true)?;
         Ok(Self { stream, read: Vec::new(), to_write: Vec::new(), cipher: None })
     }
 
-    /// Begins to encrypt, and to expect encryption.
+    /// Starts to encrypt, and to expect encryption.
     pub(super) fn seal(&mut self, secret: &[u8; 16], introduction: &Introduction, side: Side) {
         self.cipher = Some(Cipher { key: introduction.derive(secret, b"stream"), side, sent: 0, received: 0 });
     }
 
-    /// Bytes in clear, for the introduction.
+    /// Sends unencrypted bytes, for the introduction.
     pub(super) fn send_clear(&mut self, bytes: &[u8]) {
         self.to_write.extend_from_slice(bytes);
     }
 
-    /// So many bytes in clear, once they have come.
+    /// Returns `count` unencrypted bytes, after they have arrived.
     pub(super) fn take_clear(&mut self, count: usize) -> Option<Vec<u8>> {
         (self.read.len() >= count).then(|| self.read.drain(..count).collect())
     }
 
-    /// Says something, when there is room for it.
+    /// Queues a message.
     pub(super) fn send(&mut self, text: &str) {
         let Some(cipher) = &mut self.cipher else { return };
         let mut bytes = text.as_bytes().to_vec();
@@ -116,7 +116,7 @@ impl SealedStream {
         [&length[..], &bytes, &tag].into_iter().for_each(|part| self.to_write.extend_from_slice(part));
     }
 
-    /// What was said next, if it has come; a text of at most so many bytes.
+    /// Returns the next message, if it has arrived, of at most `bytes_max` bytes.
     pub(super) fn take(&mut self, bytes_max: usize) -> Result<Option<String>, Closed> {
         let Some(cipher) = &mut self.cipher else { return Ok(None) };
         let Some((head, rest)) = self.read.split_first_chunk::<4>() else { return Ok(None) };
@@ -137,7 +137,7 @@ impl SealedStream {
         String::from_utf8(bytes).map(Some).map_err(|_| Closed)
     }
 
-    /// Reads what has come, a bounded part of it; an error when nothing more will.
+    /// Reads received bytes, up to a limit; an error if the connection is closed.
     pub(super) fn receive(&mut self) -> Result<(), Closed> {
         let mut piece = [0; 4096];
         let mut left = READ_BYTES_MAX;
@@ -156,7 +156,7 @@ impl SealedStream {
         Ok(())
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as many bytes as there is room for.
     pub(super) fn flush(&mut self) -> Result<(), Closed> {
         while !self.to_write.is_empty() {
             match self.stream.write(&self.to_write) {
@@ -170,12 +170,12 @@ impl SealedStream {
         Ok(())
     }
 
-    /// Bytes that wait for room.
+    /// Number of queued bytes.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.to_write.len()
     }
 
-    /// Bytes that have come and were not taken.
+    /// Number of received bytes that were not taken.
     pub(super) fn untaken_bytes(&self) -> usize {
         self.read.len()
     }
@@ -187,7 +187,7 @@ impl AsFd for SealedStream {
     }
 }
 
-/// Of each frame of a connection another one.
+/// Returns a nonce that is unique for each frame of a connection.
 fn nonce(side: Side, number: u64) -> [u8; NONCE_BYTES] {
     let mut nonce = [0; NONCE_BYTES];
     nonce[0] = side as u8;

@@ -21,28 +21,28 @@ use crate::system::job_key;
 /// Maximum number of connections without a proof of the secret, in addition to one per process. Above it, the oldest connection is closed.
 const STRANGERS_MAX: usize = 64;
 
-/// How long a connection may take to prove that.
+/// Maximum time for which a connection may lack this proof.
 const INTRODUCTION_LIMIT: Duration = Duration::from_milliseconds(10_000);
 
 /// Maximum number of bytes that wait for a slow process: more than all answers that the process can request without reading them.
 const WAITING_BYTES_MAX: usize = 4 << 20;
 
-/// Values in the store: three for each host, at most.
+/// Maximum number of values per process: three per host are used.
 const VALUES_PER_PROCESS: usize = 4;
 
-/// Descriptors besides those of connections.
+/// Number of descriptors other than those of connections.
 const DESCRIPTORS_BESIDES: u64 = 64;
 
 pub(super) struct Server {
     clock: OsClock,
     secret: [u8; 16],
     job: String,
-    /// Until all have come.
+    /// Open until all have arrived.
     listener: Option<TcpListener>,
-    /// Until when they have to.
+    /// Deadline for the arrival of all.
     until: Instant,
     strangers: VecDeque<Stranger>,
-    /// The processes, by their numbers; none before it has come, or when it has gone.
+    /// The processes, by number; without a stream before the process has arrived, and after it has gone.
     members: Vec<Member>,
     values: HashMap<String, String>,
     _room: RaisedDescriptorLimit,
@@ -62,7 +62,7 @@ struct Member {
 }
 
 impl Server {
-    /// A server of `size` processes, which have to come by then.
+    /// Creates a server of `size` processes, which have to arrive until the given time.
     pub(super) fn new(
         listener: TcpListener,
         secret: [u8; 16],
@@ -86,7 +86,7 @@ impl Server {
         })
     }
 
-    /// Until all have left, or not all have come.
+    /// Runs until all have left, or not all have arrived in time.
     pub(super) fn run(mut self) {
         while self.listener.is_some() || self.members.iter().any(|member| member.stream.is_some()) {
             self.wait();
@@ -118,12 +118,12 @@ impl Server {
         let end = ends.chain(self.listener.as_ref().map(|_| self.until)).min();
         let left = end.map(|end| timespec(end.since(self.clock.now())));
         if poll(&mut polled, left.as_ref()).is_err() {
-            // As when the kernel has no memory for it: it is tried again, not at once.
+            // For example, the kernel has no memory: tried again after a pause.
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 
-    /// Takes new connections, and tells each a nonce.
+    /// Accepts new connections, and sends each a nonce.
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
         while let Ok((stream, _)) = listener.accept() {
@@ -136,7 +136,7 @@ impl Server {
         }
     }
 
-    /// Makes members of those that know the secret.
+    /// Turns connections that prove the secret into members.
     fn hear_strangers(&mut self) {
         let now = self.clock.now();
         for mut stranger in std::mem::take(&mut self.strangers) {
@@ -165,7 +165,7 @@ impl Server {
             _ => AdoptionError::Twice(rank),
         };
         stream.send(&ToClient::Refused(wrong.to_string()).to_string());
-        // One that does not take so little is not waited for.
+        // A process that cannot receive so few bytes is not waited for.
         let _ = stream.flush();
     }
 
@@ -218,7 +218,7 @@ impl Server {
         }
     }
 
-    /// All have come: nobody else is let in.
+    /// Reports that all have arrived: no further process is admitted.
     fn place(&mut self) {
         self.listener = None;
         self.strangers.clear();
@@ -231,7 +231,7 @@ impl Server {
         self.tell_all(&ToClient::Placed { job: self.job.clone(), hosts });
     }
 
-    /// Ends the fence if all have come that are left.
+    /// Ends the fence if all remaining processes have entered it.
     fn meet(&mut self) {
         let mut present = self.members.iter().filter(|member| member.stream.is_some());
         if self.listener.is_none() && present.all(|member| member.has_arrived) {
@@ -244,7 +244,7 @@ impl Server {
         if number == 0 {
             self.tell_others(number, &ToClient::Over);
             for member in &mut self.members {
-                // One that has gone is no longer told anything.
+                // A process that has gone gets no more messages.
                 member.stream.as_mut().map(SealedStream::flush);
             }
         }
@@ -255,7 +255,7 @@ impl Server {
         self.meet();
     }
 
-    /// A process has gone without leaving.
+    /// Handles a process that has gone without leaving.
     fn lose(&mut self, number: usize) {
         self.members[number].stream = None;
         if self.listener.is_some() {
@@ -273,7 +273,7 @@ impl Server {
         }
     }
 
-    /// The job cannot be set up.
+    /// Reports that the job cannot be set up.
     fn give_up(&mut self, why: &AdoptionError) {
         self.tell_all(&ToClient::Refused(why.to_string()));
         self.listener = None;
@@ -302,7 +302,7 @@ impl Server {
     }
 }
 
-/// How a connection introduces itself, and its proof, once they have come.
+/// Returns the introduction of a connection and its proof, after they have arrived.
 fn introduction(stranger: &mut Stranger) -> Option<(Introduction, [u8; TAG_BYTES])> {
     let bytes = stranger.stream.take_clear(NONCE_BYTES + 8 + TAG_BYTES)?;
     let (client_nonce, rest) = bytes.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Threads as processes that meet: who comes, who does not know the secret, who is missing or ends.
+//! Threads as processes of a rendezvous: arrivals, wrong secrets, missing and ended processes.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use crate::{OsClock, SecretSource};
 const LONG: Duration = Duration::from_milliseconds(20_000);
 const SHORT: Duration = Duration::from_milliseconds(300);
 
-/// A place that nobody else has.
+/// Returns a rendezvous at a free port.
 fn point(size: u32) -> RendezvousPoint {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = free.local_addr().unwrap().port();
@@ -30,7 +30,7 @@ fn come(point: &RendezvousPoint, rank: u32, limit: Duration) -> Result<Rendezvou
     Rendezvous::start(point, rank, clock, clock.now() + limit)
 }
 
-/// What each of these processes does; process 0 comes last.
+/// Runs `act` for each of these processes; process 0 arrives last.
 fn all<T: Send>(point: &RendezvousPoint, ranks: &[u32], act: impl Fn(u32) -> T + Sync) -> Vec<T> {
     assert!(point.size as usize >= ranks.len());
     std::thread::scope(|threads| {
@@ -52,7 +52,7 @@ fn until() -> pelago_base::Instant {
     OsClock::start().now() + LONG
 }
 
-/// The next thing that the server tells.
+/// Returns the server's next event.
 fn hear(store: &mut Rendezvous) -> Result<StoreEvent, StoreError> {
     loop {
         if let Some(event) = store.hear()? {
@@ -179,7 +179,7 @@ fn strangers_neither_hold_nor_delay_a_rendezvous() {
         };
         let silent: Vec<_> = (0..80).map(|_| connect()).collect();
         let mut loud = connect();
-        // 32 bytes of greeting are answered by nonsense of the right length.
+        // The greeting of 32 bytes is answered by random data of the right length.
         loud.write_all(&[0x55; 40]).unwrap();
         let mut heard = Vec::new();
         let _until_it_is_closed = loud.read_to_end(&mut heard);

@@ -17,27 +17,27 @@ use crate::launcher::job::state_machine::{Census, RankAction};
 use crate::launcher::limits::{COLLECT, DOWN_BYTES_MAX, LEADER_SILENCE, ROOM_BYTES, WAITING_BYTES_MAX};
 use crate::launcher::system::call_error::SystemCallError;
 
-/// One host in its connection with the launcher of the job.
+/// One host, with its connection to the launcher of the job.
 pub(crate) struct NodeDaemon {
     link: FrameLink,
-    /// When the launcher of the job last said something.
+    /// Time of the launcher's last message.
     heard: Instant,
-    /// Whether it will say nothing any more.
+    /// Whether the launcher has gone.
     is_disconnected: bool,
-    /// What it said that has not been acted on.
+    /// Commands that have not been executed.
     pending: PendingCommands,
     /// Whether the job ends.
     is_ending: bool,
-    /// Whether it was told what the ranks have found.
+    /// Whether a fault of the ranks has been reported to the launcher.
     has_told: bool,
     unstarted: u32,
     /// Ranks that were started and have not ended.
     running: u32,
-    /// When ranks that cannot be killed are left to the kernel.
+    /// Time at which ranks that cannot be killed are left to the kernel.
     give_up_at: Option<Instant>,
-    /// The last meeting that it knows of.
+    /// The last barrier of the bootstrap that is known.
     met: u64,
-    /// How much of each stream may be sent: less than nothing if the last piece was larger than the room.
+    /// Credit of each stream: negative if the last piece was larger than the credit.
     room: [i64; 2],
 }
 
@@ -58,13 +58,13 @@ struct PendingCommands {
 
 /// The command to start the ranks, when all hosts are ready.
 pub(crate) struct StartCommand {
-    /// The first rank of each host and where that receives datagrams; none without a network.
+    /// The first rank of each host and its datagram address; empty without a network.
     pub(crate) hosts: Vec<(u32, SocketAddr)>,
     pub(crate) heap_bytes: u64,
 }
 
 impl NodeDaemon {
-    /// Listens to `input` and speaks to `output`.
+    /// Creates a daemon that reads from `input` and writes to `output`.
     pub(crate) fn new(input: OwnedFd, output: OwnedFd, now: Instant) -> Result<Self, SystemCallError> {
         Ok(Self {
             link: FrameLink::new(input, output, DOWN_BYTES_MAX)?,
@@ -81,36 +81,36 @@ impl NodeDaemon {
         })
     }
 
-    /// Says something.
+    /// Sends a message.
     pub(crate) fn send(&mut self, message: &impl Serialize) {
         if !self.is_disconnected {
             self.link.send(message);
         }
     }
 
-    /// The part of the host, once it is known.
+    /// Returns the assignment of the host, once it is known.
     pub(crate) fn take_plan(&mut self) -> Option<Box<HostAssignment>> {
         self.pending.plan.take()
     }
 
-    /// What every host knows when all are ready; from then on the host starts `count` ranks.
+    /// Returns the command to start, which all hosts get when all are ready; from then on the host starts `count` ranks.
     pub(crate) fn take_start(&mut self, count: u32) -> Option<StartCommand> {
         let start = self.pending.start.take()?;
         self.unstarted = count;
         Some(start)
     }
 
-    /// Whether there is nothing more to do for the job.
+    /// Whether nothing is left to do for the job.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.is_disconnected || self.is_ending
     }
 
-    /// Whether something that was said has not been taken by the other side.
+    /// Whether the other side has received all messages.
     pub(crate) fn is_flushed(&self) -> bool {
         self.is_disconnected || self.link.waiting_bytes() == 0
     }
 
-    /// Takes what the launcher of the job has said.
+    /// Handles the messages of the job's launcher.
     fn listen(&mut self, now: Instant) {
         if !self.is_disconnected && !self.link.receive() {
             self.disconnect();
@@ -159,7 +159,7 @@ impl NodeDaemon {
         }
     }
 
-    /// The launcher of the job is gone: so must the ranks be.
+    /// Handles the end of the job's launcher: the ranks must end as well.
     fn disconnect(&mut self) {
         self.is_disconnected = true;
         self.pending.kill = true;
@@ -298,13 +298,13 @@ mod tests {
 
     const START: ToHost = ToHost::Start { hosts: Vec::new(), heap_bytes: 4096 };
 
-    /// A node daemon, and its launcher.
+    /// Returns a node daemon, and its launcher.
     fn pair() -> (NodeDaemon, FrameLink) {
         let ((input, to), (from, output)) = (pipe_with(PipeFlags::CLOEXEC).unwrap(), pipe_with(PipeFlags::CLOEXEC).unwrap());
         (NodeDaemon::new(input, output, Instant::ZERO).unwrap(), FrameLink::new(from, to, UP_BYTES_MAX).unwrap())
     }
 
-    /// The same, with two ranks that run.
+    /// The same, with two running ranks.
     fn running() -> (NodeDaemon, FrameLink) {
         let (mut daemon, mut launcher) = pair();
         tell(&mut daemon, &mut launcher, &START);
@@ -322,7 +322,7 @@ mod tests {
         daemon.pump(Instant::ZERO);
     }
 
-    /// What the launcher hears now; output as the signal of its number of bytes.
+    /// Returns the messages that the launcher receives; output as a signal whose number is the number of bytes.
     fn heard(launcher: &mut FrameLink) -> Vec<FromHost> {
         launcher.receive();
         let mut heard = Vec::new();

@@ -28,10 +28,10 @@ use crate::system::{job_key, shortened};
 
 /// Runs the node daemon of a host. Commands of the launcher of the job arrive on standard input; events and output go to standard output.
 ///
-/// Returns when the part is done, or with nothing left of it when the launcher of the job is gone. The calling thread must live as long.
+/// Returns when all work is done, or, with no process left, when the launcher of the job has gone. The calling thread must live as long.
 ///
 /// # Errors
-/// Standard input is a terminal, or the ranks cannot be watched; none is left. Other reasons are the launcher's to say.
+/// Standard input is a terminal, or the ranks cannot be monitored; no process is left. The launcher reports other errors.
 pub fn serve() -> Result<(), LaunchError> {
     if stdin().is_terminal() {
         return Err(LaunchError::Uncalled);
@@ -89,7 +89,7 @@ impl PreparedHost {
         Ok(HostMemory::create(&plan)?)
     }
 
-    /// From the first rank's start to the last word.
+    /// Runs from the start of the first rank to the last message.
     fn run(self, host: &HostMemory, memory: &OwnedFd, daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
         let call = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).named("pipe2")?;
         let call = (!host.is_whole_job()).then(|| (call.0.as_fd(), call.1.as_fd()));
@@ -103,14 +103,14 @@ impl PreparedHost {
     }
 }
 
-/// Says why this host cannot take part.
+/// Reports why this host cannot take part.
 fn refuse(mut daemon: NodeDaemon, clock: OsClock, error: &LaunchError) -> Result<(), LaunchError> {
     let why = error.to_string();
     daemon.send(&FromHost::Refused(shortened(&why, REASON_BYTES_MAX).to_owned()));
     finish(daemon, clock)
 }
 
-/// Waits until all that was said has been taken.
+/// Waits until all messages have been received by the other side.
 fn finish(mut daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
     loop {
         listen(&mut daemon, clock);
@@ -121,7 +121,7 @@ fn finish(mut daemon: NodeDaemon, clock: OsClock) -> Result<(), LaunchError> {
     }
 }
 
-/// Waits until the launcher of the job has said something; `None` if there is nothing more to do.
+/// Waits for a message of the job's launcher; `None` if there is nothing left to do.
 fn wait<T>(
     daemon: &mut NodeDaemon,
     clock: OsClock,

@@ -1,20 +1,20 @@
-//! How messages and output travel through a remote shell: frames of a length, a kind and bytes.
+//! The encoding of messages and output through a remote shell: frames of a length, a kind and bytes.
 //!
-//! A frame is the number of bytes that follow (32 bits, lowest byte first), one byte for the kind, and what the kind says:
-//! a message as JSON, or the stream (one byte), the rank (32 bits) and what that rank wrote, as it is.
+//! A frame is the number of bytes that follow (32 bits, little-endian), one byte for the kind, and the contents:
+//! a message as JSON, or the stream (one byte), the rank (32 bits) and the unmodified output of the rank.
 
 use pelago_base::Rank;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a frame holds.
+/// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LauncherFrame<'a> {
     Message(&'a [u8]),
     Output { stream: usize, rank: Rank, bytes: &'a [u8] },
 }
 
-/// What came is no frame.
+/// The error for bytes that are not a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LauncherFrameError {
     #[error("a frame of {0} bytes")]
@@ -28,20 +28,20 @@ pub(crate) enum LauncherFrameError {
 const MESSAGE: u8 = 0;
 const OUTPUT: u8 = 1;
 
-/// Bytes before the kind.
+/// Size of the length, which precedes the kind.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Bytes of an output frame besides what the rank wrote.
+/// Size of an output frame without the output.
 const OUTPUT_HEAD_BYTES: usize = 1 + 1 + size_of::<u32>();
 
-/// Adds a message to `into`.
+/// Appends a message to `into`.
 pub(crate) fn put_message(into: &mut Vec<u8>, message: &impl Serialize) {
     let start = begin(into, MESSAGE);
     serde_json::to_writer(&mut *into, message).expect("messages have text for keys, and memory takes all");
     end(into, start);
 }
 
-/// Adds what a rank wrote to `into`.
+/// Appends output of a rank to `into`.
 pub(crate) fn put_output(into: &mut Vec<u8>, stream: usize, rank: Rank, bytes: &[u8]) {
     let start = begin(into, OUTPUT);
     into.push(stream as u8);
@@ -50,17 +50,17 @@ pub(crate) fn put_output(into: &mut Vec<u8>, stream: usize, rank: Rank, bytes: &
     end(into, start);
 }
 
-/// What a message frame says.
+/// Parses the contents of a message frame.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, LauncherFrameError> {
     serde_json::from_slice(bytes).map_err(|error| LauncherFrameError::Message(error.to_string()))
 }
 
-/// Frames taken from a stream of bytes.
+/// Extracts frames from a stream of bytes.
 pub(crate) struct FrameReader {
     bytes: Vec<u8>,
-    /// How many of them have been taken.
+    /// Number of bytes that have been taken.
     taken: usize,
-    /// The longest frame.
+    /// Maximum size of a frame.
     bytes_max: usize,
 }
 
@@ -69,13 +69,13 @@ impl FrameReader {
         Self { bytes: Vec::new(), taken: 0, bytes_max }
     }
 
-    /// Adds what has come. Take all frames before adding more: so no more is held than one frame and what was added.
+    /// Adds received bytes. All frames should be taken before more bytes are added: then the memory is limited to one frame and the added bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..std::mem::take(&mut self.taken));
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next frame, if all of it has come.
+    /// Returns the next frame, if it is complete.
     pub(crate) fn take(&mut self) -> Result<Option<LauncherFrame<'_>>, LauncherFrameError> {
         let Some((length, rest)) = self.bytes[self.taken..].split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length);

@@ -1,4 +1,4 @@
-//! Frames in both directions over a pair of descriptors: nothing here blocks.
+//! Frames in both directions over a pair of descriptors, without blocking.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -16,64 +16,64 @@ pub(crate) struct FrameLink {
     input: OwnedFd,
     output: OwnedFd,
     frames: FrameReader,
-    /// What is to be written, of which so much has been. Whoever sends bounds it: output by room, the rest by what it answers.
+    /// Bytes to be written, of which `written` have been. The sender limits them: output by credit, other messages by the number of its answers.
     waiting: Vec<u8>,
     written: usize,
 }
 
 impl FrameLink {
-    /// A connection whose other end says at most `bytes_max` bytes at once.
+    /// Creates a connection whose other end sends frames of at most `bytes_max` bytes.
     pub(crate) fn new(input: OwnedFd, output: OwnedFd, bytes_max: usize) -> Result<Self, SystemCallError> {
         rustix::io::ioctl_fionbio(&input, true).named("ioctl(FIONBIO)")?;
         rustix::io::ioctl_fionbio(&output, true).named("ioctl(FIONBIO)")?;
         Ok(Self { input, output, frames: FrameReader::new(bytes_max), waiting: Vec::new(), written: 0 })
     }
 
-    /// What can be read when the other end has said something, or is gone.
+    /// Returns the descriptor that is readable after a message of the other end, or its end.
     pub(crate) fn input(&self) -> BorrowedFd<'_> {
         self.input.as_fd()
     }
 
-    /// What to wait for, if anything is to be written.
+    /// Returns the descriptor to wait for, if there are bytes to write.
     pub(crate) fn interest(&self) -> Option<PollFd<'_>> {
         (self.waiting_bytes() > 0).then(|| PollFd::new(&self.output, PollFlags::OUT))
     }
 
-    /// How much is to be written.
+    /// Number of bytes to write.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.waiting.len() - self.written
     }
 
-    /// Says something.
+    /// Queues a message.
     pub(crate) fn send(&mut self, message: &impl Serialize) {
         put_message(&mut self.waiting, message);
         self.flush();
     }
 
-    /// Passes on what a rank wrote.
+    /// Queues output of a rank.
     pub(crate) fn send_output(&mut self, stream: usize, rank: Rank, bytes: &[u8]) {
         put_output(&mut self.waiting, stream, rank, bytes);
         self.flush();
     }
 
-    /// Writes what can be written.
+    /// Writes as many bytes as possible.
     pub(crate) fn flush(&mut self) {
         while self.waiting_bytes() > 0 {
             match rustix::io::write(&self.output, &self.waiting[self.written..]) {
                 Ok(bytes) => self.written += bytes,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // Nobody reads any more: the input will say so.
+                // The other end no longer reads: its end will be detected at the input.
                 Err(_) => self.written = self.waiting.len(),
             }
         }
-        // What is left is moved at most as often as it was written.
+        // The rest is moved at most as often as bytes were written.
         if self.written * 2 >= self.waiting.len() {
             self.waiting.drain(..std::mem::take(&mut self.written));
         }
     }
 
-    /// Reads what has come, up to a piece; `false` if nothing will come any more.
+    /// Reads received bytes, up to a limit; `false` if the connection has ended.
     pub(crate) fn receive(&mut self) -> bool {
         let mut scratch = [0; READ_BYTES];
         match rustix::io::read(&self.input, &mut scratch[..]) {
@@ -84,7 +84,7 @@ impl FrameLink {
         true
     }
 
-    /// The next frame of what was read; take all before reading more.
+    /// Returns the next frame of the read bytes; all should be taken before more are read.
     pub(crate) fn take(&mut self) -> Result<Option<LauncherFrame<'_>>, LauncherFrameError> {
         self.frames.take()
     }

@@ -13,23 +13,23 @@ use crate::TransportChoice;
 use crate::launcher::job::state_machine::ProcessEnd;
 use crate::system::network::HostAddresses;
 
-/// Both sides must be of the same version: what they say changes with it.
+/// Both sides must have the same version, because the messages depend on it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A message from a node daemon to the launcher of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FromHost {
-    /// First of all.
+    /// The first message.
     Hello { version: String, reachable: HostAddresses },
-    /// The host cannot do its part.
+    /// The host cannot execute its assignment.
     Refused(String),
-    /// The host is ready to start its ranks. Without a network it has no port; heaps of its ranks may be this large.
+    /// The host is ready to start its ranks. Without a network it has no port; heaps of its ranks may have this size.
     Bound { port: Option<u16>, heap_bytes: u64 },
     /// All ranks of the host were started.
     Started,
-    /// One could not be.
+    /// A rank could not be started.
     NotStarted { rank: u32, why: String },
-    /// All ranks of the host have come to this meeting, counted from 1.
+    /// All ranks of the host have entered this barrier of the bootstrap, counted from 1.
     Arrived(u64),
     /// A rank's process has ended.
     Ended {
@@ -38,19 +38,19 @@ pub(crate) enum FromHost {
         #[serde(with = "StageAsText")]
         stage: RankStage,
     },
-    /// A rank is stopped, and was seen so once more.
+    /// A check found a rank stopped.
     Stopped { rank: u32 },
-    /// It is stopped no longer.
+    /// The rank is no longer stopped.
     Continued { rank: u32 },
     /// The program continues after the failure of ranks.
     FaultTolerant,
     /// The ranks of the host have reported a fault.
     Fault(WireFault),
-    /// The host's launcher was asked by this signal to end.
+    /// This signal asked the node daemon to end.
     Signal(i32),
-    /// The host is alive, and how its ranks do.
+    /// The host is alive, with the participation of its ranks.
     Pong { round: u64, joined: bool, absent: Option<u32>, absent_besides: u32 },
-    /// All ranks of the host have ended and what they wrote has been passed on: the last word.
+    /// All ranks of the host have ended and their output has been forwarded: the last message.
     Done,
 }
 
@@ -59,11 +59,11 @@ pub(crate) enum FromHost {
 pub(crate) enum ToHost {
     /// The assignment of the host.
     Plan(Box<HostAssignment>),
-    /// Every host is ready: where the ranks of each receive datagrams, and how large every heap may grow.
+    /// Every host is ready: the datagram addresses of the ranks of each, and the maximum heap size.
     Start { hosts: Vec<(u32, SocketAddr)>, heap_bytes: u64 },
-    /// All ranks of the job have come to this meeting, counted from 1.
+    /// All ranks of the job have entered this barrier of the bootstrap, counted from 1.
     Release(u64),
-    /// The job is at fault.
+    /// The job has a fault.
     Fault(WireFault),
     /// The job continues without this failed rank.
     RankFailed(u32),
@@ -73,37 +73,37 @@ pub(crate) enum ToHost {
     Terminate,
     /// End the ranks.
     Kill,
-    /// Write where the ranks wait.
+    /// Report the waits of the ranks.
     Report,
-    /// Answer.
+    /// Answer this ping.
     Ping(u64),
-    /// So many more bytes of a stream may be sent.
+    /// Credit for more bytes of a stream.
     Room { stream: usize, bytes: u64 },
 }
 
-/// The ranks of a host and where they receive datagrams.
+/// The ranks of a host and their datagram address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostAssignment {
     pub(crate) first: u32,
     pub(crate) count: u32,
-    /// Where its ranks receive datagrams, if they do.
+    /// The datagram address of its ranks, if they use one.
     pub(crate) address: Option<IpAddr>,
     pub(crate) job: JobDescription,
 }
 
-/// What is the same for all hosts of a job.
+/// The part of a job that is the same for all hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobDescription {
     pub(crate) ranks: u32,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
-    /// Variables that ranks have besides those of the host.
+    /// Variables of ranks in addition to those of the host.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) folder: PathBuf,
     pub(crate) transport: TransportChoice,
-    /// The most bytes of a heap; without, what suits every host.
+    /// Maximum size of a heap in bytes; if absent, a size that every host supports.
     pub(crate) heap_bytes: Option<u64>,
-    /// For how long a rank may be stopped while others run.
+    /// Maximum time for which a rank may be stopped while others run.
     pub(crate) failure_limit_ms: u64,
     /// The job's secret.
     pub(crate) key: [u8; 16],

@@ -1,4 +1,4 @@
-//! The remote shell: the command that runs another command on a host, as the user writes it.
+//! The remote shell: the command, as the user specifies it, that runs another command on a host.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,24 +9,24 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteShell(Vec<String>);
 
-/// The command cannot be understood.
+/// The command cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteShellError {
-    /// A quote has no end.
+    /// A quote is not closed.
     #[error("a quote or a backslash in the remote shell has no end")]
     Open,
-    /// It says nothing.
+    /// The command is empty.
     #[error("the remote shell is empty: it is a command such as 'ssh {{host}}'")]
     Empty,
-    /// It would do the same for every host.
+    /// The command does not contain the host.
     #[error("the remote shell does not say {{host}}, where the name of each host goes: it is a command such as 'ssh {{host}}'")]
     Hostless,
 }
 
 const HOST: &str = "{host}";
 
-/// Programs that give all words of a command to a shell on the host as one.
+/// Programs that pass all words of a command to a shell on the host as one text.
 const JOINING: [&str; 4] = ["ssh", "slogin", "rsh", "remsh"];
 
 impl Default for RemoteShell {
@@ -49,10 +49,10 @@ impl fmt::Display for RemoteShell {
 }
 
 impl RemoteShell {
-    /// Takes a command apart as a shell would: at blanks, except within quotes; nothing is expanded.
+    /// Splits a command as a shell would: at blanks, except within quotes; without expansions.
     ///
     /// # Errors
-    /// A quote has no end, or the host is not named.
+    /// A quote is not closed, or the host is missing.
     pub fn parse(text: &str) -> Result<Self, RemoteShellError> {
         let words = split(text).ok_or(RemoteShellError::Open)?;
         match words.first() {
@@ -63,21 +63,21 @@ impl RemoteShell {
         }
     }
 
-    /// The words that run `command` on `host`. Where another shell takes them apart there, they are quoted for it.
+    /// Returns the words that run `command` on `host`. If a shell on the host splits them again, they are quoted for it.
     pub(crate) fn words(&self, host: &str, command: &[&OsStr]) -> Vec<OsString> {
         let words = self.0.iter().map(|word| word.replace(HOST, host).into());
         let joins = self.joins();
         words.chain(command.iter().map(|word| if joins { quoted(word) } else { word.into() })).collect()
     }
 
-    /// Whether one of the words is a program that joins what it is to run with blanks, for a shell on the host.
+    /// Whether one of the words is a program that joins the command's words with blanks, for a shell on the host.
     fn joins(&self) -> bool {
         let name = |word: &String| Path::new(word).file_name().and_then(OsStr::to_str).map(str::to_owned);
         self.0.iter().filter_map(name).any(|name| JOINING.contains(&&*name))
     }
 }
 
-/// A word as a shell understands it whole.
+/// Quotes a word for a shell.
 fn quoted(word: &OsStr) -> OsString {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+:,@%=".contains(byte);
     let bytes = word.as_bytes();
@@ -88,7 +88,7 @@ fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec([b"'", &inner[..], b"'"].concat())
 }
 
-/// The words of a command; `None` if a quote has no end.
+/// Splits a command into words; `None` if a quote is not closed.
 fn split(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -106,7 +106,7 @@ fn split(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Takes what stands up to the closing `mark`; only in double quotes does a backslash mean anything, and only before what needs it.
+/// Takes the text up to the closing `mark`; a backslash has a meaning only in double quotes, and only before characters that need it.
 fn quote(characters: &mut std::str::Chars<'_>, mark: char, word: &mut String) -> Option<()> {
     loop {
         match characters.next()? {

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `command` | the words of such a command |
-//! | `process` | the command while it runs |
+//! | `process` | the running command |
 
 pub(crate) mod command;
 pub(crate) mod process;

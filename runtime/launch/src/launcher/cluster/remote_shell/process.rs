@@ -1,4 +1,4 @@
-//! A host as the launcher of the job sees it: the remote shell that runs the host's launcher.
+//! A host from the view of the job's launcher: the remote shell that runs the host's node daemon.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,23 +15,23 @@ use crate::launcher::process::guard::ProcessGuard;
 use crate::launcher::process::reap;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 
-/// A remote shell, with all that it starts here: a process group, so that what is typed at the terminal is for the launcher only.
+/// A remote shell, with its descendants on this host: a process group, so that signals of the terminal reach only the launcher.
 pub(crate) struct RemoteShellProcess {
-    /// As long as there is something to say or to hear.
+    /// Open as long as there may be messages.
     pub(crate) link: Option<FrameLink>,
     program: String,
     id: Pid,
     /// Readable when the shell has ended.
     process: OwnedFd,
-    /// Since when it says nothing any more, or has ended.
+    /// Time since which it sends no more messages, or has ended.
     breaking_since: Option<Instant>,
     is_silent: bool,
-    /// How it ended.
+    /// The description of its end.
     end: Option<String>,
 }
 
 impl RemoteShellProcess {
-    /// Runs these words, whose standard error is this process's.
+    /// Runs this command, whose standard error is this process's.
     pub(crate) fn start(words: &[OsString], guard: &ProcessGuard) -> io::Result<Self> {
         let (program, arguments) = words.split_first().expect("a remote shell has words");
         let mut command = Command::new(program);
@@ -53,18 +53,18 @@ impl RemoteShellProcess {
         Ok(Self { link: Some(link), program, id, process, breaking_since: None, is_silent: false, end: None })
     }
 
-    /// A descriptor that can be read when the shell has ended.
+    /// Returns a descriptor that becomes readable when the shell has ended.
     pub(crate) fn process(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
     }
 
-    /// Nothing more will be heard through the shell.
+    /// Records that no more messages will arrive through the shell.
     pub(crate) fn handle_silence(&mut self, now: Instant) {
         self.is_silent = true;
         self.breaking_since.get_or_insert(now);
     }
 
-    /// Takes notice of the end of the shell, if it has ended.
+    /// Handles the end of the shell, if it has ended.
     pub(crate) fn handle_end(&mut self, now: Instant) -> Result<(), SystemCallError> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if let Some(status) = waitid(WaitId::PidFd(self.process.as_fd()), options).named("waitid")? {
@@ -82,7 +82,7 @@ impl RemoteShellProcess {
         self.end.is_some()
     }
 
-    /// Why nothing more will come, once that is certain: what the shell left unread is not waited for long, nor is its end.
+    /// Returns the reason why no more messages will arrive, once that is certain: data that the shell left unread, and its end, are awaited for a limited time.
     pub(crate) fn broken(&self, now: Instant) -> Option<&str> {
         match &self.end {
             Some(end) if self.is_silent => Some(end),
@@ -91,25 +91,25 @@ impl RemoteShellProcess {
         }
     }
 
-    /// When to ask that again.
+    /// The time of the next such query.
     pub(crate) fn break_end(&self) -> Option<Instant> {
         self.link.as_ref()?;
         self.breaking_since.map(|since| since + SHELL_LEAVE)
     }
 
-    /// Ends what is left of the shell, of whatever it started here too; it is to be collected.
+    /// Ends the rest of the shell's processes on this host; they have to be collected.
     pub(crate) fn kill(&mut self, guard: &ProcessGuard) {
         self.link = None;
         kill(self.id, guard);
     }
 
-    /// Whether the shell, which was killed, is gone; then it is collected.
+    /// Whether the killed shell is gone; collects it in this case.
     pub(crate) fn is_gone(&self) -> bool {
         reap::is_child_gone(self.id)
     }
 }
 
-/// Killing comes first: until the shell is collected, no other group can have its number.
+/// The group is killed first: until the shell is collected, no other group can have its number.
 fn kill(id: Pid, guard: &ProcessGuard) {
     let _ = kill_process_group(id, Signal::KILL);
     guard.remove(id.as_raw_nonzero().get() as u32);

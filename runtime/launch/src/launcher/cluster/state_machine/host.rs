@@ -17,47 +17,47 @@ pub(crate) struct HostState {
     pub(crate) first: Rank,
     pub(crate) count: u32,
     pub(crate) phase: HostPhase,
-    /// Since when it is in that phase.
+    /// Start time of that phase.
     pub(crate) since: Instant,
     pub(crate) reachable: Option<HostAddresses>,
-    /// Where its first rank receives datagrams.
+    /// The datagram address of its first rank.
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: Option<u16>,
     pub(crate) heap_bytes: u64,
     /// Whether all of its ranks were started.
     pub(crate) started: bool,
-    /// How many of them have ended.
+    /// Number of its ranks that have ended.
     pub(crate) ended: u32,
-    /// The last meeting to which its ranks have come.
+    /// The last barrier of the bootstrap that its ranks have entered.
     pub(crate) arrived: u64,
-    /// Questions since it last said anything.
+    /// Number of pings since its last message.
     pub(crate) unanswered: u32,
-    /// The last question that it answered, and what it said then about its ranks.
+    /// The last ping that it answered, and its answer about the participation of its ranks.
     pub(crate) answered: u64,
     pub(crate) census: Census,
 }
 
-/// How far a host has come.
+/// The phase of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum HostPhase {
     /// Its remote shell was started.
     Called,
-    /// It has said hello.
+    /// It has sent its hello.
     Greeted,
-    /// It was told its part.
+    /// Its assignment was sent.
     Planned,
-    /// It can start its ranks.
+    /// It is ready to start its ranks.
     Bound,
-    /// It was told to start them.
+    /// The command to start them was sent.
     Running,
-    /// It has said its last word.
+    /// It has sent its last message.
     Done,
-    /// It said less than that and will say no more.
+    /// It will send no more messages, without having sent the last one.
     Gone,
 }
 
 impl HostState {
-    /// A host that is being called.
+    /// Returns the state of a host whose node daemon is being started.
     pub(crate) fn called(HostRanks { name, first, count }: HostRanks, now: Instant) -> Self {
         Self {
             name: name.into(),
@@ -78,7 +78,7 @@ impl HostState {
         }
     }
 
-    /// Until when it should answer; hosts that have answered wait for others.
+    /// The deadline for its next message; hosts that have answered wait for others.
     pub(crate) fn start_end(&self) -> Option<Instant> {
         matches!(self.phase, HostPhase::Called | HostPhase::Planned).then(|| self.since + HOST_START)
     }

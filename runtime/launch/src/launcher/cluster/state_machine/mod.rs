@@ -1,4 +1,4 @@
-//! The job state machine of several hosts: messages of hosts go in with their times, messages to hosts come out.
+//! The job state machine of several hosts: its input is messages of hosts with their times, its output messages to hosts.
 //!
 //! ```text
 //!   phase of a host:  Called --Hello--> Greeted --all greeted: Plan--> Planned --Bound--> Bound --all bound: Start--> Running --Done--> Done
@@ -28,11 +28,11 @@ use crate::launcher::job::state_machine::{Census, JobStateMachine, RankAction};
 use crate::launcher::limits::{HOST_LEAVE, HOST_START, PING, PINGS_MAX};
 use crate::system::network::{IpNetwork, choose};
 
-/// What to do about a host, by its place among the hosts.
+/// An action on a host, by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostAction {
     Send(usize, ToHost),
-    /// There is nothing more to say or to hear.
+    /// Close the connection: there are no more messages.
     HangUp(usize),
 }
 
@@ -40,33 +40,33 @@ pub(crate) enum HostAction {
 pub(crate) struct ClusterStateMachine {
     job: JobStateMachine,
     work: JobDescription,
-    /// By which network ranks reach each other, if they use one.
+    /// The network between ranks, if they use one.
     network: Option<NetworkChoice>,
     hosts: Vec<HostState>,
-    /// Bounded: each event adds a few for each host, and all are taken before the next.
+    /// Bounded: each event adds a few per host, and all are taken before the next event.
     actions: VecDeque<HostAction>,
-    /// The last meeting to which all ranks have come.
+    /// The last barrier of the bootstrap that all ranks have entered.
     released: u64,
-    /// Questions asked so far, and when the last was.
+    /// Number of pings so far, and the time of the last.
     round: u64,
     asked_at: Instant,
     ping_at: Instant,
-    /// Until when hosts should have ended their ranks.
+    /// Deadline for hosts to end their ranks.
     kill_end: Option<Instant>,
     now: Instant,
 }
 
-/// Which network to use.
+/// The choice of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NetworkChoice {
-    /// One by which all hosts reach each other.
+    /// A network that all hosts share.
     Common,
-    /// This one.
+    /// This network.
     Given(IpNetwork),
 }
 
 impl ClusterStateMachine {
-    /// A job for `job` ranks on hosts that are being called.
+    /// Creates a job for `job` ranks on hosts whose node daemons are being started.
     pub(crate) fn new(
         job: JobStateMachine,
         work: JobDescription,
@@ -89,17 +89,17 @@ impl ClusterStateMachine {
         }
     }
 
-    /// Whether no host has anything more to say.
+    /// Whether no host will send further messages.
     pub(crate) fn is_over(&self) -> bool {
         self.hosts.iter().all(|host| host.phase >= HostPhase::Done)
     }
 
-    /// Whether the job ends for another reason than that its ranks finished.
+    /// Whether the job ends for another reason than the completion of its ranks.
     pub(crate) fn is_ending(&self) -> bool {
         self.job.is_ending()
     }
 
-    /// Whether there is more to hear of a host.
+    /// Whether a host may send further messages.
     pub(crate) fn hears(&self, host: usize) -> bool {
         self.hosts[host].phase < HostPhase::Done
     }
@@ -109,12 +109,12 @@ impl ClusterStateMachine {
         self.hosts[host].phase == HostPhase::Running && self.hosts[host].has(rank.number())
     }
 
-    /// How the job ended, once it is over.
+    /// Returns the outcome of the job, after its end.
     pub(crate) fn into_outcome(self) -> JobOutcome {
         self.job.into_outcome()
     }
 
-    /// A host said something.
+    /// Handles a message of a host.
     pub(crate) fn handle_message(&mut self, now: Instant, host: usize, message: FromHost) {
         if !self.hears(host) {
             return;
@@ -126,35 +126,35 @@ impl ClusterStateMachine {
         self.settle(now);
     }
 
-    /// A host passed on output.
+    /// Handles output of a host as a sign of life.
     pub(crate) fn handle_sign_of_life(&mut self, host: usize) {
         self.hosts[host].unanswered = 0;
     }
 
-    /// Nothing more will come from a host, and why.
+    /// Handles a host that will send no more messages, with the reason.
     pub(crate) fn handle_host_failure(&mut self, now: Instant, host: usize, why: &str) {
         self.fail_host(now, host, why);
         self.settle(now);
     }
 
-    /// This launcher was asked to end the job.
+    /// Handles a signal that asks this launcher to end the job.
     pub(crate) fn handle_signal(&mut self, now: Instant, signal: i32) {
         self.job.handle_signal(now, signal);
         self.settle(now);
     }
 
-    /// This launcher was asked where the ranks wait: each host writes that of its ranks.
+    /// Requests a report of the waits: each host writes those of its ranks.
     pub(crate) fn ask_for_reports(&mut self) {
         self.tell(&ToHost::Report);
     }
 
-    /// The output cannot be written.
+    /// Handles output that cannot be written.
     pub(crate) fn handle_output(&mut self, now: Instant, error: Errno) {
         self.job.handle_output(now, error);
         self.settle(now);
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub(crate) fn handle_time(&mut self, now: Instant) {
         self.now = now;
         self.job.handle_time(now);
@@ -175,15 +175,15 @@ impl ClusterStateMachine {
         self.settle(now);
     }
 
-    /// What to do now, if anything; ask again until there is nothing.
+    /// Returns the next action, if there is one; to be called until there is none.
     pub(crate) fn poll_action(&mut self) -> Option<HostAction> {
         self.actions.pop_front()
     }
 
-    /// When to look again without an event.
+    /// Returns the time of the next check without an event.
     pub(crate) fn next_deadline(&self) -> Instant {
         let starts = self.hosts.iter().filter_map(HostState::start_end);
-        // A limit that has passed waits for the next answers of the hosts, not for time.
+        // After a limit has expired, the next answers of the hosts are awaited, not a time.
         let job = self.job.next_deadline().filter(|deadline| *deadline > self.now);
         starts.chain(job).chain(self.kill_end).fold(self.ping_at, Instant::min)
     }
@@ -257,7 +257,7 @@ impl ClusterStateMachine {
         Some(())
     }
 
-    /// Chooses a network and tells every host its part.
+    /// Chooses a network and sends every host its assignment.
     fn plan(&mut self, now: Instant) {
         let addresses = match self.network {
             None => vec![None; self.hosts.len()],
@@ -281,7 +281,7 @@ impl ClusterStateMachine {
         }
     }
 
-    /// Tells every host to start its ranks.
+    /// Makes every host start its ranks.
     fn start(&mut self, now: Instant) {
         let address = |host: &HostState| Some((host.first.number(), SocketAddr::new(host.address?, host.port?)));
         let hosts: Vec<_> = self.hosts.iter().filter_map(address).collect();
@@ -290,7 +290,7 @@ impl ClusterStateMachine {
         self.tell(&ToHost::Start { hosts, heap_bytes: self.work.heap_bytes.unwrap_or(least) });
     }
 
-    /// Lets ranks go on from a meeting to which those of every host have come.
+    /// Releases ranks from a barrier that those of every host have entered.
     fn release(&mut self) {
         let all = self.hosts.iter().filter(|host| host.phase < HostPhase::Gone).map(|host| host.arrived).min();
         if let Some(meeting) = all.filter(|meeting| *meeting > self.released && !self.job.is_ending()) {
@@ -299,7 +299,7 @@ impl ClusterStateMachine {
         }
     }
 
-    /// Tells all other hosts what the ranks of one have found.
+    /// Forwards a fault that the ranks of one host have reported to all other hosts.
     fn forward_fault(&mut self, now: Instant, place: usize, wire_fault: WireFault) -> Option<()> {
         let concerned = match wire_fault {
             WireFault::PeerLost(rank) | WireFault::Unreachable(rank) => {
@@ -316,7 +316,7 @@ impl ClusterStateMachine {
         Some(())
     }
 
-    /// Asks every host for a sign of life; one that left too many pings unanswered has failed.
+    /// Sends a ping to every host; a host that left too many pings unanswered has failed.
     fn ping(&mut self, now: Instant) {
         self.round += 1;
         (self.asked_at, self.ping_at) = (now, now + PING);
@@ -333,7 +333,7 @@ impl ClusterStateMachine {
         }
     }
 
-    /// Looks at how all ranks do, when every host has said so since the last question.
+    /// Evaluates the participation of all ranks, after every host has answered the last ping.
     fn count(&mut self) {
         let all = self
             .hosts
@@ -351,7 +351,7 @@ impl ClusterStateMachine {
         }
     }
 
-    /// A host says no more, though it should.
+    /// Handles a host that sends no more messages, although it should.
     fn fail_host(&mut self, now: Instant, place: usize, why: &str) {
         let HostState { name, first, count, phase, .. } = &self.hosts[place];
         match *phase {
@@ -368,7 +368,7 @@ impl ClusterStateMachine {
         self.actions.push_back(HostAction::HangUp(place));
     }
 
-    /// Does what follows from what happened.
+    /// Executes the consequences of an event.
     fn settle(&mut self, now: Instant) {
         self.now = now;
         while let Some(action) = self.job.poll_action(now) {
@@ -385,7 +385,7 @@ impl ClusterStateMachine {
                 }
             }
         }
-        // Where no rank runs yet, there is nothing to wait for.
+        // If no rank runs on a host yet, its connection is closed without waiting.
         for place in 0..self.hosts.len() {
             if self.job.is_ending() && self.hosts[place].phase < HostPhase::Running {
                 self.close(place, HostPhase::Gone);
@@ -393,7 +393,7 @@ impl ClusterStateMachine {
         }
     }
 
-    /// Tells every host whose ranks run.
+    /// Sends a message to every host whose ranks run.
     fn tell(&mut self, message: &ToHost) {
         (0..self.hosts.len()).for_each(|place| self.tell_one(place, message.clone()));
     }

@@ -27,7 +27,7 @@ fn work(ranks: u32) -> JobDescription {
     }
 }
 
-/// A job of two hosts, a with ranks 0 and 1 and b with ranks 2 to 4, which are being called; ranks have a second to join.
+/// Returns a job of two hosts, a with ranks 0 and 1 and b with ranks 2 to 4, whose node daemons are being started; ranks have a second to join.
 fn called(network: Option<NetworkChoice>) -> ClusterStateMachine {
     let second = Duration::from_milliseconds(1000);
     let limits = JobLimits { start: Some(second), time: None, failure: second };
@@ -53,12 +53,12 @@ fn finished(rank: u32) -> FromHost {
     FromHost::Ended { rank, end: ProcessEnd::Code(0), stage: RankStage::Finished }
 }
 
-/// Both hosts say these things, one after the other.
+/// Handles one message of each host, one after the other.
 fn both(state: &mut ClusterStateMachine, now: Instant, messages: [FromHost; 2]) {
     messages.into_iter().enumerate().for_each(|(host, message)| state.handle_message(now, host, message));
 }
 
-/// The same job with all ranks running.
+/// Returns the same job with all ranks running.
 fn running() -> ClusterStateMachine {
     let mut state = called(Some(NetworkChoice::Common));
     both(&mut state, at(1), [hello("one", "10.0.0.1/24"), hello("two", "10.0.0.2/24")]);
@@ -225,7 +225,7 @@ fn a_launcher_that_was_stopped_blames_no_host() {
     state.handle_time(at(3_600_000));
     assert!(!state.is_ending());
     for second in 3601..3610 {
-        // Output is a sign of life too.
+        // Output counts as a sign of life too.
         (0..2).for_each(|host| state.handle_sign_of_life(host));
         state.handle_time(at(second * 1000));
     }

@@ -1,4 +1,4 @@
-//! The job state machine: events go in with their times, actions on the ranks come out.
+//! The job state machine: its input is events with their times, its output actions on the ranks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::launcher::job::outcome::{FailureCause, JobOutcome, RankProcess};
 use crate::launcher::limits::{COLLECT, LEAVE, STOP_LOOKS, TERMINATE};
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ProcessEnd {
     Code(i32),
@@ -21,27 +21,27 @@ pub(crate) enum ProcessEnd {
     OutOfMemory,
 }
 
-/// How long things may take; `None` is for ever.
+/// Time limits; `None` is for ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobLimits {
-    /// Until ranks have joined once all of them run.
+    /// Until ranks have joined, after all of them run.
     pub(crate) start: Option<Duration>,
-    /// The job.
+    /// Of the job.
     pub(crate) time: Option<Duration>,
-    /// For how long a rank may be stopped while others run. Whoever looks does so [`STOP_LOOKS`] times meanwhile.
+    /// Maximum time for which a rank may be stopped while others run. There are [`STOP_LOOKS`] checks within this time.
     pub(crate) failure: Duration,
 }
 
-/// What to do to the ranks that are left.
+/// An action on the remaining ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RankAction {
-    /// Tell them that all ranks of all hosts have come to this meeting.
+    /// Release the ranks from this barrier of the bootstrap: all ranks of all hosts have entered it.
     Release(u64),
-    /// Write where they wait.
+    /// Report the waits of the ranks.
     Report,
-    /// Tell them what is wrong with the job.
+    /// Notify them of a fault of the job.
     Tell(Fault),
-    /// Tell them that the job continues without this failed rank.
+    /// Notify them that the job continues without this failed rank.
     ContinueWithout(Rank),
     /// End this rank.
     KillOne(Rank),
@@ -51,44 +51,44 @@ pub(crate) enum RankAction {
     Kill,
 }
 
-/// Which ranks take part.
+/// The participation of the ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Census {
-    /// Whether any has ever joined.
+    /// Whether any rank has ever joined.
     pub(crate) joined: bool,
-    /// The first that runs and has not joined.
+    /// The first rank that runs and has not joined.
     pub(crate) absent: Option<RankProcess>,
-    /// How many more of that kind there are.
+    /// Number of further such ranks.
     pub(crate) absent_besides: u32,
 }
 
 /// The state of one job, from the start of its first rank to the end of its last.
 pub(crate) struct JobStateMachine {
     program: String,
-    /// Ranks not yet started or not yet ended. Where other hosts start ranks while the job ends, it is too low.
+    /// Number of ranks that are not started or not ended. Too low if other hosts start ranks while the job ends.
     left: u32,
     unstarted: u32,
     limits: JobLimits,
     time_end: Option<Instant>,
-    /// Until when all ranks should have joined; known when all are started.
+    /// Deadline for the joining of all ranks; set after all are started.
     start_end: Option<Instant>,
     /// The first rank that ended with exit code 0 without having joined.
     unjoined: Option<RankProcess>,
-    /// Whether a rank ended that took part.
+    /// Whether a rank that had joined has ended.
     took_part: bool,
     outcome: Option<JobOutcome>,
     tell: Option<Fault>,
-    /// Whether the job continues after the failure of ranks; the failures so far, and the failed ranks that the others do not know of yet.
+    /// Whether the job continues after the failure of ranks; the failures so far, and the failed ranks of which the others have not been notified.
     fault_tolerant: bool,
     failures: Vec<JobOutcome>,
     failed: VecDeque<Rank>,
-    /// Ranks that are stopped, and how often that was seen while another ran; those to kill for it, and those that were killed.
+    /// Stopped ranks, and the number of checks that found each stopped while another rank ran; ranks to kill for this, and ranks that were killed.
     stopped: BTreeMap<Rank, (RankProcess, u32)>,
     to_kill: VecDeque<Rank>,
     killed: Vec<Rank>,
     terminate_at: Option<Instant>,
     kill_at: Option<Instant>,
-    /// When ranks that cannot be killed are left to the kernel.
+    /// Time at which ranks that cannot be killed are left to the kernel.
     give_up_at: Option<Instant>,
 }
 
@@ -127,12 +127,12 @@ impl JobStateMachine {
         self.left == 0
     }
 
-    /// Whether the job ends for another reason than that its ranks finished.
+    /// Whether the job ends for another reason than the completion of its ranks.
     pub(crate) fn is_ending(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// A rank was started.
+    /// Handles the start of a rank.
     pub(crate) fn handle_start(&mut self, now: Instant) {
         self.unstarted -= 1;
         if self.unstarted == 0 {
@@ -140,12 +140,12 @@ impl JobStateMachine {
         }
     }
 
-    /// A rank could not be started.
+    /// Handles a failure to start a rank.
     pub(crate) fn handle_start_failure(&mut self, now: Instant, rank: Rank, why: String) {
         self.end(now, JobOutcome::NotStarted(rank, why), Duration::ZERO);
     }
 
-    /// A rank's process ended.
+    /// Handles the end of a rank's process.
     pub(crate) fn handle_end(&mut self, now: Instant, process: RankProcess, end: ProcessEnd, stage: RankStage) {
         self.left = self.left.saturating_sub(1);
         if self.outcome.is_some() {
@@ -175,7 +175,7 @@ impl JobStateMachine {
         }
     }
 
-    /// A rank is stopped, as one more check found. If all ranks are stopped, as by a user who stops the job, none of them has failed.
+    /// Handles a check that found a rank stopped. If all ranks are stopped, as by a user who stops the job, none of them has failed.
     pub(crate) fn handle_stop(&mut self, now: Instant, process: RankProcess) {
         let rank = process.rank;
         self.stopped.entry(rank).or_insert((process, 0)).1 += 1;
@@ -187,7 +187,7 @@ impl JobStateMachine {
             return;
         }
         if self.fault_tolerant {
-            // Others must not go on without a rank that could wake up.
+            // The others must not continue without a rank that could resume.
             self.killed.push(rank);
             self.to_kill.push_back(rank);
         } else {
@@ -196,17 +196,17 @@ impl JobStateMachine {
         }
     }
 
-    /// A rank is stopped no longer.
+    /// Handles a rank that is no longer stopped.
     pub(crate) fn handle_continuation(&mut self, rank: Rank) {
         self.stopped.remove(&rank);
     }
 
-    /// A host cannot take part; none of its ranks runs.
+    /// Handles a host that cannot take part; none of its ranks runs.
     pub(crate) fn handle_unready(&mut self, now: Instant, host: Arc<str>, why: String) {
         self.end(now, JobOutcome::HostNotReady(host, why), Duration::ZERO);
     }
 
-    /// A host has failed with its ranks, `count` from `first` on.
+    /// Handles the failure of a host with its ranks, `count` from `first` on.
     pub(crate) fn handle_host_failure(&mut self, now: Instant, host: Arc<str>, first: Rank, count: u32) {
         let outcome = JobOutcome::HostFailed { host, first, count };
         let its = |rank: Rank| (first.number()..first.number() + count).contains(&rank.number());
@@ -225,7 +225,7 @@ impl JobStateMachine {
         }
     }
 
-    /// The ranks have reported a fault; `process` is the rank that failed or is unreachable, if that is the fault.
+    /// Handles a fault that the ranks have reported; `process` is the rank that failed or is unreachable, if this is the fault.
     pub(crate) fn handle_fault(&mut self, now: Instant, fault: Fault, process: Option<RankProcess>) {
         let outcome = match (fault, process) {
             (Fault::PeerLost(rank), Some(process)) if self.stopped.contains_key(&rank) => {
@@ -240,7 +240,7 @@ impl JobStateMachine {
         self.end(now, outcome, LEAVE);
     }
 
-    /// The launcher was asked to end the job; asked again, it does so at once.
+    /// Handles a signal that asks the launcher to end the job; a second signal ends it immediately.
     pub(crate) fn handle_signal(&mut self, now: Instant, signal: i32) {
         match self.outcome {
             Some(JobOutcome::Interrupted(_)) => self.kill_at = self.kill_at.and(Some(now)),
@@ -249,17 +249,17 @@ impl JobStateMachine {
         }
     }
 
-    /// The program continues after the failure of ranks.
+    /// Records that the program continues after the failure of ranks.
     pub(crate) fn handle_fault_tolerant(&mut self) {
         self.fault_tolerant = true;
     }
 
-    /// The output cannot be written.
+    /// Handles output that cannot be written.
     pub(crate) fn handle_output(&mut self, now: Instant, error: rustix::io::Errno) {
         self.end(now, JobOutcome::Output(error), Duration::ZERO);
     }
 
-    /// Time has passed.
+    /// Handles the passage of time.
     pub(crate) fn handle_time(&mut self, now: Instant) {
         if let (Some(limit), true) = (self.limits.time, self.left > 0 && reached(self.time_end, now)) {
             self.end(now, JobOutcome::TimeLimit(limit), Duration::ZERO);
@@ -269,12 +269,12 @@ impl JobStateMachine {
         }
     }
 
-    /// Whether it matters now which ranks take part.
+    /// Whether the participation of the ranks is relevant now.
     pub(crate) fn wants_census(&self, now: Instant) -> bool {
         self.outcome.is_none() && self.left > 0 && (reached(self.start_end, now) || self.unjoined.is_some())
     }
 
-    /// This is how the ranks did at `now`.
+    /// Handles the participation of the ranks at `now`.
     pub(crate) fn handle_census(&mut self, now: Instant, census: Census) {
         let late = reached(self.start_end, now);
         let limit = self.limits.start.unwrap_or(Duration::ZERO);
@@ -293,7 +293,7 @@ impl JobStateMachine {
         }
     }
 
-    /// What to do now, if anything; ask again until there is nothing.
+    /// Returns the next action, if there is one; to be called until there is none.
     pub(crate) fn poll_action(&mut self, now: Instant) -> Option<RankAction> {
         if let Some(fault) = self.tell.take() {
             return Some(RankAction::Tell(fault));
@@ -317,13 +317,13 @@ impl JobStateMachine {
         None
     }
 
-    /// When to look again without an event.
+    /// Returns the time of the next check without an event.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let limits = [self.time_end, self.start_end].into_iter().filter(|_| self.outcome.is_none());
         limits.chain([self.terminate_at, self.kill_at, self.give_up_at]).flatten().min()
     }
 
-    /// How the job ended, once it is over.
+    /// Returns the outcome of the job, after its end.
     pub(crate) fn into_outcome(self) -> JobOutcome {
         let mut failures = self.failures;
         match self.outcome {
@@ -335,7 +335,7 @@ impl JobStateMachine {
         }
     }
 
-    /// Handles the failure of a rank: a fault-tolerant job continues, any other ends. The other ranks are told, and so leave by themselves.
+    /// Handles the failure of a rank: a fault-tolerant job continues, any other ends. The other ranks are notified, and leave by themselves.
     fn fail_rank(&mut self, now: Instant, rank: Rank, outcome: JobOutcome) {
         if self.fault_tolerant && self.outcome.is_none() && self.failures.len() < FAILED_RANKS_MAX {
             self.failed.push_back(rank);
@@ -345,7 +345,7 @@ impl JobStateMachine {
         self.end(now, outcome, LEAVE);
     }
 
-    /// Ends the job unless it is ending already: what happened first is what is reported.
+    /// Ends the job unless it is already ending: the first event is reported.
     fn end(&mut self, now: Instant, outcome: JobOutcome, leave: Duration) {
         if self.outcome.is_some() {
             return;
@@ -355,7 +355,7 @@ impl JobStateMachine {
         self.terminate_at = Some(now + leave);
     }
 
-    /// Completes a failure that so far only another rank has reported, while the ranks end by themselves.
+    /// Completes the description of a failure that only another rank has reported so far, while the ranks end by themselves.
     fn amend(&mut self, process: RankProcess, end: ProcessEnd) {
         let known = match (&self.outcome, end) {
             _ if self.terminate_at.is_none() => return,
@@ -369,7 +369,7 @@ impl JobStateMachine {
             (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(0)) => {
                 JobOutcome::RankFailed(process, FailureCause::Silent)
             }
-            // Ranks that end because of a fault of the job, unreachable ones too, have exit code 3; the rank that caused it has another.
+            // Ranks that end because of a fault of the job, including unreachable ones, have exit code 3; the rank that caused it has another code.
             (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(3)) => return,
             (Some(JobOutcome::RankFailed(_, FailureCause::ReportedByPeer)), ProcessEnd::Code(code)) => {
                 JobOutcome::ExitCode(process, code)

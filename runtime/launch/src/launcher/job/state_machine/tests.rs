@@ -16,7 +16,7 @@ fn process(rank: u32) -> RankProcess {
     RankProcess { rank: Rank::new(rank), location: ProcessLocation::Local(100 + rank) }
 }
 
-/// A job of three ranks that all run.
+/// Returns a job of three ranks that all run.
 fn state() -> JobStateMachine {
     let mut state = JobStateMachine::new("program".into(), 3, LIMITS, at(0));
     (0..3).for_each(|_| state.handle_start(at(0)));
@@ -152,7 +152,7 @@ fn a_rank_that_ends_the_job_without_an_error_is_no_loss() {
     state.handle_fault(at(1), Fault::Ended, None);
     state.handle_end(at(2), process(0), ProcessEnd::Code(0), RankStage::Joined);
     state.handle_end(at(2), process(1), ProcessEnd::Code(0), RankStage::Finished);
-    // A rank that does not look is ended.
+    // A rank that does not notice the end is ended.
     assert_eq!(actions(&mut state, at(501)), [RankAction::Terminate]);
     state.handle_end(at(501), process(2), ProcessEnd::Signal(15), RankStage::Joined);
     let outcome = state.into_outcome();
@@ -217,7 +217,7 @@ fn ranks_that_are_not_started_yet_need_not_end() {
     assert_eq!(state.into_outcome().exit_code(), 2);
 }
 
-/// How the job ends of whose ranks these were seen stopped so often, in this order.
+/// Handles checks that found these ranks stopped so many times each, in this order.
 fn stop(state: &mut JobStateMachine, seen: &[(u32, u32)]) {
     for &(rank, times) in seen {
         (0..times).for_each(|_| state.handle_stop(at(10), process(rank)));
