@@ -403,12 +403,17 @@ fn bereaved(world: &World) -> pelago::Result<()> {
 
 /// Rank 1 dies; every other learns of it from its wait and may save what it has.
 fn lost(world: &World) -> pelago::Result<()> {
+    const VICTIM: Rank = Rank::new(1);
+    let left = world.alloc::<u64>(1)?;
     world.barrier()?;
-    if world.rank() == Rank::new(1) {
+    // The victim does not fail before all have left the barrier.
+    world.add(left.at(VICTIM, 0), 1)?;
+    if world.rank() == VICTIM {
+        world.wait_until(left.local(), 0, |count| count == u64::from(world.size()))?;
         std::process::abort();
     }
     let ended = world.barrier();
-    assert_eq!(ended, Err(Error::Fault(Fault::PeerLost(Rank::new(1)))));
+    assert_eq!(ended, Err(Error::Fault(Fault::PeerLost(VICTIM))));
     println!("rank {} saves its work", world.rank());
     ended
 }

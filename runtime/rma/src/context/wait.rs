@@ -194,6 +194,10 @@ impl Context {
             if !self.is_time_to_move(look, idle) {
                 spin_loop();
             } else if self.progress() {
+                if self.shared.wait.fault().is_some() {
+                    // Retransmissions to a failed rank and requests of others are progress, too: they must not hide the fault.
+                    return Ok(None);
+                }
                 // Events at the transport, including requests of others, come in succession as well.
                 (look, idle) = (0, 1);
             }
@@ -296,7 +300,7 @@ impl Context {
     }
 
     /// Polls, and yields the core between polls; spins again after progress. Returns the awaited value, or `None` after the configured number of
-    /// polls without progress, or when the wait is late.
+    /// polls without progress, or when the wait is late. Fails if the job has a fault.
     #[inline(never)]
     fn look_giving_way<T>(&self, ready: &mut dyn FnMut() -> Result<Option<T>>, is_late: &dyn Fn() -> bool) -> Result<Option<T>> {
         let shared = self.shared();
@@ -312,7 +316,11 @@ impl Context {
                     return Ok(Some(found));
                 }
             }
-            // A yield may give the core to other threads for milliseconds.
+            // A yield may give the core to other threads for milliseconds, so that all yields of a wait take longer than a rank has to leave a failed job.
+            if let Some(fault) = shared.wait.fault() {
+                self.progress();
+                return ready()?.map(Some).ok_or(fault.into());
+            }
             if is_late() {
                 break;
             }

@@ -109,6 +109,8 @@ pub(crate) struct Script {
     pub(crate) answer: Answer,
     completions: Vec<Completion>,
     pub(crate) progressed: u32,
+    /// Number of further calls of `progress` that report progress although nothing completes.
+    pub(crate) stirs: u32,
     /// Whether a sleep was announced since the last progress.
     pub(crate) sleeps: bool,
     pub(crate) said: Vec<Said>,
@@ -355,7 +357,9 @@ impl Transport for Scripted {
         script.sleeps = false;
         let due = if script.answer == Answer::Denies { script.completions.len().min(1) } else { script.completions.len() };
         completed.extend(script.completions.drain(..due));
-        !completed.is_empty()
+        let stirs = script.stirs > 0;
+        script.stirs = script.stirs.saturating_sub(1);
+        stirs || !completed.is_empty()
     }
 
     fn next_deadline(&self) -> Option<Instant> {
