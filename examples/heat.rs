@@ -42,7 +42,7 @@ fn simulate(world: &World) -> Result<(), Box<dyn std::error::Error>> {
         println!("heat on {} ranks after {STEPS} steps: {:.6}", world.size(), heat[0]);
     }
     if std::env::args().any(|argument| argument == "--bits") {
-        // A checksum of the bits of all cells and their places, which is the same for every order and every number of ranks.
+        // A checksum of the bits and positions of all cells, which is the same for every order and every number of ranks.
         let weighted = |sum: u64, [i, j]: [usize; 2], cell: f64| {
             sum.wrapping_add(cell.to_bits().wrapping_mul(2 * (i * CELLS + j) as u64 + 1))
         };
@@ -55,7 +55,7 @@ fn simulate(world: &World) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One cell: the edge of the plate keeps its temperature, other cells move towards the mean of their four neighbours.
+/// Computes one cell: the edge of the plate keeps its temperature, other cells move towards the mean of their four neighbours.
 fn step(view: &pelago::halo::View<'_, f64, 2>, [i, j]: [isize; 2], global: [usize; 2]) -> f64 {
     let at = |i, j| view.row([i, j], 1)[0];
     let here = at(i, j);

@@ -7,7 +7,7 @@ const BASES: usize = 10_000;
 
 fn main() -> pelago::Result<()> {
     pelago::run(|world| {
-        // Every rank makes the same sequence. A real program reads a file: `pelago run kmers FILE` does.
+        // Every rank generates the same sequence. A real program reads a file, as `pelago run kmers FILE` does.
         let sequence = sequence();
         let words = BASES - K + 1;
 
@@ -22,7 +22,7 @@ fn main() -> pelago::Result<()> {
         }
         world.barrier()?;
 
-        // Each rank looks through its own part of the table; the reduction adds the parts.
+        // Each rank sums over its own part of the table; the reduction adds the parts.
         let (mut different, mut total) = (0, 0);
         table.for_each_local(|_word, count| {
             different += 1;
@@ -38,7 +38,7 @@ fn main() -> pelago::Result<()> {
     })
 }
 
-/// A sequence of bases by a linear congruential generator.
+/// Generates a sequence of bases by a linear congruential generator.
 fn sequence() -> Vec<u8> {
     let mut state = 1_u64;
     let mut base = || {
@@ -48,7 +48,7 @@ fn sequence() -> Vec<u8> {
     (0..BASES).map(|_| base()).collect()
 }
 
-/// Two bits per base.
+/// Packs a word into two bits per base.
 fn packed(word: &[u8]) -> u64 {
     word.iter().fold(0, |packed, base| packed << 2 | b"ACGT".iter().position(|letter| letter == base).expect("a base") as u64)
 }

@@ -12,8 +12,8 @@ fn main() -> pelago::Result<()> {
         world.barrier()?;
         let start: Instant = world.now();
         for _ in 0..ROUNDS {
-            // In a simulation with `--compute declared` this takes 50 µs of virtual time. On a real machine it does nothing: put the
-            // computation itself beside it.
+            // In a simulation with `--compute declared` this takes 50 µs of virtual time. On a real machine it does nothing: a real program
+            // also has the computation itself here.
             world.compute(Duration::from_microseconds(50));
             world.put(inbox.at(right, 0), &values)?.wait()?;
             world.barrier()?;

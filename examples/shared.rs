@@ -7,12 +7,12 @@ const TURNS: u64 = 100;
 
 fn main() -> pelago::Result<()> {
     pelago::run(|world| {
-        // Collective. Rank 0 is the home: its memory holds the words of the lock. Count, sum, and maximum.
+        // Collective. Rank 0 is the home: its memory holds the words of the lock. The table has a count, a sum, and a maximum.
         let mut results = Shared::<[u64]>::new(world, Rank::new(0), vec![0; 3])?;
 
         for turn in 0..TURNS {
             let found = u64::from(world.rank().number()) * TURNS + turn;
-            // Alone until released, and with everything that the previous holder wrote.
+            // Exclusive access until the release. The guard shows everything that the previous holder wrote.
             let mut guard = results.write()?;
             guard[0] += 1;
             guard[1] += found;
@@ -21,7 +21,7 @@ fn main() -> pelago::Result<()> {
         }
         world.barrier()?;
 
-        // Readers hold the lock together. `results.read()` without a guard that lives does not compile.
+        // Several readers may hold the lock at the same time. The data is accessible only while the guard exists.
         let seen = results.read()?;
         if world.rank().number() == 0 {
             println!("{} results, sum {}, maximum {}", seen[0], seen[1], seen[2]);

@@ -8,10 +8,10 @@ const ITERATIONS: u32 = 500;
 
 fn main() -> pelago::Result<()> {
     pelago::run(|world| {
-        // Collective. The counter lies at rank 0; a claim is a get and a remote atomic, in which rank 0 takes no part.
+        // Collective. The counter is in the memory of rank 0. A claim is a get and a remote atomic; rank 0 takes no part in it.
         let rows = Counter::new(world, Rank::new(0), 0)?;
 
-        // Rows cost different amounts of time. A rank that is done with four rows claims the next four.
+        // Rows take different times. A rank that has finished four rows claims the next four.
         let mut inside = 0;
         while let Some(claimed) = rows.claim(4, SIZE)? {
             for row in claimed {
@@ -28,7 +28,7 @@ fn main() -> pelago::Result<()> {
     })
 }
 
-/// Whether the iteration z² + c stays bounded.
+/// Returns whether the iteration z² + c stays bounded.
 fn is_inside(row: u64, column: u64) -> bool {
     let place = |number: u64| number as f64 / SIZE as f64 * 3.0;
     let (real, imaginary) = (place(column) - 2.0, place(row) - 1.5);

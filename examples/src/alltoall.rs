@@ -1,8 +1,8 @@
-//! How long it takes until every rank has put a block to every other, all of them at once: a personalized exchange without a schedule.
+//! The time in which every rank puts a block to every other rank, all simultaneously: a personalized exchange without a schedule.
 //!
-//! Each rank puts to its right neighbour first, then to the next one, and so on, so that no two ranks put to the same one at a time
-//! unless the network makes them. The blocks of a sender are alike; they differ between senders and repetitions. In a simulation of sizes
-//! nothing arrives, and nothing is checked.
+//! Each rank puts to its right neighbour first, then to the next one, and so on, so that two ranks put to the same rank at the same time only
+//! if the network delays them. A sender puts the same block to all ranks; blocks differ between senders and repetitions. A simulation with
+//! `--data sizes` moves no data, and nothing is checked.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,10 +24,10 @@ struct Arguments {
     repeat: u32,
 }
 
-/// Bytes that are read at a time to be checked: a multiple of the 8 of a word.
+/// Bytes that are read and checked at a time: a multiple of the 8 bytes of a word.
 const PIECE_BYTES: usize = 512;
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -37,10 +37,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("alltoall", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -72,7 +72,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
             others(rank, size).find(|&sender| !arrived(sender))
         });
     }
-    // The rank and the sender of a block that is not what it should be, if there is one; of several, the last.
+    // Receiver and sender of a wrong block, if there is one; the reduction selects the largest.
     let failure = wrong.map_or(0, |sender: Rank| 1 << 63 | u64::from(rank) << 32 | u64::from(sender));
     let mut slowest = [picoseconds, failure];
     world.allreduce(&mut slowest, u64::max)?;
@@ -82,12 +82,12 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if slowest[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Everybody else, the right neighbour first.
+/// Returns all other ranks, starting with the right neighbour.
 fn others(rank: Rank, size: u32) -> impl Iterator<Item = Rank> {
     (1..size).map(move |steps| rank.offset(steps.into(), size))
 }
 
-/// Says how long it took, or what is wrong; where nobody listens any more, nothing is lost.
+/// Prints the time, or the error; a failed write is ignored.
 fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2], checked: bool) {
     if failure == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
@@ -99,12 +99,12 @@ fn report(arguments: &Arguments, size: u32, [picoseconds, failure]: [u64; 2], ch
     }
 }
 
-/// Makes the block that this rank puts.
+/// Fills the block that this rank puts.
 fn fill(block: &mut [u8], sender: Rank, repetition: u32) {
     fill_from(block, seed(sender, repetition), 0);
 }
 
-/// Makes the part of a block that begins with its word of number `first`.
+/// Fills the part of a block that begins with word `first`.
 fn fill_from(part: &mut [u8], seed: u64, first: usize) {
     for (word, bytes) in (first..).zip(part.chunks_mut(8)) {
         let word = (seed ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
@@ -112,7 +112,7 @@ fn fill_from(part: &mut [u8], seed: u64, first: usize) {
     }
 }
 
-/// Whether what `read` reads, from a place on, is a sender's block.
+/// Returns whether the data from `read`, which reads from an offset, are the block of `sender`.
 fn is_block(bytes: usize, sender: Rank, repetition: u32, read: impl Fn(usize, &mut [u8])) -> bool {
     let seed = seed(sender, repetition);
     let (mut found, mut expected) = ([0; PIECE_BYTES], [0; PIECE_BYTES]);
@@ -125,7 +125,7 @@ fn is_block(bytes: usize, sender: Rank, repetition: u32, read: impl Fn(usize, &m
     })
 }
 
-/// What the blocks of one sender in one repetition are made from.
+/// Returns the seed for the blocks of one sender in one repetition.
 fn seed(sender: Rank, repetition: u32) -> u64 {
     (u64::from(sender) << 32 | u64::from(repetition)).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }

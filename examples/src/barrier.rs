@@ -1,4 +1,4 @@
-//! How long a barrier takes, by each algorithm (NSIM-ACE, section 5): barriers one after another between two moments of each rank.
+//! The time of a barrier by each algorithm (NSIM-ACE, section 5): every rank times a sequence of consecutive barriers.
 
 use std::fmt;
 use std::io::Write;
@@ -26,14 +26,14 @@ struct Arguments {
     warm_up: u32,
 }
 
-/// How ranks meet.
+/// The algorithm of the barrier.
 #[derive(Clone, Copy, PartialEq)]
 enum Algorithm {
     World(BarrierAlgorithm),
     EntryPermit,
 }
 
-/// By which it is called.
+/// Name of the algorithm in arguments.
 const ENTRY_PERMIT: &str = "entry-permit";
 
 impl fmt::Display for Algorithm {
@@ -56,7 +56,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -66,10 +66,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("barrier", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -92,14 +92,14 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<()> {
     Ok(())
 }
 
-/// Says how long one took. A reader that has seen enough is no error.
+/// Prints the time of one barrier. A reader that closes the pipe early is not an error.
 #[inline(never)]
 fn report(arguments: &Arguments, size: u32, picoseconds: u64) {
     let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / f64::from(arguments.repeat);
     let _ = writeln!(std::io::stdout(), "{} ranks {size} us {microseconds:.3}", arguments.algorithm);
 }
 
-/// Ends when what this rank put in the last barrier has arrived, too, as the paper's programs do.
+/// Executes barriers, and waits until the puts of this rank in the last barrier have arrived, as the paper's programs do.
 fn meet(world: &World, meet_once: impl Fn() -> pelago::Result<()>, times: u32) -> pelago::Result<()> {
     for _ in 0..times {
         meet_once()?;

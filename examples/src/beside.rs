@@ -1,4 +1,4 @@
-//! What a job has taken, beside a serial run of the same in rank 0.
+//! Comparison of a job with a serial run of the same problem in rank 0.
 
 use std::fmt;
 use std::io::Write;
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 use pelago::{Duration, Instant, Rank, World};
 
-/// Bytes of a page of memory, of which systems without variables move whole ones.
+/// Bytes of a memory page: DSM systems without variables move whole pages.
 const PAGE_BYTES: u64 = 4096;
 
-/// The bytes that move when all pages of a variable do, so many times.
+/// Returns the bytes for moving all pages of a variable a number of times.
 pub(crate) fn whole_pages(times: u64, bytes: usize) -> u64 {
     times * (bytes as u64).next_multiple_of(PAGE_BYTES)
 }
 
-/// What all ranks together have taken and moved.
+/// Time and traffic of all ranks together.
 pub(crate) struct Taken {
     duration: Duration,
     bytes: u64,
@@ -22,8 +22,8 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// From `start` on, by the slowest rank, with the bytes that this rank has moved, and those that it would have moved in whole pages or
-    /// variables. Collective.
+    /// Measures from `start` to the slowest rank, and sums the bytes that the ranks have moved, and those that they would have moved in whole
+    /// pages or variables. Collective.
     pub(crate) fn since(world: &World, start: Instant, bytes: u64, bytes_whole: u64) -> pelago::Result<Self> {
         let mut slowest = [(world.now() - start).as_picoseconds()];
         world.allreduce(&mut slowest, u64::max)?;
@@ -33,7 +33,7 @@ impl Taken {
     }
 }
 
-/// Runs `serial` in rank 0, says what the job has taken beside it and whether both have found the same, and brings that to all. Collective.
+/// Runs `serial` in rank 0, prints the comparison and whether the results are equal, and returns the verdict on all ranks. Collective.
 pub(crate) fn judge(
     world: &World,
     what: impl fmt::Display,
@@ -51,7 +51,7 @@ pub(crate) fn judge(
     Ok(if wrong[0] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Where nobody listens any more, nothing is lost.
+/// Prints the comparison; a failed write is ignored.
 fn report(world: &World, what: impl fmt::Display, taken: &Taken, serial: Duration, same: bool) {
     if !same {
         let _ = writeln!(std::io::stderr(), "{what} ranks {}: one rank finds something else", world.size());

@@ -1,5 +1,6 @@
-//! Breadth-first search of a graph with few very long lists of neighbours: generator, search and checks as the Graph500 benchmark defines them. Vertices are dealt to the ranks in
-//! turn; edges reach the owners of their ends, and the search reaches the owner of each neighbour, as active messages.
+//! Breadth-first search of a graph with a few vertices of very high degree: generator, search and checks as defined by the Graph500 benchmark.
+//! Vertices are distributed round-robin over the ranks. Edges go to the owners of their ends, and the search visits the owner of each
+//! neighbour, by active messages.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -13,13 +14,13 @@ use pelago::{Rank, World};
 use crate::mix::mix;
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Edges for each vertex.
+/// Edges per vertex.
 const EDGE_FACTOR: u64 = 16;
 
-/// Probabilities of the quarters of the adjacency matrix, in percent: the last is what is left.
+/// Probabilities of the quarters of the adjacency matrix, in percent; the last quarter has the remainder.
 const QUARTERS: [u64; 3] = [57, 19, 19];
 
-/// No vertex.
+/// Marks the absence of a vertex.
 const NONE: u64 = u64::MAX;
 
 /// Search graphs breadth first: rank 0 prints the size of the graph, and the harmonic mean of millions of edges traversed per second
@@ -37,7 +38,7 @@ struct Arguments {
     seed: u64,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -47,15 +48,15 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("bfs", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// The two ends of an edge: for each bit, one of four quarters by its probability; then numbers are mixed up.
+/// Generates the two ends of an edge: each bit selects one of four quarters by its probability; then the numbers are permuted.
 fn edge(arguments: &Arguments, number: u64) -> [u64; 2] {
     let mut ends = [0; 2];
     for bit in 0..arguments.scale {
@@ -67,26 +68,26 @@ fn edge(arguments: &Arguments, number: u64) -> [u64; 2] {
     ends.map(|end| scrambled(end, arguments))
 }
 
-/// A permutation of the vertices, so that their numbers say nothing of their degrees.
+/// Permutes the vertices, so that their numbers do not depend on their degrees.
 fn scrambled(mut vertex: u64, arguments: &Arguments) -> u64 {
     let (scale, mask) = (arguments.scale, (1 << arguments.scale) - 1);
     for round in 1..=3 {
-        // Multiplication by an odd number and xor of higher bits into lower ones can both be undone.
+        // Multiplication by an odd number and xor of higher bits into lower ones are both invertible.
         vertex = vertex.wrapping_mul(mix(arguments.seed ^ round) | 1) & mask;
         vertex ^= vertex >> scale.div_ceil(2);
     }
     vertex
 }
 
-/// What a rank has of the graph and of a search. Its vertices are those whose remainder by the number of ranks is its own number.
+/// A rank's part of the graph and of a search: the vertices whose number modulo the number of ranks is the rank's number.
 #[derive(Default)]
 struct Part {
     size: u64,
-    /// The neighbours of each vertex.
+    /// Neighbours of each vertex.
     neighbours: Vec<Vec<u64>>,
     parent: Vec<u64>,
     level: Vec<u64>,
-    /// The level that is being found, and the vertices there.
+    /// Depth of the level under construction, and the vertices found in it.
     depth: u64,
     found: Vec<u64>,
     wrong: u64,
@@ -97,7 +98,7 @@ impl Part {
         (vertex / self.size) as usize
     }
 
-    /// Begins a search; those of before are forgotten.
+    /// Resets the state for a new search.
     fn clear(&mut self) {
         self.parent.fill(NONE);
         self.level.fill(NONE);
@@ -105,7 +106,7 @@ impl Part {
         self.depth = 0;
     }
 
-    /// A vertex is the neighbour of one of the level before.
+    /// Visits a vertex as the neighbour of `parent` in the previous level.
     fn visit(&mut self, vertex: u64, parent: u64) {
         let index = self.index(vertex);
         if self.parent[index] == NONE {
@@ -114,16 +115,16 @@ impl Part {
         }
     }
 
-    /// A vertex has a neighbour of this level; whether it is its parent.
+    /// Checks a vertex against a neighbour in `level`; `is_parent`: whether the neighbour is its parent.
     fn compare(&mut self, vertex: u64, level: u64, is_parent: bool) {
         let own = self.level[self.index(vertex)];
         let is_near = if is_parent { own != NONE && own + 1 == level } else { own.abs_diff(level) <= 1 };
-        // Both were reached, or neither.
+        // Either both were reached, or neither.
         self.wrong += u64::from(!is_near || (own == NONE) != (level == NONE));
     }
 }
 
-/// What travels.
+/// The active messages of the program.
 struct Messages<'w> {
     messages: ActiveMessages<'w>,
     link: Function<[u64; 2]>,
@@ -200,7 +201,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A vertex with neighbours, the same on all ranks.
+/// Draws a vertex with neighbours, the same on all ranks.
 fn root(world: &World, arguments: &Arguments, number: u64, part: &RefCell<Part>, messages: &Messages<'_>) -> pelago::Result<u64> {
     let mut draw = mix(arguments.seed.wrapping_add(number) ^ NONE);
     loop {
@@ -217,7 +218,7 @@ fn root(world: &World, arguments: &Arguments, number: u64, part: &RefCell<Part>,
     }
 }
 
-/// Finds a tree, level by level; how many there are.
+/// Searches level by level; returns the number of levels.
 fn search_from(world: &World, root: u64, part: &RefCell<Part>, messages: &Messages<'_>) -> pelago::Result<u64> {
     part.borrow_mut().clear();
     world.barrier()?;
@@ -235,7 +236,7 @@ fn search_from(world: &World, root: u64, part: &RefCell<Part>, messages: &Messag
         if count == [0] {
             return Ok(part.borrow().depth - 1);
         }
-        // Taken out, as messages that come meanwhile use the rest.
+        // Taken out of the part, as messages that arrive during the loop borrow the part.
         let neighbours = std::mem::take(&mut part.borrow_mut().neighbours);
         for vertex in frontier {
             for &neighbour in &neighbours[(vertex / messages.size) as usize] {
@@ -247,8 +248,9 @@ fn search_from(world: &World, root: u64, part: &RefCell<Part>, messages: &Messag
     }
 }
 
-/// The checks of the benchmark. How many vertices were reached, how many edges have both ends among them, and how much is wrong: the root is its own parent; each other vertex has
-/// a neighbour one level up as its parent; the levels of the ends of each edge differ by one at most; and edges do not leave what was reached.
+/// Makes the checks of the benchmark; returns the number of reached vertices, of edges with both ends among them, and of errors. The root is
+/// its own parent. The parent of each other vertex is a neighbour one level up. The levels of the ends of each edge differ by at most one. No
+/// edge leaves the set of reached vertices.
 fn examine(world: &World, root: u64, part: &Rc<RefCell<Part>>, messages: &Messages<'_>) -> pelago::Result<[u64; 3]> {
     let (me, size) = (u64::from(world.rank()), u64::from(world.size()));
     let (neighbours, parents, levels) = {

@@ -1,7 +1,7 @@
-//! NAS conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration; rows are distributed.
+//! NAS conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration, with distributed rows.
 //!
-//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.6. A rank has a range of rows. In each step it puts
-//! its part of the vector to all others, each with a signal, and waits for theirs.
+//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.6. Each rank has a range of rows. In each step it puts
+//! its part of the vector with a signal to all other ranks, and waits for their parts.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -13,17 +13,17 @@ use pelago::{Duration, Rank, Signal, Symmetric, World};
 use crate::nas::{Class, Random, report, share};
 use crate::usage::{Stop, exit, parse};
 
-/// Steps of the method in each outer iteration, and outer iterations.
+/// Steps of the method in each outer iteration, and number of outer iterations.
 const STEPS: u32 = 25;
 const ITERATIONS: u32 = 15;
 
-/// The condition number's inverse.
+/// Inverse of the condition number.
 const CONDITION: f64 = 0.1;
 
-/// By how much the result may differ from the published one.
+/// Maximum difference between the result and the published one.
 const TOLERANCE: f64 = 1e-10;
 
-/// What a multiplication by an element costs where computing is declared.
+/// Declared computing time of a multiplication by an element.
 const PICOSECONDS_PER_ELEMENT: u64 = 1_000;
 
 /// NAS conjugate gradient (CG): rank 0 prints the class, the ranks, the milliseconds of 15 iterations, and whether zeta is the published one
@@ -35,10 +35,10 @@ struct Arguments {
     class: Class,
 }
 
-/// A class.
+/// Parameters of a class.
 struct Problem {
     rows: usize,
-    /// Elements of each of the vectors whose products the matrix is the sum of.
+    /// Number of elements of each sparse vector; the matrix is the sum of the vectors' outer products.
     elements: usize,
     shift: f64,
     zeta: f64,
@@ -53,7 +53,7 @@ fn problem(class: Class) -> Problem {
     Problem { rows, elements, shift, zeta }
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -63,10 +63,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("cg", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -75,7 +75,7 @@ fn solve(world: &World, class: Class) -> pelago::Result<ExitCode> {
     let problem = problem(class);
     let all = Collectives::new(world, &Settings { memory_bytes: 16 << 20, ..Settings::default() })?;
     let mut solver = Solver::new(world, &all, &problem)?;
-    // One iteration touches pages; then everything begins again.
+    // A first iteration touches all pages; then the state is reset.
     solver.iterate()?;
     solver.x.fill(1.0);
     world.barrier()?;
@@ -88,9 +88,9 @@ fn solve(world: &World, class: Class) -> pelago::Result<ExitCode> {
     report(world, &all, &format!("cg class {class:?} zeta {zeta:.13}"), start, is_right)
 }
 
-/// The rows of a rank, by elements that are not zero.
+/// The rows of a rank, as lists of non-zero elements.
 struct Matrix {
-    /// Where each row ends.
+    /// End of each row in `columns` and `values`.
     ends: Vec<usize>,
     columns: Vec<u32>,
     values: Vec<f64>,
@@ -107,11 +107,11 @@ struct Solver<'a> {
     r: Vec<f64>,
     p: Vec<f64>,
     q: Vec<f64>,
-    /// The vector that is multiplied, of all ranks. A rank puts its next part after a sum to which all contribute when they have used the last.
+    /// The whole vector to multiply. A rank puts its next part after a reduction to which all ranks contribute after using the previous vector.
     whole: Symmetric<'a, f64>,
-    /// A copy of it: elements of memory that others write are loaded one by one.
+    /// A private copy of `whole`: elements of memory that other ranks write are loaded one by one.
     factors: Vec<f64>,
-    /// Parts that have come, and those that this rank has waited for.
+    /// Number of arrived parts, and of those that this rank has waited for.
     arrived: Symmetric<'a, u64>,
     awaited: u64,
     residual: f64,
@@ -127,7 +127,7 @@ impl<'a> Solver<'a> {
         Ok(Self { world, all, rows, matrix, x, z, r, p, q, whole, factors, arrived, awaited: 0, residual: f64::INFINITY })
     }
 
-    /// An outer iteration: solves A·z = x, puts the normed z to x, and returns x·z.
+    /// Executes an outer iteration: solves A·z = x, stores the normalized z in x, and returns x·z.
     fn iterate(&mut self) -> pelago::Result<f64> {
         self.z.fill(0.0);
         self.r.copy_from_slice(&self.x);
@@ -194,9 +194,9 @@ fn add(into: &mut [f64], factor: f64, what: &[f64]) {
     into.iter_mut().zip(what).for_each(|(into, what)| *into += factor * what);
 }
 
-/// Some rows of the matrix: the weighted sum of products of random sparse vectors with themselves, and a shifted diagonal.
+/// Generates some rows of the matrix: the weighted sum of outer products of random sparse vectors, and a shifted diagonal.
 fn matrix(problem: &Problem, mine: &Range<usize>) -> Matrix {
-    // The first number is not used.
+    // The first random number is not used.
     let mut random = Random::after(1);
     let ratio = CONDITION.powf(1.0 / problem.rows as f64);
     let (mut weight, mut found) = (1.0, Vec::new());
@@ -229,7 +229,7 @@ fn matrix(problem: &Problem, mine: &Range<usize>) -> Matrix {
     matrix
 }
 
-/// Places and values of a random vector; at `own` it has one half.
+/// Generates indexes and values of a random sparse vector, whose element `own` is one half.
 fn sparse_vector(random: &mut Random, problem: &Problem, own: usize) -> Vec<(usize, f64)> {
     let range = problem.rows.next_power_of_two() as f64;
     let mut vector: Vec<(usize, f64)> = Vec::with_capacity(problem.elements + 1);

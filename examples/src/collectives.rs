@@ -1,4 +1,4 @@
-//! How long collective operations take, by each algorithm, and which one is chosen and why.
+//! The time of collective operations by each algorithm, and the chosen algorithm with the reason.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -62,10 +62,10 @@ struct Arguments {
     memory: u32,
 }
 
-/// Between operations that are timed apart: longer than what the last one, and agreeing on the next, leave under way.
+/// Pause between operations with `--apart`: longer than the remaining traffic of the previous operation and of the agreement on the next start.
 const PAUSE: Duration = Duration::from_nanoseconds(1_000_000);
 
-/// What a copy between two memories of a rank takes, up to a number of bytes.
+/// Cost of a copy between two memories of a rank, up to a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Stage {
     bytes_max: usize,
@@ -73,7 +73,7 @@ struct Stage {
     gb_per_s: f64,
 }
 
-/// Which algorithms are timed.
+/// Algorithms to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
     All,
@@ -95,7 +95,7 @@ impl std::str::FromStr for Which {
     }
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -109,15 +109,15 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("collectives", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).and_then(|arguments| team(ranks, &arguments.order)).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// All ranks in the given order, or in that of their numbers.
+/// Returns the team of all ranks in the given order, or in the order of their numbers.
 fn team(ranks: u32, order: &[u32]) -> Result<Team, Stop> {
     let wrong = || Stop::Wrong(format!("--order: give each of the {ranks} ranks once"));
     match order {
@@ -127,7 +127,7 @@ fn team(ranks: u32, order: &[u32]) -> Result<Team, Stop> {
     }
 }
 
-/// The rails between members of a host and between others, if any are named.
+/// Returns the rails for intra-host and inter-host messages, if rails are named.
 fn rails(world: &World, names: &[String]) -> Result<Option<Rails>, Stop> {
     let rails: Vec<_> = names.iter().map(|name| rail(world, name)).collect::<Result<_, _>>()?;
     match rails[..] {
@@ -174,21 +174,21 @@ fn measure(world: &World, arguments: &Arguments, rails: Option<Rails>, team: &Te
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Times operations by one plan; returns whether every member got what it should.
+/// Times operations by one plan; returns whether every member has the expected result.
 fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usize, choice: Choice) -> pelago::Result<bool> {
     let (operation, position, size, count) = (arguments.operation, all.position(), world.size(), bytes / 8);
     let mut plan = all.plan_of(operation, count, Sum, choice)?;
     let mine = u64::from(position) + 1;
     let input = vec![mine; operation.blocks_in(position, size) as usize * count];
     let mut output = vec![mine; operation.blocks_out(position, size) as usize * count];
-    // The first one makes connections.
+    // The first operation makes connections.
     plan.run(&input, &mut output)?;
     let right = |(index, &value): (usize, &u64)| value == expected(operation, position, size, index / count);
     let all_right = output.iter().enumerate().all(right);
     world.flush_all()?;
     world.barrier()?;
     let mut took = 0;
-    // The root of a broadcast has the values before.
+    // The root of a broadcast only copies its values in.
     let copied =
         if operation.root() == Some(position) && input.is_empty() { [output.len(), 0] } else { [input.len(), output.len()] };
     let [before, after] = copied.map(|values| staging(&arguments.staging, values * 8));
@@ -218,7 +218,7 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
         if arguments.explain && arguments.format != "json" {
             text += &explanation.to_string();
         }
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = std::io::stdout().write_all(text.as_bytes());
         if slowest[1] != 0 {
             let _ = writeln!(std::io::stderr(), "collectives: {operation} by {} is wrong", plan.algorithm());
@@ -227,7 +227,7 @@ fn time(world: &World, all: &Collectives<'_>, arguments: &Arguments, bytes: usiz
     Ok(slowest[1] == 0)
 }
 
-/// What copying so many bytes takes.
+/// Returns the time of copying `bytes`.
 fn staging(stages: &[Stage], bytes: usize) -> Duration {
     let stage = stages.iter().find(|stage| bytes <= stage.bytes_max).or(stages.last());
     stage.filter(|_| bytes > 0).map_or(Duration::ZERO, |stage| {
@@ -235,7 +235,7 @@ fn staging(stages: &[Stage], bytes: usize) -> Duration {
     })
 }
 
-/// A line with an operation, its time, the model and all candidates: names are words, so that nothing is to be escaped.
+/// Returns one JSON line with the operation, its time, the model and all candidates. Names are plain words and need no escaping.
 fn json(explanation: &Explanation, model: Model, took: Duration) -> String {
     let Explanation { operation, size, bytes, candidates, chosen, rails, names: _, by } = explanation;
     let rails = explanation.name(*rails).map_or_else(String::new, |rails| format!("\"rails\":\"{rails}\","));
@@ -273,7 +273,7 @@ fn microseconds(duration: Duration) -> f64 {
     duration.as_seconds() * 1e6
 }
 
-/// What each value of a block is, where every member brings its position and one; that of the root is 0.
+/// Returns the expected values of a block if every member contributes its position plus one; the root has position 0.
 fn expected(operation: Collective, position: u32, size: u32, block: usize) -> u64 {
     let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
     match operation {
@@ -287,7 +287,7 @@ fn expected(operation: Collective, position: u32, size: u32, block: usize) -> u6
     }
 }
 
-/// Reads a number of bytes.
+/// Parses a number of bytes.
 fn bytes(text: &str) -> Result<usize, &'static str> {
     let (digits, shift) = match text.as_bytes() {
         [digits @ .., b'K' | b'k'] => (digits, 10),
@@ -299,7 +299,7 @@ fn bytes(text: &str) -> Result<usize, &'static str> {
     bytes.filter(|&bytes| bytes > 0 && bytes.is_multiple_of(8)).ok_or("give multiples of 8 bytes up to 1024M, such as 8,64K")
 }
 
-/// Reads what copying up to a number of bytes takes.
+/// Parses the copy cost for up to a number of bytes.
 fn stage(text: &str) -> Result<Stage, &'static str> {
     let wrong = "give bytes, nanoseconds and gigabytes per second, such as 8K:3000:6.5";
     let mut parts = text.split(':');
@@ -312,7 +312,7 @@ fn stage(text: &str) -> Result<Stage, &'static str> {
     if gb_per_s > 0.0 { Ok(Stage { bytes_max, start_ns, gb_per_s }) } else { Err(wrong) }
 }
 
-/// Reads three times in nanoseconds.
+/// Parses three times in nanoseconds.
 fn model(text: &str) -> Result<Model, &'static str> {
     let numbers: Option<Vec<f64>> =
         text.split(',').map(|number| number.parse().ok().filter(|ns| (0.0..=1e9).contains(ns))).collect();

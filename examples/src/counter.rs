@@ -1,4 +1,4 @@
-//! A counter that all ranks share: each acquires it, looks whether all of it is as the last one left it, adds one to all of it, and releases it.
+//! A counter shared by all ranks: each rank acquires it, checks that its first and last word are equal, increments all words, and releases it.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ struct Arguments {
     alone: bool,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -34,10 +34,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("counter", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -63,7 +63,7 @@ fn count(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if sums[1] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Adds in so many turns; whether each found the counter whole.
+/// Increments the counter `turns` times; returns whether its first and last word were always equal.
 fn add(world: &World, counter: &mut Shared<'_, [u64]>, arguments: &Arguments, turns: u32) -> pelago::Result<bool> {
     let mut whole = true;
     if arguments.alone && world.rank().number() != 0 {
@@ -84,7 +84,7 @@ fn is_all(words: &[u64], value: u64) -> bool {
     words.iter().all(|&word| word == value)
 }
 
-/// Says how long it took, or that something is wrong; where nobody listens any more, nothing is lost.
+/// Prints the time, or the error; a failed write is ignored.
 fn report(ranks: u32, words: u32, picoseconds: u64, turns: u64, [brought, wrong]: [u64; 2]) {
     if wrong == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds).as_seconds() * 1e6 / turns as f64;

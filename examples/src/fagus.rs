@@ -1,7 +1,7 @@
-//! What a message and a barrier of a distributed shared memory take, as Fagus is measured (paper C: Okuno et al., section 5).
+//! The times of a message and of a barrier of a distributed shared memory, measured as for Fagus (paper C: Okuno et al., section 5).
 //!
-//! A message is a block of data and, behind it, a flag: the receiver waits for the flag alone, reads the block, and answers with a flag of its own. The
-//! barrier is that of Fagus, by way of rank 0.
+//! A message is a block of data followed by a flag. The receiver waits for the flag only, reads the block, and answers with a flag. The barrier is
+//! that of Fagus, with rank 0 as the centre.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -27,11 +27,11 @@ struct Arguments {
     warm_up: u32,
 }
 
-/// Words of the flags: of the message, at rank 1; of the answer, at rank 0. Each on a cache line of its own.
+/// Offsets of the flags of the message (at rank 1) and of the answer (at rank 0), on separate cache lines.
 const ARRIVED: usize = 0;
 const ANSWERED: usize = 8;
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -44,19 +44,19 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 
 const TOO_FEW: &str = "a message needs 2 ranks; give -n 2";
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| if ranks < 2 { Err(TOO_FEW.into()) } else { Ok(()) })
 }
 
-/// What rank 0 has measured, in picoseconds for all repetitions.
+/// Times measured by rank 0, in picoseconds for all repetitions.
 struct Times {
-    /// From a put until its data has arrived.
+    /// From the put until the data has arrived.
     sent: u64,
-    /// From a put until its receiver has answered.
+    /// From the put until the receiver has answered.
     answered: u64,
     barriers: u64,
 }
@@ -76,7 +76,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
             let start = world.now();
             world.put(inbox.at(receiver, 0), &block)?.wait()?;
             let sent = world.now() - start;
-            // After the data; the next flag is put when this one was answered.
+            // The flag follows the data; the next flag is put after the answer to this one.
             world.put(flags.at(receiver, ARRIVED), &[number])?;
             world.wait_until(flags.local(), ANSWERED, |answered| answered >= number)?;
             if number > u64::from(arguments.warm_up) {
@@ -99,7 +99,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     for _ in 0..arguments.repeat {
         barrier.wait()?;
     }
-    // Ends when what this rank put in the last barrier has arrived, too, on the slowest rank.
+    // The measurement includes the arrival of the puts in the last barrier, on the slowest rank.
     world.flush_all()?;
     let mut all = [wrong, (world.now() - start).as_picoseconds()];
     world.allreduce(&mut all, u64::max)?;
@@ -111,7 +111,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Says what each took, or what is wrong. A reader that has seen enough is no error.
+/// Prints the times, or the error. A reader that closes the pipe early is not an error.
 fn report(arguments: &Arguments, size: u32, times: &Times, wrong: u64) {
     if wrong > 0 {
         let _ = writeln!(std::io::stderr(), "fagus: {wrong} messages are not what was sent");

@@ -1,7 +1,8 @@
-//! Random updates of a table that is spread over all ranks (the RandomAccess benchmark of the HPC Challenge): `table[i] ^= x` for pseudo-random `x`, by remote atomics, by active
-//! messages, or as a hash table whose owners make the updates.
+//! Random updates of a table distributed over all ranks (the RandomAccess benchmark of the HPC Challenge): `table[i] ^= x` for pseudo-random `x`,
+//! by remote atomics, by active messages, or in a hash table whose owners make the updates.
 //!
-//! The updates are repeated: as `xor` undoes itself, each word is then what it was before, or updates were lost or made twice.
+//! All updates are made twice. As `xor` is its own inverse, each word must then have its original value; otherwise updates were lost or
+//! duplicated.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -15,7 +16,7 @@ use pelago::{Duration, Rank, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Bytes of an element of the hash table, and of what its allocator may leave unused beside it.
+/// Bytes of an element of the hash table, including overhead of the allocator.
 const ELEMENT_BYTES: u64 = 80;
 
 /// By what updates are made.
@@ -44,7 +45,7 @@ struct Arguments {
     by: Method,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -54,21 +55,21 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("gups", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// Pseudo-random words: those of the benchmark, of a primitive polynomial over GF(2), from a place of their own for each rank.
+/// The pseudo-random words of the benchmark, by a primitive polynomial over GF(2), with a different start for each rank.
 struct Stream(u64);
 
 impl Stream {
     const POLYNOMIAL: u64 = 7;
 
-    /// The words from the `n`-th on: the state is multiplied by x `n` times, by squares.
+    /// Starts at word `n`: multiplies the state by xⁿ, by repeated squaring.
     fn from(n: u64) -> Self {
         let times = |one: u64, other: u64| {
             let mut product = 0;
@@ -97,7 +98,7 @@ impl Stream {
     }
 }
 
-/// Where words lie: the rank of each, and its place there.
+/// Mapping of words to ranks and local indexes.
 #[derive(Clone, Copy)]
 struct Places {
     ranks: u32,
@@ -105,7 +106,7 @@ struct Places {
 }
 
 impl Places {
-    /// The number of the word that an update changes, among those of all ranks.
+    /// Returns the global number of the word that an update changes.
     fn of(self, word: u64) -> u64 {
         ((u128::from(word) * (u128::from(self.ranks) << self.log_words)) >> 64) as u64
     }
@@ -149,7 +150,7 @@ fn update(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Makes all updates twice: the time of the first, the slowest rank's, and how many words of this rank are wrong in the end.
+/// Makes all updates twice; returns the time of the first pass on the slowest rank, and the number of wrong words of this rank.
 fn twice(
     world: &World,
     mut make: impl FnMut() -> pelago::Result<()>,
@@ -189,7 +190,7 @@ fn by_messages<I: Iterator<Item = u64>>(
     let table: Vec<_> = (first..).take(1 << places.log_words).collect();
     let table = Rc::new(RefCell::new(table));
     let (mine, mut functions) = (table.clone(), Functions::new());
-    // An update is its word alone: the owner computes the place again.
+    // The message has only the word: the owner recomputes the index.
     let change = functions.register(move |_: &Call<'_>, word: u64| mine.borrow_mut()[places.index(places.of(word))] ^= word);
     let messages = ActiveMessages::new(world, functions, QueueSettings::default())?;
     let make = || {
@@ -201,7 +202,7 @@ fn by_messages<I: Iterator<Item = u64>>(
     twice(world, make, || Ok(table.borrow().iter().zip(first..).filter(|&(&word, initial)| word != initial).count()))
 }
 
-/// The words are values of a map, whose keys are their numbers; a key that is there has a value other than 0 now and then.
+/// The words are values of a map whose keys are their numbers. The map is empty at first; after both passes every value must be 0.
 fn by_map<I: Iterator<Item = u64>>(world: &World, places: Places, words: &impl Fn() -> I) -> pelago::Result<(Duration, u64)> {
     let heap = GlobalHeap::quiet(world, (ELEMENT_BYTES << places.log_words) + (1 << 20))?;
     let map = GlobalMap::<u64, u64>::new(&heap, 1 << places.log_words)?;
@@ -240,7 +241,7 @@ mod tests {
     fn words_lie_on_all_ranks_evenly() {
         let places = Places { ranks: 3, log_words: 4 };
         let mut counts = [0; 48];
-        // Far from the start, where states have few bits.
+        // Far from the start, where states have few bits set.
         let mut stream = Stream::from(0x0123_4567_89AB_CDEF);
         (0..48_000).for_each(|_| counts[places.of(stream.next()) as usize] += 1);
         assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");

@@ -1,7 +1,7 @@
-//! NAS integer sort: keys go to the ranks that own their ranges, and each rank counts its own.
+//! NAS integer sort: keys are sent to the ranks that own their ranges, and each rank counts its own keys.
 //!
-//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.8. Keys are copied into the memory of
-//! their owners, at places that follow from the counts of all ranks, and a signal follows each copy.
+//! Source: Bailey et al., "The NAS Parallel Benchmarks", RNR-94-007 (1994), section 2.8. Keys are copied into the memory of their owners, at
+//! offsets computed from the counts of all ranks, and a signal follows each copy.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -13,13 +13,13 @@ use pelago::{CellSlice, Duration, Error, Rank, Symmetric, World};
 use crate::nas::{Class, Random, report, share};
 use crate::usage::{Stop, exit, parse};
 
-/// Rankings of a run.
+/// Number of rankings in a run.
 const ITERATIONS: u32 = 10;
 
-/// Parts of the range of keys that are given to ranks.
+/// Number of parts of the key range, which are assigned to ranks.
 const BUCKETS: usize = 1024;
 
-/// What it costs to look at a key where computing is declared.
+/// Declared computing time per key.
 const PICOSECONDS_PER_KEY: u64 = 4_000;
 
 /// NAS integer sort (IS): rank 0 prints the class, the ranks, the milliseconds of ten rankings, and whether all verifications passed
@@ -31,16 +31,16 @@ struct Arguments {
     class: Class,
 }
 
-/// A class: keys, their range, and the keys whose ranks are published.
+/// A class: number of keys, their range, and the test keys with published ranks.
 struct Problem {
     keys_log: u32,
     range_log: u32,
-    /// Places of keys, and their ranks in the first iteration, but for what [`rank_in`](Self::rank_in) adds.
+    /// Indexes of the test keys, and their ranks in the first iteration, without the change by [`rank_in`](Self::rank_in).
     places: [usize; 5],
     ranks: [i64; 5],
-    /// How many of the ranks grow by one in each iteration; the others shrink.
+    /// Number of ranks that grow by one in each iteration; the others shrink.
     growing: usize,
-    /// The iteration in which a growing rank, and a shrinking one, is as published.
+    /// Iteration in which a growing rank, and a shrinking rank, has the published value.
     published: [i64; 2],
 }
 
@@ -74,7 +74,7 @@ fn problem(class: Class) -> Problem {
 }
 
 impl Problem {
-    /// The published rank of the test key of a number, in an iteration.
+    /// Returns the published rank of a test key in an iteration.
     fn rank_in(&self, iteration: u32, number: usize) -> i64 {
         let is_growing = number < self.growing;
         let passed = i64::from(iteration) - self.published[usize::from(!is_growing)];
@@ -82,7 +82,7 @@ impl Problem {
     }
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -92,10 +92,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("is", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -104,7 +104,7 @@ fn sort(world: &World, class: Class) -> pelago::Result<ExitCode> {
     let problem = problem(class);
     let all = Collectives::new(world, &Settings { memory_bytes: 16 << 20, ..Settings::default() })?;
     let mut sorter = Sorter::new(world, &all, &problem)?;
-    // The first one touches pages.
+    // The first ranking touches all pages.
     let mut right = sorter.rank(1)?;
     world.barrier()?;
     let start = world.now();
@@ -113,33 +113,33 @@ fn sort(world: &World, class: Class) -> pelago::Result<ExitCode> {
     }
     let ended = world.now();
     right &= sorter.is_sorted()?;
-    // What verifies is not part of the time.
+    // The time excludes the verification.
     let start = start + (world.now() - ended);
     report(world, &all, &format!("is class {class:?}"), start, right)
 }
 
-/// One rank's keys, and memory that every iteration fills again.
+/// One rank's keys, and memory reused by every iteration.
 struct Sorter<'a> {
     world: &'a World,
     all: &'a Collectives<'a>,
     problem: &'a Problem,
     mine: Range<usize>,
     keys: Vec<u32>,
-    /// Of the keys of all ranks, by buckets.
+    /// Number of keys of all ranks in each bucket.
     buckets: Vec<u64>,
-    /// Keys by the buckets of their owners; in memory that leaves without a copy.
+    /// Keys ordered by bucket, in registered memory, from which they are transferred without a copy.
     sent: Symmetric<'a, u32>,
-    /// The keys of this rank's range that others have brought, and how many those are. They are counted before the next reduction, after which others bring more.
+    /// Keys of this rank's range from other ranks, and their number. They are counted before the next reduction, after which other ranks copy more.
     owned: Symmetric<'a, u32>,
     brought: usize,
-    /// The own keys of this rank's range.
+    /// This rank's own keys in its range, as a range of `sent`.
     kept: Range<usize>,
-    /// Copies that have come, and those that this rank has waited for.
+    /// Number of arrived copies, and of those that this rank has waited for.
     arrived: Symmetric<'a, u64>,
     awaited: u64,
-    /// How many there are of each key of this rank's range.
+    /// Number of occurrences of each key of this rank's range.
     counts: Vec<u32>,
-    /// The first key of this rank's range, and the keys below it.
+    /// The first key of this rank's range, and the number of keys below it.
     first: usize,
     below: u64,
 }
@@ -149,14 +149,14 @@ impl<'a> Sorter<'a> {
         let (mine, _) = share(1 << problem.keys_log, world.size(), world.rank().number());
         let mut random = Random::after(4 * mine.start as u64);
         let keys: Vec<u32> = mine.clone().map(|_| random.key(1 << (problem.range_log - 2))).collect();
-        // Each rank has about its share of the keys; of few ranks one may have twice that.
+        // Each rank has about an equal share of the keys; with few ranks, one may have twice its share.
         let most = (1_usize << problem.keys_log).div_ceil(world.size() as usize);
         let (sent, owned, arrived) = (world.alloc(most)?, world.alloc(2 * most + BUCKETS)?, world.alloc(1)?);
         let (buckets, counts, brought, kept, awaited, first, below) = (vec![0; BUCKETS], Vec::new(), 0, 0..0, 0, 0, 0);
         Ok(Self { world, all, problem, mine, keys, buckets, sent, owned, brought, kept, arrived, awaited, counts, first, below })
     }
 
-    /// Changes two keys, ranks all, and returns whether this rank found the published ranks of those test keys that it owns.
+    /// Changes two keys, ranks all keys, and returns whether the test keys owned by this rank have their published ranks.
     fn rank(&mut self, iteration: u32) -> pelago::Result<bool> {
         for (place, key) in [(iteration, iteration), (iteration + ITERATIONS, (1 << self.problem.range_log) - iteration)] {
             if self.mine.contains(&(place as usize)) {
@@ -183,7 +183,7 @@ impl<'a> Sorter<'a> {
         count(self.sent.local().range(self.kept.clone()), self.first, &mut self.counts);
         let seen = self.keys.len() + self.brought + self.kept.len();
         self.world.compute(Duration::from_picoseconds(seen as u64 * PICOSECONDS_PER_KEY));
-        // Now the number of keys below a key is the sum of the counts before it.
+        // The number of keys below a key is the sum of the counts before it.
         let owns = |key: usize| key >= self.first && key < self.first + self.counts.len();
         let before = |key: usize| self.counts[..key - self.first].iter().map(|&count| u64::from(count)).sum::<u64>();
         let rank = |key: usize| (self.below + before(key)) as i64;
@@ -191,7 +191,7 @@ impl<'a> Sorter<'a> {
         Ok(right.all(|(number, &key)| rank(key as usize) == self.problem.rank_in(iteration, number)))
     }
 
-    /// The buckets of each rank: about equally many keys for each.
+    /// Assigns the buckets to ranks, with about equal numbers of keys.
     fn owners(&self) -> Vec<Range<usize>> {
         let (ranks, keys, mut bucket, mut passed) = (u64::from(self.world.size()), 1_u64 << self.problem.keys_log, 0, 0);
         let take = |rank: u64| {
@@ -205,7 +205,7 @@ impl<'a> Sorter<'a> {
         (0..ranks).map(take).collect()
     }
 
-    /// Brings each key to its owner.
+    /// Copies each key to its owner.
     fn exchange(&mut self, own_buckets: &[u32; BUCKETS], ranges: &[Range<usize>], shift: u32) -> pelago::Result<()> {
         let (world, me, sent) = (self.world, self.world.rank().index(), self.sent.local());
         let (mut places, mut next) = (*own_buckets, 0);
@@ -219,7 +219,7 @@ impl<'a> Sorter<'a> {
             *place += 1;
         }
         let send: Vec<usize> = ranges.iter().map(|range| own_buckets[range.clone()].iter().sum::<u32>() as usize).collect();
-        // Where this rank's keys end at each owner, behind those of the ranks before; an owner leaves out its own.
+        // End of this rank's keys at each owner, after those of lower ranks; owners do not send their own keys.
         let mut ends: Vec<u64> = send.iter().map(|&count| count as u64).collect();
         ends[me] = 0;
         self.all.scan(&mut ends, Sum)?;
@@ -227,7 +227,7 @@ impl<'a> Sorter<'a> {
         if self.brought > self.owned.len() {
             return Err(Error::Invalid("the keys of a rank are more than twice its share"));
         }
-        // Where a bucket ends now, the next one begins.
+        // After sorting, the entry of a bucket is its end, which is the start of the next one.
         let start_of = |to: usize| ranges[to].start.checked_sub(1).map_or(0, |bucket| places[bucket] as usize);
         self.kept = start_of(me)..start_of(me) + send[me];
         for to in (1..ranges.len()).map(|distance| (me + distance) % ranges.len()) {
@@ -244,11 +244,11 @@ impl<'a> Sorter<'a> {
         }
         self.awaited += ranges.len() as u64 - 1;
         world.wait_until(self.arrived.local(), 0, |arrived| arrived >= self.awaited)?;
-        // The next keys are stored where these leave from.
+        // The next iteration overwrites the source of these copies.
         world.quiet()
     }
 
-    /// Full verification: sorts by the counts; the keys of this rank ascend, follow those of the rank before, and none is missing.
+    /// Full verification: sorts by the counts, and checks that the keys of this rank ascend, follow those of lower ranks, and are complete.
     fn is_sorted(&self) -> pelago::Result<bool> {
         let sorted: Vec<u32> =
             (self.first as u32..).zip(&self.counts).flat_map(|(key, &count)| vec![key; count as usize]).collect();
@@ -261,7 +261,7 @@ impl<'a> Sorter<'a> {
         self.all.allreduce(&mut sums, Sum)?;
         let mut brought = [self.keys.len() as u64, self.keys.iter().map(|&key| u64::from(key)).sum()];
         self.all.allreduce(&mut brought, Sum)?;
-        // The largest key of this rank and of those before it.
+        // The largest key of the lower ranks, by an exclusive scan.
         let mut last = [sorted.last().map_or(0, |&key| u64::from(key) + 1)];
         self.all.exclusive_scan(&mut last, pelago::collectives::Max)?;
         let before = if self.world.rank().number() == 0 { 0 } else { last[0] };
@@ -270,12 +270,12 @@ impl<'a> Sorter<'a> {
     }
 }
 
-/// The bucket of a key. The remainder changes none; with it an index of an array of buckets is not checked.
+/// Returns the bucket of a key. The remainder does not change the bucket; it lets the compiler remove the bounds check.
 fn bucket(key: u32, shift: u32) -> usize {
     (key >> shift) as usize % BUCKETS
 }
 
-/// Counts keys where they lie; a count has the number of its key less `first`. Not a part of its caller, where the loop would have too few registers.
+/// Counts keys in place; the index of a count is its key minus `first`. Not inlined, as the loop would have too few registers in its caller.
 #[inline(never)]
 fn count(keys: CellSlice<'_, u32>, first: usize, counts: &mut [u32]) {
     (0..keys.len()).for_each(|index| counts[keys.load(index) as usize - first] += 1);

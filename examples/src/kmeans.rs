@@ -1,5 +1,5 @@
-//! Points in clusters around means: each rank moves its points to the nearest mean, and adds what has changed to sums that all share, under one
-//! synchronization variable.
+//! K-means clustering: each rank assigns its points to the nearest means, and adds the changes to shared sums under one synchronization
+//! variable.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -11,11 +11,11 @@ use pelago::{Duration, Rank, World};
 use crate::beside::{Taken, judge, whole_pages};
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Coordinates of a point: whole numbers, so that sums are the same in any order.
+/// Number of coordinates of a point, and their maximum. Coordinates are integers, so that sums do not depend on the order.
 const DIMENSIONS: usize = 4;
 const COORDINATE_MAX: u64 = 1 << 20;
 
-/// What it costs to compare a point with a mean where computing is declared.
+/// Declared computing time of a comparison of a point with a mean.
 const PICOSECONDS_PER_DISTANCE: u64 = 2_000;
 
 type Point = [i64; DIMENSIONS];
@@ -35,7 +35,7 @@ struct Arguments {
     rounds: u32,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -45,10 +45,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("kmeans", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -64,7 +64,7 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
 fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let (points, clusters) = (arguments.points as usize, arguments.clusters as usize);
     let begin = (vec![0; clusters * DIMENSIONS], vec![0; clusters], vec![0]);
-    // Of each cluster the sum of its points and how many they are; how many moves there were, ever.
+    // For each cluster the sum and number of its points; the total number of moves.
     let mut shared = Bundle::<(i64, u64, u64)>::new(world, Rank::new(0), begin)?;
     let share = points.div_ceil(world.size() as usize);
     let first = (world.rank().index() * share).min(points);
@@ -88,7 +88,7 @@ fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         update_means(&mut means, sums, counts);
         let now = moves[0];
         guard.release()?;
-        // Nobody moves points before all have read.
+        // No rank may move points before all ranks have read the sums.
         world.barrier()?;
         if std::mem::replace(&mut before, now) == now {
             break;
@@ -101,7 +101,7 @@ fn find(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     judge(world, what, &taken, || alone(world, points, clusters, arguments.rounds) == means)
 }
 
-/// What one rank finds.
+/// Computes the means serially.
 fn alone(world: &World, points: usize, clusters: usize, rounds: u32) -> Vec<Point> {
     let mut all = Share::new(0..points, clusters);
     let (mut means, mut sums, mut counts) = (first_means(clusters), vec![0; clusters * DIMENSIONS], vec![0; clusters]);
@@ -116,14 +116,14 @@ fn alone(world: &World, points: usize, clusters: usize, rounds: u32) -> Vec<Poin
     means
 }
 
-/// Points of one rank, and the clusters that they are in.
+/// Points of one rank, and their clusters.
 struct Share {
     points: Vec<Point>,
     clusters: Vec<Option<usize>>,
     count: usize,
 }
 
-/// What has changed in the clusters.
+/// Changes of the clusters.
 struct Changes {
     sums: Vec<i64>,
     counts: Vec<i64>,
@@ -136,7 +136,7 @@ impl Share {
         Self { clusters: vec![None; points.len()], points, count }
     }
 
-    /// Moves each point to the nearest mean.
+    /// Assigns each point to the nearest mean.
     fn move_points(&mut self, world: &World, means: &[Point]) -> Changes {
         let mut changes = Changes { sums: vec![0; self.count * DIMENSIONS], counts: vec![0; self.count], moves: 0 };
         for (point, cluster) in self.points.iter().zip(&mut self.clusters) {
@@ -174,7 +174,7 @@ fn nearest(point: &Point, means: &[Point]) -> usize {
     (0..means.len()).min_by_key(|&cluster| distance(&means[cluster])).expect("there are clusters")
 }
 
-/// A cluster without points keeps its mean.
+/// Computes the new means; a cluster without points keeps its mean.
 fn update_means(means: &mut [Point], sums: &[i64], counts: &[u64]) {
     for ((mean, sum), &count) in means.iter_mut().zip(sums.chunks_exact(DIMENSIONS)).zip(counts) {
         if count > 0 {
@@ -187,7 +187,7 @@ fn first_means(clusters: usize) -> Vec<Point> {
     (0..clusters as u64).map(point).collect()
 }
 
-/// Some point, the same for the same number.
+/// Returns the pseudo-random point of a number.
 fn point(number: u64) -> Point {
     let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     core::array::from_fn(|_| {

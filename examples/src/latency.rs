@@ -1,4 +1,4 @@
-//! How long single operations take, as a distribution: what a program that waits for each of them sees on a network that loses or delays some.
+//! The latency distribution of single operations: the effect of a network with losses and delays on a program that waits for each operation.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ enum Operation {
     Message,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -46,10 +46,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
 
 const TOO_FEW: &str = "an operation between ranks needs 2 of them; give -n 2";
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| if ranks < 2 { Err(TOO_FEW.into()) } else { Ok(()) })
 }
@@ -92,7 +92,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     conclude(world, arguments, &mut times, wrong)
 }
 
-/// Sends messages to the last rank, which sends each back; the times from sending one to its return, and how many were wrong.
+/// Sends messages to the last rank, which returns each; returns the round-trip times, and the number of wrong messages.
 fn exchange(world: &World, arguments: &Arguments) -> pelago::Result<(Vec<u64>, u64)> {
     let (origin, target) = (Rank::new(0), Rank::new(world.size() - 1));
     let mailbox = Mailbox::on_every_rank(world, Settings::new(16, arguments.bytes as usize))?;
@@ -124,7 +124,7 @@ fn exchange(world: &World, arguments: &Arguments) -> pelago::Result<(Vec<u64>, u
     Ok((times, wrong))
 }
 
-/// Rank 0 tells the times, and the datagrams of all ranks if a network took them, unless something was wrong on any rank.
+/// Rank 0 prints the times, and the datagrams of all ranks if there were any, unless a rank had an error.
 fn conclude(world: &World, arguments: &Arguments, times: &mut [u64], wrong: u64) -> pelago::Result<ExitCode> {
     let counters = world.counters();
     let mut all = [wrong, counters.of(Event::DatagramSent), counters.of(Event::DatagramRepeated)];
@@ -136,14 +136,14 @@ fn conclude(world: &World, arguments: &Arguments, times: &mut [u64], wrong: u64)
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is got each time.
+/// Content of every get.
 const CONTENT: u8 = 0x5a;
 
 fn holds(world: &World, bytes: &[u8], content: u8) -> bool {
     !world.moves_data() || bytes.iter().all(|&byte| byte == content)
 }
 
-/// Says how the times are distributed, or what is wrong. A reader that has seen enough is no error.
+/// Prints the distribution of the times, or the error. A reader that closes the pipe early is not an error.
 fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64, [sent, repeated]: [u64; 2]) {
     if wrong > 0 {
         let _ = writeln!(std::io::stderr(), "latency: {wrong} operations did not bring what they should");
@@ -162,7 +162,7 @@ fn report(arguments: &Arguments, ranks: u32, times: &mut [u64], wrong: u64, [sen
     );
 }
 
-/// The smallest of sorted times that so many of a thousand do not exceed.
+/// Returns a percentile of sorted times, in per mille.
 fn percentile(times: &[u64], permille: usize) -> u64 {
     times[(times.len() * permille).div_ceil(1000).clamp(1, times.len()) - 1]
 }

@@ -1,32 +1,32 @@
-//! Programs for ranks. Each is a function from arguments to an exit code, so that the `pelago` command can bundle it.
+//! Example programs and benchmarks. Each is a function from arguments to an exit code, so that the `pelago` command can bundle it.
 //!
 //! | program | shows |
 //! |---|---|
 //! | [`ring`] | put, an ordered atomic, a barrier: the program of the README |
 //! | [`barrier`] | the time of a barrier, by each algorithm |
-//! | [`fagus`] | a message that is found by its flag, and the barrier of Fagus: what paper C measures |
-//! | [`latency`] | how long single operations take, in percentiles |
+//! | [`fagus`] | a message with a flag behind it, and the barrier of Fagus: the measurements of paper C |
+//! | [`latency`] | percentiles of the latency of single operations |
 //! | [`collectives`] | the time of collective operations, by each algorithm, and which is chosen |
-//! | [`alltoall`] | the time of an exchange in which every rank puts to every other at once |
-//! | [`particles`] | particles that go to the owners of their places: receive memory reserved by atomics, puts, data that says when it is complete |
-//! | [`incast`] | many ranks that send to one: room that is acquired, beside what message-passing libraries do |
-//! | [`counter`] | a shared variable that every rank adds to: entry consistency |
-//! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest so far |
+//! | [`alltoall`] | the time of an exchange in which every rank puts to every other simultaneously |
+//! | [`particles`] | particles move to the owners of their positions: receive memory reserved by atomics, puts, arrival detected by counters |
+//! | [`incast`] | many ranks send to one: acquired slots, compared with the methods of message-passing libraries |
+//! | [`counter`] | a shared variable that every rank increments: entry consistency |
+//! | [`tsp`] | the shortest round trip by branch and bound; ranks share the shortest trip so far |
 //! | [`kmers`] | the k-mers (words of length k) of a file of sequences, counted by all ranks in one table |
 //! | [`gups`] | random updates of a table: remote atomics, active messages, updates of a map at the owners |
 //! | [`bfs`] | breadth-first search of a graph, by active messages |
-//! | [`uts`] | an unbalanced tree: tasks in a work queue, and ranks that take those of others |
-//! | [`sor`] | red-black relaxation of a grid in a region: release consistency, of which only borders travel |
-//! | [`lu`] | a matrix factored in blocks: pages of a region that are kept until they are done |
+//! | [`uts`] | an unbalanced tree: tasks in a work queue, with work stealing |
+//! | [`sor`] | red-black relaxation of a grid in a region: release consistency that transfers only borders |
+//! | [`lu`] | a matrix factored in blocks: pages of a region, each kept by one rank until it is complete |
 //! | [`kmeans`] | clusters of points: several variables under one synchronization variable |
-//! | [`is`] | NAS integer sort: keys to the ranks that own their ranges, by an exchange with counts |
+//! | [`is`] | NAS integer sort: keys are sent to the ranks that own their ranges, by an exchange with counts |
 //! | [`cg`] | NAS conjugate gradient: rows of a sparse matrix, a gather with counts and sums in each step |
-//! | [`litmus`] | what ranks may see of each other's writes; forbidden outcomes are counted |
-//! | [`gpu`] | puts, gets, copies and atomics between memory of GPUs, or of hosts, with equal results; their times |
+//! | [`litmus`] | litmus tests of the memory model: forbidden outcomes are counted |
+//! | [`gpu`] | puts, gets, copies and atomics between GPU memory or host memory with equal results; their times |
 //! | [`goal`] | a schedule of LogGOPSim, or a recording of a real run: a graph of operations |
-//! | [`chakra`] | execution traces of Chakra: such a graph, from binary files |
+//! | [`chakra`] | execution traces of Chakra: a graph of operations from binary files |
 //! | [`himeno`] | a stencil on a grid split in three directions: faces and edges by plans, overlapped with computing |
-//! | [`fields`] | shallow water on a staggered grid: five fields with shadows of different widths, exchanged together |
+//! | [`fields`] | shallow water on a staggered grid: five fields with halos of different widths, exchanged together |
 
 #![forbid(unsafe_code)]
 
@@ -64,7 +64,7 @@ pub mod uts;
 
 use std::process::ExitCode;
 
-/// The program of a module that is called as the module is.
+/// Defines the program of a module, with the name of the module.
 macro_rules! program {
     ($name:ident, $summary:literal) => {
         Program { name: stringify!($name), summary: $summary, check: $name::check, main: $name::main }
@@ -102,13 +102,13 @@ pub const PROGRAMS: &[Program] = &[
 
 /// A program that every rank of a job runs.
 pub struct Program {
-    /// By which it is called.
+    /// Name of the program.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What is wrong with these arguments for so many ranks, in one line; for a launcher to ask before any rank starts.
+    /// Checks the arguments for a number of ranks; the error is one line. A launcher calls this before it starts ranks.
     pub check: fn(&[String], u32) -> Result<(), String>,
-    /// Runs one rank; the arguments are those after the name.
+    /// Runs one rank with the arguments after the name.
     pub main: fn(Vec<String>) -> ExitCode,
 }
 

@@ -1,6 +1,6 @@
-//! What ranks may see of each other's writes: small games whose forbidden outcomes are counted, in every kind of shared memory.
+//! Litmus tests of the visibility of writes between ranks: forbidden outcomes are counted, for every kind of shared memory.
 //!
-//! Writers write ever greater numbers, so that one game follows another without a meeting, and every pair of reads is an outcome.
+//! Writers write increasing numbers, so that tests follow each other without synchronization, and every pair of reads is an outcome.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use pelago::{Rank, Symmetric, World};
 
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Games between two meetings.
+/// Number of tests between two synchronizations.
 const BATCH: usize = 500;
 
-/// Ranks that observe, at most: others look on.
+/// Maximum number of ranks that take part in a test; other ranks are idle.
 const RANKS_MAX: u32 = 4;
 
 /// Litmus tests of the memory model: rank 0 prints for each test and kind of memory the number of outcomes, of relaxed outcomes, and of forbidden outcomes
@@ -26,7 +26,7 @@ struct Arguments {
     runs: u32,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -36,10 +36,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("litmus", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))?;
     if ranks < 2 { Err("a game needs two ranks".into()) } else { Ok(()) }
@@ -57,7 +57,7 @@ fn play(world: &World, runs: usize) -> pelago::Result<ExitCode> {
         let mut sections = Sections(Region::new(world, 64, settings)?);
         forbidden += play_game(world, &notes, game, &mut sections, runs)?;
         let mut published = Published(sections.0);
-        // What was written before is of another game.
+        // Clears the values of the previous test.
         published.0.write(0..64)?.fill(0);
         published.0.barrier()?;
         forbidden += play_game(world, &notes, game, &mut published, runs)?;
@@ -65,7 +65,7 @@ fn play(world: &World, runs: usize) -> pelago::Result<ExitCode> {
     Ok(if forbidden == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Two numbers that ranks share.
+/// Two numbers shared by the ranks.
 trait Memory {
     const NAME: &'static str;
 
@@ -93,10 +93,10 @@ impl Memory for Variables<'_> {
     }
 }
 
-/// Where the two lie in a region: on different pages.
+/// Indexes of the two numbers in a region: on different pages.
 const PLACES: [usize; 2] = [3, 40];
 
-/// A region, in sections.
+/// A region, accessed in sections.
 struct Sections<'w>(Region<'w, u64>);
 
 impl Memory for Sections<'_> {
@@ -116,7 +116,7 @@ impl Memory for Sections<'_> {
     }
 }
 
-/// A region whose ranks publish and refresh, with nothing that excludes others.
+/// A region whose ranks publish and refresh without mutual exclusion.
 struct Published<'w>(Region<'w, u64>);
 
 impl Memory for Published<'_> {
@@ -133,21 +133,21 @@ impl Memory for Published<'_> {
     }
 }
 
-/// What one rank saw in one game: two numbers, whose meaning is the game's.
+/// Observation of one rank in one test: two numbers, whose meaning depends on the test.
 type Seen = [u64; 2];
 
 struct Game {
     name: &'static str,
     ranks_min: u32,
-    /// What a rank does in the game of a number; what it saw, if it looks.
+    /// Executes a rank's part of test number `n`; returns its observation, if it observes.
     turn: fn(&mut dyn Turns, u32, u64) -> pelago::Result<Option<Seen>>,
-    /// Whether a rank looks.
+    /// Whether a rank observes.
     looks: fn(u32) -> bool,
-    /// Given what each rank that looks saw in the games from a number on: outcomes that show ranks apart, and forbidden ones.
+    /// Counts relaxed and forbidden outcomes, given the observations of each observing rank in the tests from a number on.
     judge: fn(u64, &[Vec<Seen>]) -> [u64; 2],
 }
 
-/// A memory whose kind is not known.
+/// A memory of any kind.
 trait Turns {
     fn write(&mut self, which: usize, value: u64) -> pelago::Result<()>;
     fn read(&mut self, which: usize) -> pelago::Result<u64>;
@@ -164,7 +164,7 @@ impl<M: Memory> Turns for M {
 }
 
 const GAMES: [Game; 4] = [
-    // One writes data, then a flag; whoever sees the flag sees the data.
+    // One rank writes data, then a flag; a rank that sees the flag must see the data.
     Game {
         name: "message-passing",
         ranks_min: 2,
@@ -180,7 +180,7 @@ const GAMES: [Game; 4] = [
         looks: |rank| rank != 0,
         judge: |_, seen| count(seen, |[flag, data]| [data > flag, data < flag]),
     },
-    // Two write one number each, then look at the other's; one of them is later, and sees it.
+    // Two ranks write one number each, then read the other's; at least one of them must see the other's write.
     Game {
         name: "store-buffering",
         ranks_min: 2,
@@ -200,7 +200,7 @@ const GAMES: [Game; 4] = [
             })
         },
     },
-    // Two write one number each; two others look at both in different orders. They agree on which was written first.
+    // Two ranks write one number each; two others read both in different orders. They must agree on the order of the writes.
     Game {
         name: "independent-reads",
         ranks_min: 4,
@@ -218,8 +218,8 @@ const GAMES: [Game; 4] = [
         looks: |rank| rank > 1,
         judge: |_, seen| {
             let all = || seen.iter().flatten();
-            // Who has looked at the first, then at the second and found it old, did so before the other found it new; who then looks at
-            // the first finds it no older.
+            // A reader that read the first number and then found the second one old did so before the other reader found it new. The
+            // other reader's subsequent read of the first number must not return an older value.
             let is_forbidden = |&[first, second]: &Seen| {
                 let later = seen[1].partition_point(|&[_, found]| found <= second);
                 seen[1].get(later).is_some_and(|&[found, _]| found < first)
@@ -228,7 +228,7 @@ const GAMES: [Game; 4] = [
             [all().filter(|[one, other]| one != other).count() as u64, forbidden as u64]
         },
     },
-    // One writes; nobody sees a number before an earlier one.
+    // One rank writes; no rank may see an earlier number after a later one.
     Game {
         name: "coherence",
         ranks_min: 2,
@@ -256,7 +256,7 @@ fn count(seen: &[Vec<Seen>], is: impl Fn(Seen) -> [bool; 2]) -> [u64; 2] {
     })
 }
 
-/// Plays a game so many times; returns how many outcomes are forbidden, on rank 0. Collective.
+/// Repeats a test `runs` times; returns the number of forbidden outcomes on rank 0. Collective.
 fn play_game<M: Memory>(
     world: &World,
     notes: &Symmetric<'_, u64>,

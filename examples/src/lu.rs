@@ -1,5 +1,4 @@
-//! A matrix as the product of a lower and an upper triangular one, without pivoting: in blocks, each of which is a page of a region, written
-//! by one rank until it is done.
+//! LU factorization of a matrix without pivoting, in blocks. Each block is a page of a region, and is written by one rank until it is complete.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -11,13 +10,13 @@ use pelago::{Duration, World};
 use crate::beside::{Taken, judge};
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Rows of a block, at most: its elements are a page.
+/// Maximum rows of a block, whose elements form a page.
 const BLOCK_MAX: u32 = 128;
 
-/// Blocks of a row, at most: beyond it the serial run takes minutes.
+/// Maximum blocks of a row: above it the serial run takes minutes.
 const BLOCKS_MAX: u32 = 128;
 
-/// What a multiplication and an addition cost where computing is declared.
+/// Declared computing time of a multiplication and an addition.
 const PICOSECONDS_PER_STEP: u64 = 400;
 
 /// Blocked LU factorization: rank 0 prints the milliseconds, those of a serial run, the bytes sent, and the bytes of the pages that contain them
@@ -32,7 +31,7 @@ struct Arguments {
     rows: u32,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -42,10 +41,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("lu", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -99,15 +98,15 @@ fn factor(world: &World, matrix: Matrix) -> pelago::Result<ExitCode> {
     judge(world, what, &taken, || matrix.alone(world) == found)
 }
 
-/// A block: its row and its column among the blocks.
+/// Position of a block: row and column among the blocks.
 type Place = (usize, usize);
 
-/// A square of square blocks, whose elements follow each other block by block.
+/// A square matrix of square blocks, stored block by block.
 #[derive(Clone, Copy)]
 struct Matrix {
     blocks: usize,
     rows: usize,
-    /// Pages from a block to the one below it: such that the ranks of a row follow each other, one further in the next row.
+    /// Pages from a block to the one below it, chosen so that consecutive blocks of a row are on consecutive ranks, shifted by one in the next row.
     stride: usize,
 }
 
@@ -118,7 +117,7 @@ impl Matrix {
         Self { blocks, rows: arguments.rows as usize, stride }
     }
 
-    /// Elements, with those of pages that are no block.
+    /// Returns the number of elements, including pages that are not blocks.
     fn length(self) -> usize {
         self.elements((self.blocks - 1, self.blocks - 1)).end
     }
@@ -132,17 +131,17 @@ impl Matrix {
         self.number(place) * bytes..(self.number(place) + 1) * bytes
     }
 
-    /// The blocks from a row and a column on.
+    /// Returns the blocks from a row and a column on.
     fn places(self, row: usize, column: usize) -> impl Iterator<Item = Place> {
         (row..self.blocks).flat_map(move |row| (column..self.blocks).map(move |column| (row, column)))
     }
 
-    /// The blocks below a pivot and to the right of it.
+    /// Returns the blocks below a pivot and to the right of it.
     fn border(self, step: usize) -> impl Iterator<Item = Place> {
         (step + 1..self.blocks).flat_map(move |other| [(other, step), (step, other)])
     }
 
-    /// What a block is at first: of a matrix that needs no pivoting, as its diagonal outweighs the rest.
+    /// Fills a block with initial values of a diagonally dominant matrix, which needs no pivoting.
     fn begin(self, (row, column): Place, block: &mut [f64]) {
         for (number, element) in block.iter_mut().enumerate() {
             let (row, column) = (row * self.rows + number / self.rows, column * self.rows + number % self.rows);
@@ -151,7 +150,7 @@ impl Matrix {
         }
     }
 
-    /// What one rank finds.
+    /// Factors the matrix serially.
     fn alone(self, world: &World) -> Vec<f64> {
         let mut all = vec![0.0; self.length()];
         for place in self.places(0, 0) {
@@ -190,7 +189,7 @@ fn factor_block(world: &World, block: &mut [f64], rows: usize) {
     cost(world, rows * rows * rows / 3);
 }
 
-/// Divides a block below a factored one by its upper triangle, or one to the right of it by its lower one.
+/// Divides a block below a factored block by its upper triangle, or a block to the right of it by its lower triangle.
 fn solve_block(world: &World, below: bool, pivot: &[f64], block: &mut [f64], rows: usize) {
     if below {
         for row in block.chunks_exact_mut(rows) {
@@ -217,7 +216,7 @@ fn solve_block(world: &World, below: bool, pivot: &[f64], block: &mut [f64], row
     cost(world, rows * rows * rows / 2);
 }
 
-/// Takes the product of two blocks from a third.
+/// Subtracts the product of two blocks from a third.
 fn update_block(world: &World, left: &[f64], above: &[f64], block: &mut [f64], rows: usize) {
     for (target, left) in block.chunks_exact_mut(rows).zip(left.chunks_exact(rows)) {
         for (&factor, above) in left.iter().zip(above.chunks_exact(rows)) {

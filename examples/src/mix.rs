@@ -1,4 +1,4 @@
-//! Numbers that look like chance, from numbers.
+//! A hash function for pseudo-random numbers.
 
 /// A hash of 64 bits: the finalizer of SplitMix64.
 pub(crate) fn mix(mut state: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! What the NAS programs share: classes, the random numbers, the line of the result.
+//! Common parts of the NAS programs: classes, random numbers, and the output line.
 
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ const FACTOR: u64 = 1_220_703_125;
 const SEED: u64 = 314_159_265;
 
 impl Random {
-    /// After so many numbers.
+    /// Creates the generator after `numbers` numbers.
     pub(crate) fn after(mut numbers: u64) -> Self {
         let (mut state, mut power) = (SEED, FACTOR);
         while numbers > 0 {
@@ -43,18 +43,18 @@ impl Random {
         Self(state)
     }
 
-    /// The next number, below 2⁴⁶.
+    /// Returns the next number, below 2⁴⁶.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = product(self.0, FACTOR);
         self.0
     }
 
-    /// The next number, between 0 and 1.
+    /// Returns the next number, between 0 and 1.
     pub(crate) fn unit(&mut self) -> f64 {
         self.bits() as f64 / (1_u64 << BITS) as f64
     }
 
-    /// The sum of the next four, times `quarter`, as a whole number.
+    /// Returns the sum of the next four numbers, multiplied by `quarter`, as an integer.
     pub(crate) fn key(&mut self, quarter: u64) -> u32 {
         ((u128::from((0..4).map(|_| self.bits()).sum::<u64>()) * u128::from(quarter)) >> BITS) as u32
     }
@@ -64,13 +64,13 @@ fn product(one: u64, other: u64) -> u64 {
     one.wrapping_mul(other) & ((1 << BITS) - 1)
 }
 
-/// A share of `total` things: the first and the one past the last of a rank, and how many each rank has.
+/// Divides `total` items: returns the range of a rank, and the number of items of each rank.
 pub(crate) fn share(total: usize, ranks: u32, rank: u32) -> (core::ops::Range<usize>, Vec<usize>) {
     let bound = |rank: u32| (total as u128 * u128::from(rank) / u128::from(ranks)) as usize;
     (bound(rank)..bound(rank + 1), (0..ranks).map(|rank| bound(rank + 1) - bound(rank)).collect())
 }
 
-/// Prints the milliseconds on the slowest rank and whether all is as it should be.
+/// Prints the milliseconds on the slowest rank and the result of the verification.
 pub(crate) fn report(
     world: &World,
     all: &Collectives<'_>,

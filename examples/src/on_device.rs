@@ -1,4 +1,4 @@
-//! Fields in memory of GPUs: what programs share.
+//! Functions for fields in GPU memory, shared by programs.
 
 use std::io::Write;
 
@@ -14,12 +14,12 @@ pub(crate) enum Place {
     Cuda,
 }
 
-/// The GPU of this rank: ranks take the devices of their host by turns.
+/// Returns the GPU of this rank; ranks use the devices round-robin.
 pub(crate) fn own_device(world: &World) -> Result<Device, CudaError> {
     Device::get(world.rank().number() % Driver::get()?.devices())
 }
 
-/// The first numbers in memory of a GPU, each of its bytes.
+/// Reads the first `count` numbers in GPU memory.
 pub(crate) fn values<T, const B: usize>(
     memory: &dyn DeviceMemory,
     count: usize,
@@ -30,7 +30,7 @@ pub(crate) fn values<T, const B: usize>(
     Ok(all.as_chunks().0.iter().map(|&bytes| number(bytes)).collect())
 }
 
-/// Sets the first numbers in memory of a GPU.
+/// Writes the first numbers in GPU memory.
 pub(crate) fn set_values<const B: usize>(
     memory: &dyn DeviceMemory,
     numbers: impl Iterator<Item = [u8; B]>,
@@ -39,7 +39,7 @@ pub(crate) fn set_values<const B: usize>(
     memory.write(0, &all).map_err(|_| pelago::Error::Invalid("the GPU failed"))
 }
 
-/// Calls `act` with where each cell of the block lies and its place in the whole array, row by row.
+/// Calls `act` with the index and the global position of each cell of the block, row by row.
 pub(crate) fn each_cell<const D: usize>(layout: &Layout<D>, mut act: impl FnMut(usize, [usize; D])) {
     let Block { first, cells } = layout.block();
     for number in 0..cells.iter().product() {
@@ -53,7 +53,7 @@ pub(crate) fn each_cell<const D: usize>(layout: &Layout<D>, mut act: impl FnMut(
     }
 }
 
-/// Says why a GPU did not do what it was asked, and ends the job.
+/// Prints the error of a GPU; returns the error that ends the job.
 pub(crate) fn told(program: &str, world: &World, why: &CudaError) -> pelago::Error {
     let _ = writeln!(std::io::stderr(), "{program}: rank {}: {why}", world.rank());
     pelago::Error::Invalid("the GPU failed")

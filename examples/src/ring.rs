@@ -1,4 +1,5 @@
-//! Every rank writes its number to its right neighbour, adds one, and prints what it got: the program of the README. On request many times, and timed.
+//! The program of the README: every rank writes its number to its right neighbour, adds one, and prints the received value. Optionally it repeats
+//! this and prints the time.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use crate::usage::{Stop, at_least_one, exit, parse};
 /// Runs the program as one rank.
 ///
 /// # Errors
-/// The job is at fault.
+/// The job has failed.
 pub fn run() -> pelago::Result<()> {
     pelago::run(|world| {
         let right = world.rank().next(world.size());
@@ -24,7 +25,7 @@ pub fn run() -> pelago::Result<()> {
     })
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let result = match parse::<Arguments>(&arguments) {
         Ok(Arguments { repeat: None, .. }) => run().map(|()| ExitCode::SUCCESS),
@@ -36,15 +37,15 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("ring", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// The same many times: rank 0 prints the microseconds of one round on the slowest rank.
+/// Repeats the rounds: rank 0 prints the microseconds of one round on the slowest rank.
 fn measure(world: &World, repeat: u32, warm_up: u32) -> pelago::Result<()> {
     let inbox = world.alloc::<u64>(1)?;
     rounds(world, &inbox, warm_up)?;
@@ -55,13 +56,13 @@ fn measure(world: &World, repeat: u32, warm_up: u32) -> pelago::Result<()> {
     world.allreduce(&mut picoseconds, u64::max)?;
     if world.rank().number() == 0 {
         let microseconds = Duration::from_picoseconds(picoseconds[0]).as_seconds() * 1e6 / f64::from(repeat);
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = writeln!(std::io::stdout(), "ring ranks {} us {microseconds:.3}", world.size());
     }
     Ok(())
 }
 
-/// Every rank checks in every round what it got.
+/// Executes rounds; every rank checks the received value in each.
 fn rounds(world: &World, inbox: &Symmetric<'_, u64>, times: u32) -> pelago::Result<()> {
     let (size, rank) = (world.size(), world.rank());
     let right = inbox.at(rank.next(size), 0);
@@ -72,7 +73,7 @@ fn rounds(world: &World, inbox: &Symmetric<'_, u64>, times: u32) -> pelago::Resu
         world.barrier()?;
         let got = inbox.local().load(0);
         assert_eq!(got, expected, "rank {rank} holds what its left neighbour has put and counted up");
-        // Nobody puts again before all have looked.
+        // No rank may put again before all ranks have checked.
         world.barrier()?;
     }
     Ok(())

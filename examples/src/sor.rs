@@ -1,5 +1,5 @@
-//! Successive over-relaxation on a square grid, red points and black points by turns: rows in blocks, of which only the borders are shared. By
-//! explicit ranges, or as one slice that brings what is read by page faults.
+//! Successive over-relaxation on a square grid, alternating between red and black points. Each rank has a block of rows, of which only the borders
+//! are shared. Accesses use explicit ranges, or one slice whose pages are fetched by page faults.
 
 use core::ops::Range;
 use std::process::ExitCode;
@@ -11,16 +11,16 @@ use pelago::{Duration, World};
 use crate::beside::{Taken, judge};
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Points of a page, at most.
+/// Maximum points per page.
 const PAGE_MAX: u32 = 1 << 15;
 
-/// Inner rows, at most: one row is a page.
+/// Maximum inner rows: one row is a page.
 const SIZE_MAX: u32 = PAGE_MAX - 2;
 
-/// Weight of what a point should be.
+/// Relaxation factor.
 const OMEGA: f64 = 1.5;
 
-/// What a point costs where computing is declared.
+/// Declared computing time per point.
 const PICOSECONDS_PER_POINT: u64 = 1_000;
 
 /// Red-black relaxation: rank 0 prints the milliseconds, those of a serial run, the bytes sent, and the bytes of the pages that contain them
@@ -41,7 +41,7 @@ struct Arguments {
     page_faults: bool,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -51,10 +51,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("sor", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -82,7 +82,7 @@ fn relax(world: &World, grid: Grid, arguments: &Arguments) -> pelago::Result<Exi
     let page_length = arguments.page.map_or(side, |page| page as usize);
     let settings = RegionSettings { page_length: Some(page_length), ..RegionSettings::default() };
     let mut field = make(world, side * side, settings, arguments.page_faults)?;
-    // The blocks in which pages have their homes.
+    // The blocks of rows follow the homes of the pages.
     let block = side.div_ceil(world.size() as usize);
     let rows = (world.rank().index() * block).min(side)..((world.rank().index() + 1) * block).min(side);
     let inner = if rows.len() > 2 { rows.start + 1..rows.end - 1 } else { 0..0 };
@@ -124,7 +124,7 @@ fn make(world: &World, length: usize, settings: RegionSettings, page_faults: boo
     Region::new(world, length, settings)
 }
 
-/// A square of points, the outer of which stay as they are.
+/// A square of points whose outer points are constant.
 #[derive(Clone, Copy)]
 struct Grid {
     side: usize,
@@ -135,7 +135,7 @@ impl Grid {
         rows.start * self.side..rows.end * self.side
     }
 
-    /// What the points of some rows are at first.
+    /// Sets the initial values of some rows.
     fn begin(self, rows: &Range<usize>, points: &mut [f64]) {
         for (row, points) in rows.clone().zip(points.chunks_exact_mut(self.side)) {
             for (column, point) in points.iter_mut().enumerate() {
@@ -144,7 +144,7 @@ impl Grid {
         }
     }
 
-    /// Relaxes the points of one colour in some rows of all points.
+    /// Relaxes the points of one colour in some rows; `all` has all points.
     #[cfg(feature = "page-faults")]
     fn sweep_slice(self, world: &World, rows: &Range<usize>, all: &mut [f64], colour: usize) {
         let (before, rest) = all.split_at_mut(rows.start * self.side);
@@ -172,7 +172,7 @@ impl Grid {
         world.compute(Duration::from_picoseconds(relaxed * PICOSECONDS_PER_POINT));
     }
 
-    /// What one rank finds.
+    /// Computes the result serially.
     fn alone(self, world: &World, iterations: u32) -> Vec<f64> {
         let rows = 0..self.side;
         let mut points = vec![0.0; self.side * self.side];

@@ -1,5 +1,5 @@
-//! The shortest round trip through some cities, by branch and bound: ranks take beginnings of trips from a shared number, and share the
-//! shortest trip that any of them has found. Each looks at it now and then without waiting for those who write.
+//! The shortest round trip through some cities, by branch and bound. Ranks take prefixes of trips from a shared counter, and share the shortest trip
+//! found so far. Each rank reads it periodically without waiting for writers.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,13 +12,13 @@ use pelago::{Rank, World};
 use crate::beside::{Taken, judge, whole_pages};
 use crate::usage::{Stop, exit, parse};
 
-/// Cities, at most: beyond it a search takes hours.
+/// Maximum number of cities: above it a search takes hours.
 const CITIES_MAX: usize = 20;
 
-/// Cities of the beginning of a trip that a rank takes at once, after the first city.
+/// Number of cities after the first one in a prefix that a rank takes.
 const BEGINNING: usize = 2;
 
-/// Steps of a search between two looks at what others have found.
+/// Steps of a search between two reads of the shared trip.
 const STEPS_BETWEEN_LOOKS: u32 = 20_000;
 
 /// Travelling salesman by branch and bound: rank 0 prints the tour, its length, the milliseconds, those of a serial search, and the bytes sent
@@ -44,7 +44,7 @@ struct Best {
 
 const _: () = assert!(CITIES_MAX <= 24);
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -54,10 +54,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("tsp", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     parse::<Arguments>(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -102,7 +102,7 @@ fn find(world: &World, map: &Map) -> pelago::Result<ExitCode> {
     judge(world, format!("tsp cities {}", map.cities), &taken, is_shortest)
 }
 
-/// Tells others of a shorter trip, or hears of one.
+/// Exchanges the shortest trip with the shared one, in the direction of the longer.
 fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> {
     let known = best.read()?;
     if known.length <= mine.length {
@@ -110,7 +110,7 @@ fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> 
         return Ok(());
     }
     let mut guard = known.upgrade()?;
-    // Others may have written in between.
+    // Another rank may have written in between.
     if mine.length < guard.length {
         *guard = *mine;
     } else {
@@ -119,13 +119,13 @@ fn exchange(best: &mut Shared<'_, Best>, mine: &mut Best) -> pelago::Result<()> 
     Ok(())
 }
 
-/// Says what was found; where nobody listens any more, nothing is lost.
+/// Prints the result; a failed write is ignored.
 fn report(map: &Map, found: &Best) {
     let trip: Vec<String> = found.trip[..map.cities].iter().map(u8::to_string).collect();
     let _ = writeln!(std::io::stdout(), "tsp cities {} length {}: {}", map.cities, found.length, trip.join(" "));
 }
 
-/// Where the cities lie, as their distances.
+/// Distances between the cities.
 struct Map {
     cities: usize,
     distances: Vec<u64>,
@@ -148,19 +148,19 @@ impl Map {
         self.distances[usize::from(one) * self.cities + usize::from(other)]
     }
 
-    /// Of a round trip.
+    /// Returns the length of a round trip.
     fn length(&self, trip: &[u8]) -> u64 {
         (0..trip.len()).map(|place| self.distance(trip[place], trip[(place + 1) % trip.len()])).sum()
     }
 
-    /// All cities in their order.
+    /// Returns the trip through all cities in the order of their numbers.
     fn first(&self) -> Best {
         let mut trip = [0; 24];
         (0..self.cities).for_each(|city| trip[city] = city as u8);
         Best { length: self.length(&trip[..self.cities]), trip }
     }
 
-    /// How trips may begin.
+    /// Returns all prefixes of trips.
     fn beginnings(&self) -> Vec<Vec<u8>> {
         let mut beginnings = vec![vec![0]];
         for _ in 0..BEGINNING {
@@ -173,7 +173,7 @@ impl Map {
         beginnings
     }
 
-    /// The shortest trip, found by one rank.
+    /// Searches for the shortest trip serially.
     fn alone(&self) -> Best {
         let mut search = Search { map: self, best: self.first(), steps: 0 };
         search.go_on(&mut vec![0], &mut |_| Ok(())).expect("nobody is asked");
@@ -189,13 +189,13 @@ struct Search<'m> {
 }
 
 impl Search<'_> {
-    /// Tries all trips that begin in this way; `exchange` is called now and then.
+    /// Tries all trips with the prefix `trip`; calls `exchange` periodically.
     fn go_on(&mut self, trip: &mut Vec<u8>, exchange: &mut dyn FnMut(&mut Best) -> pelago::Result<()>) -> pelago::Result<()> {
         self.steps += 1;
         if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) {
             exchange(&mut self.best)?;
         }
-        // The way back is at least as long as the direct one.
+        // The path from the last city back to the first is at least as long as the direct connection.
         if self.map.length(trip) >= self.best.length {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Arguments of a program, and what is said of wrong ones: one line, by rank 0, with exit code 2.
+//! Parsing of a program's arguments. Rank 0 reports wrong arguments in one line; the exit code is 2.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -8,21 +8,21 @@ use clap::{Args, Parser};
 use pelago::halo::{DIMENSIONS_MAX, Halo, Method, Route, Settings, TRIAL_LIMIT};
 use pelago::{Duration, Rail, World};
 
-/// Why a program does not begin.
+/// Reason why a program does not start.
 pub(crate) enum Stop {
-    /// Its user asked for this text.
+    /// The user requested this help text.
     Help(String),
-    /// What is wrong, in one line.
+    /// The error, in one line.
     Wrong(String),
 }
 
 impl Stop {
-    /// Says it once for all ranks, and what they exit with.
+    /// Prints the reason once for all ranks; returns the exit code.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell(&self, program: &str, world: &World) -> ExitCode {
         if world.rank().number() == 0 {
-            // Where nobody listens any more, nothing is lost.
+            // A failed write is ignored.
             let _ = match self {
                 Self::Help(text) => write!(std::io::stdout(), "{text}"),
                 Self::Wrong(line) => writeln!(std::io::stderr(), "{program}: {line}"),
@@ -31,7 +31,7 @@ impl Stop {
         ExitCode::from(if matches!(self, Self::Help(_)) { 0 } else { 2 })
     }
 
-    /// What is wrong, if anything is.
+    /// Converts to a result with the error, if there is one.
     pub(crate) fn wrong(self) -> Result<(), String> {
         match self {
             Self::Help(_) => Ok(()),
@@ -40,7 +40,8 @@ impl Stop {
     }
 }
 
-/// What this rank has got, if all ranks have; otherwise the first one without says why on standard error, as `line` words it, and all get nothing. Collective.
+/// Returns this rank's value if all ranks have one. Otherwise returns `None` on all ranks, and the first rank without a value prints the reason on
+/// standard error, formatted by `line`. Collective.
 pub(crate) fn if_all_have<T, E: Display>(
     world: &World,
     got: Result<T, E>,
@@ -54,16 +55,16 @@ pub(crate) fn if_all_have<T, E: Display>(
     {
         let _ = writeln!(std::io::stderr(), "{}", line(format!("rank {rank}: {why}")));
     }
-    // The launcher ends the job at the first rank that fails, and that should have spoken.
+    // The launcher ends the job when the first rank fails, and the message must be printed before.
     world.barrier()?;
     Ok(got.ok().filter(|_| first_without == [u32::MAX]))
 }
 
-/// What was asked for, unless that was left open.
+/// A requested value; `None` if the choice is left open.
 #[derive(Clone, Copy)]
 struct Open<T>(Option<T>);
 
-/// What is asked for in each dimension: nothing, one for all, or one after the other.
+/// Expands requests to all dimensions: none, one for all, or one for each.
 fn for_each_dimension<T: Copy>(asked: &[Open<T>]) -> Result<[Option<T>; DIMENSIONS_MAX], Stop> {
     match asked {
         [Open(all)] => Ok([*all; DIMENSIONS_MAX]),
@@ -95,7 +96,7 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    /// What a plan is told; the line that says what is wrong if there is no rail of a name.
+    /// Returns the settings of a plan; an error if a rail does not exist.
     pub(crate) fn settings(&self, world: &World, halo: Halo) -> Result<Settings, Stop> {
         let by: Vec<_> = self.rail.iter().map(|name| rail(world, name).map(Open)).collect::<Result<_, _>>()?;
         Ok(Settings {
@@ -113,7 +114,7 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
     seconds.map(Duration::from_seconds).ok_or("it is a number of seconds, below a million")
 }
 
-/// The rail of a name; none for -, which leaves it open.
+/// Returns the rail of a name; `None` for -, which leaves the choice open.
 pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
     if name == "-" {
         return Ok(None);
@@ -125,7 +126,7 @@ pub(crate) fn rail(world: &World, name: &str) -> Result<Option<Rail>, Stop> {
     found.map(Some).ok_or_else(|| Stop::Wrong(format!("there is no rail {name:?} here: give {} or -", known())))
 }
 
-/// The arguments that follow a program's name.
+/// Parses the arguments after a program's name.
 pub(crate) fn parse<A: Parser>(arguments: &[String]) -> Result<A, Stop> {
     let name = A::command().get_name().to_owned();
     A::try_parse_from(std::iter::once(&name).chain(arguments)).map_err(|error| {
@@ -134,7 +135,7 @@ pub(crate) fn parse<A: Parser>(arguments: &[String]) -> Result<A, Stop> {
     })
 }
 
-/// What a rank exits with; an error that nobody else tells is one line.
+/// Returns the exit code of a rank; prints an error as one line.
 pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
         let _ = writeln!(std::io::stderr(), "{program}: {error}");
@@ -142,33 +143,33 @@ pub(crate) fn exit(program: &str, result: pelago::Result<ExitCode>) -> ExitCode 
     })
 }
 
-/// Reads a number that counts something.
+/// Parses a number of at least 1.
 pub(crate) fn at_least_one(text: &str) -> Result<u32, &'static str> {
     text.parse().ok().filter(|&number| number > 0).ok_or("give a number from 1 on")
 }
 
-/// Reads a number that is neither infinite nor none.
+/// Parses a finite number.
 pub(crate) fn finite<T: std::str::FromStr + Copy + Into<f64>>(text: &str) -> Result<T, &'static str> {
     text.parse().ok().filter(|&value: &T| value.into().is_finite()).ok_or("give a finite number")
 }
 
-/// Reads how many nanoseconds something takes in simulated time.
+/// Parses a cost in nanoseconds of virtual time.
 pub(crate) fn cost(text: &str) -> Result<f64, &'static str> {
     text.parse().ok().filter(|cost| (0.0..=1e9).contains(cost)).ok_or("give nanoseconds, from 0 to a second of them")
 }
 
-/// Reads how borders travel.
+/// Parses a method of the halo exchange.
 fn method(text: &str) -> Result<Open<Method>, &'static str> {
     let found = Method::ALL.into_iter().find(|method| method.to_string() == text);
     if found.is_some() || text == "-" { Ok(Open(found)) } else { Err("give direct, packed, fetched or -") }
 }
 
-/// Reads through whom edges and corners come.
+/// Parses the route of edges and corners.
 fn route(text: &str) -> Result<Route, &'static str> {
     [Route::Direct, Route::Forwarded].into_iter().find(|route| route.to_string() == text).ok_or("give direct or forwarded")
 }
 
-/// The first paragraph of clap's message.
+/// Returns the first paragraph of clap's message as one line.
 fn one_line(message: &str) -> String {
     let paragraph = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,9 +1,11 @@
-//! Unbalanced tree search: all ranks count the nodes of a tree that nobody knows before, whose subtrees differ widely in size. Tasks are nodes; a rank without any takes those of others.
+//! Unbalanced tree search: all ranks count the nodes of a tree that is generated during the search, and whose subtrees differ widely in size. Tasks
+//! are nodes; a rank without tasks steals tasks of other ranks.
 //!
-//! Trees are binomial: the root has a number of children, each other node has `m` with probability `q`, else none. With `m q` just below 1 most subtrees are
-//! tiny and few are huge. What a node has follows from its hash, and the hashes of its children from its own, so that any rank finds the same tree.
+//! Trees are binomial: the root has a given number of children, each other node has `m` children with probability `q`, else none. With `m q` just below
+//! 1, most subtrees are tiny and few are huge. The hash of a node determines its children and their hashes, so that all ranks generate the same tree.
 //!
-//! Source: Olivier et al., *UTS: an unbalanced tree search benchmark* (2006). Hashes are of another function than the benchmark's SHA-1, so that its tables of sizes do not apply.
+//! Source: Olivier et al., *UTS: an unbalanced tree search benchmark* (2006). The hash function is not the benchmark's SHA-1, so that its tables of
+//! tree sizes do not apply.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,7 +17,7 @@ use pelago::{Duration, World};
 use crate::mix::mix;
 use crate::usage::{Stop, at_least_one, exit, parse};
 
-/// Nodes between two calls that let this rank serve others.
+/// Number of nodes between two calls of progress, in which this rank serves other ranks.
 const NODES_PER_PROGRESS: u64 = 256;
 
 /// Search an unbalanced tree: rank 0 prints its nodes and leaves, the depth, the nodes per second, and how many nodes changed their rank
@@ -42,10 +44,10 @@ struct Arguments {
     verify: bool,
 }
 
-/// What a node takes on a simulated machine.
+/// Computing time of a node on a simulated machine.
 const NODE_TIME: Duration = Duration::from_nanoseconds(20);
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -55,10 +57,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("uts", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -74,7 +76,7 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
 /// A node: its hash and its depth.
 type Node = [u64; 2];
 
-/// What was found in a tree or a part of it.
+/// Counts of a tree or of a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Found {
     nodes: u64,
@@ -153,7 +155,7 @@ fn search(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Searches the tree without help.
+/// Searches the tree serially.
 fn alone(arguments: &Arguments) -> Found {
     let (mut found, mut stack) = (Found::default(), vec![Found::root(arguments)]);
     while let Some(node) = stack.pop() {

@@ -1,7 +1,7 @@
-//! Execution traces of Chakra (MLCommons), a file for each rank, run by all ranks: computing, sends, receives and collective operations.
+//! Replays execution traces of Chakra (MLCommons), one file per rank: computing, sends, receives and collective operations.
 //!
-//! The processor, the accelerator and the network of a rank are cores of their own: nodes with `is_cpu_op` occupy the first, other
-//! computing the second, communication the third, so that it goes on beside computing.
+//! The processor, the accelerator and the network of a rank are separate cores: nodes with `is_cpu_op` occupy the first, other computing the
+//! second, communication the third, so that communication overlaps with computing.
 
 mod node;
 mod wire;
@@ -22,20 +22,20 @@ use crate::usage::{exit, if_all_have, parse};
 use node::{Attributes, Node, NodeType};
 use wire::{Fields, Wrong};
 
-/// Bytes of a node, at most.
+/// Maximum bytes of a node.
 const NODE_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes that a rank contributes to a collective operation, at most: it has so much memory for each that is under way.
+/// Maximum bytes that a rank contributes to a collective operation: it needs as much memory for each operation in flight.
 const COLLECTIVE_BYTES_MAX: u64 = 1 << 30;
 
-/// Bytes of the file of groups, at most, and groups.
+/// Maximum bytes of the file of groups, and maximum number of groups.
 const GROUPS_BYTES_MAX: u64 = 64 << 20;
 const GROUPS_MAX: usize = 256;
 
-/// Microseconds of a node, at most: a day.
+/// Maximum microseconds of a node: a day.
 const DURATION_MICROS_MAX: u64 = 86_400_000_000;
 
-/// What a node occupies.
+/// Cores that a node may occupy.
 const PROCESSOR: u8 = 0;
 const ACCELERATOR: u8 = 1;
 const NETWORK: u8 = 2;
@@ -52,7 +52,7 @@ struct Arguments {
     groups: Option<PathBuf>,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -62,10 +62,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("chakra", result)
 }
 
-/// What is wrong with these arguments for so many ranks, in one line.
+/// Checks the arguments for a job of `ranks` ranks.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     let arguments = match parse::<Arguments>(arguments) {
         Ok(arguments) => arguments,
@@ -85,7 +85,7 @@ impl Arguments {
         name.into()
     }
 
-    /// The groups by name, each with its number.
+    /// Reads the groups, each with its name and number.
     fn groups(&self, ranks: u32) -> Result<Groups, String> {
         let Some(file) = &self.groups else { return Ok(Groups::default()) };
         let named = |why: String| format!("{}: {why}", file.display());
@@ -110,7 +110,7 @@ impl Arguments {
     }
 }
 
-/// Groups of collective operations; the number of the first is 1, as 0 are all ranks.
+/// Groups of collective operations, numbered from 1; number 0 is the group of all ranks.
 #[derive(Default)]
 struct Groups {
     teams: Vec<Team>,
@@ -132,7 +132,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     })
 }
 
-/// The operations of a rank.
+/// Reads the operations of a rank.
 fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Result<Graph, Wrong> {
     let (mut at, mut message) = (0, Vec::new());
     if !next_message(&mut stream, &mut at, &mut message)? {
@@ -153,7 +153,7 @@ fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Re
         if numbers.insert(node.id, number).is_some() {
             return Err(wrong("is there twice".into()));
         }
-        // Collective operations of a group follow each other on all of its ranks alike.
+        // Collective operations of a group have the same order on all ranks of the group.
         if matches!(operation.kind, Kind::Collective(_))
             && let Some(last) = last_of_group.insert(operation.tag, number)
         {
@@ -177,7 +177,7 @@ fn graph(mut stream: impl BufRead, rank: u32, ranks: u32, groups: &Groups) -> Re
     })
 }
 
-/// Reads a length and so many bytes; `false` at the end of the file.
+/// Reads a length and a message of this length; returns `false` at the end of the file.
 fn next_message(stream: &mut impl BufRead, at: &mut u64, message: &mut Vec<u8>) -> Result<bool, Wrong> {
     let mut length = Vec::new();
     let unreadable = |at: u64, error: std::io::Error| Wrong { at, what: error.to_string() };
@@ -213,7 +213,7 @@ fn next_message(stream: &mut impl BufRead, at: &mut u64, message: &mut Vec<u8>) 
     Ok(true)
 }
 
-/// What a node does.
+/// Converts a node to an operation.
 fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) -> Result<Operation, String> {
     let Attributes { comm_type, comm_size, comm_src, comm_dst, comm_tag, group, is_cpu_op } = &node.attributes;
     let nothing = Operation { kind: Kind::Compute, core: NETWORK, peer: 0, tag: 0, amount: 0, place };

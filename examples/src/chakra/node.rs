@@ -1,11 +1,11 @@
-//! Nodes of Chakra execution traces, as `et_def.proto` of the schema 0.0.4 has them.
+//! Nodes of Chakra execution traces, as defined by `et_def.proto` of schema 0.0.4.
 
 use super::wire::{Fields, Value, Wrong};
 
-/// What a node is. Others are refused by their names.
+/// Supported types of nodes. Other types are refused with their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeType {
-    /// Nothing but a place in the order.
+    /// A node without an operation, which only orders others.
     Empty,
     Compute,
     Send,
@@ -28,10 +28,10 @@ const TYPES: [(&str, Option<NodeType>); 11] = [
     ("CHECKPOINT_NODE", None),
 ];
 
-/// Characters of a name that errors show.
+/// Maximum number of characters of a name in errors.
 const NAME_CHARS_MAX: usize = 64;
 
-/// A node, with what is used of it.
+/// The relevant fields of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) id: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Node {
     pub(crate) attributes: Attributes,
 }
 
-/// The attributes of a node that are used.
+/// The relevant attributes of a node.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) is_cpu_op: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Attributes {
     pub(crate) group: Option<String>,
 }
 
-/// An attribute's value, as far as some attribute of interest may have it.
+/// Value of an attribute, of the types that relevant attributes may have.
 enum AttributeValue<'m> {
     Number(u64),
     Text(&'m [u8]),
@@ -90,7 +90,7 @@ impl Node {
                 _ => {}
             }
         }
-        // A field that is zero is left out.
+        // The encoding omits fields that are zero.
         let id = id.unwrap_or(0);
         let name: String = name.chars().take(NAME_CHARS_MAX).collect();
         let refused = |what: String| Wrong { at: begin, what: format!("node {id} ({name}) {what}") };
@@ -135,7 +135,7 @@ impl Attributes {
                 return Err(refused("has a pg_name that is no text".into()));
             }
             b"involved_dim" => {
-                // All dimensions of a topology are all ranks.
+                // All dimensions of the topology together are all ranks.
                 return match found {
                     AttributeValue::Flags(list) if all_true(list)? => Ok(()),
                     _ => Err(refused("has an involved_dim, other than a list of true; name the ranks by pg_name".into())),
@@ -156,7 +156,7 @@ impl Attributes {
     }
 }
 
-/// Whether the values of a list are all true.
+/// Returns whether all values of a list are true.
 fn all_true(list: &[u8]) -> Result<bool, Wrong> {
     let mut fields = Fields::new(list, 0);
     while let Some((_, value)) = fields.next()? {

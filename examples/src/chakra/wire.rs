@@ -1,8 +1,8 @@
-//! The encoding of protobuf, as far as it is read here: fields of a message, one after the other, each with its place.
+//! A reader of the protobuf encoding: the consecutive fields of a message, each with its position.
 
 use std::fmt;
 
-/// What is wrong, and after how many bytes of the file.
+/// An error, and its byte position in the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) at: u64,
@@ -29,22 +29,22 @@ pub(crate) enum Value<'m> {
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'m> {
     bytes: &'m [u8],
-    /// Where in the file `bytes` begins.
+    /// Position of `bytes` in the file.
     at: u64,
 }
 
 impl<'m> Fields<'m> {
-    /// Of a message that begins at a place of its file.
+    /// Creates a reader of a message that begins at position `at` of its file.
     pub(crate) fn new(bytes: &'m [u8], at: u64) -> Self {
         Self { bytes, at }
     }
 
-    /// Where the next field begins.
+    /// Returns the position of the next field.
     pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next field, with its number; `None` at the end.
+    /// Returns the number and value of the next field; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Value<'m>)>, Wrong> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -63,11 +63,11 @@ impl<'m> Fields<'m> {
         Ok(Some((key >> 3, value)))
     }
 
-    /// A number of seven bits a byte.
+    /// Reads a number encoded with seven bits per byte.
     pub(crate) fn varint(&mut self) -> Result<u64, Wrong> {
         let mut number = 0;
         for (place, &byte) in self.bytes.iter().take(10).enumerate() {
-            // The tenth byte has the last bit.
+            // The tenth byte holds only the most significant bit.
             if place == 9 && byte > 1 {
                 break;
             }

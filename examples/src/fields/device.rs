@@ -1,4 +1,4 @@
-//! The fields on a GPU: the equations by a kernel that gives each cell bitwise what the host's give it, the halos by the same plans.
+//! The fields on a GPU: a kernel computes bitwise the same cells as the host, and the same plans exchange the halos.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::usage::if_all_have;
 
 const _: () = assert!(FIELDS == WATER_FIELDS);
 
-/// The stream of a rank.
+/// The CUDA stream of a rank.
 pub(super) struct OnDevice(Stream);
 
 impl OnDevice {
-    /// The GPU of this rank, and the fields before and after a step in its memory; nothing if a rank lacks one, or room there: the first such rank has said
-    /// why. Collective.
+    /// Allocates the fields before and after a step in the memory of this rank's GPU. Returns `None` if a rank has no GPU or not enough GPU memory;
+    /// the first such rank prints the reason. Collective.
     #[expect(clippy::type_complexity, reason = "two sets of fields, as on the host")]
     pub(super) fn new<'w>(world: &'w World, arrays: &[Array<2>]) -> pelago::Result<Option<(Self, [Vec<Field<'w, f64, 2>>; 2])>> {
         let made = || -> Result<_, CudaError> {
@@ -37,12 +37,12 @@ impl OnDevice {
         Ok(Some((Self(stream), [fields(one)?, fields(other)?])))
     }
 
-    /// Puts the step of the middle of the block into the stream: it needs no halo.
+    /// Enqueues the step of the middle of the block, which needs no halo.
     pub(super) fn middle(&self, world: &World, before: &[Field<'_, f64, 2>], after: &[Field<'_, f64, 2>]) -> pelago::Result<()> {
         self.advance(before, after, &parts(before).middle).map_err(|why| told("fields", world, &why))
     }
 
-    /// The step of the rest, when the halos have come; waits for all.
+    /// Computes the step of the rest after the halos have arrived; waits for the stream.
     pub(super) fn rim(&self, world: &World, before: &[Field<'_, f64, 2>], after: &[Field<'_, f64, 2>]) -> pelago::Result<()> {
         let all = || -> Result<(), CudaError> {
             for field in [&before[H], &before[Q]] {

@@ -1,9 +1,9 @@
-//! Shallow water on a staggered grid, with a tracer: five fields of different sizes and shadows that are exchanged together.
+//! Shallow water on a staggered grid, with a tracer: five fields of different sizes and halo widths that are exchanged together.
 //!
-//! Water stands in a channel: walls at both ends of i, and j goes round. Heights and the tracer lie in the middle of cells, velocities between
-//! them, vorticity at their corners, so that some arrays have one row more than others (Arakawa's grid C). Each stencil reaches as far
-//! as it needs to: the tracer two cells upstream and one downstream, vorticity one cell in one direction. Velocities across a corner
-//! come from there. No operation is reordered, so that the fields are bitwise the same for every split, method and route.
+//! The domain is a channel with walls at both ends of i, and periodic in j. Height and tracer are defined at cell centres, velocities at cell
+//! faces, vorticity at cell corners, so that some arrays have one row more than others (Arakawa's C grid). Each stencil reads only as far as
+//! it needs: the tracer two cells upstream and one downstream, vorticity one cell in one direction. Velocities at corners are exchanged, too.
+//! No operation is reordered, so that the fields are bitwise the same for every split, method and route.
 //!
 //! | file | holds |
 //! |---|---|
@@ -28,10 +28,10 @@ use crate::on_device::Place;
 use crate::usage::{Borders, Stop, at_least_one, exit, parse};
 use water::Water;
 
-/// Cells in a cache line.
+/// Cells per cache line.
 const LINE_CELLS: usize = 8;
 
-/// A wall shows the tracer two cells that stand before it.
+/// Minimum cells from wall to wall: a wall reflects two cells of the tracer.
 const LENGTH_MIN: usize = 2;
 
 /// Shallow water with a tracer: five staggered fields whose halos are exchanged together
@@ -57,7 +57,7 @@ struct Arguments {
     borders: Borders,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let settled = |world: &World| -> Result<_, Stop> {
         let (arguments, template) = plan(&arguments, world.size())?;
@@ -70,15 +70,15 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("fields", result)
 }
 
-/// What is wrong with these arguments for so many ranks, in one line.
+/// Checks the arguments for a job of `ranks` ranks.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     plan(arguments, ranks).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// Decided by arguments and the number of ranks alone, so that all ranks agree without a word.
+/// Depends on the arguments and the number of ranks only, so that all ranks agree without communication.
 fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), Stop> {
     let arguments: Arguments = parse(arguments)?;
     let cells = [arguments.length as usize, arguments.width as usize];
@@ -94,7 +94,7 @@ fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Template<2>), St
         }
     };
     let wrong = |error: &dyn std::fmt::Display| Stop::Wrong(error.to_string());
-    // One row more than cells: there are velocities at both walls.
+    // One row more than cells, because velocities exist at both walls.
     let nodes = Nodes::new(parts, [false, true]).map_err(|error| wrong(&error))?;
     if nodes.ranks() != ranks {
         return Err(Stop::Wrong(format!(
@@ -127,7 +127,7 @@ fn measure(world: &World, arguments: &Arguments, template: &Template<2>, setting
         if arguments.borders.explain {
             out += &water.explain();
         }
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = std::io::stdout().write_all(out.as_bytes());
     }
     Ok(ExitCode::SUCCESS)

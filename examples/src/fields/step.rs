@@ -6,33 +6,33 @@ use pelago::halo::{Field, View};
 
 use super::water::{FIELDS, H, Q, U, V, Z};
 
-/// The step in time, in cells by the speed of a wave of height 1.
+/// Time step, in units of the time in which a wave of height 1 crosses a cell.
 const DT: f64 = 0.01;
 
-/// The turning of the channel.
+/// Rotation of the channel (Coriolis parameter).
 const F: f64 = 0.1;
 
-/// How much neighbours mix in a step.
+/// Mixing with neighbours per step.
 const MIXING: f64 = 0.02;
 
-/// How fast the tracer drifts, along i and along j.
+/// Drift velocity of the tracer along i and j.
 const DRIFT: [f64; 2] = [0.4, 0.3];
 
-/// What a GPU is told of the equations.
+/// Constants of the equations for the GPU.
 pub(super) const CONSTANTS: [f64; 5] = [DT, F, MIXING, DRIFT[0], DRIFT[1]];
 
 /// Rows and columns of a block, counted from its first.
 pub(super) type Part = [Range<usize>; 2];
 
-/// A block in parts.
+/// The parts of a block.
 pub(super) struct Parts {
-    /// What no stencil reaches out of; may be empty.
+    /// Cells whose stencils need no halo; may be empty.
     pub(super) middle: Part,
-    /// The rest.
+    /// The remaining cells.
     pub(super) rim: [Part; 4],
 }
 
-/// The parts of the block of these fields. The velocity along i has the most rows.
+/// Returns the parts of the block of these fields. The velocity along i has the most rows.
 pub(super) fn parts(fields: &[Field<'_, f64, 2>]) -> Parts {
     let ([rows, columns], inside) = (fields[U].block().cells, fields[H].block().cells[0]);
     let inner = |length: usize| if length < 4 { 0..0 } else { 2..length - 1 };
@@ -58,7 +58,7 @@ pub(super) fn advance(before: &[Field<'_, f64, 2>], after: &mut [Field<'_, f64, 
         }
         let global = block_first(before) + i;
         if global == 0 || global == walls - 1 {
-            // Nothing goes through a wall.
+            // No flow through a wall.
             near.write(&mut after[U], |_| 0.0);
             near.write(&mut after[Z], |_| 0.0);
         } else {
@@ -68,14 +68,14 @@ pub(super) fn advance(before: &[Field<'_, f64, 2>], after: &mut [Field<'_, f64, 
     }
 }
 
-/// The shadow beyond a wall gets what stands before it.
+/// Fills the halo beyond the walls with the reflected cells in front of them.
 pub(super) fn reflect_at_walls(field: &mut Field<'_, f64, 2>) {
     for (from, to, length) in reflections(field) {
         field.cells_mut().copy_within(from..from + length, to);
     }
 }
 
-/// The rows that a wall reflects: where each begins, where the row of the shadow begins, how many cells.
+/// Returns the rows reflected by walls: start of the row, start of the halo row, number of cells.
 pub(super) fn reflections(field: &Field<'_, f64, 2>) -> Vec<(usize, usize, usize)> {
     let (layout, [low, high]) = (*field.layout(), field.array().widths()[0]);
     let [columns_low, columns_high] = field.array().widths()[1];
@@ -92,12 +92,12 @@ pub(super) fn reflections(field: &Field<'_, f64, 2>) -> Vec<(usize, usize, usize
     copies
 }
 
-/// The global row of the first row of the block.
+/// Returns the global index of the first row of the block.
 fn block_first(fields: &[Field<'_, f64, 2>]) -> usize {
     fields[U].block().first[0]
 }
 
-/// A row of cells, and what lies around it.
+/// A row of cells with access to neighbouring cells.
 struct Near<'a> {
     views: &'a [View<'a, f64, 2>; FIELDS],
     at: [isize; 2],
@@ -105,12 +105,12 @@ struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    /// The row `i` further, from `low` cells before to `high` cells after.
+    /// Returns the row at distance `i`, from `low` cells before to `high` cells after.
     fn row(&self, field: usize, i: isize, low: usize, high: usize) -> &'a [f64] {
         self.views[field].row([self.at[0] + i, self.at[1] - low as isize], low + self.length + high)
     }
 
-    /// Writes the row of another field.
+    /// Writes the row in another field.
     fn write(&self, field: &mut Field<'_, f64, 2>, value: impl Fn(usize) -> f64) {
         let first = field.layout().index(self.at).expect("a cell of the block");
         for (k, cell) in field.cells_mut()[first..first + self.length].iter_mut().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> Near<'a> {
     }
 }
 
-/// What flows in and out, and some mixing with all eight neighbours.
+/// Height: inflow, outflow, and mixing with all eight neighbours.
 fn height<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     let [hm, h, hp] = [-1, 0, 1].map(|i| near.row(H, i, 1, 1));
     let [u, up] = [0, 1].map(|i| near.row(U, i, 0, 0));
@@ -134,7 +134,7 @@ fn height<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     }
 }
 
-/// The velocity along i: the slope, the turning of the channel and of the water, and some mixing.
+/// Velocity along i: slope, rotation of the channel and vorticity of the water, and mixing.
 fn along_i<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     let [hm, h] = [-1, 0].map(|i| near.row(H, i, 0, 0));
     let [um, u, up] = [-1, 0, 1].map(|i| near.row(U, i, 1, 1));
@@ -148,7 +148,7 @@ fn along_i<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     }
 }
 
-/// The velocity along j.
+/// Velocity along j.
 fn along_j<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     let h = near.row(H, 0, 1, 0);
     let [u, up] = [0, 1].map(|i| near.row(U, i, 1, 0));
@@ -159,14 +159,14 @@ fn along_j<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     }
 }
 
-/// How the water turns at the corner where four cells meet.
+/// Vorticity at the corner of four cells.
 fn vorticity<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     let [vm, v] = [-1, 0].map(|i| near.row(V, i, 0, 0));
     let u = near.row(U, 0, 1, 0);
     move |k| (v[k] - vm[k]) - (u[k + 1] - u[k])
 }
 
-/// The tracer drifts: two cells upstream and one downstream, and the one diagonally upstream.
+/// Advection of the tracer: reads two cells upstream, one downstream, and the diagonal one upstream.
 fn tracer<'a>(near: &Near<'a>) -> impl Fn(usize) -> f64 + use<'a> {
     let [far, back, q, ahead] = [-2, -1, 0, 1].map(|i| near.row(Q, i, 2, 1));
     move |k| {

@@ -1,9 +1,9 @@
-//! The fields are bitwise those of whole arrays that nobody distributes; arguments are checked without a job.
+//! The fields are bitwise equal to those on undistributed arrays; arguments are checked without a job.
 
 use super::check;
 use super::water::{FIELDS, H, Q, U, V, Z, first_value, term};
 
-/// All cells of the channel, and the stencils as they are defined: no block, no shadow.
+/// All cells of the channel with the stencils by definition, without blocks and halos.
 struct Channel {
     cells: [usize; 2],
     fields: [Vec<f64>; FIELDS],
@@ -14,7 +14,7 @@ impl Channel {
         Self { cells, fields: std::array::from_fn(|field| each_cell(cells, field, |i, j| first_value(field, [i, j]))) }
     }
 
-    /// The value at a place; j goes round, and beyond a wall stands what is before it.
+    /// Returns the value of a cell; j is periodic, and walls reflect.
     fn at(&self, field: usize, i: isize, j: isize) -> f64 {
         let (rows, columns) = (rows(self.cells, field).len() as isize, self.cells[1] as isize);
         let i = if i < 0 { -1 - i } else { i.min(2 * rows - 1 - i) };
@@ -69,7 +69,7 @@ impl Channel {
     }
 }
 
-/// Velocities along i and vorticity have a row at either wall.
+/// Returns the rows of a field; velocities along i and vorticity have a row at either wall.
 fn rows([length, _]: [usize; 2], field: usize) -> std::ops::Range<usize> {
     0..length + usize::from(field == U || field == Z)
 }
@@ -79,7 +79,7 @@ fn each_cell(cells: [usize; 2], field: usize, value: impl Fn(usize, usize) -> f6
     rows(cells, field).flat_map(|i| (0..cells[1]).map(move |j| value(i, j))).collect()
 }
 
-/// What `fields --length L --width W --steps N` finds, whoever computes it. Jobs are held to these in `tests/tests/launch/fields.rs`.
+/// Hashes printed by `fields --length L --width W --steps N` for any distribution. `tests/tests/launch/fields.rs` compares jobs with them.
 const HASHES: [([usize; 2], u32, u64); 3] =
     [([192, 128], 20, 0x2988_337b_8056_d529), ([37, 23], 30, 0xd2ba_fc32_9198_df63), ([2, 2], 5, 0x7937_bf7e_1ff9_0c38)];
 

@@ -7,7 +7,7 @@ use super::device::OnDevice;
 use super::step;
 use crate::on_device::{Place, each_cell, set_values, values};
 
-/// Height, velocity along i, velocity along j, vorticity, tracer.
+/// Number of fields, and their indexes: height, velocity along i, velocity along j, vorticity, tracer.
 pub(super) const FIELDS: usize = 5;
 pub(super) const H: usize = 0;
 pub(super) const U: usize = 1;
@@ -15,11 +15,11 @@ pub(super) const V: usize = 2;
 pub(super) const Z: usize = 3;
 pub(super) const Q: usize = 4;
 
-/// How far the stencils reach to either side, in i and in j.
+/// Widths of the stencils to either side, in i and j.
 const WIDTHS: [[[usize; 2]; 2]; FIELDS] =
     [[[1, 1], [1, 1]], [[1, 1], [1, 1]], [[1, 0], [1, 1]], [[0, 0], [0, 1]], [[2, 1], [2, 1]]];
 
-/// The arrays of all fields; those of `U` and `Z` have a row at either wall.
+/// Returns the arrays of all fields; those of `U` and `Z` have a row at either wall.
 ///
 /// # Errors
 /// Blocks are too thin.
@@ -32,7 +32,7 @@ pub(super) fn arrays(template: &Template<2>) -> Result<Vec<Array<2>>, GridError>
     (0..FIELDS).map(array).collect()
 }
 
-/// The fields before and after the step in work, which take turns, and a plan for each.
+/// The fields before and after the current step, which alternate, and a plan for each.
 pub(super) struct Water<'w> {
     world: &'w World,
     fields: [Vec<Field<'w, f64, 2>>; 2],
@@ -42,8 +42,8 @@ pub(super) struct Water<'w> {
 }
 
 impl<'w> Water<'w> {
-    /// Water at rest, with a hill, and a tracer that is scattered over it; nothing if a rank has no GPU that was asked for, and the first such rank has said
-    /// why. Collective.
+    /// Creates water at rest with a hill and a scattered tracer. Returns `None` if a rank lacks the requested GPU; the first such rank prints the
+    /// reason. Collective.
     pub(super) fn new(
         world: &'w World,
         template: &Template<2>,
@@ -63,7 +63,7 @@ impl<'w> Water<'w> {
         let plans = [Plan::build(world, one, &settings)?, Plan::build(world, other, &settings)?];
         for fields in &mut fields {
             for (number, field) in fields.iter_mut().enumerate() {
-                // What no neighbour brings and no wall reflects spoils whatever uses it.
+                // Halo cells that are neither received nor reflected stay NaN, so that their use spoils the result.
                 let mut cells = vec![f64::NAN; field.layout().length()];
                 each_cell(field.layout(), |index, cell| cells[index] = first_value(number, cell));
                 match field.device() {
@@ -75,7 +75,7 @@ impl<'w> Water<'w> {
         Ok(Some(Self { world, fields, plans, now: 0, device }))
     }
 
-    /// One step in time: the middle of the block while halos are under way, then its rim.
+    /// Executes one time step: the middle of the block during the halo exchange, then its rim.
     pub(super) fn step(&mut self) -> pelago::Result<()> {
         let Self { world, fields: [one, other], plans, now, device } = self;
         let (before, after) = if *now == 0 { (one, other) } else { (other, one) };
@@ -101,7 +101,7 @@ impl<'w> Water<'w> {
         Ok(())
     }
 
-    /// The hash of all fields, and how much water there is. Collective.
+    /// Returns the hash of all fields, and the amount of water. Collective.
     pub(super) fn sums(&self) -> pelago::Result<(u64, f64)> {
         let fields = &self.fields[self.now];
         let [rows, columns] = fields[U].array().cells();
@@ -125,7 +125,7 @@ impl<'w> Water<'w> {
     }
 }
 
-/// The part of a cell in the hash: a sum over all cells, in whatever order.
+/// Returns the contribution of a cell to the hash, which is a sum over all cells in any order.
 pub(super) fn term(rows: usize, columns: usize, field: usize, [i, j]: [usize; 2], value: f64) -> u64 {
     let number = ((field * rows + i) * columns + j) as u64;
     value.to_bits().wrapping_add(1).wrapping_mul(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)

@@ -1,4 +1,4 @@
-//! Where the parts of the ranks stand in a schedule, so that each rank reads its own alone.
+//! Index of the ranks' parts in a schedule, so that each rank reads only its own part.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,29 @@ use super::text::{Place, Wrong};
 use crate::graph::Graph;
 use crate::graph::source::{Source, stream};
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// Bytes in which the number of ranks must stand.
+/// Maximum bytes before the end of the number of ranks.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// Bytes of the part of a rank, at most.
+/// Maximum bytes of a rank's part.
 const PART_BYTES_MAX: u64 = 2 << 30;
 
-/// Ranks of a schedule, at most: as many as a job has.
+/// Maximum ranks of a schedule: the same as of a job.
 const RANKS_MAX: u32 = 1 << 20;
 
-/// Letters of a word outside of the parts, at most.
+/// Maximum length of a word outside the parts.
 const WORD_BYTES_MAX: usize = 32;
 
-/// A schedule, and where its parts are: 24 bytes for each rank.
+/// A schedule with the positions of its parts: 24 bytes per rank.
 pub(crate) struct Index {
     path: PathBuf,
     source: Source,
     parts: Vec<Part>,
 }
 
-/// What is between the braces of a rank.
+/// Range of the text between the braces of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Part {
     begin: u64,
@@ -39,10 +39,10 @@ struct Part {
     column: u32,
 }
 
-/// The number of ranks that a schedule says it is for.
+/// Returns the number of ranks stated by a schedule.
 ///
 /// # Errors
-/// It does not say, or cannot be read.
+/// The schedule does not state the number, or cannot be read.
 pub(crate) fn ranks_of(path: &Path) -> Result<u32, String> {
     let mut head = Vec::new();
     let read = stream(path).and_then(|stream| stream.take(HEAD_BYTES).read_to_end(&mut head));
@@ -68,10 +68,10 @@ fn named(path: &Path, wrong: &Wrong) -> String {
 }
 
 impl Index {
-    /// Finds the parts. Cost: the file is read once.
+    /// Opens a schedule and finds its parts. Cost: the file is read once.
     ///
     /// # Errors
-    /// It cannot be read, or is no schedule.
+    /// The file cannot be read, or is not a schedule.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let unreadable = |error| format!("{}: {error}", path.display());
         let source = Source::open(path).map_err(unreadable)?;
@@ -90,20 +90,20 @@ impl Index {
         Ok(Self { path: path.to_owned(), source, parts })
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
         self.parts.len() as u32
     }
 
-    /// What the file is called.
+    /// Returns the path of the file as text.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// The operations of a rank.
+    /// Reads the operations of a rank.
     ///
     /// # Errors
-    /// Its part cannot be read, or something in it is wrong.
+    /// The part of the rank cannot be read, or has an error.
     pub(crate) fn graph_of(&self, rank: u32) -> Result<Graph, String> {
         let Part { begin, end, line, column } = self.parts[rank as usize];
         let bytes = self.source.range(begin, end).map_err(|error| format!("{}: {error}", self.path.display()))?;
@@ -111,7 +111,7 @@ impl Index {
     }
 }
 
-/// What may follow outside of the parts.
+/// Expected next token outside the parts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Expected {
     /// `num_ranks`, or `rank`.
@@ -132,7 +132,7 @@ enum Comment {
     Star,
 }
 
-/// Finds parts in bytes that come one after the other.
+/// Finds parts in a stream of bytes.
 struct Scanner {
     place: Place,
     at: u64,
@@ -140,7 +140,7 @@ struct Scanner {
     expected: Expected,
     word: Vec<u8>,
     word_place: Place,
-    /// The rank whose part this is, and where that begins.
+    /// The rank whose part is being scanned, and the start of the part.
     inside: Option<(u32, Part)>,
     parts: Option<Vec<Part>>,
 }
@@ -249,7 +249,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// The parts, when all bytes were taken.
+    /// Returns the parts after all bytes were scanned.
     fn finish(mut self) -> Result<Vec<Part>, Wrong> {
         self.end_word()?;
         match (self.inside, self.comment, self.expected) {

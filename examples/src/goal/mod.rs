@@ -1,4 +1,4 @@
-//! A schedule in the language of LogGOPSim (GOAL), run by all ranks: sends, receives and computing, and which wait for which.
+//! Replays a schedule in the language of LogGOPSim (GOAL) on all ranks: sends, receives and computing with dependencies.
 //!
 //! ```text
 //! num_ranks 2
@@ -36,10 +36,10 @@ struct Arguments {
     file: PathBuf,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
-    // All ranks of a simulation share what this process has found.
+    // All ranks of a simulation share the index that this process has built.
     let index = arguments.as_ref().ok().map(|arguments| Index::open(&arguments.file));
     let result = pelago::run(|world| match (&arguments, &index) {
         (Ok(_), Some(index)) => run(world, index),
@@ -49,10 +49,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("goal", result)
 }
 
-/// What is wrong with these arguments for so many ranks, in one line.
+/// Checks the arguments for a job of `ranks` ranks.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     match parse::<Arguments>(arguments) {
         Ok(arguments) => is_for(index::ranks_of(&arguments.file)?, ranks),
@@ -60,7 +60,7 @@ pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     }
 }
 
-/// Whether a schedule of so many ranks is for a job of `ranks`.
+/// Checks that a schedule for `scheduled` ranks fits a job of `ranks` ranks.
 fn is_for(scheduled: u32, ranks: u32) -> Result<(), String> {
     let wrong = || format!("the schedule is for {scheduled} ranks, the job has {ranks}: use -n {scheduled}");
     if scheduled == ranks { Ok(()) } else { Err(wrong()) }
@@ -76,7 +76,7 @@ fn run(world: &World, index: &Result<Index, String>) -> pelago::Result<ExitCode>
     replay(world, "goal", &graph, &[], |operation| format!("{file}:{}: {}", operation.place, in_words(operation)))
 }
 
-/// An operation as it is written.
+/// Formats an operation as in a schedule.
 fn in_words(operation: &Operation) -> String {
     let Operation { kind, peer, tag, amount, .. } = *operation;
     let number = |number: u32| if number == ANY { "-1".to_owned() } else { number.to_string() };

@@ -1,4 +1,4 @@
-//! The operations of one rank from its part of a schedule.
+//! Parses the operations of one rank from its part of a schedule.
 //!
 //! ```text
 //! [LABEL:] send SIZEb to RANK [tag T] [cpu C] [nic N]      [LABEL:] put SIZEb to RANK       (one-sided; not in LogGOPSim)
@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use super::text::{Place, Token, Tokens, Wrong};
 use crate::graph::{ANY, Builder, Graph, Kind, OPERATIONS_MAX, Operation, When};
 
-/// Nanoseconds of one computation, at most: a day.
+/// Maximum nanoseconds of one computation: a day.
 const COMPUTE_NS_MAX: u64 = 86_400_000_000_000;
 
-/// Bytes of one transfer, at most.
+/// Maximum bytes of one transfer.
 const BYTES_MAX: u64 = 1 << 40;
 
-/// Reads the part of a rank, which begins at a place of its file, in a schedule for so many ranks.
+/// Parses the part of a rank, which begins at `begin` in its file, in a schedule for `ranks` ranks.
 pub(crate) fn graph(bytes: &[u8], begin: Place, ranks: u32) -> Result<Graph, Wrong> {
     let mut part = Part { tokens: Tokens::new(bytes, begin), ranks, builder: Builder::default(), labels: HashMap::new() };
     let mut waits = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn graph(bytes: &[u8], begin: Place, ranks: u32) -> Result<Graph, Wro
     })
 }
 
-/// An operation that waits, the other one with its place, and for what of it.
+/// A dependency: the label of the waiting operation, the label and place of the other one, and whether its start or end is awaited.
 type Wait<'t> = (&'t str, (&'t str, Place), When);
 
 struct Part<'t> {
@@ -128,7 +128,7 @@ impl<'t> Part<'t> {
             match place_of {
                 0 => operation.tag = self.number_or_any("a tag", kind == Kind::Receive)?.0,
                 1 => operation.core = self.number("a core from 0 to 255", 255)? as u8,
-                // The machine has the NICs that it has.
+                // Ignored: the machine determines the NICs.
                 _ => drop(self.number("a NIC from 0 to 255", 255)?),
             }
         }
@@ -143,7 +143,7 @@ impl<'t> Part<'t> {
         }
     }
 
-    /// A number, and the letter b.
+    /// Parses a number followed by the letter b.
     fn bytes(&mut self) -> Result<u64, Wrong> {
         const WHAT: &str = "a number of bytes with b, as in 64b";
         let (word, place) = self.word(WHAT)?;

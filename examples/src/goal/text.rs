@@ -1,8 +1,8 @@
-//! Words of a schedule, each with its place.
+//! Tokens of a schedule, each with its place.
 
 use std::fmt;
 
-/// A place in a text, from 1 on.
+/// A place in a text; line and column count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u32,
@@ -10,10 +10,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The beginning of a text.
+    /// Beginning of a text.
     pub(crate) const FIRST: Self = Self { line: 1, column: 1 };
 
-    /// Goes past a byte.
+    /// Advances past a byte.
     pub(crate) fn pass(&mut self, byte: u8) {
         if byte == b'\n' {
             *self = Self { line: self.line.saturating_add(1), column: 1 };
@@ -29,7 +29,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a text, and where.
+/// An error in a text, with its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) place: Place,
@@ -42,7 +42,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// What follows in a text.
+/// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'t> {
     /// Letters, digits, `_` and `-`.
@@ -62,7 +62,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// Reads tokens, one line after the other.
+/// Reads tokens, line by line.
 pub(crate) struct Tokens<'t> {
     bytes: &'t [u8],
     at: usize,
@@ -70,12 +70,12 @@ pub(crate) struct Tokens<'t> {
 }
 
 impl<'t> Tokens<'t> {
-    /// Of a text that begins at a place.
+    /// Creates a reader for a text that begins at `place`.
     pub(crate) fn new(bytes: &'t [u8], place: Place) -> Self {
         Self { bytes, at: 0, place }
     }
 
-    /// Whether nothing is left but blanks, line ends and comments, which are passed over.
+    /// Skips blanks, line ends and comments; returns whether the text has ended.
     pub(crate) fn is_over(&mut self) -> Result<bool, Wrong> {
         loop {
             self.skip()?;
@@ -86,7 +86,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// The next token, and its place.
+    /// Returns the next token and its place.
     pub(crate) fn next(&mut self) -> Result<(Token<'t>, Place), Wrong> {
         self.skip()?;
         let (begin, place) = (self.at, self.place);
@@ -119,7 +119,7 @@ impl<'t> Tokens<'t> {
         self.at += 1;
     }
 
-    /// Passes over blanks and comments, which may be longer than a line.
+    /// Skips blanks and comments, which may span lines.
     fn skip(&mut self) -> Result<(), Wrong> {
         loop {
             match self.bytes[self.at..] {

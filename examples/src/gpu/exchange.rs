@@ -1,14 +1,14 @@
 //! Rounds in which every rank writes a part of another rank's memory, by each kind of operation in turn.
 //!
-//! Each rank has two memories. In a round one of them is read and the other one is written, each part of it by one rank, so that no two operations meet; then they
-//! change places. So the result depends on the number of ranks, words and rounds alone, whatever memory is and however operations travel.
+//! Each rank has two memories. In a round one of them is read and the other is written, each part of it by one rank, so that no two operations
+//! conflict; then they swap roles. Thus the result depends only on the numbers of ranks, words and rounds, not on memory kind or transport.
 
 use pelago::cuda::Device;
 use pelago::{GlobalPtr, Handle, Shape, World};
 
 use super::Memory;
 
-/// The hash of all memory after so many rounds. Collective.
+/// Executes the rounds; returns the hash of all memory. Collective.
 pub(super) fn exchange(
     world: &World,
     device: Option<&Device>,
@@ -19,7 +19,7 @@ pub(super) fn exchange(
     let memories = [Memory::new(world, device, is_managed, words)?, Memory::new(world, device, is_managed, words)?];
     let starts = [memories[0].starts(world)?, memories[1].starts(world)?];
     let (me, ranks) = (world.rank().index(), world.size() as usize);
-    // The first word of each counts; the rest is divided among the ranks.
+    // The first word of each memory is a counter; the rest is divided among the ranks.
     let part = (words - 1) / ranks;
     let first = |rank: usize| (1 + rank * part) as u64;
     let numbers =
@@ -31,7 +31,7 @@ pub(super) fn exchange(
     let mut now = 0;
     for round in 0..rounds as usize {
         let (read, written) = (&starts[now], &starts[1 - now]);
-        // Every rank writes its part of one other rank's memory; over the rounds of all.
+        // In each round, every rank writes its part of another rank's memory; over all rounds it writes to every rank.
         let target = (me + round) % ranks;
         let source = read[(me + 2 * round + 1) % ranks].add(first(target));
         let to = written[target].add(first(me));
@@ -53,7 +53,7 @@ pub(super) fn exchange(
             .fold(hash[0], |hash, (index, &word)| hash.wrapping_add(mix(place(index)).wrapping_mul(word | 1)));
     }
     world.allreduce(&mut hash, u64::wrapping_add)?;
-    // Nobody gives memory back that another one still reads.
+    // No rank may free memory that another rank still reads.
     world.barrier()?;
     Ok(hash[0])
 }
@@ -76,7 +76,7 @@ fn write<'w>(
             world.put(to, &words)
         }
         3 => {
-            // Every second pair of words; what is between stays as it was.
+            // Every second pair of words; the words in between stay unchanged.
             let count = part as u64 / 4;
             world.put_strided(to, Shape::strided(count, 2, 4), &numbers[..2 * count as usize], Shape::strided(count, 2, 2))
         }
@@ -89,7 +89,7 @@ fn write<'w>(
     }
 }
 
-/// A number of 64 bits that depends on all bits of another (splitmix64).
+/// Returns a 64-bit number that depends on all bits of `number` (splitmix64).
 fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,10 +1,10 @@
-//! Operations between memory of GPUs of all ranks, or of their hosts: the results are the same, and a hash says so. With `--bench` their times.
+//! Operations between GPU memory, or host memory, of all ranks: the results are equal, as a hash shows. With `--bench`, their times.
 //!
 //! | file | holds |
 //! |---|---|
-//! | here | arguments, the memory of a rank, what is printed |
+//! | here | arguments, the memory of a rank, output |
 //! | `exchange` | rounds of puts, gets, copies, blocks and atomics from every rank to every other, and their hash |
-//! | `times` | copies between ranks beside the driver's own, and faces by the engine and by the kernel |
+//! | `times` | copies between ranks compared with the driver's copy; packing of faces by the copy engine and by a kernel |
 
 mod exchange;
 mod times;
@@ -51,7 +51,7 @@ enum Kind {
     Host,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -61,10 +61,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("gpu", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     let checked = parse::<Arguments>(arguments).and_then(|arguments| {
         let is_pair = matches!(arguments.largest.len(), 0 | 2);
@@ -74,7 +74,7 @@ pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
 }
 
 fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
-    // All ranks use memory of one kind: that of the GPU if each has one.
+    // All ranks use memory of the same kind: GPU memory if each rank has a GPU.
     let is_required = matches!(arguments.device, Kind::Cuda | Kind::Managed);
     let line = |why| match is_required {
         true => format!("gpu: {why}; give --device host for memory of the host"),
@@ -107,7 +107,7 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     }
 }
 
-/// The GPU of this rank.
+/// Returns the GPU of this rank.
 fn own_device(world: &World, first: u32) -> Result<Device, CudaError> {
     let devices = pelago::cuda::Driver::get()?.devices();
     if first >= devices {
@@ -116,19 +116,19 @@ fn own_device(world: &World, first: u32) -> Result<Device, CudaError> {
     Device::get((first + world.rank().number()) % devices)
 }
 
-/// Memory of a rank that all others reach.
+/// Registered memory of a rank.
 enum Memory<'w> {
     Host(Registered<'w, u64>),
     Device(RegisteredDevice<'w, u64>),
 }
 
 impl<'w> Memory<'w> {
-    /// `words` words of any contents.
+    /// Allocates and registers `words` words with arbitrary contents.
     fn new(world: &'w World, device: Option<&Device>, is_managed: bool, words: usize) -> pelago::Result<Self> {
         let Some(device) = device else { return Ok(Self::Host(world.register(vec![0; words])?)) };
         let bytes = words as u64 * 8;
         let memory = if is_managed { device.allocate_managed(bytes) } else { device.allocate(bytes) };
-        // Whoever has no room ends the job.
+        // A rank without enough memory ends the job.
         let memory = memory.map_err(|why| {
             let _ = writeln!(std::io::stderr(), "gpu: rank {}: {why}", world.rank());
             pelago::Error::Invalid("there is no memory of the GPU")
@@ -143,7 +143,7 @@ impl<'w> Memory<'w> {
         }
     }
 
-    /// Where the memory of each rank begins. Collective.
+    /// Returns the start of each rank's memory. Collective.
     fn starts(&self, world: &World) -> pelago::Result<Vec<GlobalPtr<u64>>> {
         let starts = world.alloc::<u64>(1)?;
         starts.local().store(0, self.start().address().bits());

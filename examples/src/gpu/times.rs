@@ -1,4 +1,5 @@
-//! Times of copies between memory of GPUs, beside the driver's own copy by turns; and of faces of a cube, by the engine and by the kernel.
+//! Times of copies between GPU memory, measured alternately with the driver's copy; and of packing faces of a cube, by the copy engine and by
+//! a kernel.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,14 +12,14 @@ use pelago::{DeviceMemory as _, Shape, World};
 
 use super::Memory;
 
-/// Measurements of which the median is taken.
+/// Number of measurements for each median.
 const TURNS: usize = 15;
 
-/// Copies of a size, and edges of cubes, up to those that the arguments give.
+/// Sizes of copies, and edges of cubes, up to the maxima in the arguments.
 const SIZES: [u64; 7] = [8, 4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
 const EDGES: [u64; 4] = [64, 128, 256, 512];
 
-/// Prints a table of both, by rank 0. Collective.
+/// Measures both; rank 0 prints a table. Collective.
 pub(super) fn measure(world: &World, device: &Device, largest: &[u32]) -> pelago::Result<ExitCode> {
     let (edge, kib) = (largest.first().map_or(512, |&edge| edge.into()), largest.get(1).map_or(65_536, |&kib| kib.into()));
     let mut text = format!("device: {} (driver {}), ranks: {}\n", device.name(), device.driver().version(), world.size());
@@ -38,7 +39,7 @@ pub(super) fn measure(world: &World, device: &Device, largest: &[u32]) -> pelago
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Copies from rank 0's memory to the last rank's, with the driver's copy of as many bytes on one device by turns.
+/// Measures copies from rank 0's memory to the last rank's, alternating with the driver's copy of as many bytes on one device.
 fn copies(world: &World, device: &Device, bytes_max: u64, text: &mut String) -> pelago::Result<()> {
     let sizes = SIZES.into_iter().filter(|&bytes| bytes <= bytes_max);
     let words = sizes.clone().max().unwrap_or(8) as usize / 8;
@@ -59,7 +60,7 @@ fn copies(world: &World, device: &Device, bytes_max: u64, text: &mut String) -> 
             let part = |range: &DeviceRange| range.part(0, bytes).expect("it is large enough");
             for turn in 0..=TURNS {
                 let start = world.now();
-                // From one's own memory to itself there is nothing to be measured: one rank copies to a second memory.
+                // With one rank, source and target would be the same memory: the rank copies to a second memory.
                 if world.size() > 1 {
                     world.copy(from, to, bytes as usize / 8)?.wait()?
                 } else {
@@ -68,7 +69,7 @@ fn copies(world: &World, device: &Device, bytes_max: u64, text: &mut String) -> 
                 let between = world.now();
                 copy(&stream, &part(&other), &part(&one)).map_err(failed)?;
                 let end = world.now();
-                // The first of each opens memory and warms up.
+                // The first copy opens the memory and warms up.
                 if turn > 0 {
                     ours.push((between - start).as_seconds() * 1e6);
                     drivers.push((end - between).as_seconds() * 1e6);
@@ -91,7 +92,7 @@ fn copy(stream: &Stream, to: &DeviceRange, from: &DeviceRange) -> Result<(), Cud
     stream.synchronize()
 }
 
-/// Packs the faces of cubes of 4-byte cells; whether both ways gave the same bytes.
+/// Packs the faces of cubes of 4-byte cells; returns whether both methods gave the same bytes.
 fn faces(world: &World, device: &Device, edge_max: u64, text: &mut String) -> Result<bool, CudaError> {
     let _ = writeln!(text, "{:>12} {:>6} {:>12} {:>12} {:>8}", "cube", "face", "engine us", "kernel us", "better");
     let (stream, mut are_equal) = (device.stream()?, true);
@@ -101,7 +102,7 @@ fn faces(world: &World, device: &Device, edge_max: u64, text: &mut String) -> Re
         let cube = DeviceRange::whole(cube);
         let packed = [device.allocate(edge * edge * 4)?, device.allocate(edge * edge * 4)?];
         let [by_engine, by_kernel] = packed.each_ref().map(|memory| DeviceRange::whole(memory.clone()));
-        // Rows of a face: how many, their bytes, and from one to the next.
+        // Rows of a face: number, bytes, and pitch.
         for (face, count, bytes, pitch) in [
             ("jk", 1, edge * edge * 4, edge * edge * 4),
             ("ik", edge, edge * 4, edge * edge * 4),
@@ -134,7 +135,7 @@ fn faces(world: &World, device: &Device, edge_max: u64, text: &mut String) -> Re
     Ok(are_equal)
 }
 
-/// Cells that all differ from their neighbours.
+/// Fills a cube with cells that differ from their neighbours.
 fn fill(cube: &Arc<CudaMemory>) -> Result<(), CudaError> {
     let piece: Vec<u8> = (0..1u32 << 18).flat_map(|cell| cell.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect();
     for start in (0..cube.bytes()).step_by(piece.len()) {

@@ -1,4 +1,4 @@
-//! Messages with tags between pairs of ranks. The data are put into memory of the receiver that all messages share, as nobody reads them.
+//! Tagged messages between pairs of ranks. The data are put into one area at the receiver that all messages share, as they are never read.
 //!
 //! ```text
 //!  sender                                                    receiver
@@ -8,8 +8,8 @@
 //!    |-- fence, add(starved, 1), when 32 were sent, not read --->| reads the rings of all senders, not only of those it waits for
 //! ```
 //!
-//! A message of up to eight bytes is its word alone. A receiver reads the rings of the ranks that its open receives name; a sender
-//! without credit asks to be read, so that messages for which no receive is open yet do not block others for ever.
+//! A message of up to eight bytes consists of its word only. A receiver reads the rings of the ranks named by its open receives. A sender
+//! without credit requests a read of its ring, so that messages without an open receive do not block later ones forever.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,32 +17,32 @@ use pelago::{Accumulation, Error, Fetch, GlobalAddress, GlobalPtr, Individual, R
 
 use super::{ANY, Graph, Kind};
 
-/// Words by which a sender tells a receiver of messages, and messages of which it may tell before it is told that they were read.
+/// Words in a ring, by which a sender announces messages, and maximum number of announced messages that the receiver has not read.
 const RING_WORDS: u64 = 32;
 
-/// Messages of which the sender is told at once that they were read.
+/// Number of messages whose reading is reported to the sender together.
 const CREDIT: u64 = RING_WORDS / 2;
 
-/// Bytes that are put at once, and room for them in each rank.
+/// Maximum bytes of one put, and size of the landing area of each rank.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
-/// What is sent.
+/// Data of all messages.
 pub(crate) static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
-/// A message of as many bytes is its word alone.
+/// Maximum bytes of a message that consists of its word only.
 const IN_WORD_BYTES: u64 = 8;
 
 /// The messages of one rank.
 pub(crate) struct Messages<'w> {
     world: &'w World,
     pub(crate) landing: Symmetric<'w, u8>,
-    /// How often a sender had no credit.
+    /// Number of requests by senders without credit.
     starved: Symmetric<'w, u64>,
     starved_seen: u64,
     rings: Individual<'w, u64>,
     incoming: Vec<Incoming>,
     by_source: HashMap<u32, usize>,
-    /// How many messages each receiver has read, as it says.
+    /// Number of messages that each receiver has reported as read.
     credits: Individual<'w, u64>,
     outgoing: HashMap<u32, Outgoing>,
     matching: Matching,
@@ -53,7 +53,7 @@ struct Incoming {
     source: u32,
     read: u64,
     credit: GlobalPtr<u64>,
-    /// Open receives that name it.
+    /// Number of open receives that name this source.
     open: u32,
 }
 
@@ -61,12 +61,12 @@ struct Incoming {
 struct Outgoing {
     ring: GlobalPtr<u64>,
     sent: u64,
-    /// Its place among the credits.
+    /// Its index in the credits.
     place: usize,
 }
 
 impl<'w> Messages<'w> {
-    /// Makes the memory for the messages of the graphs of all ranks. Collective.
+    /// Allocates the memory for the messages of all ranks' graphs. Collective.
     ///
     /// Cost: an atomic, a get and a put for each pair of ranks that communicates, and some barriers.
     pub(crate) fn new(world: &'w World, graph: &Graph) -> Result<Self> {
@@ -78,7 +78,7 @@ impl<'w> Messages<'w> {
         let mut landing_bytes = [landing_bytes.clamp(IN_WORD_BYTES, PIECE_BYTES as u64)];
         world.allreduce(&mut landing_bytes, u64::max)?;
         let landing = world.alloc(landing_bytes[0] as usize)?;
-        // Where a rank's rings and introductions are; and how many ranks send to it.
+        // Words with the addresses of a rank's rings and introductions, and with the number of ranks that send to it.
         const RINGS: usize = 0;
         const INTRODUCTIONS: usize = 1;
         const SENDERS: usize = 2;
@@ -116,14 +116,14 @@ impl<'w> Messages<'w> {
         Ok(Self { world, landing, starved, starved_seen: 0, rings, incoming, by_source, credits, outgoing, matching })
     }
 
-    /// Sends a message; returns when its memory may be used again. While there is no credit, the receives in `ended` end.
+    /// Sends a message; returns when its memory may be reused. While waiting for credit, it reads messages and adds completed receives to `ended`.
     pub(crate) fn send(&mut self, to: u32, tag: u32, bytes: u64, ended: &mut Vec<u32>) -> Result<()> {
         let world = self.world;
         let Outgoing { ring, sent, place } = &self.outgoing[&to];
         let (slot, place, number) = (ring.add(sent % RING_WORDS), *place, *sent);
         let has_credit = |messages: &Self| number - messages.credits.local().load(place) < RING_WORDS;
         if !has_credit(self) {
-            // The receiver looks once for each request: it must find all that was sent before.
+            // The receiver reads once for each request, and must find all earlier messages.
             world.fence()?;
             world.add(self.starved.at(Rank::new(to), 0), 1)?;
             world.wait_for("room for a message", None, || {
@@ -140,7 +140,7 @@ impl<'w> Messages<'w> {
                 for &piece in others {
                     world.put(self.landing.at(to, 0), &ZEROS[..piece])?;
                 }
-                // Puts to one rank may overtake each other; the word is behind all of them.
+                // Puts to one rank may overtake each other; the fence orders the word after all of them.
                 if !others.is_empty() {
                     world.fence()?;
                 }
@@ -151,14 +151,14 @@ impl<'w> Messages<'w> {
         Ok(())
     }
 
-    /// The parts in which so many bytes travel.
+    /// Splits a message into pieces for single puts.
     pub(crate) fn pieces(&self, bytes: u64) -> Vec<usize> {
         let piece = self.landing.len() as u64;
         let last = Some(bytes % piece).filter(|&last| last > 0);
         std::iter::repeat_n(piece, (bytes / piece) as usize).chain(last).map(|piece| piece as usize).collect()
     }
 
-    /// Opens a receive; returns whether it ended at once.
+    /// Opens a receive; returns whether it completed at once.
     pub(crate) fn receive(&mut self, operation: u32, source: u32, tag: u32) -> bool {
         let ends = self.matching.receive(operation, source, tag);
         if !ends && let Some(&place) = self.by_source.get(&source) {
@@ -167,12 +167,12 @@ impl<'w> Messages<'w> {
         ends
     }
 
-    /// Whether receives are open.
+    /// Returns whether any receive is open.
     pub(crate) fn is_any_open(&self) -> bool {
         self.matching.open > 0
     }
 
-    /// Reads what has come, as far as somebody waits for it; receives that have ended are added to `ended`.
+    /// Reads arrived messages from sources of open receives; adds completed receives to `ended`.
     pub(crate) fn read(&mut self, ended: &mut Vec<u32>) -> Result<()> {
         let starved = self.starved.local().load(0);
         let all = starved != self.starved_seen || self.matching.open_for_any > 0;
@@ -198,7 +198,7 @@ impl<'w> Messages<'w> {
             }
             incoming.read += 1;
             if incoming.read.is_multiple_of(CREDIT) {
-                // One that overtakes an earlier one is not undone by it.
+                // By maximum, as an earlier report may arrive after a later one.
                 self.world.accumulate(incoming.credit, Accumulation::Max, incoming.read)?;
             }
             if let Some(receive) = self.matching.arrived(incoming.source, word as u32) {
@@ -212,7 +212,7 @@ impl<'w> Messages<'w> {
         }
     }
 
-    /// How many messages have come, or are still to come, that nobody receives. Collective.
+    /// Returns the number of messages for which no receive exists. Collective.
     pub(crate) fn left_over(&mut self) -> Result<u64> {
         self.world.quiet()?;
         self.world.barrier()?;
@@ -242,30 +242,30 @@ fn pointer(bits: u64) -> Result<GlobalPtr<u64>> {
     GlobalPtr::from_address(GlobalAddress::from_bits(bits)).map_err(|_| Error::Invalid("a rank has told a wrong address"))
 }
 
-/// Which message ends which receive: the first of a source with a tag ends the first receive that was opened for them.
+/// Matching of messages and receives: the first message with a source and tag completes the first open receive that matches them.
 #[derive(Default)]
 struct Matching {
-    /// Receives that are open, each with its number in the order of all.
+    /// Open receives, each with its number in the order of all receives.
     receives: HashMap<(u32, u32), VecDeque<(u64, u32)>>,
     open: usize,
-    /// Those of them that name no source.
+    /// Number of open receives from any source.
     open_for_any: usize,
-    /// Messages for which no receive was open, each with its number in the order of all.
+    /// Unexpected messages, each with its number in the order of all messages.
     messages: HashMap<(u32, u32), VecDeque<u64>>,
     waiting: usize,
-    /// Receives that have not ended, open or not.
+    /// Number of receives that have not completed, open or not.
     left: usize,
     count: u64,
 }
 
-/// A receive that has ended.
+/// A completed receive.
 struct Received {
     operation: u32,
     names_source: bool,
 }
 
 impl Matching {
-    /// A receive is opened; returns whether a message has come for it.
+    /// Opens a receive; returns whether a matching message has arrived already.
     fn receive(&mut self, operation: u32, source: u32, tag: u32) -> bool {
         let fits = |&&(from, with): &&(u32, u32)| (source == ANY || source == from) && (tag == ANY || tag == with);
         let key = if source != ANY && tag != ANY {
@@ -291,7 +291,7 @@ impl Matching {
         false
     }
 
-    /// A message has come; returns the receive that it ends.
+    /// Takes an arrived message; returns the receive that it completes.
     fn arrived(&mut self, source: u32, tag: u32) -> Option<Received> {
         let keys = [(source, tag), (source, ANY), (ANY, tag), (ANY, ANY)];
         let first = |key: &(u32, u32)| self.receives.get(key).and_then(|receives| receives.front()).copied();
@@ -313,7 +313,7 @@ impl Matching {
         Some(Received { operation, names_source: key.0 != ANY })
     }
 
-    /// Whether some message will never be received.
+    /// Returns whether some message will never be received.
     fn has_too_many(&self) -> bool {
         self.waiting > self.left
     }

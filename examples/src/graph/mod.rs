@@ -1,12 +1,12 @@
-//! What a rank does, as a graph of operations that wait for each other: what traces and schedules of other tools come down to.
+//! The activity of a rank as a graph of operations with dependencies: the common form of traces and schedules of other tools.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Graph`], [`Builder`] | the operations of one rank, and which wait for which |
-//! | [`messages`] | messages with tags: puts into the memory of the receiver, and words that tell of them |
-//! | [`run`] | running the graph of a rank |
+//! | [`Graph`], [`Builder`] | the operations of one rank, and their dependencies |
+//! | [`messages`] | tagged messages: puts into the memory of the receiver, and words that announce them |
+//! | [`run`] | execution of the graph of a rank |
 //! | [`source`] | files, plain or compressed |
-//! | [`report`] | the time of all ranks together |
+//! | [`report`] | the total time of all ranks |
 
 pub(crate) mod messages;
 pub(crate) mod report;
@@ -15,25 +15,25 @@ pub(crate) mod source;
 
 use pelago::collectives::Collective;
 
-/// Maximum number of operations of a rank: 32 bytes each, and 8 for each of those that it waits for.
+/// Maximum number of operations of a rank: 32 bytes each, and 8 for each dependency.
 pub(crate) const OPERATIONS_MAX: usize = 1 << 24;
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The rank computes for `amount` nanoseconds.
     Compute,
-    /// Sends `amount` bytes to a receive of `peer`; ends when its memory may be used again.
+    /// Sends `amount` bytes to a receive of `peer`; ends when its memory may be reused.
     Send,
-    /// Receives a message of `peer`, or of anyone.
+    /// Receives a message from `peer`, or from any rank.
     Receive,
-    /// Writes `amount` bytes to the memory of `peer`, which is not told; ends when they are there.
+    /// Writes `amount` bytes to the memory of `peer` without notification; ends when they have arrived.
     Put,
     /// Reads `amount` bytes of the memory of `peer`.
     Get,
-    /// Changes a word of `peer` and brings what was there.
+    /// Modifies a word of `peer` and returns the old value.
     Atomic,
-    /// What the ranks of a group do together, with `amount` bytes that each rank contributes, or receives where one contributes.
+    /// A collective operation of a group, with `amount` bytes that each rank contributes, or receives if only one rank contributes.
     Collective(Collective),
 }
 
@@ -41,22 +41,22 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub(crate) kind: Kind,
-    /// The core that it occupies; operations of one core exclude each other.
+    /// Core that the operation occupies; operations of one core exclude each other.
     pub(crate) core: u8,
     /// The other rank, or [`ANY`].
     pub(crate) peer: u32,
-    /// The tag of a message, or [`ANY`]; of a collective operation its group, 0 for all ranks.
+    /// Tag of a message, or [`ANY`]; for a collective operation its group, 0 for all ranks.
     pub(crate) tag: u32,
     /// Bytes, or nanoseconds.
     pub(crate) amount: u64,
-    /// Where it stands: a line of a text, or a number.
+    /// Position in the source: line of a text, or number of the operation.
     pub(crate) place: u32,
 }
 
-/// Of a receive: whatever source, or whatever tag.
+/// Any source, or any tag, of a receive.
 pub(crate) const ANY: u32 = u32::MAX;
 
-/// When an operation lets another begin.
+/// Event of an operation that lets a dependent operation begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Begun,
@@ -67,44 +67,44 @@ pub(crate) enum When {
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) operations: Vec<Operation>,
-    /// For each operation, where in `dependents` those that wait for it begin; one more at the end.
+    /// For each operation, the start of its dependents in `dependents`; one more entry at the end.
     firsts: Vec<u32>,
-    /// Twice the number of an operation that waits, and one more if it waits for the beginning.
+    /// Twice the number of a dependent operation, plus one if it waits for the beginning.
     dependents: Vec<u32>,
-    /// How many operations each waits for.
+    /// Number of operations for which each operation waits.
     blockers: Vec<u32>,
 }
 
 impl Graph {
-    /// The operations that wait for one to have begun, or to have ended.
+    /// Returns the operations that wait for the beginning, or for the end, of an operation.
     fn waiting_for(&self, operation: u32, when: When) -> impl Iterator<Item = u32> {
         let range = self.firsts[operation as usize] as usize..self.firsts[operation as usize + 1] as usize;
         let begun = u32::from(when == When::Begun);
         self.dependents[range].iter().filter(move |&&dependent| dependent & 1 == begun).map(|dependent| dependent >> 1)
     }
 
-    /// How many cores its operations occupy.
+    /// Returns the number of cores that the operations occupy.
     pub(crate) fn cores(&self) -> usize {
         self.operations.iter().map(|operation| usize::from(operation.core) + 1).max().unwrap_or(1)
     }
 
-    /// The operations that move data, and the bytes that they move.
+    /// Returns the number of operations that move data, and the bytes moved.
     pub(crate) fn traffic(&self) -> [u64; 2] {
         let moves = self.operations.iter().filter(|operation| matches!(operation.kind, Kind::Send | Kind::Put | Kind::Get));
         moves.fold([0, 0], |[count, bytes], operation| [count + 1, bytes.saturating_add(operation.amount)])
     }
 }
 
-/// Takes in the operations of a rank.
+/// Collects the operations of a rank.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     operations: Vec<Operation>,
-    /// Which operation waits for which.
+    /// Dependencies: awaited operation, waiting operation, and event.
     edges: Vec<(u32, u32, When)>,
 }
 
 impl Builder {
-    /// Adds an operation and returns its number; `None` if there is no room.
+    /// Adds an operation and returns its number; `None` at the maximum.
     pub(crate) fn add(&mut self, operation: Operation) -> Option<u32> {
         let number = self.operations.len();
         if number == OPERATIONS_MAX {
@@ -114,7 +114,7 @@ impl Builder {
         Some(number as u32)
     }
 
-    /// `operation` waits for `other`; `false` if there is no room.
+    /// Makes `operation` wait for `other`; returns `false` at the maximum of dependencies.
     pub(crate) fn waits(&mut self, operation: u32, other: u32, when: When) -> bool {
         let has_room = self.edges.len() < 4 * OPERATIONS_MAX;
         if has_room {
@@ -123,10 +123,10 @@ impl Builder {
         has_room
     }
 
-    /// The graph.
+    /// Returns the graph.
     ///
     /// # Errors
-    /// An operation waits for itself, if only by others: the first such.
+    /// The dependencies have a cycle; the error is the first operation that never begins.
     pub(crate) fn finish(self) -> Result<Graph, Operation> {
         let Self { operations, edges } = self;
         let mut firsts = vec![0_u32; operations.len() + 1];

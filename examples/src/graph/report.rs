@@ -1,4 +1,4 @@
-//! The time in which all ranks run their graphs, and what is wrong with these if they do not end.
+//! Runs the graphs of all ranks and reports the time, or the reason why they do not end.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,10 +9,11 @@ use pelago::{Duration, Result, Team, World};
 use super::messages::Messages;
 use super::{Graph, Operation, run};
 
-/// Ranks of a process that tell what they wait for, at most.
+/// Maximum number of ranks in a process that report what they wait for.
 const TOLD_MAX: u32 = 8;
 
-/// Runs the graphs of all ranks; rank 0 prints how long they took. `groups` are those of collective operations, from 1 on; `describe` says what an operation is, and where it stands. Collective.
+/// Runs the graphs of all ranks; rank 0 prints the time. `groups` are the groups of collective operations, numbered from 1; `describe` formats an
+/// operation and its position. Collective.
 pub(crate) fn replay(
     world: &World,
     program: &str,
@@ -20,7 +21,7 @@ pub(crate) fn replay(
     groups: &[Team],
     describe: impl Fn(&Operation) -> String,
 ) -> Result<ExitCode> {
-    // Nobody looks at what is moved, so that a simulation of sizes does as well.
+    // The data are never read, so that a simulation with `--data sizes` is sufficient.
     let _ = world.moves_data();
     let mut messages = Messages::new(world, graph)?;
     let collectives = run::collectives(world, graph, groups)?;

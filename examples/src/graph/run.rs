@@ -1,4 +1,4 @@
-//! Running the graph of a rank: what may begin begins, in the order in which it became ready, and the rank waits for what is under way.
+//! Execution of the graph of a rank: operations start in the order in which they become ready, and the rank waits for those in flight.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,16 @@ use pelago::{Duration, Error, Handle, Instant, PendingGet, Rank, Result, Team, W
 use super::messages::{Messages, ZEROS};
 use super::{Graph, Kind, Operation, When};
 
-/// Bytes of each rank for the collective operations of a group, where there are several.
+/// Memory of each rank for the collective operations of a group, if there are several groups.
 const GROUP_BYTES: usize = 16 << 20;
 
 /// Runs the graph of this rank. Collective.
 ///
-/// `takes_time` is what [`computing_takes_time`] says. Computing of a graph that occupies one core occupies the rank; with several cores, it goes on beside the rest.
+/// `takes_time` is the result of [`computing_takes_time`]. Computing in a graph with one core occupies the rank; with several cores it overlaps
+/// with other operations.
 ///
 /// # Errors
-/// Those of the operations; a message comes for which there is no receive; all ranks wait.
+/// An operation fails; a message arrives for which no receive exists; all ranks wait.
 pub(crate) fn run<'w>(
     world: &'w World,
     collectives: &[Option<Collectives<'w>>],
@@ -46,10 +47,10 @@ pub(crate) fn run<'w>(
     })
 }
 
-/// Why a graph did not end.
+/// Reason why a graph did not end.
 pub(crate) struct Stopped {
     pub(crate) error: Error,
-    /// An operation that had begun.
+    /// An operation that has begun but not ended.
     pub(crate) waits_for: Option<Operation>,
 }
 
@@ -58,23 +59,23 @@ struct Runner<'r, 'c, 'w> {
     collectives: &'c [Option<Collectives<'w>>],
     graph: &'r Graph,
     messages: &'r mut Messages<'w>,
-    /// How many operations each still waits for.
+    /// Number of operations for which each operation still waits.
     blockers: Vec<u32>,
     ready: VecDeque<u32>,
-    /// Operations that have not ended.
+    /// Number of operations that have not ended.
     left: usize,
     cores: Vec<Core>,
-    /// Whether computing on one of several cores does.
+    /// Whether computing on one of several cores takes time.
     takes_time: bool,
-    /// Operations that have begun and that others wait for.
+    /// Operations in flight on whose end others depend.
     under_way: Vec<(u32, Flight<'c, 'w>)>,
-    /// Receives that have ended, for a moment.
+    /// Scratch list of completed receives.
     ended: Vec<u32>,
-    /// Receives and collectives that have begun, for whoever wants to know what is waited for.
+    /// Receives and collectives in flight, for reports of awaited operations.
     open: Vec<u32>,
 }
 
-/// What a core computes, and what waits for it.
+/// The computation on a core, and the operations that wait for the core.
 #[derive(Default)]
 struct Core {
     computes: Option<(Instant, u32)>,
@@ -179,7 +180,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
             Collective::Reduce { root } => all.start_reduce(root, zeros(bytes), operator),
             Collective::Allreduce => all.start_allreduce(zeros(bytes), operator),
             Collective::Allgather => all.start_allgather(zeros(bytes)),
-            // The values of all ranks are in equal blocks.
+            // The blocks of all ranks must be equal.
             Collective::ReduceScatter => all.start_reduce_scatter(zeros(bytes.next_multiple_of(size)), operator),
             Collective::Gather { root } => all.start_gather(root, zeros(bytes)),
             Collective::Scatter { root } => all.start_scatter(root, zeros(if root == me { bytes * size } else { 0 }), bytes),
@@ -189,7 +190,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         }
     }
 
-    /// An operation of the network has begun: only if others wait for its end is it looked at again.
+    /// Marks a network operation as begun; it is tracked only if others depend on its end.
     fn goes_on(&mut self, number: u32, flight: Flight<'c, 'w>) -> Result<()> {
         if self.graph.waiting_for(number, When::Ended).next().is_some() {
             self.under_way.push((number, flight));
@@ -221,7 +222,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         }
     }
 
-    /// Ends what has ended; returns whether anything has.
+    /// Processes completed operations; returns whether there were any.
     fn look(&mut self) -> Result<bool> {
         let before = self.left;
         let mut ended = std::mem::take(&mut self.ended);
@@ -258,7 +259,7 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
         }
     }
 
-    /// Waits until something ends.
+    /// Waits until an operation ends.
     fn wait(&mut self) -> Result<()> {
         let world = self.world;
         let until = self.cores.iter().filter_map(|core| core.computes).map(|(until, _)| until).min();
@@ -286,7 +287,7 @@ impl Flight<'_, '_> {
     }
 }
 
-/// Drops what has ended from the end on; whether nothing is left.
+/// Removes completed flights from the end of the list; returns whether it is empty.
 fn all_ended<T>(flights: &mut Vec<T>, has_ended: impl Fn(&T) -> Result<bool>) -> Result<bool> {
     while let Some(flight) = flights.last() {
         if !has_ended(flight)? {
@@ -297,7 +298,7 @@ fn all_ended<T>(flights: &mut Vec<T>, has_ended: impl Fn(&T) -> Result<bool>) ->
     Ok(true)
 }
 
-/// Lets the rank compute: in virtual time as the machine is asked to, on a real one by keeping the core busy.
+/// Computes: in virtual time according to the simulation's settings, on a real machine by keeping the core busy.
 fn compute(world: &World, duration: Duration) {
     if world.has_virtual_time() {
         world.compute(duration);
@@ -309,7 +310,7 @@ fn compute(world: &World, duration: Duration) {
     }
 }
 
-/// What collective operations of all ranks and of groups need, if some rank has such operations; `None` for a group without this rank. Collective.
+/// Creates the collectives of all ranks and of groups, if some rank has such operations; `None` for a group without this rank. Collective.
 pub(crate) fn collectives<'w>(world: &'w World, graph: &Graph, groups: &[Team]) -> Result<Vec<Option<Collectives<'w>>>> {
     let mut is_used = vec![0_u64; groups.len() + 1];
     for operation in &graph.operations {
@@ -327,7 +328,7 @@ pub(crate) fn collectives<'w>(world: &'w World, graph: &Graph, groups: &[Team]) 
     teams.map(|(team, is_used)| if is_used == 0 { Ok(None) } else { Collectives::of(world, team, &settings) }).collect()
 }
 
-/// Whether computing that a program declares takes time: not if a simulation was asked to leave it out, or to measure.
+/// Returns whether declared computing takes time: not in a simulation with `--compute zero` or `--compute measured`.
 pub(crate) fn computing_takes_time(world: &World) -> bool {
     let before = world.now();
     world.compute(Duration::from_nanoseconds(1));

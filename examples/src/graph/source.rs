@@ -1,4 +1,4 @@
-//! The bytes of a file that describes graphs, plain or compressed by gzip.
+//! Reads files that describe graphs, plain or compressed with gzip.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes of a compressed file once it is not, at most.
+/// Maximum size of a file after decompression, in bytes.
 const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 
-/// What begins a file that gzip has written.
+/// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
-/// The bytes of a file, which are held in memory if it is compressed.
+/// The contents of a file, held in memory if it is compressed.
 pub(crate) enum Source {
     File(File),
     Memory(Vec<u8>),
@@ -39,7 +39,7 @@ impl Source {
         Ok(Self::Memory(bytes))
     }
 
-    /// Reads from a place on; returns how many bytes there were, 0 at the end.
+    /// Reads at a position; returns the number of bytes read, 0 at the end.
     pub(crate) fn read_at(&self, at: u64, into: &mut [u8]) -> Result<usize> {
         match self {
             Self::File(file) => loop {
@@ -57,10 +57,10 @@ impl Source {
         }
     }
 
-    /// The bytes of a range.
+    /// Returns the bytes of a range.
     ///
     /// # Errors
-    /// There are fewer, as when the file was shortened meanwhile.
+    /// The file is shorter, for example truncated after it was opened.
     pub(crate) fn range(&self, begin: u64, end: u64) -> Result<Vec<u8>> {
         let (mut bytes, mut done) = (vec![0; (end - begin) as usize], 0);
         while done < bytes.len() {
@@ -74,7 +74,7 @@ impl Source {
     }
 }
 
-/// A file that is read from its beginning, without holding it.
+/// Opens a file for sequential reading without holding it in memory.
 pub(crate) fn stream(path: &Path) -> Result<Box<dyn BufRead>> {
     let file = File::open(path)?;
     if is_packed(&file)? {

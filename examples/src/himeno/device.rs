@@ -1,4 +1,4 @@
-//! The benchmark on a GPU: the sweep by a kernel that gives each cell bitwise what the host's gives it, the halo by the same plans.
+//! The benchmark on a GPU: a kernel computes bitwise the same cells as the host's sweep, and the same plans exchange the halo.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::sweep::sum;
 use crate::on_device::{own_device, told, values};
 use crate::usage::if_all_have;
 
-/// The GPU of a rank, and what sweeps need there.
+/// The GPU of a rank, and the data of sweeps on it.
 pub(crate) struct OnDevice {
     stream: Arc<Stream>,
     coefficients: DeviceRange,
-    /// Cells from one array of coefficients to the next.
+    /// Distance between arrays of coefficients, in cells.
     distance: u64,
     squares: Arc<CudaMemory>,
 }
 
 impl OnDevice {
-    /// The GPU of this rank, and the pressures before and after a sweep in its memory: ranks take the devices of their host by turns.
-    /// Nothing if a rank lacks one, or room there; the first such rank has said why. Collective.
+    /// Allocates the pressures before and after a sweep in the memory of this rank's GPU; ranks use the devices of their host round-robin.
+    /// Returns `None` if a rank has no GPU or not enough GPU memory; the first such rank prints the reason. Collective.
     pub(crate) fn new<'w>(
         world: &'w World,
         array: &Array<3>,
@@ -47,12 +47,12 @@ impl OnDevice {
         Ok(Some((on_device, [Field::on_device(world, array, one)?, Field::on_device(world, array, other)?])))
     }
 
-    /// The stream of all sweeps.
+    /// Returns the stream of all sweeps.
     pub(crate) fn stream(&self) -> &Arc<Stream> {
         &self.stream
     }
 
-    /// Puts the sweep of some cells into the stream.
+    /// Enqueues the sweep of some cells in the stream.
     pub(crate) fn sweep(
         &self,
         world: &World,
@@ -79,12 +79,12 @@ impl OnDevice {
         self.stream.himeno(&sweep).map_err(|why| told("himeno", world, &why))
     }
 
-    /// Waits for the sweeps.
+    /// Waits for the end of all sweeps.
     pub(crate) fn finish(&self, world: &World) -> pelago::Result<()> {
         self.stream.synchronize().map_err(|why| told("himeno", world, &why))
     }
 
-    /// The sum of the squared residuals of the last sweeps, in the host's order.
+    /// Returns the sum of the squared residuals of the last sweeps, in the host's order.
     pub(crate) fn gosa(&self, layout: &Layout<3>, order: &Order) -> pelago::Result<f64> {
         let squares = values(&*self.squares, layout.length(), f32::from_le_bytes)?;
         let row = |i: usize, j: usize, [_, _, cells]: &Box3| {
@@ -93,7 +93,7 @@ impl OnDevice {
         };
         let mut gosa = 0.0;
         for part in std::iter::once(&order.inner).chain(&order.outer).filter(|part| !part.iter().any(|range| range.is_empty())) {
-            // As the host adds: the rows of a part, then the parts.
+            // The order of the host: the rows of a part, then the parts.
             let rows = part[0].clone().flat_map(|i| part[1].clone().map(move |j| (i, j)));
             gosa += rows.fold(0.0, |gosa, (i, j)| gosa + row(i, j, part));
         }

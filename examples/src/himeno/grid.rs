@@ -1,4 +1,4 @@
-//! The grid: its sizes, and how it is split into one block per rank.
+//! The grid: its sizes, and its split into one block per rank.
 
 use std::fmt;
 use std::ops::{Range, RangeInclusive};
@@ -7,10 +7,10 @@ use std::str::FromStr;
 use clap::ValueEnum;
 use pelago::halo::{Array, Block, Nodes, Template};
 
-/// Cells, blocks or distances along i, j and k; k is the direction in which memory runs.
+/// Cells, blocks or distances along i, j and k; k is contiguous in memory.
 pub(crate) type Extent = [usize; 3];
 
-/// Cells in a cache line: what a face costs is counted in lines.
+/// Cells per cache line: the cost of a face is counted in lines.
 const LINE_CELLS: usize = 16;
 
 /// The benchmark's sizes.
@@ -25,7 +25,7 @@ pub(crate) enum Size {
 }
 
 impl Size {
-    /// How many cells, boundary included.
+    /// Returns the number of cells in each direction, including the boundary.
     pub(crate) fn cells(self) -> Extent {
         match self {
             Self::Xs => [32, 32, 64],
@@ -37,7 +37,7 @@ impl Size {
     }
 }
 
-/// Reads the name of a size, or cells along i, j and k.
+/// Parses the name of a size, or numbers of cells along i, j and k.
 pub(crate) fn cells(text: &str) -> Result<Extent, String> {
     if let Ok(size) = Size::from_str(text, true) {
         return Ok(size.cells());
@@ -47,10 +47,10 @@ pub(crate) fn cells(text: &str) -> Result<Extent, String> {
     cells.and_then(|cells| cells.try_into().ok()).ok_or_else(wrong)
 }
 
-/// Cells along an edge, boundary included.
+/// Permitted cells along an edge, including the boundary.
 const CELLS: RangeInclusive<usize> = 3..=4096;
 
-/// Into how many parts each direction is cut, as `AxB` or `AxBxC`.
+/// Number of parts in each direction, written as `AxB` or `AxBxC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Split(pub(crate) Extent);
 
@@ -75,19 +75,19 @@ impl fmt::Display for Split {
     }
 }
 
-/// A grid that is split: which cells each rank has, and who its neighbours are.
+/// A grid and its split, which determine the cells and the neighbours of each rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
-    /// Cells of the whole grid, boundary included.
+    /// Cells of the whole grid, including the boundary.
     pub(crate) cells: Extent,
     pub(crate) split: Split,
 }
 
 impl Grid {
-    /// The grid of `cells`, cut as `split` says or else so that blocks have the least surface.
+    /// Creates the grid of `cells`, split as given by `split`, or else into blocks with the smallest surface.
     ///
     /// # Errors
-    /// There is no such split for so many ranks: one line that says why.
+    /// There is no such split for this number of ranks; the message is one line.
     pub(crate) fn new(cells: Extent, ranks: u32, split: Option<Split>) -> Result<Self, String> {
         let [ni, nj, nk] = cells;
         let Some(split) = split else {
@@ -113,7 +113,7 @@ impl Grid {
         Ok(Self { cells, split })
     }
 
-    /// The cells of `block` that a sweep computes, counted from its first: all but the boundary of the grid.
+    /// Returns the cells of `block` that a sweep computes, relative to its first cell: all except the boundary of the grid.
     pub(crate) fn interior(&self, block: Block<3>) -> [Range<usize>; 3] {
         std::array::from_fn(|d| {
             let end = (self.cells[d] - 1).saturating_sub(block.first[d]);
@@ -121,14 +121,14 @@ impl Grid {
         })
     }
 
-    /// The array that ranks share, with one cell more on every side of a block: each field lies alike in memory, however it is split.
+    /// Returns the distributed array with a halo of one cell on each side of a block; along k only if k is split.
     ///
     /// # Errors
-    /// Blocks are too thin for their neighbours: one line that says why.
+    /// Blocks are too thin for the halos of their neighbours; the message is one line.
     pub(crate) fn array(&self) -> Result<Array<3>, String> {
         let array = Nodes::new(self.split.0, [false; 3])
             .and_then(|nodes| Template::new(self.cells, nodes))
-            // Rows that are not cut have no neighbours: faces across i are one block then.
+            // Rows that are not split have no neighbours along k and need no halo: then a face across i is one contiguous block.
             .and_then(|template| template.array().shadow([[1; 2], [1; 2], [usize::from(self.split.0[2] > 1); 2]]));
         array.map_err(|error| error.to_string())
     }

@@ -2,8 +2,8 @@
 
 use super::grid::Extent;
 
-/// The part of a cell in the sum over all cells of (bits(p) + 1)·((g·0x9E3779B97F4A7C15) | 1) modulo 2⁶⁴, where g numbers the cells of
-/// the whole grid, k fastest.
+/// Returns the contribution of a cell to the hash: the sum over all cells of (bits(p) + 1)·((g·0x9E3779B97F4A7C15) | 1) modulo 2⁶⁴, where g
+/// numbers the cells of the whole grid, k fastest.
 pub(crate) fn term([_, nj, nk]: Extent, [i, j, k]: Extent, p: f32) -> u64 {
     let number = ((i * nj + j) * nk + k) as u64;
     (u64::from(p.to_bits()) + 1).wrapping_mul(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)

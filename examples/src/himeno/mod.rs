@@ -2,13 +2,13 @@
 //!
 //! Written from its definition (R. Himeno, RIKEN, <https://i.riken.jp/en/supercom/documents/himenobmt/>). The grid is split in up to three
 //! directions; the field is bitwise the same for every split. Borders are exchanged by plans of `pelago::halo`, one for each of the two
-//! arrays that take turns.
+//! alternating arrays.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `grid` | sizes, and the split into one block per rank |
 //! | `field` | the arrays of a rank |
-//! | `order` | which cells of a block are computed before its halo has come |
+//! | `order` | the cells of a block that are computed before its halo has arrived |
 //! | `sweep` | the stencil |
 //! | `device` | the stencil and the arrays on a GPU |
 //! | `hash` | the hash of the field |
@@ -38,10 +38,10 @@ use grid::{Extent, Grid, Split};
 use order::{Box3, Order};
 use sweep::{reach, sweep};
 
-/// Iterations of the trial that chooses how many to measure.
+/// Iterations of the trial that determines the number of measured iterations.
 const TRIAL_ITERATIONS: u32 = 3;
 
-/// How long a measurement takes, about, if nobody says how many iterations it has.
+/// Approximate duration of a measurement without --iterations.
 const MEASURED_SECONDS: f64 = 3.0;
 
 /// The benchmark's operations per cell of the interior and iteration.
@@ -82,19 +82,19 @@ struct Arguments {
     borders: Borders,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("himeno", pelago::run(|world| run(world, &arguments)))
 }
 
-/// Runs one rank of a job that it takes part in already, by whatever transport, as the arguments say. Collective.
+/// Runs one rank of a job that it has already joined, over any transport. Collective.
 ///
 /// # Errors
-/// The job is at fault.
+/// The job has failed.
 pub fn run(world: &World, arguments: &[String]) -> pelago::Result<ExitCode> {
     let settled = || -> Result<_, Stop> {
         let (arguments, grid) = plan(arguments, world.size())?;
-        // The stencil has no corners, and where b is 0 its edges count for nothing.
+        // The stencil has no corners, and with b = 0 its edges have no effect.
         let halo = if arguments.b == 0.0 { Halo::Faces } else { Halo::Edges };
         Ok((arguments.borders.settings(world, halo)?, arguments, grid))
     };
@@ -104,15 +104,15 @@ pub fn run(world: &World, arguments: &[String]) -> pelago::Result<ExitCode> {
     }
 }
 
-/// What is wrong with these arguments for so many ranks, in one line.
+/// Checks the arguments for a job of `ranks` ranks.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     plan(arguments, ranks).map_or_else(Stop::wrong, |_| Ok(()))
 }
 
-/// Decided by arguments and the number of ranks alone, so that all ranks agree without a word.
+/// Depends on the arguments and the number of ranks only, so that all ranks agree without communication.
 fn plan(arguments: &[String], ranks: u32) -> Result<(Arguments, Grid), Stop> {
     let arguments: Arguments = parse(arguments)?;
     let grid = Grid::new(arguments.size, ranks, arguments.split).map_err(Stop::Wrong)?;
@@ -132,7 +132,7 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
     let solved = solver.solve(iterations)?;
     let hash = solver.hash()?;
     if world.rank().number() == 0 {
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let mut out = report(grid, world.size(), iterations, &solved, hash);
         if arguments.borders.explain {
             out += &solver.plans.explain().to_string();
@@ -142,29 +142,29 @@ fn measure(world: &World, arguments: &Arguments, grid: &Grid, settings: &Setting
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many iterations fill the time, when the trial took so long.
+/// Returns the number of iterations for the duration of a measurement, given the time of the trial.
 fn enough_iterations(trial: Duration) -> u32 {
     let each = trial.as_seconds() / f64::from(TRIAL_ITERATIONS);
     ((MEASURED_SECONDS / each.max(1e-9)) as u32).max(TRIAL_ITERATIONS)
 }
 
-/// What a rank needs to iterate.
+/// State of a rank.
 struct Solver<'w> {
     world: &'w World,
     grid: &'w Grid,
-    /// The pressure, and what the sweep in work makes of it; they change places after each.
+    /// The pressures before and after the current sweep; they swap roles after each sweep.
     pressures: [Field<'w, f32, 3>; 2],
     plans: Plans<'w>,
-    /// Which of the two is the pressure.
+    /// Index of the current pressure.
     now: usize,
     coefficients: Coefficients,
     device: Option<OnDevice>,
     order: Order,
-    /// Nanoseconds to compute a cell, and of an iteration besides.
+    /// Nanoseconds to compute a cell, and additional nanoseconds of an iteration.
     costs: [f64; 2],
 }
 
-/// The exchanges of both, by the host or in the stream of the sweeps.
+/// The exchange plans of both arrays, executed by the host or in the stream of the sweeps.
 enum Plans<'w> {
     Host(Vec<Plan<'w, f32, 3>>),
     Stream(Vec<StreamPlan<'w, f32, 3>>),
@@ -179,16 +179,16 @@ impl Plans<'_> {
     }
 }
 
-/// What came of some iterations, the same on every rank.
+/// Result of some iterations, the same on every rank.
 struct Solved {
-    /// Of the slowest rank.
+    /// Duration on the slowest rank.
     duration: Duration,
-    /// Of the last iteration.
+    /// Sum of the squared residuals of the last iteration.
     gosa: f64,
 }
 
 impl<'w> Solver<'w> {
-    /// Nothing if a rank has no GPU that was asked for; the first such rank has said why.
+    /// Creates the state; `None` if a rank lacks the requested GPU, in which case the first such rank prints the reason.
     fn new(world: &'w World, arguments: &Arguments, grid: &'w Grid, settings: &Settings) -> pelago::Result<Option<Self>> {
         let array = grid.array().expect("the grid was checked");
         let layout = array.layout(array.template().nodes().place(world.rank()));
@@ -214,10 +214,10 @@ impl<'w> Solver<'w> {
         Ok(Some(Self { world, grid, pressures, plans, now: 0, coefficients, device, order, costs }))
     }
 
-    /// Iterates from the first pressure on.
+    /// Iterates from the initial pressure.
     fn solve(&mut self, iterations: u32) -> pelago::Result<Solved> {
-        // Both have the boundary of the grid, which no sweep writes. What an earlier run left in a halo is no more to be used than what
-        // never came.
+        // Both arrays need the boundary of the grid, which no sweep writes. Resetting also spoils the halos, as data of an earlier run must not be
+        // used.
         self.set_first()?;
         self.world.barrier()?;
         let start = self.world.now();
@@ -225,14 +225,14 @@ impl<'w> Solver<'w> {
         for iteration in 1..=iterations {
             gosa = [self.iterate(iteration == iterations)?];
         }
-        // The benchmark reports the last sum only, and nothing depends on the others: all ranks need not meet in each iteration.
+        // The benchmark reports only the last sum, and nothing depends on the others: no reduction is needed in each iteration.
         self.world.allreduce(&mut gosa, |one, other| one + other)?;
         let mut picoseconds = [(self.world.now() - start).as_picoseconds()];
         self.world.allreduce(&mut picoseconds, u64::max)?;
         Ok(Solved { duration: Duration::from_picoseconds(picoseconds[0]), gosa: gosa[0] })
     }
 
-    /// The first pressure, in both arrays.
+    /// Sets the initial pressure in both arrays.
     fn set_first(&mut self) -> pelago::Result<()> {
         for field in &mut self.pressures {
             let Some(memory) = field.device().cloned() else {
@@ -247,7 +247,7 @@ impl<'w> Solver<'w> {
         Ok(())
     }
 
-    /// Returns this rank's part of gosa; on a GPU of the last iteration alone, as nothing depends on the others.
+    /// Executes one iteration; returns this rank's part of gosa, on a GPU only in the last iteration, as nothing depends on the others.
     fn iterate(&mut self, is_last: bool) -> pelago::Result<f64> {
         if self.device.is_some() {
             return self.iterate_on_device(is_last);
@@ -269,17 +269,17 @@ impl<'w> Solver<'w> {
             compute(part);
         }
         world.compute(Duration::from_picoseconds((*besides * 1e3) as u64));
-        // The benchmark's copy of wrk2 to p, without moving it.
+        // Replaces the benchmark's copy of wrk2 to p.
         *now = 1 - *now;
         Ok(gosa)
     }
 
-    /// As [`iterate`](Self::iterate): what needs no halo is computed while the halo comes.
+    /// Like [`iterate`](Self::iterate): cells that need no halo are computed during the exchange.
     fn iterate_on_device(&mut self, is_last: bool) -> pelago::Result<f64> {
         let Self { world, now, plans, pressures: [one, other], device, order, .. } = self;
         let device = device.as_ref().expect("the caller has asked");
         let (p, next) = if *now == 0 { (one, other) } else { (other, one) };
-        // The last sweep has written the borders.
+        // The previous sweep has written the borders.
         match plans {
             Plans::Host(plans) => {
                 plans[*now].start(from_mut(p))?;
@@ -318,7 +318,7 @@ impl<'w> Solver<'w> {
     }
 }
 
-/// Sweeps some cells, if there are any: only of those it is known that their neighbours can be read now.
+/// Sweeps some cells, if there are any. The neighbours of all these cells must be readable now.
 fn sweep_part(p: &Field<'_, f32, 3>, next: &mut Field<'_, f32, 3>, coefficients: &Coefficients, part: &Box3) -> f64 {
     if part.iter().any(|range| range.is_empty()) {
         return 0.0;

@@ -1,6 +1,6 @@
-//! The order in which a block is computed: what needs no halo while borders are under way, the rest when they have come.
+//! The order in which a block is computed: cells that need no halo during the exchange, the other cells after it.
 //!
-//! So a rank that is late delays its neighbours only if it is late by almost a whole iteration.
+//! Thus a late rank delays its neighbours only if it is late by almost a whole iteration.
 
 use std::ops::Range;
 
@@ -8,25 +8,25 @@ use pelago::halo::Block;
 
 use super::grid::Grid;
 
-/// Cells of a block, counted from its first.
+/// Cells of a block, relative to its first cell.
 pub(crate) type Box3 = [Range<usize>; 3];
 
 /// The interior of a block in parts.
 #[derive(Debug)]
 pub(crate) struct Order {
-    /// What needs no halo; may be empty.
+    /// Cells that need no halo; may be empty.
     pub(crate) inner: Box3,
-    /// The rest.
+    /// The remaining cells.
     pub(crate) outer: Vec<Box3>,
 }
 
 impl Order {
-    /// All of `block` when its halos have come.
+    /// Returns the order that computes all of `block` after its halos have arrived.
     pub(crate) fn whole(grid: &Grid, block: Block<3>) -> Self {
         Self { inner: [0..0, 0..0, 0..0], outer: vec![grid.interior(block)] }
     }
 
-    /// The parts of `block`.
+    /// Returns the parts of `block`.
     pub(crate) fn new(grid: &Grid, block: Block<3>) -> Self {
         let interior = grid.interior(block);
         let inner = std::array::from_fn(|d| {
@@ -34,7 +34,7 @@ impl Order {
             let range = usize::from(block.first[d] > 0).max(interior[d].start)..(block.cells[d] - end).min(interior[d].end);
             if range.is_empty() { interior[d].start..interior[d].start } else { range }
         });
-        // Across k, what needs the halo is one cell of each row, too short a piece for vectors: rows stay whole, and wait.
+        // Along k, the cells that need the halo are one per row, too few for vectors: rows are not split, and wait for the halo.
         if inner[2] != interior[2] {
             return Self::whole(grid, block);
         }
@@ -77,7 +77,7 @@ mod tests {
                 found.sort();
                 prop_assert_eq!(found, cells(&grid.interior(block)).collect::<Vec<_>>());
                 for cell in cells(&order.inner) {
-                    // A cell at a face of its block is next to a halo: the boundary of the grid is not computed at all.
+                    // Cells at the faces of the block are next to a halo, as the boundary of the grid is not computed.
                     prop_assert!(cell.iter().zip(block.cells).all(|(&cell, cells)| cell > 0 && cell + 1 < cells));
                 }
             }

@@ -1,6 +1,6 @@
 //! One iteration of the 19-point stencil over a block.
 //!
-//! No operation is fused or reordered, so that a cell gets bitwise the same value whichever block it is in.
+//! No operation is fused or reordered, so that the value of a cell is bitwise the same in any block.
 
 use pelago::halo::{Layout, Region};
 
@@ -10,12 +10,12 @@ use super::order::Box3;
 /// The benchmark's relaxation factor.
 const OMEGA: f32 = 0.8;
 
-/// Partial sums of gosa that are independent of each other, so that they fill vectors.
+/// Number of independent partial sums of gosa, which fill a vector.
 const LANES: usize = 8;
 
-/// Pressures that can be read now.
+/// Access to pressures that can be read now.
 pub(crate) trait Rows: Copy {
-    /// The cells along k that begin at some distances from one, counted from the first of the block.
+    /// Returns rows of cells along k that begin at `distances` from the cell `at`, which is relative to the first cell of the block.
     fn rows<const N: usize>(&self, at: [isize; 3], distances: [[isize; 3]; N], length: usize) -> [&[f32]; N];
 }
 
@@ -26,13 +26,13 @@ impl Rows for Region<'_, f32, 3> {
     }
 }
 
-/// Where the stencil reads for some cells, which are not none: the first cell, and how many in each direction.
+/// Returns the cells that the stencil reads for a non-empty set of cells: the first cell, and the number in each direction.
 pub(crate) fn reach(cells: &Box3) -> ([isize; 3], [usize; 3]) {
     (cells.each_ref().map(|range| range.start as isize - 1), cells.each_ref().map(|range| range.len() + 2))
 }
 
-/// Writes the new pressure of `cells`, which are not none, to `next` and returns gosa, the sum of their squared residuals. `p` has what lies
-/// in [`reach`].
+/// Writes the new pressure of the non-empty `cells` to `next` and returns gosa, the sum of their squared residuals. `p` contains all cells in
+/// [`reach`].
 pub(crate) fn sweep(
     p: impl Rows,
     layout: &Layout<3>,
@@ -54,7 +54,7 @@ pub(crate) fn sweep(
     gosa
 }
 
-/// One row, from the cell `at` on, and the squares of its residuals.
+/// Computes one row from the cell `at` on, and the squares of its residuals.
 #[inline]
 fn sweep_row(p: impl Rows, at: [isize; 3], fresh: &mut [f32], coefficients: [&[f32]; COEFFICIENTS], squares: &mut [f32]) {
     let rows = p.rows(at, OLD, fresh.len() + 2);
@@ -63,7 +63,7 @@ fn sweep_row(p: impl Rows, at: [isize; 3], fresh: &mut [f32], coefficients: [&[f
     stencil(fresh, squares, &old, coefficients);
 }
 
-/// The old pressures around a row, each from the cell before its first to the one after its last.
+/// The old pressures around a row, each from one cell before the row to one cell after it.
 struct Old<'a> {
     here: &'a [f32],
     i_minus: &'a [f32],
@@ -76,14 +76,14 @@ struct Old<'a> {
     ij_plus_plus: &'a [f32],
 }
 
-/// Where the rows of [`Old`] begin, counted from the first cell of the row, in the same order.
+/// Starts of the rows of [`Old`], relative to the first cell of the row, in the same order.
 const OLD: [[isize; 3]; 9] =
     [[0, 0, -1], [-1, 0, -1], [1, 0, -1], [0, -1, -1], [0, 1, -1], [-1, -1, -1], [-1, 1, -1], [1, -1, -1], [1, 1, -1]];
 
-/// The new pressures of a row, and the squares of its residuals. They are summed afterwards: the order of a sum of rounded numbers must
-/// stay as it is written, which would keep this loop from being done in vectors.
+/// Computes the new pressures of a row, and the squares of its residuals. The squares are summed afterwards: the order of a floating-point sum
+/// is fixed, which would prevent the vectorization of this loop.
 ///
-/// Slices of one length, and outputs that are arguments of their own, let the compiler drop bounds checks and use vectors.
+/// Slices of equal length, and separate arguments for the outputs, let the compiler remove bounds checks and use vectors.
 #[inline(never)]
 fn stencil(fresh: &mut [f32], squares: &mut [f32], old: &Old<'_>, coefficients: [&[f32]; COEFFICIENTS]) {
     let length = fresh.len();
@@ -109,7 +109,7 @@ fn stencil(fresh: &mut [f32], squares: &mut [f32], old: &Old<'_>, coefficients: 
     }
 }
 
-/// The sum of the squares of a row.
+/// Sums the squares of a row.
 pub(crate) fn sum(squares: &[f32]) -> f64 {
     let (groups, rest) = squares.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];

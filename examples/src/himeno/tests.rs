@@ -1,4 +1,4 @@
-//! Sweeps of all blocks of a split give bitwise what one block gives; arguments are checked without a job.
+//! Sweeps of all blocks of a split give bitwise the result of one block; arguments are checked without a job.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ impl Part {
         Self { layout, p: poisoned.clone(), next: poisoned, coefficients: Coefficients::new(&layout, b) }
     }
 
-    /// The cells of the block: their places in the whole grid and in the arrays.
+    /// Returns the cells of the block, with their positions in the whole grid and in the arrays.
     fn cells(&self) -> Vec<(Extent, usize)> {
         let Block { first, cells: [ni, nj, nk] } = self.layout.block();
         let cells = (0..ni).flat_map(|i| (0..nj).flat_map(move |j| (0..nk).map(move |k| [i, j, k])));
@@ -59,7 +59,7 @@ impl Rows for Whole<'_> {
     }
 }
 
-/// All blocks of a split in one process; borders are copied where a job would put them.
+/// All blocks of a split in one process; borders are copied instead of put.
 struct Blocks {
     grid: Grid,
     parts: Vec<Part>,
@@ -86,7 +86,7 @@ impl Blocks {
         self.parts.iter_mut().map(sweep_all).sum()
     }
 
-    /// Faces and edges, but no corner.
+    /// Exchanges faces and edges, but no corners.
     fn exchange(&mut self) {
         let all: HashMap<Extent, f32> =
             self.parts.iter().flat_map(|part| part.cells().into_iter().map(|(cell, index)| (cell, part.p[index]))).collect();
@@ -103,7 +103,7 @@ impl Blocks {
         }
     }
 
-    /// The bits of the pressure of each cell of the grid.
+    /// Returns the bits of the pressure of each cell of the grid.
     fn bits(&self) -> HashMap<Extent, u32> {
         let bits =
             |part: &Part| part.cells().into_iter().map(|(cell, index)| (cell, part.p[index].to_bits())).collect::<Vec<_>>();
@@ -116,7 +116,7 @@ impl Blocks {
     }
 }
 
-/// A number between 0 and 1 without any pattern in space.
+/// Returns a number between 0 and 1 without spatial pattern.
 fn scattered([i, j, k]: Extent) -> f32 {
     let mixed = ((i * 73 + j) * 97 + k) as u64;
     (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as f32 / (1u64 << 24) as f32

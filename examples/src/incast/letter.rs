@@ -1,8 +1,8 @@
-//! A message whose receiver can tell whether it is whole, whose it is, and which.
+//! Messages from which the receiver can read the sender and the number, and which it can check for completeness.
 
 use pelago::Rank;
 
-/// Makes the messages of one sender.
+/// A buffer for the messages of one sender.
 pub(super) struct Letter(Vec<u8>);
 
 impl AsRef<[u8]> for Letter {
@@ -11,33 +11,33 @@ impl AsRef<[u8]> for Letter {
     }
 }
 
-/// What the receiver reads of a message.
+/// Header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) sender: u32,
     pub(super) number: u32,
 }
 
-/// Bytes of sender and number, and of the check.
+/// Bytes of sender and number, and of the checksum.
 const HEAD_BYTES: usize = 8;
 const CHECK_BYTES: usize = 8;
 
-/// What the first word of a message counts in its check.
+/// Weight of the first word of a message in its checksum.
 const WEIGHT: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// How much more each word counts than the one before; even.
+/// Difference between the weights of consecutive words; even.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c16;
 
 impl Letter {
-    /// The shortest message: with something to be checked.
+    /// Length of the shortest message: one word of data.
     pub(super) const BYTES_MIN: usize = HEAD_BYTES + CHECK_BYTES + 8;
 
-    /// Messages of `bytes` bytes.
+    /// Creates a buffer for messages of `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Self {
         Self(vec![0; bytes])
     }
 
-    /// The message `number` of `sender`.
+    /// Writes message `number` of `sender`.
     pub(super) fn write(&mut self, sender: Rank, number: u32) -> &[u8] {
         let (head, rest) = self.0.split_at_mut(HEAD_BYTES);
         head[..4].copy_from_slice(&sender.number().to_le_bytes());
@@ -54,7 +54,7 @@ impl Letter {
     }
 }
 
-/// Whose message this is and which, if it is whole.
+/// Returns the header of a message if its checksum is correct.
 pub(super) fn read(bytes: &[u8]) -> Option<Head> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let (check, body) = rest.split_first_chunk::<CHECK_BYTES>()?;
@@ -63,8 +63,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<Head> {
     (u64::from_le_bytes(*check) == checksum(head, body)).then_some(Head { sender, number })
 }
 
-/// The sum of all words, each times an odd number of its own: a word that changes, and two that change places, change the check. No product
-/// waits for the one before.
+/// Returns the sum of all words, each multiplied by a different odd number: a changed word or two swapped words change the sum. The products
+/// are independent of each other.
 fn checksum(head: &[u8], body: &[u8]) -> u64 {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
     let (whole, last) = body.as_chunks::<8>();
@@ -80,7 +80,7 @@ fn seed(sender: u32, number: u32) -> u64 {
     u64::from(sender) << 32 | u64::from(number)
 }
 
-/// A bijection under which near numbers come far apart.
+/// A bijection that maps close numbers to distant ones.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93);
     number ^ number >> 32

@@ -1,4 +1,4 @@
-//! The ways to send to one rank.
+//! Methods for many ranks to send to one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,33 +6,33 @@ use std::str::FromStr;
 use pelago::Rank;
 use pelago::messaging::{Counting, Placement, Waiting};
 
-/// How messages come to the receiver.
+/// Method by which messages reach the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
-    /// Sent whether the receiver has room or not.
+    /// Sent eagerly, whether the receiver has room or not.
     Eager,
-    /// Announced eagerly, fetched by the receiver.
+    /// Announced eagerly, then fetched by the receiver.
     Rendezvous,
-    /// Eagerly, but no more at a time than there is room for.
+    /// Sent eagerly, but no more messages at a time than the receiver has room for.
     Limit,
-    /// Into room that the sender has acquired; the counters lie at the receiver.
+    /// Put into slots that the sender has acquired; the counters are at the receiver.
     Acquire,
-    /// The same; the counters lie at another rank.
+    /// Acquired slots; the counters are at another rank.
     AcquireProxy,
-    /// The same; the counters lie in so many shares at as many ranks.
+    /// Acquired slots; the counters are split into shares at this number of ranks.
     AcquireSplit(u32),
-    /// The same; who finds its share used up takes from another.
+    /// Like `AcquireSplit`, but a sender whose share is used up takes a slot from another share.
     AcquireBorrow(u32),
-    /// The same; the counters lie at so many servers at most, amid hosts, switches or boxes.
+    /// Acquired slots; the counters are at this number of servers at most, placed by hosts, switches or boxes.
     AcquireTopology(u32),
-    /// As with counters at the receiver; so many ranks share a relay.
+    /// Counters at the receiver, and this number of ranks share a relay.
     AcquireRelay(u32),
-    /// The same; where the counters lie is chosen by the library.
+    /// Acquired slots; the library chooses the placement of the counters.
     AcquireAuto,
 }
 
 impl Method {
-    /// Where the counters lie.
+    /// Returns the placement of the counters.
     pub(super) fn placement(self, size: u32) -> Placement {
         match self {
             Self::AcquireProxy => Placement::Proxy(Rank::new(size / 2)),
@@ -44,7 +44,7 @@ impl Method {
         }
     }
 
-    /// Ranks that share a relay; 0 for none.
+    /// Returns the number of ranks that share a relay; 0 without relays.
     pub(super) fn relay_ranks(self) -> u32 {
         if let Self::AcquireRelay(ranks) = self { ranks } else { 0 }
     }
@@ -90,7 +90,7 @@ impl FromStr for Method {
     }
 }
 
-/// Reads how senders wait.
+/// Parses how senders wait.
 pub(super) fn waiting(text: &str) -> Result<Waiting, &'static str> {
     match text {
         "notified" => Ok(Waiting::Notified),
@@ -100,7 +100,7 @@ pub(super) fn waiting(text: &str) -> Result<Waiting, &'static str> {
     }
 }
 
-/// Reads how counters lie.
+/// Parses the layout of the counters.
 pub(super) fn counting(text: &str) -> Result<Counting, &'static str> {
     match text {
         "one-word" => Ok(Counting::OneWord),

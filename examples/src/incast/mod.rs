@@ -1,7 +1,7 @@
-//! Many ranks send to one: what each way of doing that costs, loses and holds up (paper A).
+//! Many ranks send to one: the cost, the losses and the delays of each method (paper A).
 //!
-//! Rank 0 receives; the senders follow it; with `--bystander` the last rank puts to rank 1, which does not send then, across what the
-//! messages pass, and tells how much longer that takes for it. Every message carries its number and a check of its bytes; the receiver looks at all of them.
+//! Rank 0 receives, and the next ranks send. With `--bystander` the last rank puts to rank 1, neither of which sends, over the links that the
+//! messages use, and reports the slowdown of its puts. Every message carries its number and a checksum, which the receiver verifies.
 
 mod letter;
 mod method;
@@ -22,16 +22,16 @@ use report::{Found, Report};
 /// The receiver.
 const RECEIVER: Rank = Rank::new(0);
 
-/// Ranks that are bystanders.
+/// Number of bystanders.
 const BYSTANDERS: u32 = 2;
 
-/// What one bystander puts to the other at a time.
+/// Bytes of a put from one bystander to the other.
 const BYSTANDER_BYTES: usize = 64 << 10;
 
-/// Puts that a bystander times before the others begin.
+/// Puts that a bystander times before the senders start.
 const QUIET_PUTS: u32 = 20;
 
-/// Between the agreement on when to begin and then: longer than the agreement takes to come to all.
+/// Time from the agreement on the start to the start: longer than the agreement takes to reach all ranks.
 const PAUSE: Duration = Duration::from_microseconds(100);
 
 /// Measure many-to-one messages to rank 0; rank 0 prints one line, or one JSON object
@@ -91,7 +91,7 @@ struct Arguments {
     format: String,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -104,10 +104,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("incast", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], ranks: u32) -> Result<(), String> {
     match parse::<Arguments>(arguments) {
         Ok(arguments) => arguments.check(ranks),
@@ -137,7 +137,7 @@ impl Arguments {
         if self.bystander { BYSTANDERS } else { 0 }
     }
 
-    /// The first of the ranks that send.
+    /// Returns the first sending rank.
     fn first_sender(&self) -> u32 {
         if self.bystander { 2 } else { 1 }
     }
@@ -150,7 +150,7 @@ impl Arguments {
         u64::from(self.senders(size)) * u64::from(self.messages)
     }
 
-    /// The room that is acquired, or what is let through.
+    /// Returns the settings of the mailbox: the slots to acquire, or the limit of concurrent messages.
     fn settings(&self, size: u32) -> Settings {
         let Self { waiting, counting, waiters, .. } = *self;
         let room = if self.method == Method::Limit {
@@ -163,7 +163,7 @@ impl Arguments {
     }
 }
 
-/// What a rank is in this.
+/// Role of a rank.
 enum Role {
     Receiver,
     Sender,
@@ -214,7 +214,7 @@ fn measure(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     report.tell(world, arguments)
 }
 
-/// Everybody begins together, in virtual time at the same instant; the time from then to the last message is what counts.
+/// Starts all ranks together, in virtual time at the same instant, and measures from the start to the last message.
 fn together(
     world: &World,
     arguments: &Arguments,
@@ -227,7 +227,7 @@ fn together(
     if let Role::Bystander { to } = role {
         report.quiet = Some(time_puts(world, block.at(to, 0), |puts| puts < QUIET_PUTS)?);
     }
-    // Ranks leave a barrier one after another, which would decide whose message is the first.
+    // Ranks leave a barrier one after another, which would determine the order of the first messages.
     let mut last = [world.now().as_picoseconds()];
     world.allreduce(&mut last, u64::max)?;
     world.compute(Instant::from_picoseconds(last[0]) + PAUSE - world.now());
@@ -245,14 +245,14 @@ fn together(
             }
         }
     }
-    // Also those whose messages were refused come here: the report tells.
+    // Ranks with refused messages reach this barrier, too; the report states the refusals.
     match world.barrier() {
         Err(Error::Failed(Failure::NotReady(_))) => world.barrier(),
         other => other,
     }
 }
 
-/// The mean time of a put, as long as `goes_on` with so many.
+/// Repeats puts while `goes_on` returns true for their number; returns the mean time of a put.
 fn time_puts(world: &World, to: pelago::GlobalPtr<u8>, goes_on: impl Fn(u32) -> bool) -> pelago::Result<Duration> {
     let (block, start, mut puts) = (vec![1; BYSTANDER_BYTES], world.now(), 0);
     while goes_on(puts) {
@@ -348,7 +348,7 @@ fn send_messages(
         world.quiet()
     };
     match sent() {
-        // As a queue pair that has come into its error state: nothing more is sent.
+        // Like a queue pair in its error state: nothing more is sent.
         Err(Error::Failed(Failure::NotReady(_)) | Error::TimedOut { .. }) => report.refused = 1,
         other => other?,
     }
@@ -356,7 +356,7 @@ fn send_messages(
     Ok(())
 }
 
-/// Takes messages until all have come, or nothing comes any more.
+/// Receives messages until all have arrived, or until no more arrive.
 fn receive(
     world: &World,
     arguments: &Arguments,
@@ -369,7 +369,7 @@ fn receive(
     if sleep > Duration::ZERO {
         let late = world.now() + sleep;
         world.compute(sleep);
-        // On a real machine computing takes no time by itself.
+        // On a real machine declared computing takes no time.
         if world.now() < late {
             std::thread::sleep(late.since(world.now()).into());
         }

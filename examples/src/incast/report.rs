@@ -1,4 +1,4 @@
-//! What came of it, put together from all ranks.
+//! Results, combined from all ranks.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,42 +8,42 @@ use pelago::{Duration, World};
 use super::letter::{self, Head};
 use super::{Arguments, RECEIVER};
 
-/// What one rank has to tell.
+/// Results of one rank.
 pub(super) struct Report {
     senders: u32,
-    /// Bytes of the receiver's memory that are there for messages, whoever sends.
+    /// Bytes of the receiver's memory reserved for messages of all senders.
     pub(super) room_bytes: usize,
-    /// Ranks that hold counters of a mailbox.
+    /// Number of ranks that hold counters of the mailbox.
     pub(super) servers: usize,
-    /// Bytes of messages that came and were not asked for, at most.
+    /// Maximum bytes of unexpected messages.
     pub(super) unexpected_bytes: usize,
-    /// Operations that the receiver's core has issued, and two-sided messages that it has taken in.
+    /// Operations issued by the receiver's core, plus two-sided messages that it has processed.
     pub(super) operations: u64,
-    /// How often a sender looked again whether it may send.
+    /// Number of times that a sender polled for permission to send.
     pub(super) looks: u64,
-    /// 1 if a message of this rank found no room as often as the network tried, or was not fetched in time.
+    /// 1 if a message of this rank found no room in all attempts of the network, or was not fetched in time.
     pub(super) refused: u64,
     pub(super) found: Option<Found>,
-    /// The mean time of a bystander's put before and meanwhile.
+    /// Mean time of a bystander's put before the messages, and during them.
     pub(super) quiet: Option<Duration>,
     pub(super) busy: Option<Duration>,
 }
 
-/// What the receiver found.
+/// Results of the receiver.
 pub(super) struct Found {
-    /// The first sender, and how many messages each sends.
+    /// The first sender, and the number of messages of each sender.
     first: u32,
     messages: u32,
-    /// Of each message whether it has come, as bits.
+    /// Whether each message has arrived, as bits.
     seen: Vec<u64>,
-    /// Of each sender: the number after the highest that has come, how many have come, and when the last of all did.
+    /// For each sender: the number after the highest received one, the count of received messages, and the time of the last one.
     next: Vec<u32>,
     count: Vec<u32>,
     last: Vec<Duration>,
     pub(super) end: Duration,
-    /// Messages that are not whole, or came twice.
+    /// Number of corrupt or duplicate messages.
     wrong: u64,
-    /// Messages that came after a later one of their sender.
+    /// Number of messages that arrived after a later one of their sender.
     overtaken: u64,
 }
 
@@ -55,7 +55,7 @@ impl Found {
         Self { first, messages, seen, next, count, last, end: Duration::ZERO, wrong: 0, overtaken: 0 }
     }
 
-    /// A message was taken; `after` tells how long after the beginning.
+    /// Records a received message; `after` returns the time since the start.
     pub(super) fn note(&mut self, bytes: &[u8], after: impl Fn() -> Duration) {
         let senders = self.first..self.first + self.next.len() as u32;
         let known = |head: &Head| senders.contains(&head.sender) && head.number < self.messages;
@@ -82,7 +82,7 @@ impl Found {
         self.count.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// When the first sender had sent everything, as a part of when the last had: 1 if all were served alike.
+    /// Returns the time at which the first sender was finished, divided by that of the last: 1 if all were served equally.
     fn fairness(&self) -> f64 {
         let done =
             self.last.iter().zip(&self.count).filter(|(_, count)| **count == self.messages).map(|(last, _)| last.as_seconds());
@@ -107,14 +107,14 @@ impl Report {
         }
     }
 
-    /// Puts the ranks' parts together; rank 0 prints them.
+    /// Combines the results of all ranks; rank 0 prints them.
     pub(super) fn tell(self, world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
         let wrong = self.found.as_ref().map_or(0, |found| found.wrong);
         let time = |time: Option<Duration>| time.map_or(0, Duration::as_picoseconds);
         let mut sums = [self.looks, self.refused, wrong, time(self.quiet), time(self.busy)];
         world.allreduce(&mut sums, |one, other| one + other)?;
         if world.rank() == RECEIVER {
-            // A reader that has seen enough is no error.
+            // A reader that closes the pipe early is not an error.
             let _ = writeln!(std::io::stdout(), "{}", self.lines(world, arguments, sums));
         }
         Ok(if sums[2] == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -163,7 +163,7 @@ impl Report {
     }
 }
 
-/// The most memory that this process has had, if the system tells.
+/// Returns the peak memory of this process, if the system reports it.
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

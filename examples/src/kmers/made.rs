@@ -1,4 +1,4 @@
-//! Sequences made by chance: reads of a genome, half of them of the opposite strand.
+//! Generated sequences: random reads of a random genome, half of them of the opposite strand.
 
 use std::fs::File;
 use std::io::{BufWriter, Result, Write};
@@ -7,10 +7,10 @@ use std::path::Path;
 /// Bases of a read.
 const READ_BASES: usize = 150;
 
-/// How often each base of the genome is read, on average.
+/// Average number of reads of each base of the genome.
 const DEPTH: u64 = 10;
 
-/// Numbers that look like chance.
+/// A pseudo-random number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -27,7 +27,7 @@ impl Chance {
     }
 }
 
-/// Writes a file of at least so many bases.
+/// Writes a file of at least `bases` bases.
 pub(crate) fn write(path: &Path, bases: u64, seed: u64) -> Result<()> {
     let mut chance = Chance(seed);
     let genome: Vec<u8> = (0..(bases / DEPTH).max(READ_BASES as u64)).map(|_| b"ACGT"[chance.below(4) as usize]).collect();

@@ -1,7 +1,7 @@
-//! The k-mers (words of length k) of a file of sequences, counted by all ranks in one table that is spread over them.
+//! Counts the k-mers (words of length k) of a file of sequences in one table distributed over all ranks.
 //!
-//! Every rank reads the whole file and counts its own stretches of it, so that files that can only be read from the beginning do as well as
-//! others. A k-mer and the one on the opposite strand are one: the smaller of the two codes is counted.
+//! Every rank reads the whole file and counts its own stretches of it, so that compressed files, which can only be read sequentially, work like
+//! other files. A k-mer and its counterpart on the opposite strand count as one: the smaller of the two codes is counted.
 
 mod made;
 mod sequences;
@@ -21,10 +21,10 @@ use crate::usage::{Stop, at_least_one, exit, parse};
 use sequences::{Event, Sequences};
 use window::KmerWindow;
 
-/// Bases that one rank counts before the next goes on.
+/// Number of bases in a stretch, which one rank counts.
 const STRETCH_BASES: u64 = 1 << 16;
 
-/// Counts from which on they are summed up as one.
+/// Count from which on all k-mers share the last entry of the spectrum.
 const SPECTRUM: usize = 1000;
 
 /// Count k-mers: rank 0 prints their number, a histogram of their counts, and the most frequent ones
@@ -56,7 +56,7 @@ struct Arguments {
     seed: u64,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = checked(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -66,10 +66,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("kmers", result)
 }
 
-/// What is wrong with these arguments, in one line.
+/// Checks the arguments.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     checked(arguments).map_or_else(Stop::wrong, |_| Ok(()))
 }
@@ -82,15 +82,15 @@ fn checked(arguments: &[String]) -> Result<Arguments, Stop> {
     Ok(arguments)
 }
 
-/// What all ranks have found together.
+/// Results of all ranks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// How many k-mers there are, and how many different ones.
+    /// Number of k-mers, and of different ones.
     kmers: u64,
     different: u64,
-    /// How many k-mers occur how often.
+    /// Number of k-mers for each count.
     spectrum: Vec<u64>,
-    /// The most frequent, each with its count: the most frequent first, and of those the smallest code.
+    /// The most frequent k-mers with their counts, ordered by descending count, then by code.
     top: Vec<(u64, u64)>,
 }
 
@@ -159,13 +159,13 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Calls `take` with every k-mer of this rank's stretches, until it says no.
+/// Calls `take` with every k-mer of this rank's stretches until it returns false.
 fn count(world: &World, arguments: &Arguments, is_shown: bool, take: impl FnMut(u64) -> bool) -> std::io::Result<()> {
     let (rank, size) = (u64::from(world.rank()), u64::from(world.size()));
     walk(arguments, is_shown, |stretch| stretch % size == rank, take)
 }
 
-/// Calls `take` with every k-mer that ends in a stretch that is wanted, until it says no.
+/// Calls `take` with every k-mer that ends in a selected stretch until it returns false.
 fn walk(
     arguments: &Arguments,
     is_shown: bool,
@@ -197,7 +197,7 @@ fn walk(
     }
 }
 
-/// Sums up what each rank has.
+/// Combines the results of all ranks.
 fn together(world: &World, arguments: &Arguments, counts: &GlobalMultiset<'_, '_, u64>) -> pelago::Result<Found> {
     world.barrier()?;
     let mut own = Found::new(arguments.top);
@@ -220,7 +220,7 @@ fn together(world: &World, arguments: &Arguments, counts: &GlobalMultiset<'_, '_
     Ok(Found { kmers, different, spectrum: sums, top: all })
 }
 
-/// Counts everything in one table of this rank.
+/// Counts all k-mers serially in a local table.
 fn alone(_world: &World, arguments: &Arguments) -> Option<Found> {
     let mut counts = HashMap::<u64, u64>::new();
     walk(
@@ -238,7 +238,7 @@ fn alone(_world: &World, arguments: &Arguments) -> Option<Found> {
     Some(found)
 }
 
-/// Says what was found; where nobody listens any more, nothing is lost.
+/// Prints the results; a failed write is ignored.
 fn report(ranks: u32, arguments: &Arguments, found: &Found, seconds: f64) {
     let mut out = std::io::stdout().lock();
     let Found { kmers, different, spectrum, top } = found;
@@ -252,7 +252,7 @@ fn report(ranks: u32, arguments: &Arguments, found: &Found, seconds: f64) {
     }
 }
 
-/// How far the file is read.
+/// Progress of reading the file.
 struct Bar {
     is_shown: bool,
     percent: u64,

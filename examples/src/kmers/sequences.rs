@@ -1,4 +1,4 @@
-//! The bases of a file: FASTA or FASTQ, plain or compressed by gzip.
+//! Reads the bases of a file: FASTA or FASTQ, plain or compressed with gzip.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// What comes next in a file.
+/// An element of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A base: A, C, G, T as 0 to 3.
     Base(u8),
-    /// Something else, over which no k-mer reaches.
+    /// Anything else: no k-mer spans a gap.
     Gap,
 }
 
-/// A file that is read from its beginning.
+/// A file read sequentially.
 pub(crate) struct Sequences {
     input: Box<dyn Read>,
     buffer: Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) struct Sequences {
 }
 
 impl Sequences {
-    /// Begins to read a file.
+    /// Opens a file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let bytes = file.metadata()?.len();
@@ -41,7 +41,7 @@ impl Sequences {
         Ok(Self { input, buffer: vec![0; BLOCK_BYTES], lines: Lines::default(), read, bytes })
     }
 
-    /// What comes in the next block; `None` at the end.
+    /// Returns the events of the next block; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<impl Iterator<Item = Event>>> {
         let count = loop {
             match self.input.read(&mut self.buffer) {
@@ -57,13 +57,13 @@ impl Sequences {
         Ok(Some(buffer[..count].iter().filter_map(|&byte| lines.take(byte))))
     }
 
-    /// Which part of the file is read.
+    /// Returns the fraction of the file that has been read.
     pub(crate) fn part(&self) -> f64 {
         self.read.load(Ordering::Relaxed) as f64 / self.bytes.max(1) as f64
     }
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read from it.
 struct Counted {
     file: File,
     read: Arc<AtomicU64>,
@@ -77,31 +77,31 @@ impl Read for Counted {
     }
 }
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Line {
-    /// Nothing of it was read.
+    /// Nothing of the line was read.
     #[default]
     Begin,
-    /// A name, or something else that is passed over.
+    /// A name, or another line to skip.
     Name,
     Bases,
     Qualities,
 }
 
-/// Where in a file one is.
+/// State of the parser.
 #[derive(Default)]
 struct Lines {
     line: Line,
-    /// Whether records have qualities; `None` before the first is known.
+    /// Whether records have qualities; `None` before the first byte.
     is_fastq: Option<bool>,
-    /// Of a record with qualities, how many bases it has, and qualities that are still to come.
+    /// For a record with qualities: the number of its bases, and of the qualities still to be read.
     bases: u64,
     qualities: Option<u64>,
 }
 
 impl Lines {
-    /// A file begins with a record.
+    /// Checks the first byte, which must begin a record.
     fn check(&mut self, first: u8) -> Result<()> {
         if self.is_fastq.is_none() {
             self.is_fastq = Some(match first {
@@ -154,7 +154,7 @@ impl Lines {
         Some(Event::Base(code))
     }
 
-    /// What a line is that begins with a byte. Qualities may begin with anything, and are as many as bases.
+    /// Returns the kind of a line by its first byte. Qualities may begin with any byte; their number is that of the bases.
     fn begin(&mut self, byte: u8) -> Line {
         if self.is_fastq != Some(true) {
             return if matches!(byte, b'>' | b';') { Line::Name } else { Line::Bases };
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// The bases of a text, with a point for each gap between some.
+    /// Returns the bases of a text, with a dot for each gap.
     fn bases(text: &str) -> String {
         let mut lines = Lines::default();
         lines.check(text.as_bytes()[0]).unwrap();
@@ -214,7 +214,7 @@ mod tests {
         let (plain, compressed, other) = (folder.join("plain"), folder.join("compressed"), folder.join("other"));
         std::fs::write(&plain, &text).unwrap();
         std::fs::write(&other, "no sequences").unwrap();
-        // Two members, as tools that compress in parallel write.
+        // Two members, as written by tools that compress in parallel.
         let mut bytes = Vec::new();
         for half in [&text[..70_000], &text[70_000..]] {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

@@ -1,30 +1,30 @@
 //! A window over the last k bases of a sequence: the k-mer (word of length k), two bits a base.
 
-/// The most bases of a k-mer.
+/// Maximum number of bases in a k-mer.
 pub(crate) const LENGTH_MAX: u32 = 32;
 
-/// The last bases, as a k-mer and as the one on the opposite strand.
+/// The last bases, as a k-mer and as its counterpart on the opposite strand.
 pub(crate) struct KmerWindow {
     length: u32,
     mask: u64,
-    /// How many bases there are since the last gap, up to the length.
+    /// Number of bases since the last gap, up to the length.
     filled: u32,
     forward: u64,
     backward: u64,
 }
 
 impl KmerWindow {
-    /// A window of so many bases, from 1 to [`LENGTH_MAX`].
+    /// Creates a window of `length` bases, from 1 to [`LENGTH_MAX`].
     pub(crate) const fn new(length: u32) -> Self {
         Self { length, mask: u64::MAX >> (64 - 2 * length), filled: 0, forward: 0, backward: 0 }
     }
 
-    /// After a gap, no k-mer has bases from before.
+    /// Clears the window at a gap, as no k-mer spans a gap.
     pub(crate) const fn clear(&mut self) {
         self.filled = 0;
     }
 
-    /// Takes the next base; returns the k-mer that ends with it, or the one on the opposite strand if that is smaller.
+    /// Appends a base; returns the k-mer that ends with it, or its counterpart on the opposite strand if that is smaller.
     #[inline]
     pub(crate) fn push(&mut self, code: u8) -> Option<u64> {
         self.forward = (self.forward << 2 | u64::from(code)) & self.mask;
@@ -34,7 +34,7 @@ impl KmerWindow {
     }
 }
 
-/// The letters of a k-mer.
+/// Returns the letters of a k-mer.
 pub(crate) fn letters(kmer: u64, length: u32) -> String {
     (0..length).rev().map(|place| char::from(b"ACGT"[(kmer >> (2 * place) & 3) as usize])).collect()
 }

@@ -1,24 +1,24 @@
-//! The Peano–Hilbert curve: a line through all cells of the box, of which two that follow each other are neighbours.
+//! The Peano–Hilbert curve: a line through all cells of the box on which consecutive cells are neighbours.
 //!
-//! GADGET-2 orders particles and cuts domains along it. The distance is computed from the bits of a place as in Skilling, "Programming the
-//! Hilbert curve" (2004).
+//! GADGET-2 orders particles and cuts domains along this curve. The distance is computed from the bits of a place as in Skilling, "Programming
+//! the Hilbert curve" (2004).
 
 use super::particle::{PLACES, Place};
 
-/// Cells along an edge of the box, as a power of two; a whole number of the digits by which cuts are found.
+/// Cells along an edge of the box, as a power of two; a multiple of the digits by which cuts are found.
 const BITS: u32 = 16;
 
-/// Cells of the curve.
+/// Number of cells of the curve.
 pub(crate) const LENGTH: u64 = 1 << (3 * BITS);
 
-/// How far along the curve the cell of a place is.
+/// Returns the distance along the curve of the cell of a place.
 pub(crate) fn distance(place: &Place) -> u64 {
     along(place.map(|x| x >> (PLACES.ilog2() - BITS)), BITS)
 }
 
-/// The distance of a cell where edges have 2ᵇⁱᵗˢ of them.
+/// Returns the distance of a cell in a box with 2ᵇⁱᵗˢ cells per edge.
 fn along(mut cell: Place, bits: u32) -> u64 {
-    // From the largest cubes down: turned as the curve is in each, all begin and end at the same corners.
+    // From the largest cubes down: rotates each cube so that the curve begins and ends at the same corners.
     for bit in (1..bits).rev().map(|bit| 1 << bit) {
         let lower = bit - 1;
         for d in 0..3 {
@@ -31,7 +31,7 @@ fn along(mut cell: Place, bits: u32) -> u64 {
             }
         }
     }
-    // The order of corners of a cube is a Gray code.
+    // The order of the corners of a cube is a Gray code.
     cell[1] ^= cell[0];
     cell[2] ^= cell[1];
     let flipped = (1..bits).rev().map(|bit| 1u64 << bit).filter(|bit| cell[2] & bit != 0).fold(0, |all, bit| all ^ (bit - 1));

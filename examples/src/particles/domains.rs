@@ -1,34 +1,34 @@
-//! Which rank owns which part of the box. It is cut in two again and again, so that each side has as many particles, or as much work, as
-//! its ranks are due. Any number of ranks.
+//! Domain decomposition: the part of the box that each rank owns. The box is cut in two recursively, so that each side has the share of particles,
+//! or of work, of its ranks. The number of ranks is arbitrary.
 //!
 //! | shape | a cut is | a rank owns |
 //! |---|---|---|
 //! | boxes | a plane across the longest edge (orthogonal recursive bisection) | a box |
 //! | curve | a point of the Peano–Hilbert curve through the box, as in GADGET-2 | a piece of the curve |
 //!
-//! A cut is found digit by digit: in each of four passes all ranks together add up the particles of a part, and their work, by eight bits
-//! of their places; on the curve, which has finer places, in six. So no rank needs more particles than its own; beside them it keeps 28 bytes
-//! for each while cuts are made, and for ever 24 bytes for each rank.
+//! A cut is found digit by digit: in each of four passes all ranks together sum the particles of a part, and their work, by eight bits of
+//! their places; on the curve, which has finer places, in six passes. Thus no rank needs particles of other ranks. A rank needs additional 28
+//! bytes per particle during the cuts, and 24 bytes per rank permanently.
 //!
-//! Domains of equal work hold unequal numbers of particles. As in GADGET-2 no rank holds more than a fixed multiple of the mean, for which
-//! it has memory (`PartAllocFactor`): a cut that equal work would place further is placed where that bound is met.
+//! Domains of equal work hold different numbers of particles. As in GADGET-2, no rank holds more than a fixed multiple of the mean, for which it
+//! has memory (`PartAllocFactor`): a cut that equal work would place beyond this bound is placed at the bound.
 
 use std::ops::RangeInclusive;
 
 use super::curve;
 use super::particle::{PLACES, Particle, Place};
 
-/// Bits of a place that one pass finds.
+/// Bits of a place found in one pass.
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
 
-/// Parts whose cuts are found together: 256 KiB of loads.
+/// Number of parts whose cuts are found together: 256 KiB of loads.
 const PARTS_TOGETHER: usize = 64;
 
-/// How many particles a rank holds at most, in percent of the mean: 1.6 in the parameter files that come with GADGET-2.
+/// Maximum number of particles of a rank, in percent of the mean: 1.6 in the parameter files of GADGET-2.
 const HELD_PERCENT_MAX: u64 = 160;
 
-/// What is cut.
+/// Object that is cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape {
     /// The box.
@@ -37,48 +37,48 @@ pub(crate) enum Shape {
     Curve,
 }
 
-/// What each rank is to have the same share of.
+/// Quantity of which each rank should have the same share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Balance<'a> {
     /// Particles.
     Particles,
-    /// Work: that of each of this rank's particles, at least 1 each.
+    /// Work, given for each of this rank's particles, at least 1 each.
     Work(&'a [u32]),
 }
 
-/// Particles and their work; without work to balance, a particle is one unit of it.
+/// Particles and their work; without balancing by work, each particle is one unit of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Load {
     particles: u64,
     work: u64,
 }
 
-/// Who owns which part of the box; the same on every rank.
+/// The owners of the parts of the box; the same on every rank.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Domains {
     shape: Shape,
     ranks: u32,
-    /// A cut parts the ranks below a number from those from it on, which is so a number for the cut.
+    /// Cuts by number: cut `n` separates the ranks below `n` from the others.
     cuts: Vec<Cut>,
-    /// How many particles each rank owns.
+    /// Number of particles of each rank.
     counts: Vec<u64>,
 }
 
-/// Particles with a place below `at` in `direction` are on the lower side.
+/// A cut: particles with a place below `at` in `direction` are on the lower side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cut {
     at: u64,
     direction: u8,
 }
 
-/// A box of places; its ends are outside.
+/// A box of places, excluding its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Box3 {
     start: Place,
     end: Place,
 }
 
-/// A part of the box that is still to be cut.
+/// A part of the box that remains to be cut.
 #[derive(Clone, Copy)]
 struct Part {
     first: u32,
@@ -87,21 +87,21 @@ struct Part {
     load: Load,
 }
 
-/// What is known of a cut while it is found.
+/// State of the search for a cut.
 struct Search {
     direction: usize,
-    /// How much work is to lie below, and how many particles may.
+    /// Work that should be below the cut, and permitted numbers of particles below it.
     due: u64,
     allowed: RangeInclusive<u64>,
-    /// The digits found, and what is below all places that begin with them.
+    /// Digits found so far, and the load below all places with this prefix.
     prefix: u64,
     below: Load,
-    /// What is at the place, when all digits are found.
+    /// Load at the place itself, after all digits are found.
     there: Load,
 }
 
 impl Domains {
-    /// The domains of so many ranks for the particles of which these are this rank's own. `sum` adds up numbers over all ranks.
+    /// Computes the domains of `ranks` ranks; `particles` are this rank's own. `sum` adds numbers over all ranks.
     pub(crate) fn new<E>(
         shape: Shape,
         ranks: u32,
@@ -117,7 +117,7 @@ impl Domains {
         let everything = Box3 { start: [0; 3], end: shape.end() };
         let places: Vec<_> = particles.iter().map(|particle| shape.place(particle)).collect();
         let mut parts = vec![Part { first: 0, ranks, extent: everything, load }];
-        // The first rank of the part in which each particle is.
+        // The first rank of the part that contains each particle.
         let mut firsts = vec![0u32; particles.len()];
         loop {
             parts.retain(|part| {
@@ -144,12 +144,12 @@ impl Domains {
         }
     }
 
-    /// The rank that owns a particle.
+    /// Returns the rank that owns a particle.
     pub(crate) fn owner(&self, particle: &Particle) -> u32 {
         self.owner_of(&self.shape.place(particle))
     }
 
-    /// Whether a rank owns a particle, by what the rank owns.
+    /// Returns whether a particle is in the domain of a rank.
     pub(crate) fn holds(&self, rank: u32, particle: &Particle) -> bool {
         self.of(rank).holds(&self.shape.place(particle))
     }
@@ -162,7 +162,7 @@ impl Domains {
         first
     }
 
-    /// What a rank owns.
+    /// Returns the domain of a rank.
     fn of(&self, rank: u32) -> Box3 {
         let mut extent = Box3 { start: [0; 3], end: self.shape.end() };
         let (mut first, mut ranks) = (0, self.ranks);
@@ -174,17 +174,17 @@ impl Domains {
         extent
     }
 
-    /// How many particles a rank owns.
+    /// Returns the number of particles that a rank owns.
     pub(crate) fn count(&self, rank: u32) -> u64 {
         self.counts[rank as usize]
     }
 
-    /// How many particles the rank owns that owns most.
+    /// Returns the maximum number of particles of a rank.
     pub(crate) fn count_max(&self) -> u64 {
         self.counts.iter().copied().max().unwrap_or(0)
     }
 
-    /// Which side of the cut of these ranks a place is on: the ranks there.
+    /// Returns the ranks on the side of the cut between these ranks that contains `place`.
     fn side(&self, place: &Place, first: u32, ranks: u32) -> (u32, u32) {
         let middle = first + ranks / 2;
         let cut = self.cuts[middle as usize];
@@ -192,7 +192,7 @@ impl Domains {
     }
 
     fn cut(&mut self, part: &Part, found: &Search) -> [Part; 2] {
-        // Particles at the place of the cut are on one side, all together.
+        // All particles at the place of the cut are on the same side.
         let with_there = found.below.plus(found.there);
         let (at, below) = if found.distance(with_there) < found.distance(found.below) {
             (found.prefix + 1, with_there)
@@ -215,7 +215,7 @@ impl Box3 {
         (0..3).all(|d| (self.start[d]..self.end[d]).contains(&place[d]))
     }
 
-    /// The direction of the longest edge; the first of several.
+    /// Returns the direction of the longest edge; the first of several.
     fn longest(&self) -> usize {
         (1..3).fold(0, |longest, d| if self.length(d) > self.length(longest) { d } else { longest })
     }
@@ -232,7 +232,7 @@ impl Box3 {
     }
 }
 
-/// Finds, for each part, the place of the particle before which as much as is due lies below the cut.
+/// Finds the cut of each part: the place below which the load has the required share.
 fn find_cuts<E>(
     shape: Shape,
     parts: &[Part],
@@ -259,18 +259,18 @@ fn find_cuts<E>(
             search.narrow(sums);
         }
     }
-    // Where no particle decides, the edge is cut in the middle.
+    // The edge of a part without particles is cut in the middle.
     for (search, part) in searches.iter_mut().zip(parts).filter(|(_, part)| part.load.particles == 0) {
         search.prefix = part.extent.start[search.direction] + part.extent.length(search.direction) / 2;
     }
     Ok(searches)
 }
 
-/// Words of a load among those that are added up over all ranks.
+/// Number of words per load in the sums over all ranks.
 const LOAD_WORDS: usize = 2;
 
 impl Shape {
-    /// What is cut at first begins at 0 and ends here.
+    /// Returns the end of the initial part, which begins at 0.
     fn end(self) -> Place {
         match self {
             Self::Boxes => [PLACES; 3],
@@ -294,7 +294,7 @@ impl Balance<'_> {
         }
     }
 
-    /// How many particles a rank may hold.
+    /// Returns the maximum number of particles that a rank may hold.
     fn held_max(self, particles: u64, ranks: u32) -> u64 {
         match self {
             Self::Particles => particles,
@@ -322,7 +322,7 @@ impl Search {
         Self { direction: part.extent.longest(), due: due as u64, allowed, prefix: 0, below, there }
     }
 
-    /// Finds the next digit: that of the particle before which as much as is due lies, or as many others as must or may.
+    /// Finds the next digit: the last one at which the load below is within the required work and the permitted numbers of particles.
     fn narrow(&mut self, sums: &[u64]) {
         let load = |digit: usize| Load { particles: sums[LOAD_WORDS * digit], work: sums[LOAD_WORDS * digit + 1] };
         let mut digit = 0;
@@ -334,12 +334,12 @@ impl Search {
         self.there = load(digit);
     }
 
-    /// Whether the cut is at least that far up.
+    /// Returns whether the cut is at or above a place with this load below it.
     fn reaches(&self, below: Load) -> bool {
         (below.work <= self.due || below.particles < *self.allowed.start()) && below.particles <= *self.allowed.end()
     }
 
-    /// How wrong a cut with so much below is: first by particles that have no memory, then by work.
+    /// Returns the error of a cut with the load `below`: first the particles outside the permitted numbers, then the difference of work.
     fn distance(&self, below: Load) -> (u64, u64) {
         let missing = self.allowed.start().saturating_sub(below.particles);
         let surplus = below.particles.saturating_sub(*self.allowed.end());
@@ -361,13 +361,13 @@ mod tests {
         Particle { id: 0, position, velocity: [0.0; 3], mass: 0.0 }
     }
 
-    /// Places all over the box, its ends among them.
+    /// Returns places distributed over the box, including its ends.
     fn grid() -> impl Iterator<Item = Place> {
         const STEP: u64 = (PLACES - 1) / 5;
         (0..216).map(|number| [number % 6, number / 6 % 6, number / 36].map(|step| step * STEP))
     }
 
-    /// Checks that domains part what is cut and hold what they say; returns the counts, of boxes.
+    /// Checks that domains partition the box and hold the stated particles; returns the counts for boxes.
     fn counts(ranks: u32, particles: &[Particle]) -> Vec<u64> {
         if ranks <= 8 {
             counts_by(Shape::Curve, Balance::Particles, ranks, particles);
@@ -399,7 +399,7 @@ mod tests {
         let particles = Source::Generator { side: 16, clusters: Clusters::Plummer, seed: 1 }.particles(0..4096).unwrap();
         for shape in [Shape::Boxes, Shape::Curve] {
             for ranks in [2, 5, 8] {
-                // A tenth of the particles has nearly all the work.
+                // A tenth of the particles has nearly all work.
                 let works: Vec<u32> = (0..4096).map(|number| if number % 10 == 0 { 1000 } else { 1 }).collect();
                 let counts = counts_by(shape, Balance::Work(&works), ranks, &particles);
                 let held_max = (4096 * HELD_PERCENT_MAX).div_ceil(100 * u64::from(ranks));
@@ -436,13 +436,13 @@ mod tests {
         }
     }
 
-    /// Particles of a few places, many of them the same, as parts of one box on several ranks.
+    /// Particles at a few places, many of them equal, distributed over several ranks.
     #[test]
     fn the_split_among_ranks_does_not_matter() {
         let particles = Source::Generator { side: 8, clusters: Clusters::Hernquist, seed: 5 }.particles(0..512).unwrap();
         let Ok(whole) = Domains::new(Shape::Boxes, 6, &particles, Balance::Particles, alone);
         let shares: Vec<&[Particle]> = particles.chunks(200).collect();
-        // All ranks but one have the same passes: what they count is counted here in turn, and added.
+        // Threads are the ranks; the sum over all ranks is built under a lock, between barriers.
         let barrier = std::sync::Barrier::new(shares.len());
         let total = std::sync::Mutex::new(Vec::new());
         std::thread::scope(|scope| {

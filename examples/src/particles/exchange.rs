@@ -1,24 +1,24 @@
-//! Particles go to the ranks that own their places (NSIM-ACE, section 6).
+//! The exchange: particles move to the ranks that own their places (NSIM-ACE, section 6).
 //!
-//! A sender knows where each of its particles goes; a receiver knows neither from whom nor how many from each. So it is the senders who
-//! share out the receiver's inbox: each adds its number to the receiver's `reserved` word, and what it finds there is its place. The
-//! inbox holds all that the rank will own, so it cannot overflow: no core of a receiver takes part.
+//! A sender knows the destination of each of its particles, but a receiver knows neither its senders nor their numbers of particles. Therefore the
+//! senders divide the receiver's inbox: each adds its count to the receiver's `reserved` word by a remote atomic, and the old value is its offset.
+//! The inbox has room for all particles that the rank will own, so that it cannot overflow. No core of a receiver takes part.
 //!
 //! | phase | does | ends |
 //! |---|---|---|
 //! | count | finds the owner of each particle | |
-//! | ready | | barrier: in the paper, all are ready to receive |
-//! | pack | reserves places; copies what leaves, receiver by receiver | |
-//! | put | puts each receiver's particles to its inbox | when all is there |
-//! | arrive | | barrier: what comes has come |
-//! | unpack | copies what came to what stayed | |
+//! | ready | | barrier: in the paper, all ranks are ready to receive |
+//! | pack | reserves room; copies leaving particles, receiver by receiver | |
+//! | put | puts each receiver's particles into its inbox | at completion of the puts |
+//! | arrive | | barrier: all particles have arrived |
+//! | unpack | appends arrived particles to the remaining ones | |
 //!
-//! With [`Sync::Arrivals`], every put is followed by an addition to the receiver's `arrived` word, and the receiver waits for as many as it
-//! must get: the domains say how many it will own. It then waits for those that send to it, not for all.
+//! With [`Sync::Arrivals`], every put is followed by an addition to the receiver's `arrived` word, and the receiver waits for the expected number
+//! of particles, which follows from the domains. It thus waits only for its senders, not for all ranks.
 //!
-//! With [`Sync::None`] no rank waits for another, as where the paper took all synchronization out of its simulated program: a rank unpacks as
-//! many particles as it must get, whether they are there or not. After the last phase, when no time is taken any more, all meet, and what has
-//! come by then is unpacked for good.
+//! With [`Sync::None`] no rank waits for another, like the paper's simulated program without synchronization: a rank unpacks the expected number of
+//! particles, whether they have arrived or not. After the last phase, outside the measurement, all ranks call a barrier, and the arrived particles
+//! are unpacked again.
 
 use pelago::prelude::*;
 use pelago::{BarrierAlgorithm, Duration, Fetch, Instant};
@@ -26,7 +26,7 @@ use pelago::{BarrierAlgorithm, Duration, Fetch, Instant};
 use super::domains::Domains;
 use super::particle::Particle;
 
-/// Words between two that other ranks write: a cache line.
+/// Distance between two words that other ranks write: a cache line.
 const LINE_WORDS: usize = 8;
 const RESERVED: usize = 0;
 const ARRIVED: usize = LINE_WORDS;
@@ -34,48 +34,48 @@ const ARRIVED: usize = LINE_WORDS;
 /// The phases, in order.
 pub(crate) const PHASES: [&str; 6] = ["count", "ready", "pack", "put", "arrive", "unpack"];
 
-/// For whom ranks wait.
+/// Ranks for which a rank waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sync {
-    /// For all, by barriers.
+    /// All ranks, by barriers.
     Barriers(BarrierAlgorithm),
-    /// For those that send to them.
+    /// The senders to this rank.
     Arrivals,
-    /// For nobody.
+    /// No ranks.
     None,
 }
 
-/// What computing costs in virtual time: the paper's straight lines through zero. On a real machine it costs what it costs.
+/// Costs of computing in virtual time: the paper's straight lines through zero. They have no effect on a real machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs {
-    /// For each particle that a rank has, and besides for each that leaves.
+    /// Time per particle of a rank, and additional time per leaving particle.
     pub(crate) count: Duration,
     pub(crate) count_sent: Duration,
-    /// For each that leaves.
+    /// Time per leaving particle.
     pub(crate) pack: Duration,
-    /// For each that comes.
+    /// Time per arriving particle.
     pub(crate) unpack: Duration,
 }
 
 impl Costs {
-    /// For an exchange that nobody times.
+    /// Costs of an exchange that is not timed.
     pub(crate) const NONE: Self =
         Self { count: Duration::ZERO, count_sent: Duration::ZERO, pack: Duration::ZERO, unpack: Duration::ZERO };
 }
 
-/// What an exchange did on one rank.
+/// Result of an exchange on one rank.
 pub(crate) struct Exchanged {
-    /// How many particles were there, left, and came.
+    /// Number of particles before, leaving, and arriving.
     pub(crate) owned: u64,
     pub(crate) sent: u64,
     pub(crate) came: u64,
-    /// How long each phase took.
+    /// Duration of each phase.
     pub(crate) phases: [Duration; PHASES.len()],
 }
 
-/// Sends the particles that others own to them, and takes in those that come. Collective.
+/// Sends particles to the ranks that own them, and takes in the arriving ones. Collective.
 ///
-/// Memory: those that leave once more, an inbox for all that the rank with most will own, and twelve bytes for each rank.
+/// Memory: a copy of the leaving particles, an inbox for the maximum number of particles that a rank will own, and twelve bytes per rank.
 pub(crate) fn exchange(
     world: &World,
     particles: &mut Vec<Particle>,
@@ -109,7 +109,7 @@ pub(crate) fn exchange(
     world.quiet()?;
     watch.end();
 
-    // Particles at one place are counted together, so that domains know exactly what each rank will own.
+    // All particles at one place have the same owner, so that the domains state exactly how many particles each rank will own.
     let due = domains.count(me.number()) - particles.len() as u64;
     match sync {
         Sync::Barriers(algorithm) => world.barrier_by(algorithm)?,
@@ -120,7 +120,7 @@ pub(crate) fn exchange(
     }
     watch.end();
 
-    // Never more than the inbox holds, even if not all has come.
+    // At most the capacity of the inbox, even if not all particles have arrived.
     let came = due.min(capacity as u64);
     let stayed = particles.len();
     post.take(came as usize, particles);
@@ -135,7 +135,7 @@ pub(crate) fn exchange(
     Ok(Exchanged { owned, sent: leaving.len() as u64, came, phases })
 }
 
-/// One rank's memory for the exchange, and its way to that of others.
+/// One rank's memory for the exchange, and access to that of other ranks.
 struct Post<'w> {
     world: &'w World,
     inbox: Symmetric<'w, Particle>,
@@ -144,7 +144,7 @@ struct Post<'w> {
 }
 
 impl<'w> Post<'w> {
-    /// Asks each receiver's memory for places; the answers are under way.
+    /// Reserves room at each receiver by an atomic; the results are in flight.
     fn reserve(&self, sorting: &Sorting) -> pelago::Result<Vec<(Rank, Fetch<'w, u64>)>> {
         let asked = sorting.receivers(self.world.rank()).map(|receiver| {
             let count = sorting.counts[receiver.index()];
@@ -153,7 +153,7 @@ impl<'w> Post<'w> {
         asked.collect()
     }
 
-    /// Puts what leaves, each receiver's particles from its first reserved place on.
+    /// Puts the leaving particles, each receiver's from the first reserved slot on.
     fn send(&self, sorting: &Sorting, leaving: &[Particle], reserved: Vec<(Rank, Fetch<'w, u64>)>) -> pelago::Result<()> {
         for (receiver, place) in reserved {
             let (first, count) = (sorting.starts[receiver.index()] as usize, sorting.counts[receiver.index()] as usize);
@@ -167,7 +167,7 @@ impl<'w> Post<'w> {
         Ok(())
     }
 
-    /// Takes in the first particles of this rank's inbox.
+    /// Appends the first particles of this rank's inbox.
     fn take(&self, count: usize, particles: &mut Vec<Particle>) {
         let stayed = particles.len();
         particles.resize(stayed + count, Particle::NOTHING);
@@ -175,11 +175,11 @@ impl<'w> Post<'w> {
     }
 }
 
-/// To whom particles go.
+/// Destinations of the particles.
 struct Sorting {
     /// The owner of each particle.
     owners: Vec<u32>,
-    /// For each rank, how many of this rank's particles it owns, and where they begin among those that leave.
+    /// For each rank, the number of this rank's particles that it owns, and their start among the leaving ones.
     counts: Vec<u32>,
     starts: Vec<u32>,
 }
@@ -198,14 +198,14 @@ impl Sorting {
         Self { starts: starts.collect(), owners, counts }
     }
 
-    /// The other ranks that get something, from the next one on: so not all begin with the same.
+    /// Returns the other ranks that receive particles, from the next one on, so that ranks start with different receivers.
     fn receivers(&self, me: Rank) -> impl Iterator<Item = Rank> {
         let ranks = self.counts.len() as u64;
         let others = (1..ranks).map(move |step| Rank::new(((u64::from(me) + step) % ranks) as u32));
         others.filter(|rank| self.counts[rank.index()] > 0)
     }
 
-    /// Leaves those that stay, and returns the others, receiver by receiver.
+    /// Keeps the remaining particles, and returns the leaving ones, receiver by receiver.
     fn part(&self, particles: &mut Vec<Particle>, me: Rank) -> Vec<Particle> {
         let stay = self.counts[me.index()] as usize;
         let mut leaving = vec![Particle::NOTHING; particles.len() - stay];
@@ -225,7 +225,7 @@ impl Sorting {
     }
 }
 
-/// Takes the time of phases that follow each other.
+/// Times consecutive phases.
 struct Watch<'w> {
     world: &'w World,
     since: Instant,

@@ -1,12 +1,12 @@
 //! Snapshots of GADGET-2 in format 1, in one file or several.
 //!
-//! A file is a sequence of records, each between two equal markers of four bytes that hold its length: the header (256 bytes), positions,
-//! velocities, ids, and masses of the particles whose type has none in the header. What follows (energies and densities of gas) is left
-//! out. The first marker tells the order of bytes. Numbers have single or double precision, ids four or eight bytes: the lengths of the
-//! records tell. The source is the user's guide of GADGET-2 (Springel, 2005), section 6.
+//! A file is a sequence of records, each between two equal markers of four bytes that contain its length: the header (256 bytes), positions,
+//! velocities, ids, and masses of the particles whose type has no mass in the header. Later records (energies and densities of gas) are ignored.
+//! The first marker determines the byte order. The lengths of the records determine whether numbers have single or double precision, and ids four
+//! or eight bytes. The source is the user's guide of GADGET-2 (Springel, 2005), section 6.
 //!
-//! Lengths are checked against the header before anything is allocated, so that a damaged file is an error and never more memory than a
-//! sound file of its length. Positions and velocities are divided by the edge of the box.
+//! Lengths are checked against the header before any allocation, so that a damaged file results in an error, and never takes more memory than an
+//! intact file of its length. Positions and velocities are divided by the edge of the box.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -19,38 +19,38 @@ use super::source::PARTICLES_MAX;
 const HEADER_BYTES: usize = 256;
 const MARKER_BYTES: u64 = 4;
 
-/// Gas, halo, disk, bulge, stars, boundary.
+/// Number of particle types: gas, halo, disk, bulge, stars, boundary.
 const TYPES: usize = 6;
 
-/// Files of a snapshot.
+/// Maximum number of files of a snapshot.
 const FILES_MAX: u32 = 4096;
 
-/// In which order the bytes of a number lie.
+/// Byte order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     Little,
     Big,
 }
 
-/// What the header says that is used here.
+/// The relevant fields of the header.
 #[derive(Clone, Debug, PartialEq)]
 struct Header {
     counts: [u32; TYPES],
-    /// Of a particle of each type; 0 where each has its own.
+    /// Mass of a particle of each type; 0 if each particle has its own.
     masses: [f64; TYPES],
     totals: [u64; TYPES],
     files: u32,
     edge: f64,
 }
 
-/// Where the numbers of a record are: from which byte on, and how many bytes one has.
+/// Start of the numbers of a record, and bytes per number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Block {
     start: u64,
     width: u64,
 }
 
-/// What a file of a snapshot holds, and where.
+/// Contents and layout of a file of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 struct Layout {
     order: Order,
@@ -61,17 +61,17 @@ struct Layout {
     masses: Block,
 }
 
-/// A snapshot whose headers and lengths were checked.
+/// A snapshot with checked headers and lengths.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     files: Vec<(PathBuf, Layout)>,
 }
 
 impl Snapshot {
-    /// Opens the snapshot of that name: a file, or several that have a number behind the name, of which the first one's name is as good.
+    /// Opens a snapshot: one file, or several whose names end in a number. `path` may also be the name of the first of these.
     ///
     /// # Errors
-    /// A line that says which file cannot be read, is damaged, or does not belong to the others.
+    /// A file cannot be read, is damaged, or does not belong to the others; the message is one line.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let first = if path.is_file() { path.to_owned() } else { numbered(path, 0) };
         let layout = of_file(&first, Layout::read)?;
@@ -93,15 +93,15 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// How many particles there are.
+    /// Returns the number of particles.
     pub(crate) fn count(&self) -> u64 {
         self.files.iter().map(|(_, layout)| layout.header.count()).sum()
     }
 
-    /// The particles with these numbers, counted through all files.
+    /// Reads the particles with these numbers, counted over all files.
     ///
     /// # Errors
-    /// A file cannot be read, or a particle is not in the box.
+    /// A file cannot be read, or a particle is outside the box.
     pub(crate) fn particles(&self, numbers: Range<u64>) -> Result<Vec<Particle>, String> {
         let mut particles = Vec::with_capacity((numbers.end - numbers.start) as usize);
         let mut first = 0;
@@ -117,7 +117,7 @@ impl Snapshot {
         Ok(particles)
     }
 
-    /// Whether the files belong together.
+    /// Checks that the files belong together.
     fn check(&self) -> Result<(), String> {
         let first = &self.files[0].1.header;
         for (path, Layout { header, .. }) in &self.files[1..] {
@@ -143,14 +143,14 @@ impl Snapshot {
     }
 }
 
-/// The name of file `number` of a snapshot.
+/// Returns the name of file `number` of a snapshot.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{number}"));
     name.into()
 }
 
-/// Reads something of a file, whose length is the second argument.
+/// Opens a file and calls `read` with it and its length.
 fn of_file<T>(path: &Path, read: impl FnOnce(&mut File, u64) -> Result<T, String>) -> Result<T, String> {
     let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let (length, mut file) = opened.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -187,7 +187,7 @@ impl Layout {
         })
     }
 
-    /// The particles with these numbers in the file.
+    /// Reads the particles with these numbers in the file.
     fn particles(&self, file: &mut (impl Read + Seek), numbers: Range<u64>) -> Result<Vec<Particle>, String> {
         let mut block = |block: &Block, each: u64, numbers: Range<u64>| {
             let bytes = (numbers.end - numbers.start) * each * block.width;
@@ -217,7 +217,7 @@ impl Layout {
     }
 }
 
-/// A particle whose position is in the box, or left it by less than an edge, and whose other numbers are finite.
+/// Returns the particle if its position is at most one edge outside the box, and its other numbers are finite.
 fn sound(id: u64, position: [f64; 3], velocity: [f64; 3], mass: f64) -> Option<Particle> {
     let near = position.iter().all(|x| (-1.0..2.0).contains(x));
     let particle = Particle { id, position: position.map(wrapped), velocity: velocity.map(|v| v as f32), mass: mass as f32 };
@@ -251,12 +251,12 @@ impl Header {
         self.counts.iter().copied().map(u64::from).sum()
     }
 
-    /// How many particles have masses of their own.
+    /// Returns the number of particles with individual masses.
     fn with_masses(&self) -> u64 {
         self.own_masses_before(self.count())
     }
 
-    /// How many of the particles before this one have masses of their own.
+    /// Returns the number of particles before this one that have individual masses.
     fn own_masses_before(&self, number: u64) -> u64 {
         let (mut before, mut first) = (0, 0);
         for (count, mass) in self.counts.iter().zip(self.masses) {
@@ -267,7 +267,7 @@ impl Header {
         before
     }
 
-    /// The type of a particle of the file.
+    /// Returns the type of a particle of the file.
     fn type_of(&self, number: u64) -> usize {
         let mut end = 0;
         let of_type = self.counts.iter().position(|&count| {
@@ -278,7 +278,7 @@ impl Header {
     }
 }
 
-/// The records of a file, one after another.
+/// Reader of the consecutive records of a file.
 struct Records<'a, F> {
     file: &'a mut F,
     order: Order,
@@ -287,7 +287,7 @@ struct Records<'a, F> {
 }
 
 impl<F: Read + Seek> Records<'_, F> {
-    /// The next record, of so many numbers of one of these widths. What has no numbers has no record.
+    /// Returns the next record, of `numbers` numbers of one of these widths. Without numbers there is no record.
     fn next(&mut self, what: &str, numbers: u64, widths: &[u64]) -> Result<Block, String> {
         if numbers == 0 {
             return Ok(Block { start: self.at, width: widths[0] });
@@ -326,7 +326,7 @@ impl Order {
         if self == Self::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
     }
 
-    /// The whole number of `width` bytes, four or eight, that `bytes` begins with.
+    /// Reads the integer of `width` bytes, four or eight, at the start of `bytes`.
     fn unsigned(self, bytes: &[u8], width: u64) -> u64 {
         let wide = || std::array::from_fn(|i| bytes[i]);
         match (width, self) {
@@ -336,7 +336,7 @@ impl Order {
         }
     }
 
-    /// The number of `width` bytes, in single or double precision, that `bytes` begins with.
+    /// Reads the floating-point number of `width` bytes, in single or double precision, at the start of `bytes`.
     fn float(self, bytes: &[u8], width: u64) -> f64 {
         let bits = self.unsigned(bytes, width);
         if width == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// A file to be written: how, and what.
+    /// Format and contents of a file to be written.
     #[derive(Clone, Debug)]
     struct Written {
         big: bool,
@@ -469,7 +469,7 @@ mod tests {
         // The last byte of the edge of the box, and of the number of files.
         assert!(altered(4 + 128 + 7, 0xc0).contains("periodic"));
         assert!(altered(4 + 124 + 3, 1).contains("files"));
-        // An exponent that makes a position no number.
+        // A position that is NaN.
         let mut bytes = good.bytes();
         bytes[positions_at + 4..positions_at + 8].copy_from_slice(&f32::NAN.to_le_bytes());
         assert_eq!(read(&bytes).unwrap_err(), "particle 0 (id 100) is not in the box");
@@ -512,7 +512,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a file holds, it is read or refused in one line.
+        /// Any file is either read or refused in one line.
         #[test]
         fn damage_is_an_error_or_read(
             big: bool,
@@ -534,7 +534,7 @@ mod tests {
             }
         }
 
-        /// So is what is no snapshot at all.
+        /// Random bytes are refused.
         #[test]
         fn noise_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let mut begun = Written::new([0, 1, 0, 0, 0, 0]).bytes();

@@ -1,22 +1,22 @@
 //! The particle exchange after a domain decomposition, as in a gravitational N-body run (NSIM-ACE, section 6).
 //!
-//! Particles are spread over the ranks by orthogonal recursive bisection. They move; the box is cut anew; each goes to the rank that owns
-//! its place now. That last step is timed. Then all ranks together check that every particle arrived once, unaltered, and where it belongs.
-//! What they are and where they go depends on neither the number of ranks nor the network.
+//! Particles are distributed over the ranks by orthogonal recursive bisection. They move, the box is cut again, and each particle goes to the rank
+//! that owns its new place. This last step is timed. Then all ranks together check that every particle arrived once, unaltered, and at its owner.
+//! Particles and their motion depend on neither the number of ranks nor the network.
 //!
-//! The paper took two snapshots of a run of GADGET-2 with 128³ particles; here a generator makes clusters, or a file or snapshots bring them.
+//! The paper used two snapshots of a run of GADGET-2 with 128³ particles; here particles come from a generator of clusters, a file, or snapshots.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `particle` | the record of 48 bytes |
-//! | `random` | random numbers that are the same everywhere |
+//! | `random` | random numbers that are the same on every machine |
 //! | `source` | the generators, and files |
 //! | `gadget` | snapshots of GADGET-2 |
-//! | `work` | how much computing a particle takes |
+//! | `work` | the computing time of a particle |
 //! | `curve` | the Peano–Hilbert curve |
-//! | `domains` | who owns which part of the box or of the curve |
+//! | `domains` | the owners of the parts of the box or of the curve |
 //! | `exchange` | the exchange, phase by phase |
-//! | `report` | what it took and moved |
+//! | `report` | times and traffic of the exchange |
 
 mod curve;
 mod domains;
@@ -104,7 +104,7 @@ struct Arguments {
     cost_unpack: f64,
 }
 
-/// Runs one rank, as the arguments say.
+/// Runs one rank with the given arguments.
 pub fn main(arguments: Vec<String>) -> ExitCode {
     let arguments = parse::<Arguments>(&arguments);
     let result = pelago::run(|world| match &arguments {
@@ -114,10 +114,10 @@ pub fn main(arguments: Vec<String>) -> ExitCode {
     exit("particles", result)
 }
 
-/// What is wrong with these arguments, in one line; with a file too, as far as it is seen from here.
+/// Checks the arguments, and an input file as far as this process can read it.
 ///
 /// # Errors
-/// Something is.
+/// The arguments are wrong; the message is one line.
 pub fn check(arguments: &[String], _ranks: u32) -> Result<(), String> {
     match parse::<Arguments>(arguments) {
         Ok(arguments) => {
@@ -189,18 +189,18 @@ fn run(world: &World, arguments: &Arguments) -> pelago::Result<ExitCode> {
     let after = Tally::new(world, &particles)?;
     let astray = astray(world, &particles, &domains)?;
     if let Some(wrong) = wrong(count, &before, &after, astray) {
-        // All ranks know it; one says it.
+        // All ranks know the error; one prints it.
         return Ok(tell(if world.rank().number() == 0 { Some(wrong) } else { None }));
     }
     if world.rank().number() == 0 {
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let text = if arguments.format == "json" { Report::json } else { Report::text };
         let _ = std::io::stdout().write_all(text(&report, after.count, after.sum).as_bytes());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Exchanges the same particles again and again, the last time for good; of which the fastest counts.
+/// Repeats the exchange of the same particles, and keeps the result of the last one; returns the report of the fastest.
 fn repeated(world: &World, particles: &mut Vec<Particle>, domains: &Domains, arguments: &Arguments) -> pelago::Result<Report> {
     let mut fastest: Option<Report> = None;
     for left in (0..arguments.repeat).rev() {
@@ -217,7 +217,7 @@ fn repeated(world: &World, particles: &mut Vec<Particle>, domains: &Domains, arg
     Ok(fastest.expect("it is done once at least"))
 }
 
-/// How many particles there are, and this rank's share of them, before anybody knows who owns which place.
+/// Returns the number of particles, and this rank's initial share of them, which does not depend on domains.
 fn share(source: &Source, world: &World) -> (u64, Result<Vec<Particle>, String>) {
     let count = match source.count() {
         Ok(count) => count,
@@ -227,10 +227,10 @@ fn share(source: &Source, world: &World) -> (u64, Result<Vec<Particle>, String>)
     (count, source.particles(count * rank / size..count * (rank + 1) / size))
 }
 
-/// Particles of a snapshot that are read at once.
+/// Particles of a snapshot per read.
 const READ_TOGETHER: u64 = 1 << 16;
 
-/// Moves this rank's particles to where a snapshot has them; returns how many it has. Each rank reads the whole snapshot.
+/// Moves this rank's particles to their positions in a snapshot; returns the number of particles in it. Each rank reads the whole snapshot.
 fn move_to(path: &Path, count: u64, particles: &mut [Particle]) -> Result<u64, String> {
     let snapshot = Snapshot::open(path)?;
     if snapshot.count() != count {
@@ -249,7 +249,7 @@ fn move_to(path: &Path, count: u64, particles: &mut [Particle]) -> Result<u64, S
     Ok(found)
 }
 
-/// What is wrong with what the ranks have read, if anything is, for the first of those to say that know it.
+/// Returns whether the ranks have failed to read the particles; the inner value is the message, on the rank that has to print it.
 fn first_failure(world: &World, count: u64, own: Option<&String>) -> pelago::Result<Option<Option<String>>> {
     let mut words = [own.map_or(u64::MAX, |_| world.rank().into()), count, !count];
     world.allreduce(&mut words, u64::min)?;
@@ -264,10 +264,10 @@ fn first_failure(world: &World, count: u64, own: Option<&String>) -> pelago::Res
     })
 }
 
-/// Says what is wrong, if it is this rank's to say; what a rank exits with.
+/// Prints an error, if this rank has to; returns the exit code.
 fn tell(line: Option<String>) -> ExitCode {
     if let Some(line) = line {
-        // Where nobody listens any more, nothing is lost.
+        // A failed write is ignored.
         let _ = writeln!(std::io::stderr(), "particles: {line}");
     }
     ExitCode::FAILURE
@@ -282,7 +282,7 @@ fn decompose(world: &World, particles: &[Particle], arguments: &Arguments) -> pe
     }
 }
 
-/// How many particles are where they do not belong.
+/// Returns the number of particles on the wrong rank.
 fn astray(world: &World, particles: &[Particle], domains: &Domains) -> pelago::Result<u64> {
     let mine = world.rank().number();
     let mut astray = [particles.iter().filter(|particle| !domains.holds(mine, particle)).count() as u64];
@@ -290,7 +290,7 @@ fn astray(world: &World, particles: &[Particle], domains: &Domains) -> pelago::R
     Ok(astray[0])
 }
 
-/// What does not depend on who has which particle: how many there are, and the sum and the exclusive or of their hashes.
+/// Values that do not depend on the distribution of particles: their number, and the sum and the exclusive or of their hashes.
 #[derive(Debug, PartialEq)]
 struct Tally {
     count: u64,
@@ -308,7 +308,7 @@ impl Tally {
         })
     }
 
-    /// That of all ranks together.
+    /// Computes the tally of all ranks.
     fn new(world: &World, particles: &[Particle]) -> pelago::Result<Self> {
         let own = Self::of(particles);
         let (mut sums, mut xors) = ([own.count, own.sum], [own.xor]);
@@ -318,7 +318,7 @@ impl Tally {
     }
 }
 
-/// What is wrong with what came of an exchange.
+/// Returns the error in the result of an exchange, if there is one.
 fn wrong(count: u64, before: &Tally, after: &Tally, astray: u64) -> Option<String> {
     if before.count != count || after.count != count {
         Some(format!("of {count} particles, {} were there before the exchange and {} after", before.count, after.count))

@@ -1,38 +1,37 @@
-//! A particle: its record, its place among domains, its motion and its share in the checksum.
+//! A particle: its record, its place for domains, its motion and its contribution to the checksum.
 
 use pelago::zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::random::mix;
 
-/// Bytes of a record, in memory, on the way and in a file.
+/// Bytes of a record, in memory, in messages and in files.
 pub(crate) const RECORD_BYTES: usize = 48;
 
-/// Places along an edge of the box that domains tell apart: 2³².
+/// Number of places along an edge of the box that domains distinguish: 2³².
 pub(crate) const PLACES: u64 = 1 << 32;
 
 /// A particle in the periodic unit box.
 ///
-/// In a file the fields follow each other in this order, little-endian. The paper's records have 48 bytes too; what is in them it does not
-/// say.
+/// In a file the fields have this order, little-endian. The paper's records have 48 bytes too; it does not state their contents.
 #[derive(Clone, Copy, Debug, PartialEq, FromBytes, IntoBytes, Immutable)]
 #[zerocopy(crate = "pelago::zerocopy")]
 #[repr(C)]
 pub(crate) struct Particle {
-    /// Which particle it is.
+    /// Identifier of the particle.
     pub(crate) id: u64,
-    /// In edges of the box, from 0 on and below 1.
+    /// Position in units of the box's edge, at least 0 and below 1.
     pub(crate) position: [f64; 3],
-    /// Edges per unit of time.
+    /// Velocity in edges per unit of time.
     pub(crate) velocity: [f32; 3],
-    /// Carried along.
+    /// Mass; only transferred.
     pub(crate) mass: f32,
 }
 
-/// The place of a position in each direction, below [`PLACES`].
+/// Place of a position in each direction, below [`PLACES`].
 pub(crate) type Place = [u64; 3];
 
 impl Particle {
-    /// What memory for particles is filled with.
+    /// Initial content of memory for particles.
     pub(crate) const NOTHING: Self = Self { id: 0, position: [0.0; 3], velocity: [0.0; 3], mass: 0.0 };
 
     /// Reads a record of a file.
@@ -47,7 +46,7 @@ impl Particle {
         }
     }
 
-    /// Whether it is in the box and will be: its position is there, its velocity is a number.
+    /// Returns whether the position is in the box and the velocity is finite.
     pub(crate) fn is_sound(&self) -> bool {
         self.position.iter().all(|x| (0.0..1.0).contains(x)) && self.velocity.iter().all(|v| v.is_finite())
     }
@@ -56,14 +55,14 @@ impl Particle {
         self.position.map(|x| (x * PLACES as f64) as u64)
     }
 
-    /// Moves it on for `time`, and back into the box where it leaves it.
+    /// Moves the particle for `time`, with periodic boundaries.
     pub(crate) fn advance(&mut self, time: f64) {
         for (x, v) in self.position.iter_mut().zip(self.velocity) {
             *x = wrapped(*x + f64::from(v) * time);
         }
     }
 
-    /// Its share in a checksum: a number for all 48 bytes.
+    /// Returns a hash of all 48 bytes, its contribution to a checksum.
     pub(crate) fn hash(&self) -> u64 {
         let [x, y, z] = self.position.map(f64::to_bits);
         let [u, v, w] = self.velocity.map(f32::to_bits).map(u64::from);
@@ -72,10 +71,10 @@ impl Particle {
     }
 }
 
-/// The position in the box that `x` stands for.
+/// Returns the position in the periodic box of `x`.
 pub(crate) fn wrapped(x: f64) -> f64 {
     let inside = x - x.floor();
-    // What is below 0 by less than a rounding is rounded to 1; what is too far to be somewhere is put at 0 as well.
+    // A value slightly below 0 is rounded to 1, and is mapped to 0. So are values too large for a position.
     if inside < 1.0 { inside } else { 0.0 }
 }
 

@@ -1,13 +1,13 @@
-//! Random numbers that are the same on every machine: integers and exactly rounded operations, no library of functions.
+//! Random numbers that are the same on every machine: only integers and exactly rounded operations, without a mathematical library.
 
-/// A sequence that a few words determine (SplitMix64; Steele, Lea and Flood).
+/// A sequence determined by a few words (SplitMix64; Steele, Lea and Flood).
 pub(crate) struct Random(u64);
 
-/// Tries for a point in a ball: each fails with probability 0.48, all with 10⁻²⁰.
+/// Number of tries for a point in a ball: each fails with probability 0.48, all with 10⁻²⁰.
 const TRIES: u32 = 64;
 
 impl Random {
-    /// The sequence of item `number` of a kind.
+    /// Creates the sequence of item `number` of a kind.
     pub(crate) fn new(seed: u64, kind: u64, number: u64) -> Self {
         Self(mix(mix(mix(seed) ^ kind) ^ number))
     }
@@ -17,12 +17,12 @@ impl Random {
         mix(self.0)
     }
 
-    /// From 0 on and below 1.
+    /// Returns a number of at least 0 and below 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 * 2f64.powi(-53)
     }
 
-    /// A point in the ball of radius 1.
+    /// Returns a point in the ball of radius 1.
     pub(crate) fn in_ball(&mut self) -> [f64; 3] {
         for _ in 0..TRIES {
             let point = [(); 3].map(|()| 2.0 * self.unit() - 1.0);
@@ -33,7 +33,7 @@ impl Random {
         [0.5, 0.0, 0.0]
     }
 
-    /// A point of the sphere of radius 1.
+    /// Returns a point on the sphere of radius 1.
     pub(crate) fn direction(&mut self) -> [f64; 3] {
         let point = self.in_ball();
         let length = square(point).sqrt();
@@ -45,7 +45,7 @@ fn square([x, y, z]: [f64; 3]) -> f64 {
     x * x + y * y + z * z
 }
 
-/// Mixes the bits of a word; no two words give the same.
+/// Mixes the bits of a word by a bijection.
 pub(crate) fn mix(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -1,4 +1,4 @@
-//! What an exchange took and moved: of each rank, of the slowest in each phase, and on average.
+//! Times and traffic of an exchange: for each rank, for the slowest in each phase, and on average.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use pelago::{Duration, World};
 
 use super::exchange::{Exchanged, PHASES};
 
-/// The phases in which a rank waits for others, if at all: without them a rank would take as long by itself.
+/// Phases in which a rank may wait for others; the remaining phases are the time of a rank alone.
 const WAITING: [&str; 2] = ["ready", "arrive"];
 
-/// Words of a rank.
+/// Number of words per rank.
 const WORDS: usize = 3 + PHASES.len();
 
 /// One exchange on all ranks; the same on each.
@@ -19,7 +19,7 @@ pub(crate) struct Report {
 
 /// One exchange on one rank.
 struct Row {
-    /// Particles: before, of which so many leave, and those that come.
+    /// Number of particles before the exchange, leaving, and arriving.
     owned: u64,
     sent: u64,
     came: u64,
@@ -28,7 +28,7 @@ struct Row {
 }
 
 impl Report {
-    /// Gathers what all ranks say. Collective.
+    /// Gathers the results of all ranks. Collective.
     pub(crate) fn new(world: &World, exchanged: &Exchanged) -> pelago::Result<Self> {
         let mut words = vec![0; world.size() as usize * WORDS];
         let own = &mut words[world.rank().index() * WORDS..][..WORDS];
@@ -44,17 +44,17 @@ impl Report {
         Ok(Self { rows: words.chunks(WORDS).map(row).collect() })
     }
 
-    /// How long the slowest rank took, in picoseconds.
+    /// Returns the time of the slowest rank, in picoseconds.
     pub(crate) fn slowest(&self) -> u64 {
         self.rows.iter().map(Row::total).max().unwrap_or(0)
     }
 
-    /// Particles that changed their rank.
+    /// Returns the number of particles that changed their rank.
     fn moved(&self) -> u64 {
         self.rows.iter().map(|row| row.sent).sum()
     }
 
-    /// The time of each phase and in all, on the slowest rank and on average.
+    /// Returns the time of each phase and the total time, on the slowest rank and on average.
     fn times(&self) -> impl Iterator<Item = (&'static str, f64, f64)> {
         let of = |name: &'static str, time: &dyn Fn(&Row) -> u64| {
             let sum: u64 = self.rows.iter().map(time).sum();
@@ -65,7 +65,7 @@ impl Report {
         phases.into_iter().chain([of("total", &Row::total)])
     }
 
-    /// A table.
+    /// Returns the report as a table.
     pub(crate) fn text(&self, particles: u64, checksum: u64) -> String {
         let mut report = format!("{:<10}{:>12}{:>12}\n", "phase", "slowest ms", "mean ms");
         for (name, slowest, mean) in self.times() {
@@ -76,7 +76,7 @@ impl Report {
         report
     }
 
-    /// One line: the table, the slowest rank if none waited for another, and what each rank had and took.
+    /// Returns one line of JSON: the table, the time of the slowest rank without waiting, and the data of each rank.
     pub(crate) fn json(&self, particles: u64, checksum: u64) -> String {
         let times: Vec<_> = self.times().map(|(name, slowest, mean)| format!("\"{name}_ms\":[{slowest:.3},{mean:.3}]")).collect();
         let alone = milliseconds(self.rows.iter().map(Row::alone).max().unwrap_or(0));
@@ -97,7 +97,7 @@ impl Row {
         self.phases.iter().sum()
     }
 
-    /// How long the rank takes if it never waits for another.
+    /// Returns the time of the rank without phases in which it waits for others.
     fn alone(&self) -> u64 {
         PHASES.iter().zip(self.phases).filter(|(name, _)| !WAITING.contains(name)).map(|(_, time)| time).sum()
     }

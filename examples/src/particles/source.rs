@@ -1,4 +1,5 @@
-//! Where particles come from: a generator of clusters, a file, or a snapshot. Particle by particle, so that every rank makes or reads its share alone.
+//! Sources of particles: a generator of clusters, a file, or a snapshot. Particles are independent, so that every rank makes or reads only its
+//! share.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -9,61 +10,61 @@ use super::gadget::Snapshot;
 use super::particle::{Particle, RECORD_BYTES, wrapped};
 use super::random::Random;
 
-/// Particles of a job: what each rank counts in 32 bits, and 48 GiB of records.
+/// Maximum number of particles of a job: ranks count them in 32 bits, and their records take 48 GiB.
 pub(crate) const PARTICLES_MAX: u64 = 1 << 30;
 
-/// Particles along an edge of the box, if they were spread evenly.
+/// Maximum of the cube root of the number of particles.
 pub(crate) const SIDE_MAX: u32 = 1 << 10;
 
-/// Clusters in the box, some with more particles than others.
+/// Number of clusters in the box, some with more particles than others.
 const CLUSTERS: f64 = 48.0;
 
-/// Which part of the particles is spread evenly over the box.
+/// Fraction of the particles that is distributed evenly over the box.
 const BACKGROUND: f64 = 0.25;
 
-/// How large clusters are, in edges of the box: the radius in which a quarter of the mass lies.
+/// Sizes of clusters, in edges of the box: the radius that contains a quarter of the mass.
 const RADII: Range<f64> = 0.004..0.02;
 
-/// Which part of the mass of a cluster is there: what is farther out than eight radii is left out.
+/// Fraction of the mass of a cluster that is generated: particles beyond eight radii are left out.
 const MASS_KEPT: f64 = 0.8;
 
-/// Edges per unit of time: the most of a cluster, and of a particle beside that.
+/// Maximum speed of a cluster, and of a particle relative to its cluster, in edges per unit of time.
 const CLUSTER_SPEED: f64 = 0.06;
 const PARTICLE_SPEED: f64 = 0.02;
 
-/// Plummer's clusters: how many, their radii a in edges of the box, the |b| beyond which no particles are (r = 4.9a), and the part of its
-/// distance from the centre that a particle falls in a unit of time, at most.
+/// Plummer's clusters: number, radii a in edges of the box, the |b| beyond which there are no particles (r = 4.9a), and the maximum fraction of
+/// its distance from the centre that a particle falls per unit of time.
 const PLUMMER_CLUSTERS: f64 = 96.0;
 const PLUMMER_RADII: Range<f64> = 0.01..0.04;
 const PLUMMER_KEPT: f64 = 0.98;
 const COLLAPSE_MAX: f64 = 0.8;
 
-/// The kinds of random numbers.
+/// Kinds of random sequences.
 const OF_PARTICLE: u64 = 0;
 const OF_CLUSTER: u64 = 1;
 
-/// Which clusters a generator makes.
+/// Kind of clusters of a generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Clusters {
-    /// Cusps that fly apart.
+    /// Expanding clusters with a central cusp.
     Hernquist,
-    /// Spheres that fall together.
+    /// Collapsing spheres.
     Plummer,
 }
 
-/// Where particles come from.
+/// Source of particles.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// side³ particles, the same for the same seed.
     Generator { side: u32, clusters: Clusters, seed: u64 },
-    /// Records one after another.
+    /// A file of consecutive records.
     File(PathBuf),
     /// A snapshot of GADGET-2.
     Snapshot(PathBuf),
 }
 
 impl Source {
-    /// How many particles there are.
+    /// Returns the number of particles.
     pub(crate) fn count(&self) -> Result<u64, String> {
         match self {
             Self::Generator { side, .. } => Ok(u64::from(*side).pow(3)),
@@ -83,7 +84,7 @@ impl Source {
         }
     }
 
-    /// Those with these numbers.
+    /// Returns the particles with these numbers.
     pub(crate) fn particles(&self, numbers: Range<u64>) -> Result<Vec<Particle>, String> {
         match self {
             Self::Generator { seed, clusters, .. } => Ok(numbers.map(|id| generated(*seed, *clusters, id)).collect()),
@@ -111,7 +112,7 @@ impl Source {
     }
 }
 
-/// A particle of a cluster, or of the even background.
+/// Generates a particle of a cluster, or of the even background.
 fn generated(seed: u64, clusters: Clusters, id: u64) -> Particle {
     let random = &mut Random::new(seed, OF_PARTICLE, id);
     let mass = 1.0;
@@ -140,17 +141,17 @@ fn generated(seed: u64, clusters: Clusters, id: u64) -> Particle {
     }
 }
 
-/// Offset from the centre, and velocity beside that of the cluster, by the profile of Hernquist, in which the mass within r is (r / (r + a))².
+/// Returns the offset from the centre, and the velocity relative to the cluster, by the profile of Hernquist: the mass within r is (r / (r + a))².
 fn hernquist(radius: f64, random: &mut Random) -> ([f64; 3], [f64; 3]) {
     let root = (MASS_KEPT * random.unit()).sqrt();
     let distance = radius * root / (1.0 - root);
     (random.direction().map(|x| distance * x), random.in_ball().map(|v| v * PARTICLE_SPEED))
 }
 
-/// As [`hernquist`], by the profile of Plummer, in which the mass within r is (r² / (r² + a²))^3/2, where each cluster has its own rate of collapse:
-/// the distance from the centre shrinks, faster in some clusters than in others.
+/// Like [`hernquist`], by the profile of Plummer: the mass within r is (r² / (r² + a²))^3/2. Each cluster has its own rate of collapse: the
+/// distance from the centre shrinks faster in some clusters than in others.
 ///
-/// With b a point of the unit ball, |b|³ is the part of the mass within a·|b|/√(1 - |b|²).
+/// For a point b of the unit ball, |b|³ is the fraction of the mass within a·|b|/√(1 - |b|²).
 fn plummer(radius: f64, of_cluster: &mut Random, random: &mut Random) -> ([f64; 3], [f64; 3]) {
     let collapse = COLLAPSE_MAX * of_cluster.unit();
     let ball = random.in_ball().map(|x| PLUMMER_KEPT * x);

@@ -1,19 +1,19 @@
-//! How much computing each particle takes in a run of GADGET-2, estimated from the density around it.
+//! Computing time of each particle in a run of GADGET-2, estimated from the density around it.
 //!
 //! GADGET-2 cuts its domains by work: the cost of a particle's force divided by its time step (`domain_particle_costfactor`). The step is
-//! as |a|^-1/2 (its only criterion), rounded down to a power of two. In a halo with a flat rotation curve ρ is as r^-2 and |a| as r^-1, so
-//! that the step is as ρ^-1/4: a particle takes 2^⌊log₂(ρ/ρ̄)/4⌋ forces while one at the mean density takes one. All forces count alike
-//! here. The density is that of a cell of a grid, so that the work of a particle depends on neither the ranks nor the domains.
+//! proportional to |a|^-1/2 (its only criterion), rounded down to a power of two. In a halo with a flat rotation curve, ρ is proportional to r^-2
+//! and |a| to r^-1, so that the step is proportional to ρ^-1/4: a particle takes 2^⌊log₂(ρ/ρ̄)/4⌋ forces while a particle at the mean density takes
+//! one. All forces have the same cost here. The density is that of a grid cell, so that the work of a particle depends on neither ranks nor domains.
 
 use super::particle::{PLACES, Particle, Place};
 
-/// The mean number of particles of a cell, at least.
+/// Minimum of the mean number of particles per cell.
 const CELL_PARTICLES_MIN: u64 = 8;
 
 /// Cells along an edge of the box, as a power of two: 2 MiB of counts.
 const EDGE_LOG2_MAX: u32 = 6;
 
-/// The work of each of this rank's particles. `sum` adds up numbers over all ranks.
+/// Returns the work of each of this rank's particles. `sum` adds numbers over all ranks.
 pub(crate) fn works<E>(particles: &[Particle], mut sum: impl FnMut(&mut [u64]) -> Result<(), E>) -> Result<Vec<u32>, E> {
     let mut total = [particles.len() as u64];
     sum(&mut total)?;
@@ -30,7 +30,7 @@ fn cell(place: &Place, edge_log2: u32) -> usize {
     place.iter().fold(0, |cell, x| cell << edge_log2 | (x >> (PLACES.ilog2() - edge_log2)) as usize)
 }
 
-/// Forces of a particle where a cell of so many holds `count` of all particles.
+/// Returns the number of forces of a particle in a cell with `count` of all `total` particles, in a grid of `cells` cells.
 fn forces(count: u64, cells: u64, total: u64) -> u32 {
     let density = (count * cells / total.max(1)).max(1);
     1 << (density.ilog2() / 4)

@@ -1,26 +1,26 @@
-//! Library and raw limit by turns, so that what else the machine does falls on both.
+//! Alternating measurements of library and raw limit, so that other load of the machine affects both.
 
 use std::time::Instant;
 
 use crate::error::Result;
 
-/// Who is measured.
+/// The measured side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Library,
     Raw,
 }
 
-/// The times of both, in nanoseconds for one operation.
+/// Times of both sides, in nanoseconds per operation.
 pub(crate) struct Comparison {
     pairs: Vec<(f64, f64)>,
 }
 
-/// Rounds whose times are not kept: pages are touched, caches and predictors learn.
+/// Rounds whose times are discarded: they touch pages and warm up caches and branch predictors.
 pub(crate) const WARM_UP_ROUNDS: u64 = 2;
 
 impl Comparison {
-    /// Lets both measure themselves `repetitions` times; who is first changes every time.
+    /// Measures both sides `repetitions` times; the order alternates.
     pub(crate) fn run(repetitions: u64, mut measure: impl FnMut(Side) -> Result<f64>) -> Result<Self> {
         let mut pairs = Vec::new();
         for round in 0..WARM_UP_ROUNDS + repetitions {
@@ -64,14 +64,14 @@ impl Comparison {
     }
 }
 
-/// How long `act` takes, in nanoseconds.
+/// Returns the time of `act`, in nanoseconds.
 pub(crate) fn time(act: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     act()?;
     Ok(start.elapsed().as_secs_f64() * 1e9)
 }
 
-/// The value that so many of 100 do not exceed.
+/// Returns the percentile `of_100` of the values.
 pub(crate) fn percentile(values: &mut [f64], of_100: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get((values.len() * of_100).div_ceil(100).saturating_sub(1)).copied().unwrap_or(f64::NAN)
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_same_moment() {
-        // The machine was three times as slow for a while: the ratio does not see it.
+        // The machine was slower by a factor of three for a while, which does not affect the ratio.
         let comparison = Comparison::of([(2.0, 1.0), (6.0, 3.0), (6.0, 3.0), (2.0, 1.0)]);
         assert_eq!(comparison.ratio_median(), 2.0);
         assert_eq!(comparison.library_median(), 4.0);

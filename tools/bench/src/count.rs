@@ -1,8 +1,8 @@
-//! Instructions of one operation on mapped memory, counted under valgrind: what must not grow unnoticed, and does not depend on how
-//! busy the machine is.
+//! Instructions of one operation on mapped memory, counted under valgrind: a cost that must not grow unnoticed, and that does not depend on
+//! the load of the machine.
 //!
-//! A job of one rank does an operation N times, and again N + M times; the difference divided by M, less that of an empty loop, is
-//! exact and independent of start and end. Counts belong to the release profile and to a compiler, whose version stands in the table.
+//! A job of one rank executes an operation N times, another N + M times. The difference divided by M, less that of an empty loop, is exact and
+//! independent of start and end. Counts are valid for the release profile and for the compiler version stated in the table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,25 +28,25 @@ const OPERATIONS: &[(&str, Loop)] = &[
     ("put_ordered", put_ordered),
 ];
 
-/// Does an operation so many times.
+/// Executes an operation a number of times.
 type Loop = fn(&World, GlobalPtr<u64>, u64) -> pelago::Result<()>;
 
 const EMPTY: &str = "empty";
 
-/// Operations of the two runs whose difference counts.
+/// Numbers of operations of the two runs whose difference is taken.
 const ITERATIONS: [u64; 2] = [1_000, 101_000];
 
-/// Words that operations go round, so that their addresses change.
+/// Number of words that operations use in turn, so that their addresses change.
 const SLOTS: u64 = 64;
 
-/// How to renew the table, for the messages and for its head.
+/// Command that renews the table, for messages and for the head of the table.
 const RENEW: &str = "cargo run --release -p pelago-bench --bin pelago-count -- renew";
 
-/// What the table's second line begins with.
+/// Start of the second line of the table.
 const COMPILER: &str = "# compiler: ";
 
-/// `check` compares the counts with the table, `renew` writes the table anew, `loop NAME N` is what valgrind runs; `talk HEAP FIRST PEERS`
-/// is a rank that tells what memory it takes, and `meet` a job whose first rank does, see [`growth`].
+/// Executes a subcommand: `check` compares the counts with the table, `renew` rewrites the table, and valgrind runs `loop NAME N`. `talk HEAP
+/// FIRST PEERS` is a rank that prints its memory use, and `meet` a job whose first rank does so; see [`growth`].
 pub fn counted_main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
@@ -76,7 +76,7 @@ pub fn counted_main(arguments: &[String]) -> ExitCode {
     )
 }
 
-/// Does the operation `name` so many times, in a job of one rank.
+/// Executes the operation `name` a number of times, in a job of one rank.
 ///
 /// # Errors
 /// The job cannot start.
@@ -92,10 +92,10 @@ pub fn count(name: &str, iterations: u64) -> pelago::Result<()> {
     })
 }
 
-/// Counts everything and compares it with the table. Returns what to tell if all is well.
+/// Counts all operations and compares the counts with the table. Returns the message of a successful comparison.
 ///
 /// # Errors
-/// What differs and what to do, or why nothing could be counted.
+/// The counts differ, or could not be made; the message names the differences and the remedy.
 pub fn check() -> Result<String, String> {
     let path = table_path();
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}; make it with: {RENEW}", path.display()))?;
@@ -221,7 +221,7 @@ fn instructions(name: &str, iterations: u64) -> Result<i64, String> {
         name,
         &iterations.to_string(),
     ]);
-    // Valgrind has little address space for others, so heaps are small; ranks of another job are not meant.
+    // Valgrind leaves little address space, so heaps are small. The variables of an enclosing job do not apply.
     command.env("PELAGO_HEAP", "64M").env_remove("PELAGO_RANK").env_remove("PELAGO_SIZE").env_remove("PELAGO_MEMORY");
     let output = command.output().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "valgrind is not installed (apt-get install valgrind)".to_owned(),
@@ -240,7 +240,7 @@ fn table(counts: &Counts, compiler: &str) -> String {
     table
 }
 
-/// Compares counts with a table; counts of another compiler than the table's are only told.
+/// Compares counts with a table; differences between compilers are reported but are not an error.
 fn compare(text: &str, counts: &Counts, compiler: &str) -> Result<String, String> {
     let entry = |line: &str| {
         let mut words = line.split_whitespace();
@@ -274,7 +274,7 @@ fn table_path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "instruction-counts.txt"].iter().collect()
 }
 
-/// The version of the compiler, and for which core it compiles.
+/// Returns the version of the compiler and its target.
 fn compiler() -> String {
     let output = Command::new("rustc").arg("--version").output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();

@@ -1,33 +1,33 @@
-//! Why a measurement has no result.
+//! The error type of measurements.
 
-/// Why a measurement has no result.
+/// Reason why a measurement has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The library reported it.
     #[error(transparent)]
     Library(#[from] pelago::Error),
-    /// A receiver read something else than was sent: a bug in the library, or in the measurement.
+    /// A receiver read data that differ from the sent ones: a bug in the library, or in the measurement.
     #[error("{what} is wrong: {found:#x} instead of {expected:#x}; all measurements of this run are invalid")]
     Wrong {
-        /// What was read.
+        /// Name of the value.
         what: &'static str,
-        /// What it was.
+        /// Value read.
         found: u64,
-        /// What it should have been.
+        /// Expected value.
         expected: u64,
     },
-    /// The raw limits are those of memory that all ranks map, and this memory is not.
+    /// The raw limits need memory that all ranks map, and this memory is not mapped.
     #[error("the raw limits need ranks that map each other's memory; measure with --transport shm on one machine")]
     NotMapped,
-    /// The system did not give what is measured.
+    /// A system call that the measurement needs failed.
     #[error("{0}: {1}")]
     System(&'static str, std::io::Error),
 }
 
 pub(crate) type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Compares what a receiver read with what was sent.
+/// Compares a value read by a receiver with the sent one.
 pub(crate) fn check(what: &'static str, found: u64, expected: u64) -> Result<()> {
     if found == expected { Ok(()) } else { Err(Error::Wrong { what, found, expected }) }
 }

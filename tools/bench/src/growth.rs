@@ -1,19 +1,19 @@
-//! What a rank keeps of the others: a rank of a job however large, which talks to some of them.
+//! Memory that a rank needs for other ranks: a rank of an arbitrarily large job communicates with some of them.
 //!
-//! It does nothing that all ranks must take part in, so that of such a job only those need exist to whom it talks.
+//! The rank calls no collective operation, so that only its peers need to exist.
 
 use pelago::{AddressLayout, GlobalPtr, Rank, SegmentId};
 
 use crate::error::{Error, Result, check};
 use crate::rank::usage::taken_bytes;
 
-/// Joins the job, writes, reads and counts up the first word of `peers` ranks from `first` on, says on standard output how much memory
-/// it has taken for itself, in bytes, and exits without waiting for anybody.
+/// Joins the job; writes, reads and increments the first word of `peers` ranks from `first` on; prints its private memory in bytes; and exits
+/// without waiting for other ranks.
 ///
 /// `heap_bytes` is the size of the job's heaps.
 ///
 /// # Errors
-/// The process is no rank of such a job, or a peer does not answer, or answers wrongly.
+/// The process is not a rank of such a job, or a peer does not answer, or an answer is wrong.
 pub fn talk(heap_bytes: u64, first: u32, peers: u32) -> Result<()> {
     pelago::run(|world| {
         let layout = AddressLayout::new(world.size(), heap_bytes).map_err(|error| refused(&error.to_string()))?;
@@ -30,11 +30,10 @@ pub fn talk(heap_bytes: u64, first: u32, peers: u32) -> Result<()> {
     })
 }
 
-/// Meets all ranks in two barriers; rank 0 then says on standard output how much memory the process has taken for itself, in bytes. In a
-/// simulated job this is the memory of all ranks.
+/// Calls two barriers; rank 0 then prints the private memory of the process in bytes. In a simulated job this is the memory of all ranks.
 ///
 /// # Errors
-/// The job cannot start, or is at fault.
+/// The job cannot start, or fails.
 pub fn meet() -> Result<()> {
     pelago::run(|world| {
         world.barrier()?;

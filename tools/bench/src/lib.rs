@@ -1,23 +1,23 @@
-//! How fast one-sided operations are, next to what the machine allows.
+//! Benchmarks of one-sided operations, compared with the raw limits of the machine.
 //!
 //! | file or folder | content |
 //! |---|---|
-//! | `command` | the command: its arguments, the catalogue of benchmarks, the jobs that it starts, and what each rank of them does |
+//! | `command` | the command: its arguments, the catalogue of benchmarks, the jobs that it starts, and the program of each rank |
 //! | `measure` | one file for each benchmark |
-//! | `rank` | a rank while it measures: sender and receiver |
-//! | `settings` | the part of the command line that each rank is told |
+//! | `rank` | a rank during a measurement: sender and receiver |
+//! | `settings` | the part of the command line that is passed to each rank |
 //! | `baseline` | the raw limits: loads and stores on the same memory, plain UDP sockets |
-//! | `comparison` | library and raw limit by turns |
+//! | `comparison` | alternating measurements of library and raw limit |
 //! | `peer` | the same operations by Open MPI, where it is installed |
-//! | [`Progress`] | how far long work is, on a terminal |
+//! | [`Progress`] | progress of long work, on a terminal |
 //! | `results` | rows, tables, pictures; the figures of `docs/evaluation` ([`evaluation`]) |
 //! | [`count`] | instructions per operation, under valgrind |
-//! | [`growth`] | memory of a rank in a job of any size |
+//! | [`growth`] | memory of a rank as a function of the job size |
 //!
-//! Every receiver reads what it received, and the run fails if it is wrong. Library and raw limit use the same memory in the same
-//! process, or the same processes and the same way between them.
+//! Every receiver checks the data that it received, and the run fails if they are wrong. Library and raw limit use the same memory in the
+//! same process, or the same processes and the same network path between them.
 //!
-//! Absent on purpose: how a job is started, which whoever calls [`main`] knows, and what a good result is.
+//! Absent on purpose: the start of a job, which is up to the caller of [`main`], and the judgement of results.
 
 mod baseline;
 mod command;

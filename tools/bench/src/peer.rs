@@ -1,4 +1,4 @@
-//! The same operations by one-sided MPI: compiled and run where Open MPI is installed, and shown beside the library.
+//! Comparison with one-sided MPI: the same operations, compiled and run where Open MPI is installed.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::{Row, Transport};
 /// The program in C.
 const SOURCE: &str = include_str!("../peers/openmpi.c");
 
-/// What the program measures between ranks that share memory, as the catalogue names it. Over a network the last two are left out.
+/// Catalogue names of the program's benchmarks between ranks that share memory. Over a network the last two are left out.
 const MEASURED: [&str; 7] = ["put", "get", "fetch_add", "rate", "barrier", "compare_swap", "visible"];
 
-/// The sizes of transfers that it measures.
+/// Sizes of the measured transfers.
 pub(crate) const BYTES: [u64; 3] = [8, 64 << 10, 1 << 20];
 
-/// How often library and peer take turns.
+/// Number of alternating measurements of library and peer.
 pub(crate) const TURNS: usize = 3;
 
 /// Another library that measures the same.
@@ -34,7 +34,7 @@ pub(crate) struct PeerProgram {
     folder: PathBuf,
 }
 
-/// Whether the peer measures the benchmark of this name.
+/// Returns whether the peer's program has the benchmark `name`.
 pub(crate) fn measures(name: &str, transport: Transport) -> bool {
     let count = if transport.is_network() { MEASURED.len() - 2 } else { MEASURED.len() };
     MEASURED[..count].contains(&name)
@@ -44,14 +44,14 @@ impl PeerProgram {
     /// Compiles the program.
     ///
     /// # Errors
-    /// Open MPI is not installed, or does not compile it: in one line, with a remedy.
+    /// Open MPI is not installed, or cannot compile the program; one line with a remedy.
     pub(crate) fn compile() -> Result<Self, String> {
         let remedy = "--compare openmpi needs mpicc and mpirun of Open MPI in PATH: apt-get install openmpi-bin libopenmpi-dev";
         let is_open_mpi = |command: &str, option: &str| {
             let output = Command::new(command).arg(option).stdin(Stdio::null()).output();
             output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI"))
         };
-        // Where several are installed, as on Debian, these names are those of Open MPI.
+        // On systems with several MPI implementations, such as Debian, the first names are those of Open MPI.
         let found = |names: [&'static str; 2], option| names.into_iter().find(|name| is_open_mpi(name, option));
         let mpicc = found(["mpicc.openmpi", "mpicc"], "--showme:version").ok_or(remedy)?;
         let mpirun = found(["mpirun.openmpi", "mpirun"], "--version").ok_or(remedy)?;
@@ -71,7 +71,7 @@ impl PeerProgram {
         Err(format!("{mpicc} does not compile the program: {}", text.lines().next().unwrap_or("without a message")))
     }
 
-    /// What the peer measures with so many ranks that reach each other like this.
+    /// Runs the peer's benchmarks with a number of ranks over `transport`.
     ///
     /// # Errors
     /// The program cannot be run or fails.
@@ -95,7 +95,7 @@ impl PeerProgram {
 
     fn command(&self, transport: Transport, ranks: u32, way: &str) -> Command {
         let mut command = Command::new(self.mpirun);
-        // Containers often have no other user.
+        // Containers often have root as the only user.
         command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]).stdin(Stdio::null());
         let options: &[&str] = match transport.is_network() {
             false => &["--mca", "osc", "sm", "--mca", "btl", "self,vader"],
@@ -118,8 +118,8 @@ impl Drop for PeerProgram {
     }
 }
 
-/// One row for each thing that both have measured, in the order of `library`: medians of the turns, and the time of the peer divided by that of the
-/// library.
+/// Returns one row for each benchmark that both have measured, in the order of `library`: the medians of all turns, and the time of the peer
+/// divided by that of the library.
 pub(crate) fn beside(library: &[Row], peer: &[Row]) -> Vec<Row> {
     let key = |row: &Row| (row.name.clone(), row.ranks, row.bytes);
     let times = |rows: &[Row], of: &Row| -> Vec<f64> {

@@ -1,18 +1,18 @@
-//! How far long work is: one line on a terminal, with the rate and the remaining time.
+//! Progress of long work: one line on a terminal, with the rate and the remaining time.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Work that takes less time shows nothing.
+/// Time after which the line is shown; shorter work shows nothing.
 const SHOWN_AFTER: Duration = Duration::from_secs(2);
 
-/// How often the line is written.
+/// Interval between updates of the line.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Shows on standard error how many steps of some work are done, if that is a terminal and the work takes longer than two seconds. The line is
-/// removed when the value is dropped.
+/// Shows the completed steps of some work on standard error, if it is a terminal and the work takes longer than two seconds. The line is removed
+/// when the value is dropped.
 ///
 /// ```
 /// let progress = pelago_bench::Progress::new("files", 3);
@@ -31,7 +31,7 @@ struct State {
     unit: &'static str,
     start: Instant,
     steps: u64,
-    /// Steps that have begun, and what the last of them is.
+    /// Number of started steps, and the name of the last one.
     begun: u64,
     step: String,
     is_shown: bool,
@@ -39,7 +39,7 @@ struct State {
 }
 
 impl Progress {
-    /// Work of so many steps, which `unit` names in the plural.
+    /// Creates the display for `steps` steps; `unit` is the plural name of a step.
     pub fn new(unit: &'static str, steps: u64) -> Self {
         let (start, step) = (Instant::now(), String::new());
         let state = State { unit, start, steps, begun: 0, step, is_shown: false, is_over: false };
@@ -51,14 +51,14 @@ impl Progress {
         Self { shared, thread }
     }
 
-    /// The next step begins; the steps before it are done.
+    /// Starts the next step; all earlier steps count as completed.
     pub fn step(&self, name: &str) {
         let mut state = self.state();
         state.begun += 1;
         state.step = name.into();
     }
 
-    /// Writes something else to the terminal, without the line.
+    /// Removes the line while `write` prints other output.
     pub fn print(&self, write: impl FnOnce()) {
         self.state().hide();
         write();
@@ -79,7 +79,7 @@ impl Drop for Progress {
     }
 }
 
-/// Writes the line until the work is over.
+/// Updates the line until the work is over.
 fn show((state, over): &(Mutex<State>, Condvar)) {
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
     while !state.is_over {
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// What is done, how fast, and how long the rest takes if it goes on like this.
+    /// Formats the completed steps, the rate and the estimated remaining time.
     fn line(&self, elapsed: Duration) -> String {
         let done = self.begun.saturating_sub(1);
         let seconds = elapsed.as_secs_f64();

@@ -8,7 +8,7 @@ fn instruction_counts_are_those_of_the_table() {
         eprintln!("skipped: valgrind is not installed (apt-get install valgrind)");
         return;
     }
-    // Counts are those of the release profile, whatever profile this test has.
+    // Counts are for the release profile, independent of the profile of this test.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["run", "--quiet", "--release", "--package", "pelago-bench", "--bin", "pelago-count", "--", "check"]);
     let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo is here, as it runs this test");

@@ -1,4 +1,4 @@
-//! What a rank of a job of 1,048,576 ranks takes: one real rank with the table of such a job, which talks to 64 real end points.
+//! Memory of a rank in a job of 1,048,576 ranks: one real rank with the host table of such a job communicates with 64 real endpoints.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -18,7 +18,7 @@ const RANKS_PER_HOST: u32 = 64;
 const HEAP_BYTES: u64 = 1 << 20;
 const KEY: [u8; 16] = *b"sixteen letters.";
 
-/// Bounds: what is added to a rank by other ranks, and to a host by other hosts.
+/// Bounds of the memory that other ranks add to a rank, and other hosts to a host.
 const GROWTH_BYTES_MAX: u64 = 1 << 20;
 const TABLE_BYTES_PER_HOST: u64 = 32;
 
@@ -46,7 +46,7 @@ fn the_table_takes_32_bytes_of_each_host_once() {
     assert_eq!(grown, TABLE_BYTES_PER_HOST * HOSTS_MAX as u64);
 }
 
-/// The memory that rank 0 of a job has to itself when it has talked to `peers` ranks of the second host.
+/// Returns the private memory of rank 0 after communication with `peers` ranks of the second host.
 fn private_bytes(ranks: u32, ranks_per_host: u32, peers: u32) -> u64 {
     let (mine, others) = (consecutive(1, ranks_per_host), consecutive(ranks_per_host, ranks_per_host));
     let mut hosts: Vec<_> = (0..ranks / ranks_per_host).map(|host| elsewhere(host, ranks_per_host)).collect();
@@ -59,13 +59,13 @@ fn private_bytes(ranks: u32, ranks_per_host: u32, peers: u32) -> u64 {
     let peers_first = ranks_per_host;
     let sockets = others.into_iter().take(peers as usize).zip(peers_first..);
     let _peers: Vec<Udp> = sockets.map(|(socket, rank)| end_point(&host, Rank::new(rank), socket, rank_zero)).collect();
-    // The others of this job, as far as rank 0 can know, have come to where all begin.
+    // For rank 0 all other ranks of this job appear to have reached the start barrier.
     host.release(1);
     let arguments = [HEAP_BYTES, u64::from(peers_first), u64::from(peers)].map(|number| number.to_string());
     rank(ranks, &memory, &mine[0], &arguments)
 }
 
-/// Becomes rank 0 in a process of its own, which tells what memory it has in the end.
+/// Runs rank 0 in a separate process; returns its final memory use.
 fn rank(ranks: u32, memory: &OwnedFd, socket: &UdpSocket, arguments: &[String]) -> u64 {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-count"));
     command.arg("talk").args(arguments).env(names::RANK, "0").env(names::SIZE, ranks.to_string());
@@ -75,7 +75,7 @@ fn rank(ranks: u32, memory: &OwnedFd, socket: &UdpSocket, arguments: &[String]) 
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number of bytes")
 }
 
-/// One that answers by itself, with a heap of its own.
+/// Creates an endpoint with its own heap that answers requests.
 fn end_point(host: &HostMemory, me: Rank, socket: UdpSocket, rank_zero: SocketAddr) -> Udp {
     let mut end = Udp::new(Setup {
         me,
@@ -97,23 +97,23 @@ fn end_point(host: &HostMemory, me: Rank, socket: UdpSocket, rank_zero: SocketAd
     end
 }
 
-/// A host that nobody will talk to.
+/// Returns a host address that is never used.
 fn elsewhere(host: u32, ranks_per_host: u32) -> HostAddress {
     let [_, high, middle, low] = host.to_be_bytes();
     HostAddress { first: Rank::new(host * ranks_per_host), address: ([10, high, middle, low], 7000).into() }
 }
 
-/// `count` sockets at ports that follow each other, and after which there is room for those of `room` ranks.
+/// Binds `count` sockets at consecutive ports; the port range has room for `room` ranks.
 fn consecutive(count: u32, room: u32) -> Vec<UdpSocket> {
     let bind = |port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).ok();
     let all = |first: u16| (0..count as u16).map(|index| bind(first + index)).collect::<Option<Vec<_>>>();
-    // The system chooses the first, so that tests that run at the same time rarely meet.
+    // The system chooses the first port, so that concurrent tests rarely conflict.
     let chosen = || bind(0)?.local_addr().ok().map(|address| address.port());
     let suits = |first: &u16| u32::from(*first) + room <= u32::from(u16::MAX);
     (0..100).find_map(|_| all(chosen().filter(suits)?)).expect("some ports are free")
 }
 
-/// Lets processes that this one starts have the descriptor too; returns its number.
+/// Makes child processes inherit the descriptor; returns its number.
 fn inherited(descriptor: &impl AsFd) -> String {
     let descriptor = descriptor.as_fd();
     rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty()).unwrap();

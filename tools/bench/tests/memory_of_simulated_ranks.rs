@@ -1,15 +1,15 @@
-//! What each rank of a simulated job takes: a page that its stack, or the image of it, and the first of its heap share, and what the library and the
-//! network keep.
+//! Memory of each rank of a simulated job: one page shared by its stack (or the saved image of it) and the start of its heap, and the data of library
+//! and network.
 
 use std::process::{Command, Stdio};
 
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 
-/// A page, and little more than as much for the rest: without a second page, which a rank takes if its stack or heap outgrows its part of the first.
+/// Limit per rank: a page, and slightly more than a page for other data. A rank whose stack or heap outgrows its part of the page takes a second one.
 const BYTES_PER_RANK_MAX: u64 = 9_216;
 
-/// So many that they run on one stack.
+/// Numbers of ranks that are large enough for all ranks to run on one stack.
 const SHARED: [u32; 2] = [20_480, 40_960];
 
 #[test]
@@ -25,7 +25,7 @@ fn check([few, many]: [u32; 2]) {
     assert!(each <= BYTES_PER_RANK_MAX, "{each} bytes for each of {many} ranks");
 }
 
-/// The memory of a process that simulates so many ranks, which have met. In the release profile: stacks of another one are deeper.
+/// Returns the memory of a process that simulates `ranks` ranks after a barrier. In the release profile, as stacks in other profiles are deeper.
 fn bytes(ranks: u32) -> u64 {
     let request = SimulationRequest {
         machine: Machine::bundled("fat-tree-ndr").expect("it is bundled").into(),

@@ -28,7 +28,7 @@ impl Bench {
     }
 }
 
-/// Runs a job of so many ranks, each of which measures what `arguments` say.
+/// Returns the command for a job of `ranks` ranks that measures what `arguments` select.
 pub(crate) fn job(this: &Path, transport: Transport, fabric: Option<&str>, ranks: u32, arguments: &[String]) -> Command {
     let mut command = Command::new(this);
     command.args(["run", "-n", &ranks.to_string(), "--transport", transport.name()]);

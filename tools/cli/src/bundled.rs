@@ -7,32 +7,32 @@ use pelago_examples::{PROGRAMS, Program};
 
 use crate::Refused;
 
-/// The hidden command that is one rank of a bundled program.
+/// Name of the hidden subcommand that executes one rank of a bundled program.
 pub(crate) const COMMAND: &str = "bundled";
 
-/// The program of this name.
+/// Returns the bundled program called `name`.
 pub(crate) fn find(name: &OsStr) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name)
 }
 
-/// The bundled program whose name is most similar to a misspelled one, if any is similar.
+/// Returns the bundled program whose name is most similar to the misspelled `name`, if one is similar enough.
 pub(crate) fn similar(name: &str) -> Option<&'static str> {
     let similarity = |known: &str| strsim::damerau_levenshtein(known, name);
     let nearest = PROGRAMS.iter().map(|program| program.name).min_by_key(|known| similarity(known))?;
-    // Up to a third of the letters.
+    // Similar enough: at most a third of the letters differ.
     (similarity(nearest) * 3 <= nearest.len().max(3)).then_some(nearest)
 }
 
-/// Arguments as bundled programs take them.
+/// Converts arguments to the UTF-8 strings that bundled programs take.
 pub(crate) fn texts(arguments: &[OsString]) -> Result<Vec<String>, Refused> {
     let text = |argument: &OsString| argument.clone().into_string();
     arguments.iter().map(text).collect::<Result<_, _>>().map_err(|argument| Refused(format!("{argument:?} is not UTF-8")))
 }
 
-/// The name of one rank of `pelago bench`, which is not for users.
+/// Internal program name by which `pelago bench` starts its ranks.
 pub(crate) const BENCH_RANK: &str = "bench-rank";
 
-/// One rank of the program that `command` names.
+/// Executes one rank of the program named by the first word of `command`.
 pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
     let (name, arguments) = command.split_first().expect("clap requires one");
     if name == BENCH_RANK {

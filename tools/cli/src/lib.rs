@@ -1,10 +1,10 @@
-//! The `pelago` command, as a library so that the tests of whole programs can run it too.
+//! The `pelago` command, as a library so that end-to-end tests can run it too.
 //!
 //! | file or folder | content |
 //! |---|---|
-//! | `run` | `pelago run`: its options, and the job that they describe; jobs of several hosts, and the node daemon (`pelago host`, hidden) |
-//! | `sim` | `pelago sim`: a program on a simulated machine, single values of that machine replaced, programs in C that are shared objects |
-//! | `sweep` | `pelago sweep`: many simulations, as a file describes them, and their results in one table |
+//! | `run` | `pelago run`: its options, and the job that they describe; jobs on several hosts, and the node daemon (`pelago host`, hidden) |
+//! | `sim` | `pelago sim`: a program on a simulated machine, overrides of single machine values, C programs built as shared objects |
+//! | `sweep` | `pelago sweep`: many simulations described by a file, and their results in one table |
 //! | `bench` | `pelago bench`: measurements in jobs of this executable |
 //! | `tune` | `pelago tune`: a description of this machine, and its comparison with reality |
 //! | `info` | `pelago info`: what this machine offers to jobs |
@@ -12,13 +12,13 @@
 //! | `top` | `pelago top`: the ranks of a running job |
 //! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
-//! | `outputs` | whether a file can be written, before the work for it |
-//! | `statistics` | medians and spreads of what was measured |
+//! | `outputs` | checks that an output file can be written before the run; atomic replacement of files |
+//! | `statistics` | medians and spreads of measurements |
 //!
 //! Exit codes, which scripts rely on: 0 success; 1 the program failed; 2 wrong usage; 3 a rank or host failed; 4 time limit; 130 interrupted.
 //! Every error is one line on standard error: the problem, its place and a remedy.
 //!
-//! Absent on purpose: how ranks are started and watched (`pelago-launch`), and what programs compute.
+//! Absent on purpose: the start and supervision of ranks (`pelago-launch`), and the bundled programs themselves.
 
 mod bench;
 mod bundled;
@@ -79,10 +79,10 @@ enum Command {
     NodeDaemon,
 }
 
-/// A usage error, or another reason not to start: one line.
+/// A usage error, or another reason not to start, as one line.
 struct Refused(String);
 
-/// Does what the command line says.
+/// Executes the command line.
 pub fn main() -> ExitCode {
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Where this command is.
+/// Returns the path of this executable.
 fn this() -> Result<PathBuf, Refused> {
     std::env::current_exe().map_err(|error| Refused(format!("cannot find the pelago command: {error}")))
 }
@@ -123,11 +123,11 @@ fn parse() -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
-/// Options as `mpirun` and `mpiexec` take them, and what they mean here.
+/// Options of `mpirun` and `mpiexec`, and their equivalents here.
 const MPI_NAMES: [(&str, &str); 5] =
     [("-np", "-n"), ("-ppn", "-N"), ("-hosts", "--hosts"), ("-hostfile", "--hostfile"), ("-machinefile", "--hostfile")];
 
-/// `-np N`, as `mpirun` takes it, means `-n N`. Only options of `pelago` itself are changed, not the arguments of the program.
+/// Replaces options in the style of `mpirun`, such as `-np N`, by their equivalents (`-n N`). The arguments of the program stay unchanged.
 fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let Some(subcommand) = command.find_subcommand(name).filter(|_| ["run", "sim"].contains(&name)) else { return words };
@@ -138,7 +138,7 @@ fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsSt
         };
         subcommand.get_arguments().find(is_it).is_some_and(|option| option.get_action().takes_values())
     };
-    // What `pelago sim` has of them.
+    // `pelago sim` has only the first.
     let names = if name == "run" { &MPI_NAMES[..] } else { &MPI_NAMES[..1] };
     let mut at = 2;
     while let Some(word) =
@@ -152,7 +152,7 @@ fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsSt
     words
 }
 
-/// Help and version are printed as they are; of an error, what matters, in one line.
+/// Prints help and version unchanged; reduces an error to one line.
 fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
     let asked = !error.use_stderr();
     if asked || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -162,7 +162,7 @@ fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
     Err(Refused(one_line(&error.render().to_string())))
 }
 
-/// The first paragraph of a message, which says what is wrong, and where to read on.
+/// Returns the first paragraph of a message, which describes the error, and a pointer to the help.
 fn one_line(message: &str) -> String {
     let what = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let words: Vec<_> = what.split_whitespace().collect();

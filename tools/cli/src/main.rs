@@ -1,4 +1,4 @@
-//! The `pelago` command: see the library beside it.
+//! The `pelago` command: calls the `pelago_cli` library.
 
 fn main() -> std::process::ExitCode {
     pelago_cli::main()

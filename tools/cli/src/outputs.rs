@@ -1,4 +1,4 @@
-//! Whether a file can be written, found out before the work for it, when one that is there is not touched; and replacing a file as a whole.
+//! Checks that an output file can be written before the run produces it, without touching an existing one; and atomic replacement of files.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -7,18 +7,18 @@ use rustix::fs::{Access, access};
 
 use crate::Refused;
 
-/// Looks whether a file can be written, or one that is there replaced.
+/// Checks that a file can be created, or an existing one replaced.
 ///
 /// # Errors
-/// It cannot.
+/// The file cannot be written.
 pub(crate) fn check(path: &Path) -> Result<(), Refused> {
     writable(path).map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Writes a file under another name beside its own and renames it, so that it is there whole, or as it was.
+/// Replaces a file atomically: writes a temporary file in the same folder and renames it, so that the file is complete or unchanged.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Refused> {
     let other = path.with_extension(format!("pelago-{}.tmp", std::process::id()));
     std::fs::write(&other, text).and_then(|()| std::fs::rename(&other, path)).map_err(|error| {
@@ -39,12 +39,12 @@ fn writable(path: &Path) -> Result<(), Error> {
         access(path, Access::WRITE_OK)?;
     }
     if found.is_some_and(|found| !found.is_file()) {
-        // A terminal or a pipe is written as it is.
+        // Terminals and pipes are written directly.
         return Ok(());
     }
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A new file takes the place of one that is there, at the end. Only to make one shows whether that is possible.
+    // At the end a new file replaces the existing one. Only creating a file shows whether that is possible.
     let trial = folder.join(format!(".pelago-{}-trial.tmp", std::process::id()));
     match std::fs::File::create_new(&trial) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

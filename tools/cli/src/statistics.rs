@@ -1,12 +1,12 @@
-//! Medians and spreads of what was measured.
+//! Medians and spreads of measurements.
 
-/// The one in the middle, of at least one.
+/// Returns the median of at least one value.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     quantile(sorted(values), 0.5)
 }
 
-/// The range of the middle half of the values, in parts of their median: how much a measurement differs from the next. `None` for fewer than three
-/// values, which tell nothing of that.
+/// Returns the interquartile range divided by the median: the variation between measurements. `None` for fewer than three values, which are
+/// too few for an estimate.
 pub(crate) fn spread(values: &[f64]) -> Option<f64> {
     if values.len() < 3 {
         return None;
@@ -21,7 +21,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// The value below which this part of the sorted values is, on the line between the two beside it.
+/// Returns the quantile `part` of the sorted values, by linear interpolation between the two adjacent ones.
 fn quantile(values: Vec<f64>, part: f64) -> f64 {
     let place = part * (values.len() - 1) as f64;
     let (below, above) = (values[place.floor() as usize], values[place.ceil() as usize]);

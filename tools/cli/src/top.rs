@@ -1,4 +1,4 @@
-//! `pelago top`: the ranks of a running job of this host, again and again.
+//! `pelago top`: shows the ranks of a running job on this host, updated periodically.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -10,10 +10,10 @@ use pelago_launch::launcher::{JobView, RankView};
 
 use crate::{Refused, say};
 
-/// Rows and columns of a terminal whose size is not known.
+/// Rows and columns assumed for a terminal of unknown size.
 const TERMINAL: (usize, usize) = (24, 80);
 
-/// Lines of the screen besides those of ranks.
+/// Lines of the screen that do not show ranks.
 const HEAD_LINES: usize = 3;
 
 /// Columns before the text of a wait.
@@ -52,7 +52,7 @@ impl Top {
             let (now, ranks) = (Instant::now(), job.ranks());
             let (rows, columns) = size().unwrap_or(TERMINAL);
             let change = before.as_ref().map(|(then, old)| (now.duration_since(*then), &old[..]));
-            // The cursor goes to the first place, each line is cleared to its end, and then what is below: nothing flickers.
+            // Moves the cursor home, clears each line to its end, then clears the rest of the screen: this avoids flicker.
             let screen = table(&job, &ranks, change, rows - 1, columns).replace('\n', "\x1b[K\n");
             if write(&format!("\x1b[H{screen}\x1b[J")) != ExitCode::SUCCESS {
                 break;
@@ -65,7 +65,7 @@ impl Top {
     }
 }
 
-/// Rows and columns of the terminal, as `stty` tells, each of them enough for some ranks.
+/// Returns the rows and columns of the terminal from `stty`, with lower bounds that leave room for some ranks.
 fn size() -> Option<(usize, usize)> {
     let told = Command::new("stty").arg("size").stdin(Stdio::inherit()).output().ok()?;
     let text = String::from_utf8(told.stdout).ok()?;
@@ -73,13 +73,13 @@ fn size() -> Option<(usize, usize)> {
     Some((rows.parse::<usize>().ok()?.max(HEAD_LINES + 2), columns.parse::<usize>().ok()?.max(WAIT_COLUMN)))
 }
 
-/// Writes to standard output; a reader that has seen enough is no error of the job.
+/// Writes to standard output; returns a failure, which stops the updates, if the reader has closed it.
 fn write(text: &str) -> ExitCode {
     let mut output = std::io::stdout();
     if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The ranks in so many lines and columns. Where there is no room for all, those that wait longest come first.
+/// Formats the ranks in a number of lines and columns. If there is no room for all, running ranks and the longest waiting ones are shown.
 fn table(job: &JobView, ranks: &[RankView], change: Option<(Duration, &[RankView])>, lines: usize, columns: usize) -> String {
     let count = |state| ranks.iter().filter(|rank| rank.state == state).count();
     let others = ranks.len() - count("waits") - count("runs");
@@ -104,11 +104,11 @@ fn table(job: &JobView, ranks: &[RankView], change: Option<(Duration, &[RankView
     text
 }
 
-/// The ranks to show, in their order.
+/// Selects the ranks to show, ordered by rank.
 fn chosen(ranks: &[RankView], room: usize) -> Vec<&RankView> {
     let mut chosen: Vec<_> = ranks.iter().collect();
     if chosen.len() > room {
-        // What hangs is of interest: ranks that run keep those waiting that have waited longest.
+        // The table should show the cause of a hang: the longest waiting ranks may wait for ranks that still run.
         let urgency = |rank: &RankView| rank.wait.as_ref().map_or(f64::INFINITY, |(_, seconds)| *seconds);
         chosen.sort_by(|one, other| urgency(other).total_cmp(&urgency(one)));
         chosen.truncate(room);
@@ -131,13 +131,13 @@ fn line(rank: &RankView, rate: Option<f64>) -> String {
     line.trim_end().to_owned()
 }
 
-/// Operations per second.
+/// Returns the operations per second.
 fn rate(rank: &RankView, old: &[RankView], time: Duration) -> f64 {
     let before = old.iter().find(|before| before.rank == rank.rank).map_or(0, |before| before.counters.operations);
     rank.counters.operations.saturating_sub(before) as f64 / time.as_secs_f64().max(1e-3)
 }
 
-/// A number in at most six letters.
+/// Formats a number in at most six characters.
 fn short(number: u64) -> String {
     match number {
         0..100_000 => number.to_string(),

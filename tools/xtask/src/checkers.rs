@@ -1,7 +1,8 @@
-//! What checks more than one command of cargo does: builds with some features alone; and what looks on while tests run: Miri for undefined behaviour, ThreadSanitizer for data races.
+//! Checks that take more than one cargo command: builds with subsets of the features and with the oldest compiler; tests under Miri
+//! (undefined behaviour) and ThreadSanitizer (data races).
 //!
-//! Neither checks all: Miri knows no inline assembly, no shared files and no membarrier, so that copies are made of atomics and fences are
-//! full ones below it; ThreadSanitizer does not see what inline assembly does, nor into the standard library.
+//! Neither covers everything. Miri supports no inline assembly, shared files or membarrier; under it copies use atomics and all fences are
+//! full fences. ThreadSanitizer does not see inline assembly and the standard library.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,34 +10,34 @@ use std::process::Command;
 
 use crate::Verdict;
 
-/// Each checker is given up after so long: a machine that is slow is no reason to fail.
+/// Time limit of each checker in seconds; exceeding it is not a failure, as the machine may be slow.
 const LIMIT_S: &str = "240";
 
-/// What the program `timeout` ends with when the time is up.
+/// Exit code of the program `timeout` when the time is up.
 const TIME_IS_UP: i32 = 124;
 
-/// Tests for Miri, as arguments of `cargo miri test`. Of the protocol, which has no unsafe code, what reads datagrams; its cipher is
-/// otherwise made of C. The tests of the contract make segments that are too large for an interpreter.
+/// Tests for Miri, as arguments of `cargo miri test`. Of the protocol, which has no unsafe code, only the parsing of datagrams is tested, with
+/// the cipher in Rust instead of C. The contract tests allocate segments that are too large for an interpreter.
 const MIRI: &[&[&str]] = &[
     &["--package", "pelago-sync", "--package", "pelago-memory", "--package", "pelago-base", "--lib"],
     &["--package", "pelago-protocol", "--features", "aegis/pure-rust", "--lib", "wire::", "--", "--skip", "seal"],
 ];
 
-/// The memory model of references: Tree Borrows. Without old values for relaxed loads, which Miri (May 2026) does not know for words that
-/// are written as bytes as well: it ends with an internal error there. Tests leak what they register for good.
+/// Aliasing model: Tree Borrows. Weak memory emulation is disabled, because Miri (May 2026) ends with an internal error for words that are
+/// also written as bytes. Leaks are ignored, because tests leak permanent registrations.
 const MIRI_FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation -Zmiri-ignore-leaks";
 
-/// Tests with threads. The protocol has none. Ranks as threads meet by locks of the standard library, whose slow paths are compiled without
-/// checks, so that what they protect would seem to race.
+/// Tests with threads; the protocol has none. Most tests with ranks as threads are left out: ranks synchronize by locks of the standard
+/// library, whose slow paths are not instrumented, so that accesses to protected data would be reported as races.
 const THREADS: &[&[&str]] = &[
     &["--package", "pelago-sync", "--package", "pelago-memory", "--package", "pelago-base", "--lib"],
     &["--package", "pelago-kit", "--test", "conformance", "loopback::"],
 ];
 
-/// Features that programs may choose, none of which is to need another that it does not name; all of them together are what else is checked.
+/// Combinations of features that programs may choose. None may depend on a feature that it does not name. All other checks enable all features.
 const FEATURES: &[&str] = &["", "launch", "launch,udp", "simulation", "collectives,containers,dsm,halo,messaging", "serde"];
 
-/// That the library builds without warnings with some of its features alone.
+/// Checks that the library builds without warnings with subsets of its features.
 pub(crate) fn features() -> Verdict {
     let passes = FEATURES.iter().all(|chosen| {
         let mut command = Command::new(env!("CARGO"));
@@ -46,7 +47,7 @@ pub(crate) fn features() -> Verdict {
     if passes { Verdict::Passed } else { Verdict::Failed }
 }
 
-/// That the oldest compiler which `rust-version` promises builds all crates with their tests.
+/// Checks that the compiler version stated by `rust-version` builds all crates with their tests.
 pub(crate) fn minimum_version() -> Verdict {
     let version = env!("CARGO_PKG_RUST_VERSION");
     let toolchain = || {
@@ -63,7 +64,7 @@ pub(crate) fn minimum_version() -> Verdict {
     if passes { Verdict::Passed } else { Verdict::Failed }
 }
 
-/// Undefined behaviour, by an interpreter.
+/// Checks for undefined behaviour with Miri, an interpreter.
 pub(crate) fn miri() -> Verdict {
     let nightly = || {
         let mut command = Command::new("rustup");
@@ -84,7 +85,7 @@ pub(crate) fn miri() -> Verdict {
     })
 }
 
-/// Data races, by a runtime library that the toolchain ships. What is unstable about it is allowed as in the compiler's own build.
+/// Checks for data races with the runtime library of the toolchain. Its unstable options are enabled as in the build of the compiler.
 pub(crate) fn thread_sanitizer() -> Verdict {
     let Some((sysroot, host)) = said_by(Command::new("rustc").args(["--print", "sysroot"])).zip(host()) else {
         return Verdict::Skipped("rustc does not say where its libraries are".into());
@@ -105,7 +106,7 @@ pub(crate) fn thread_sanitizer() -> Verdict {
     })
 }
 
-/// Runs the tests until some fail. What is not done when the time is up is named.
+/// Runs the tests until one fails. The verdict names the tests that are not finished at the time limit.
 fn judge(tests: &[&[&str]], command: impl Fn(&[&str]) -> Command) -> Verdict {
     let mut given_up = Vec::new();
     for arguments in tests {
@@ -123,7 +124,7 @@ fn judge(tests: &[&[&str]], command: impl Fn(&[&str]) -> Command) -> Verdict {
     Verdict::Skipped(format!("{passed} of {} sets passed; not to the end in {LIMIT_S} s: {}", tests.len(), given_up.join("; ")))
 }
 
-/// The target that rustc itself runs on.
+/// Returns the host target of rustc.
 fn host() -> Option<String> {
     said_by(Command::new("rustc").arg("-vV"))?.lines().find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
 }
@@ -133,7 +134,7 @@ pub(crate) fn said_by(command: &mut Command) -> Option<String> {
     String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
 }
 
-/// The root of the repository.
+/// Returns the root folder of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("xtask lies two folders deep").into()
 }

@@ -1,6 +1,7 @@
-//! What continuous integration runs: `cargo xtask ci`, from the quickest check to the longest; `cargo xtask sweep`, `cargo xtask mutants` and
-//! `cargo xtask kills`, which take longer; `cargo xtask publish --dry-run`, which packages the published crates; `cargo xtask semver`, which compares
-//! their interfaces with those of an earlier revision; and `cargo xtask release`, which builds tarballs and a Debian package.
+//! Commands of continuous integration: `cargo xtask ci` runs all checks, from the quickest to the longest; `cargo xtask sweep`,
+//! `cargo xtask mutants` and `cargo xtask kills` take longer; `cargo xtask publish --dry-run` packages the published crates;
+//! `cargo xtask semver` compares their interfaces with those of an earlier revision; and `cargo xtask release` builds tarballs and a Debian
+//! package.
 #![forbid(unsafe_code)]
 
 mod checkers;
@@ -17,28 +18,28 @@ use std::process::{Child, Command, ExitCode, Stdio};
 struct Check {
     name: &'static str,
     how: How,
-    /// The folder below `target` that no other check uses; `ci` removes it after the check, so that a small disk suffices.
+    /// Folder below `target` that only this check uses; `ci` removes it after the check, so that a small disk suffices.
     leaves: Option<&'static str>,
 }
 
 enum How {
-    /// The arguments of cargo, and what is added to the environment.
+    /// Arguments of cargo, and additional environment variables.
     Cargo(&'static [&'static str], &'static [(&'static str, &'static str)]),
     Own(fn() -> Verdict),
 }
 
-/// How a check ended.
+/// Result of a check.
 enum Verdict {
     Passed,
     Failed,
-    /// It could not be made, or not to the end; and why.
+    /// The check could not be made or completed, for this reason.
     Skipped(String),
 }
 
-/// The example for authors of transports, which is no member of the workspace.
+/// Manifest of the example for authors of transports, which is not a member of the workspace.
 const TRANSPORT: &str = "examples/transports/tcp/Cargo.toml";
 
-/// The tests, which count instructions too, come last, so that the output ends with their summary.
+/// All checks. The tests, which include instruction counts, come last, so that the output ends with their summary.
 const CHECKS: &[Check] = &[
     Check { name: "format", how: How::Cargo(&["fmt", "--all", "--check"], &[]), leaves: None },
     Check {
@@ -90,8 +91,8 @@ const CHECKS: &[Check] = &[
     Check { name: "tests", how: How::Cargo(&["test", "--workspace", "--all-features"], &[]), leaves: None },
 ];
 
-/// The suites of the library whose ranks are threads, over libfabric where that is installed: one test program of each crate or more. Left out are
-/// tests that count what a certain transport does, and those that take most of the time.
+/// Test suites of the library whose ranks are threads, over libfabric where it is installed: at least one test program of each crate. Tests
+/// that count the operations of a specific transport and the longest ones are left out.
 const OVER_FABRIC: &[&str] = &[
     "test",
     "--all-features",
@@ -132,13 +133,13 @@ const OVER_FABRIC: &[&str] = &[
     "trials_end",
 ];
 
-/// Whole jobs on networks that lose, double and delay, from seeds.
+/// Whole jobs on networks with seeded loss, duplication and delay of datagrams.
 const SWEEP: &[&str] = &["run", "--quiet", "--release", "--package", "pelago-sweep", "--"];
 
-/// Ranks, launchers of hosts and launchers that are killed at random moments, over shared memory, UDP and three namespaces.
+/// Tests that kill ranks, node daemons and launchers at random times, over shared memory, UDP and three network namespaces.
 const KILLS: &[&str] = &["test", "--package", "pelago-tests", "--test", "launch", "--test", "namespaces", "kills::", "--"];
 
-/// How often each kind of kill is tried, and what tells the tests: seven kinds, so some two hundred kills.
+/// Environment variable with the number of repetitions of each kind of kill: seven kinds, so about two hundred kills.
 const KILLS_EACH: (&str, &str) = ("PELAGO_KILLS", "29");
 
 fn main() -> ExitCode {
@@ -190,14 +191,14 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
         if let Some(folder) = check.leaves.filter(|_| chosen == "ci") {
-            // What cannot be removed takes space, and does no other harm.
+            // A failed removal only costs disk space.
             let _ = std::fs::remove_dir_all(checkers::root().join("target").join(folder));
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Runs a program of the workspace with arguments of its own, and ends as it does.
+/// Runs a program of the workspace with its own arguments, and returns its exit code.
 fn run(cargo: &[&str], environment: &[(&str, &str)], arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match Command::new(env!("CARGO")).args(cargo).args(arguments).envs(environment.iter().copied()).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
@@ -236,7 +237,7 @@ fn passes(check: &Check) -> bool {
     !matches!(verdict, Verdict::Failed)
 }
 
-/// Passes the output on, with the sum of what the test runners said as its last line; returns whether the command succeeded.
+/// Forwards the output and adds a last line with the totals of all test runners; returns whether the command succeeded.
 fn watch(mut child: Child) -> io::Result<bool> {
     let (mut passed, mut failed) = (0, 0);
     for line in BufReader::new(child.stdout.take().expect("piped")).lines() {
@@ -253,7 +254,7 @@ fn watch(mut child: Child) -> io::Result<bool> {
     child.wait().map(|status| status.success())
 }
 
-/// The number before `what`.
+/// Returns the number before `what`.
 fn count(result: &str, what: &str) -> u64 {
     let before = result.split(what).next().and_then(|before| before.split_whitespace().last());
     before.and_then(|number| number.parse().ok()).unwrap_or(0)

@@ -1,10 +1,10 @@
-//! Whether a test fails when the code is changed: `cargo xtask mutants` runs cargo-mutants and compares the mutations that no test
-//! detects with those that `tests/mutants` lists, each with the reason why it is equivalent or harmless.
+//! Mutation testing: `cargo xtask mutants` runs cargo-mutants and compares the mutations that no test detects with those listed in
+//! `tests/mutants`, each with the reason why it is equivalent or harmless.
 //!
-//! The mutations are made in a copy of the working tree, which stays at one place (`target/mutants/tree`) so that a later run builds
-//! nothing but the mutants. What it builds has a folder of its own, too: cargo gives a crate of the copy the same place in a target folder as
-//! that of the working tree, and tells by the times of files alone which of the two lies there. A mutation is known by its file, by what cargo-mutants says of it, and, where it says the same several times, by
-//! which of them it is: not by its line, which changes with every edit.
+//! The mutations are made in a copy of the working tree at a fixed path (`target/mutants/tree`), so that a later run builds only the mutants.
+//! The copy has a target folder of its own: in a common one, cargo would store a crate of the copy in the same place as that of the working
+//! tree and distinguish them by file times alone. A mutation is identified by its file, by its description by cargo-mutants, and by an index
+//! among equal descriptions, but not by its line, which changes with every edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use crate::Verdict;
 use crate::checkers::root;
 
-/// Code that is mutated, and the tests that are to detect it.
+/// Code to mutate, and the tests that should detect the mutations.
 struct Subject {
-    /// Names its list of survivors: `tests/mutants/NAME.toml`.
+    /// Name of the list of survivors: `tests/mutants/NAME.toml`.
     name: &'static str,
     package: &'static str,
-    /// Globs, each of which matches a file. cargo-mutants leaves out modules that only tests have.
+    /// Globs, each of which matches a file. cargo-mutants skips modules for tests only.
     files: &'static [&'static str],
-    /// Tests of the package that run beside the unit tests, or `*` for all: a mutant is to cost seconds.
+    /// Integration tests that run in addition to the unit tests, or `*` for all; only a few, so that a mutant costs seconds.
     tests: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ const SUBJECTS: &[Subject] = &[
         files: &["library/dsm/src/lock/queue.rs", "library/dsm/src/lock/encoding.rs"],
         tests: &["exploration"],
     },
-    // The exploration has words of its own.
+    // The exploration has keywords of its own.
     Subject {
         name: "dsm-remote",
         package: "pelago-dsm",
@@ -56,27 +56,27 @@ const SUBJECTS: &[Subject] = &[
         name: "collectives",
         package: "pelago-collectives",
         files: &["library/collectives/src/executor.rs"],
-        // Those in virtual time come first: a mutant that waits without end is detected at once.
+        // The tests in virtual time come first: they detect a mutant that waits forever at once.
         tests: &["counts", "deaths", "executor", "overtaking"],
     },
 ];
 
-/// Files whose mutations continuous integration tries: small, and all else rests on them.
+/// Files whose mutations continuous integration tries: small files on which all other code depends.
 const SAMPLE: &[&str] = &["foundation/sync/src/gate.rs", "foundation/sync/src/ring.rs", "foundation/sync/src/watch.rs"];
 
 /// The argument by which cargo runs test programs through [`until_failure`].
 pub(crate) const UNTIL_FAILURE: &str = "until-failure";
 
-/// Tests that run at a time: more than may hang, so that those that fail come to their turn.
+/// Number of parallel tests: more than the number of tests that may hang, so that failing tests get to run.
 const TEST_THREADS: &str = "--test-threads=12";
 
-/// Tests that take long are in modules of that name; mutants are tried by the others alone.
+/// Long tests are in modules called `long`; mutants run only the others.
 const NOT_RUN: &str = "--skip=long::";
 
-/// How long tests may take that take no time without the mutation; others get five times as long as without it.
+/// Minimum time limit of tests in seconds; the limit is five times the time without the mutation.
 const TEST_SECONDS_MIN: &str = "10";
 
-// How cargo-mutants says that a mutant ended.
+// Outcomes of a mutant in the output of cargo-mutants.
 const CAUGHT: &str = "CaughtMutant";
 const MISSED: &str = "MissedMutant";
 const TIMEOUT: &str = "Timeout";
@@ -84,11 +84,11 @@ const UNVIABLE: &str = "Unviable";
 
 /// Mutations that are not tried.
 const NOT_TRIED: &[&str] = &[
-    // What an error or a structure says of itself is for people to read.
+    // Texts of errors and debug output are for people to read.
     r"<impl (fmt::)?(Debug|Display) for ",
-    // What tests do is tested by nothing.
+    // Test code is not tested.
     r" in tests::|replace tests::",
-    // cargo-mutants guesses constructors that these types do not have, by the dozen for pairs and iterators.
+    // cargo-mutants guesses dozens of constructors that these types do not have.
     r"(CellSlice|Fetch|GlobalPtr|Pair|Range)::(new|from|from_iter)\(",
 ];
 
@@ -102,10 +102,10 @@ const USAGE: &str = "cargo xtask mutants [--sample | --crate NAME… | --file PA
 struct Survivor {
     file: String,
     mutation: String,
-    /// Which of the mutations of the file that read the same, from 1.
+    /// Index among the mutations of the file with the same description, from 1.
     #[serde(default = "first")]
     which: usize,
-    /// Why it is equivalent or harmless.
+    /// Reason why the mutation is equivalent or harmless.
     reason: String,
 }
 
@@ -116,7 +116,7 @@ struct Survivors {
     survivor: Vec<Survivor>,
 }
 
-/// A mutation, wherever it stands.
+/// A mutation, independent of its line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Mutation {
     file: String,
@@ -124,19 +124,19 @@ struct Mutation {
     which: usize,
 }
 
-/// What a run is asked to do.
+/// Options of a run.
 #[derive(Default)]
 struct Choice {
     crates: BTreeSet<String>,
     files: BTreeSet<String>,
-    /// A commit: only lines that differ from it are mutated.
+    /// Commit: only lines that differ from it are mutated.
     since: Option<String>,
     resume: bool,
-    /// Nothing is tried.
+    /// Whether to compare the lists only, without trying mutations.
     stale: bool,
 }
 
-/// How many mutants of a file ended in which way.
+/// Number of mutants of a file by outcome.
 #[derive(Default)]
 struct Count {
     mutants: usize,
@@ -146,12 +146,12 @@ struct Count {
     unviable: usize,
 }
 
-/// What continuous integration tries.
+/// Tries the mutations for continuous integration.
 pub(crate) fn sample() -> Verdict {
     run(["--sample".to_owned()].into_iter())
 }
 
-/// Tries what the arguments say.
+/// Tries the mutations selected by the arguments.
 pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Verdict {
     let installed =
         Command::new(env!("CARGO")).args(["mutants", "--version"]).output().is_ok_and(|output| output.status.success());
@@ -181,10 +181,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = String>) -> Verdict {
     }
 }
 
-/// Mutations that survived and are not listed, those listed that no longer do, and names of files and tests that do not exist.
+/// Reports survivors that are not listed, listed mutations that no longer survive, and names of files and tests that do not exist.
 ///
 /// # Errors
-/// The run could not be made.
+/// The run failed.
 fn problems(choice: &Choice) -> Result<Vec<String>, String> {
     let root = root();
     let is_chosen = |subject: &&Subject| choice.crates.is_empty() || choice.crates.contains(subject.name);
@@ -228,7 +228,8 @@ fn problems(choice: &Choice) -> Result<Vec<String>, String> {
     Ok(problems)
 }
 
-/// Runs a test program until one of its tests fails; returns whether none did. The test runner would wait for the others, which may hang.
+/// Runs a test program until one of its tests fails; returns whether all passed. The test runner itself would wait for the remaining tests,
+/// which may hang.
 ///
 /// # Errors
 /// The program cannot be run.
@@ -265,12 +266,12 @@ fn choice(mut arguments: impl Iterator<Item = String>) -> Result<Choice, String>
 }
 
 impl Subject {
-    /// Its list of survivors.
+    /// Returns the path of the list of survivors.
     fn list(&self) -> String {
         format!("tests/mutants/{}.toml", self.name)
     }
 
-    /// Globs that match no file, and tests that do not exist: either would let mutants go untried, or survive.
+    /// Reports globs that match no file, and tests that do not exist: with either, mutants would be left out or survive.
     fn misnamed(&self, tree: &Path, targets: &BTreeMap<String, BTreeSet<String>>) -> Result<Vec<String>, String> {
         let mut problems = Vec::new();
         for &glob in self.files {
@@ -286,14 +287,14 @@ impl Subject {
         Ok(problems)
     }
 
-    /// Of the tests that it names those that are no target of its package.
+    /// Returns the named tests that are not targets of the package.
     fn missing_tests(&self, targets: &BTreeMap<String, BTreeSet<String>>) -> impl Iterator<Item = &'static str> {
         let named = self.tests.iter().copied().filter(|&test| test != "*");
         named.filter(|&test| !targets.get(self.package).is_some_and(|tests| tests.contains(test)))
     }
 
-    /// Tries its mutations, of changed lines only if `changes` names a file with changes; returns in which files, and what is wrong with them
-    /// and their list.
+    /// Tries the mutations, only of changed lines if `changes` is given; returns the mutated files, and the problems of the mutations and of the
+    /// list.
     fn examine(
         &self,
         root: &Path,
@@ -306,7 +307,7 @@ impl Subject {
         let listed = listed(&root.join(&list))?;
         let mutations = self.mutations(tree, None)?;
         let mut problems = gone(&list, &listed, &mutations);
-        // Compared by name: a list of changed lines alone counts mutations of one text otherwise.
+        // Compared by name: in a list of changed lines alone, equal descriptions have other indexes.
         let changed = changes.map(|changes| self.mutations(tree, Some(changes))).transpose()?;
         let is_chosen = |name: &str, mutation: &Mutation| {
             (choice.files.is_empty() || choice.files.contains(&mutation.file))
@@ -321,7 +322,7 @@ impl Subject {
         let ends = self.try_them(tree, output, &files, changes, choice.resume)?;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
         for (name, mutation) in &tried {
-            // What was left out has been detected before.
+            // A mutation left out of this run was detected by an earlier one.
             let end = ends.get(name).map_or(CAUGHT, String::as_str);
             counts.entry(&mutation.file).or_default().add(end);
             problems.extend(wrong(mutation, end, listed.contains(mutation), &list));
@@ -330,7 +331,7 @@ impl Subject {
         Ok((files, problems))
     }
 
-    /// The mutations of its files, by the full name that cargo-mutants gives them.
+    /// Returns the mutations of the files by their full names in cargo-mutants.
     fn mutations(&self, tree: &Path, changes: Option<&Path>) -> Result<BTreeMap<String, Mutation>, String> {
         let mut command = self.command(tree, self.files.iter().copied());
         command.args(["--list", "--json"]).args(in_changes(changes));
@@ -338,12 +339,12 @@ impl Subject {
         if !output.status.success() {
             return Err(format!("{}: {}", self.name, String::from_utf8_lossy(&output.stderr)));
         }
-        // It says nothing at all of changes that touch no mutation.
+        // The output is empty if the changes touch no mutation.
         let list = if output.stdout.trim_ascii().is_empty() { b"[]" } else { output.stdout.as_slice() };
         named(list).ok_or_else(|| "cargo mutants --list says something else than expected".into())
     }
 
-    /// How each mutation ended that was tried, by its full name.
+    /// Tries mutations; returns the outcome of each by its full name.
     fn try_them(
         &self,
         tree: &Path,
@@ -364,13 +365,13 @@ impl Subject {
         }
         command.args(["--minimum-test-timeout", TEST_SECONDS_MIN]);
         command.env("CARGO_TARGET_DIR", tree.with_file_name("target")).env("CARGO_PROFILE_DEV_DEBUG", "0");
-        // The same inputs each time, and none that an earlier mutant failed by.
+        // Property tests use the same inputs for each mutant, and no stored failures of earlier mutants.
         let inputs = [("RNG_SEED", "1"), ("DISABLE_FAILURE_PERSISTENCE", "true"), ("MAX_SHRINK_ITERS", "0")];
         command.envs(inputs.map(|(name, value)| (format!("PROPTEST_{name}"), value)));
-        // Optimization across the parts of a crate makes the build of a mutant take three times as long, and its tests hardly less.
+        // Link-time optimization triples the build time of a mutant and hardly shortens its tests.
         command.env("CARGO_PROFILE_DEV_LTO", "off");
         let code = command.status().map_err(said(tree))?.code();
-        // Found nothing, survivors, or time-outs.
+        // All caught, survivors, or time-outs.
         if !matches!(code, Some(0 | 2 | 3)) {
             return Err(format!("{}: cargo mutants ended with {code:?}", self.name));
         }
@@ -393,12 +394,12 @@ impl Subject {
     }
 }
 
-/// The arguments by which cargo-mutants tries changed lines only.
+/// Returns the arguments that limit cargo-mutants to changed lines.
 fn in_changes(changes: Option<&Path>) -> impl Iterator<Item = &OsStr> {
     changes.into_iter().flat_map(|changes| [OsStr::new("--in-diff"), changes.as_os_str()])
 }
 
-/// Writes to `to` what the working tree has changed since a commit; returns its path.
+/// Writes the changes of the working tree since a commit to `to`; returns this path.
 fn changes(root: &Path, commit: &str, to: &Path) -> Result<PathBuf, String> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["diff", "--find-renames=30%", "--no-color", "--no-ext-diff", commit, "--", "*.rs"]);
@@ -410,7 +411,7 @@ fn changes(root: &Path, commit: &str, to: &Path) -> Result<PathBuf, String> {
     Ok(to.to_owned())
 }
 
-/// The names of the tests of each package.
+/// Returns the names of the integration tests of each package.
 fn test_targets(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>, String> {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(root).args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -427,14 +428,14 @@ fn test_targets(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>, Strin
     Ok(packages.collect())
 }
 
-/// What a list names that is no mutation any more.
+/// Reports listed mutations that no longer exist.
 fn gone(list: &str, listed: &BTreeSet<Mutation>, mutations: &BTreeMap<String, Mutation>) -> Vec<String> {
     let known: BTreeSet<&Mutation> = mutations.values().collect();
     let gone = listed.iter().filter(|mutation| !known.contains(mutation));
     gone.map(|mutation| format!("stale in {list}: {mutation}: is no mutation any more")).collect()
 }
 
-/// The mutations of a list of cargo-mutants, by their full names.
+/// Parses a list of cargo-mutants into mutations by their full names.
 fn named(list: &[u8]) -> Option<BTreeMap<String, Mutation>> {
     let mut same: BTreeMap<(String, String), usize> = BTreeMap::new();
     let found: Vec<Value> = serde_json::from_slice(list).ok()?;
@@ -449,7 +450,7 @@ fn named(list: &[u8]) -> Option<BTreeMap<String, Mutation>> {
     mutations.collect()
 }
 
-/// What is wrong with how a mutation ended.
+/// Returns the problem of a mutation's outcome, if it is one.
 fn wrong(mutation: &Mutation, end: &str, is_listed: bool, list: &str) -> Option<String> {
     match (end, is_listed) {
         (MISSED, false) => {
@@ -460,7 +461,7 @@ fn wrong(mutation: &Mutation, end: &str, is_listed: bool, list: &str) -> Option<
     }
 }
 
-/// The survivors that a file lists.
+/// Reads the survivors listed in a file.
 fn listed(path: &Path) -> Result<BTreeSet<Mutation>, String> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -499,7 +500,7 @@ impl Count {
 }
 
 impl Mutation {
-    /// As it would be listed.
+    /// Returns the entry of the mutation for the list.
     fn entry(&self) -> String {
         let which = if self.which > 1 { format!("which = {}\n", self.which) } else { String::new() };
         format!("[[survivor]]\nfile = {:?}\nmutation = {:?}\n{which}reason = \"\"\n", self.file, self.text)
@@ -520,7 +521,8 @@ impl fmt::Display for Count {
     }
 }
 
-/// Makes `tree` what git sees of the working tree at `root`; files that are the same stay untouched, so that nothing is built again.
+/// Copies the files of the working tree at `root` that git does not ignore to `tree`. Unchanged files stay untouched, so that they are not
+/// rebuilt.
 fn copy(root: &Path, tree: &Path) -> Result<(), String> {
     let mut git = Command::new("git");
     git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -529,7 +531,7 @@ fn copy(root: &Path, tree: &Path) -> Result<(), String> {
         return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr)));
     }
     let names = String::from_utf8(output.stdout).map_err(|_| "a file's name is not UTF-8")?;
-    // Files that were removed and not yet committed are named, too.
+    // Git also lists files whose removal is not committed.
     let named: BTreeSet<&str> = names.split('\0').filter(|name| root.join(name).is_file()).collect();
     for name in &named {
         let (from, to) = (root.join(name), tree.join(name));
@@ -554,7 +556,7 @@ fn copy(root: &Path, tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// An error with the place where it happened.
+/// Formats an error with the path at which it occurred.
 fn said(path: &Path) -> impl Fn(std::io::Error) -> String {
     let path = path.display().to_string();
     move |error| format!("{path}: {error}")
@@ -602,7 +604,7 @@ mod tests {
         assert!(wrong(MISSED, false).unwrap().contains("which = 2"));
         assert!(wrong(CAUGHT, true).unwrap().contains("list.toml"));
         assert!(wrong(UNVIABLE, true).is_some());
-        // A busy machine lets tests time out.
+        // Time-outs are accepted: tests may exceed the limit on a busy machine.
         for (end, is_listed) in [(MISSED, true), (CAUGHT, false), (UNVIABLE, false), (TIMEOUT, true), (TIMEOUT, false)] {
             assert_eq!(wrong(end, is_listed), None, "{end}");
         }

@@ -1,4 +1,4 @@
-//! `cargo xtask publish --dry-run`: packages every published crate, in the order of their dependencies, and builds each from its package.
+//! `cargo xtask publish --dry-run`: packages all published crates in the order of their dependencies, and builds each from its package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ struct Metadata {
 struct Package {
     name: String,
     version: String,
-    /// The registries that it may go to: all by default, none if the list is empty.
+    /// Registries to which the package may be published: all by default, none if the list is empty.
     publish: Option<Vec<String>>,
     dependencies: Vec<Dependency>,
     manifest_path: PathBuf,
@@ -44,7 +44,7 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// The names and manifests of published crates that other Rust crates can use.
+/// Returns the names and manifests of published crates that other Rust crates can use.
 pub(crate) fn published_libraries() -> Result<Vec<(String, PathBuf)>, String> {
     let is_library = |package: &Package| {
         let mut types = package.targets.iter().flat_map(|target| &target.crate_types);
@@ -87,8 +87,8 @@ fn dry_run(published: &[&str], arguments: impl Iterator<Item = String>) -> Resul
     }
 }
 
-/// A folder that no dry run has used. Cargo knows what it has unpacked and compiled from a package by this folder, the crate's name and its version: in the
-/// folder of an earlier run it would build a crate on the earlier sources of this version.
+/// Returns a folder that no dry run has used. Cargo identifies the unpacked and compiled package by this folder and the crate's name and
+/// version: in the folder of an earlier run it would build on the earlier sources of the same version.
 fn fresh_folder(runs: &Path) -> Result<PathBuf, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
     Ok(runs.join(now.as_nanos().to_string()))
@@ -103,7 +103,7 @@ fn metadata() -> Result<Metadata, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// The published crates, each after those that it depends on, otherwise by name.
+/// Returns the published crates, each after its dependencies, otherwise by name.
 fn order(packages: &[Package]) -> Result<Vec<&str>, String> {
     let all: BTreeMap<&str, &Package> = packages.iter().map(|package| (&*package.name, package)).collect();
     let mut left: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -183,14 +183,14 @@ mod tests {
         assert_ne!(fresh_folder(runs), fresh_folder(runs));
     }
 
-    /// Those of this workspace.
+    /// All published crates of this workspace.
     #[test]
     fn every_published_crate_has_a_place() {
         let metadata = metadata().unwrap();
         let order = order(&metadata.packages).unwrap();
         let at = |name| order.iter().position(|other| *other == name).unwrap_or_else(|| panic!("{name}: {order:?}"));
         assert!(at("pelago-base") < at("pelago-rma") && at("pelago-rma") < at("pelago") && at("pelago") < at("pelago-cli"));
-        // A new crate is published, or has a reason here not to be.
+        // A new crate is either published, or listed here with a reason.
         let unpublished = [
             "pelago-fuzz",            // tests
             "pelago-python",          // goes to the registry of Python
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(order.len() + unpublished.len(), metadata.packages.len());
     }
 
-    /// Each crate that a published one needs is found missing if it is not published itself.
+    /// The check reports every dependency of a published crate that is not published itself.
     #[test]
     fn no_crate_of_this_workspace_can_be_left_out() {
         let needed: BTreeSet<String> = {

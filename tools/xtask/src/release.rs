@@ -1,12 +1,12 @@
-//! `cargo xtask release`: builds the packages of a release in `target/packages`, each from the same files.
+//! `cargo xtask release`: builds the packages of a release in `target/packages`, all from the same files.
 //!
 //! | file | content |
 //! |---|---|
 //! | `pelago-VERSION-x86_64-linux-gnu.tar.gz` | the command, the C interfaces, manual pages, completions |
 //! | `pelago-VERSION-x86_64-linux-musl.tar.gz` | the command as a static executable, manual pages, completions |
-//! | `pelago_VERSION-1_amd64.deb` | as the first; made by cargo-deb |
-//! | `stage/musl` | what `packaging/Containerfile` copies into an image |
-//! | `SHA256SUMS` | of the files above |
+//! | `pelago_VERSION-1_amd64.deb` | the same as the first; made by cargo-deb |
+//! | `stage/musl` | the files that `packaging/Containerfile` copies into an image |
+//! | `SHA256SUMS` | checksums of the files above |
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::checkers::{root, said_by};
 
 const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// Builds all packages, or says what is missing.
+/// Builds all packages, or reports a missing tool.
 pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     if let Some(unknown) = arguments.next() {
         eprintln!("cargo xtask release takes no {unknown}; CONTRIBUTING.md describes a release");
@@ -85,7 +85,7 @@ fn all() -> Result<Vec<PathBuf>, String> {
     Ok(made)
 }
 
-/// Manual pages, completions and documents, which the command itself writes where it can.
+/// Adds manual pages and completions, which the command generates, and documents to `tree`.
 fn describe(command: &Path, tree: &Path) -> Result<(), String> {
     call(Command::new(command).arg("man").arg(tree.join("share/man/man1")))?;
     let completions = [
@@ -110,7 +110,7 @@ fn describe(command: &Path, tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The same files make the same archive: sorted, of no user, and as old as the last commit.
+/// Returns the command for a reproducible archive: entries are sorted, without a user, and have the time of the last commit.
 fn tarball(tree: &Path, name: &str, archive: &Path) -> Command {
     let committed = said_by(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()));
     let mut tar = Command::new("tar");
@@ -134,7 +134,7 @@ fn call(command: &mut Command) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// Two archives of equal trees, which were made at different times, are equal.
+    /// Two archives of equal trees made at different times are equal.
     #[test]
     fn archives_are_reproducible() {
         let folder = root().join("target/release-archives");

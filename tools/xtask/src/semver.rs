@@ -1,6 +1,6 @@
-//! `cargo xtask semver [REVISION]`: compares the public interface of every published crate with that of an earlier revision, by cargo-semver-checks.
+//! `cargo xtask semver [REVISION]`: compares the public interface of every published crate with an earlier revision, using cargo-semver-checks.
 //!
-//! Without a revision, the last tag of a release (`v…`). Before the first release there is none, and nothing to keep.
+//! The default revision is the last release tag (`v…`). Before the first release there is no tag, and no compatibility to keep.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use crate::checkers::{root, said_by};
 use crate::publish;
 
-/// Compares, or says what is missing.
+/// Compares the interfaces, or reports a missing tool or revision.
 pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let last_release = || said_by(git().args(["describe", "--tags", "--match", "v*", "--abbrev=0"]));
     let Some(revision) = arguments.next().or_else(last_release) else {
@@ -24,7 +24,7 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Compares the crates of which `only` has the names, or all if it is empty.
+/// Compares the crates named in `only`, or all if it is empty.
 fn compare(revision: &str, only: &[String]) -> Result<(), String> {
     if said_by(Command::new("cargo").args(["semver-checks", "--version"])).is_none() {
         return Err("cargo-semver-checks is missing: cargo install --locked cargo-semver-checks".into());
@@ -49,7 +49,7 @@ fn compare(revision: &str, only: &[String]) -> Result<(), String> {
     }
 }
 
-/// Whether a revision has a file.
+/// Returns whether a revision contains a file.
 fn is_in(revision: &str, file: &Path) -> bool {
     let Ok(file) = file.strip_prefix(root()) else { return false };
     let mut object = PathBuf::from(format!("{revision}:")).into_os_string();

@@ -1,4 +1,4 @@
-//! The other parts that make a rank: who takes part, as its launcher tells it; waiting, on everything that may bring news; time.
+//! The other parts of a rank: bootstrap through its launcher; waiting for events on all connections; the clock.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,44 +15,44 @@ use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use crate::message::{Kind, Message, greet};
 use crate::{Tcp, mesh};
 
-/// The key under which each rank publishes where it listens.
+/// The key under which each rank publishes the address on which it listens.
 const LISTENS: &str = "listens";
 
-/// Of a job's ranks the one that this process is, and how it finds the others.
+/// The rank of this process in its job, and the address of the launcher.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat {
-    /// Which rank.
+    /// Number of this rank.
     pub rank: Rank,
-    /// Of how many.
+    /// Number of ranks.
     pub size: u32,
-    /// Where the launcher listens.
+    /// Address on which the launcher listens.
     pub launcher: SocketAddr,
-    /// The job's secret.
+    /// Secret of the job.
     pub key: [u8; 16],
 }
 
 impl Seat {
-    /// The variables of the environment in which a launcher says it.
+    /// Environment variables by which a launcher passes a seat.
     pub(crate) const VARIABLES: [&str; 4] = ["TCP_RANK", "TCP_SIZE", "TCP_LAUNCHER", "TCP_KEY"];
 
-    /// What the environment says; `None` if no launcher has started this process.
+    /// Reads the seat from the environment; `None` if no launcher has started this process.
     pub fn from_environment() -> Option<Self> {
         let [rank, size, launcher, key] = Self::VARIABLES.map(|name| std::env::var(name).ok());
         let key = u128::from_str_radix(&key?, 16).ok()?.to_le_bytes();
         Some(Self { rank: Rank::new(rank?.parse().ok()?), size: size?.parse().ok()?, launcher: launcher?.parse().ok()?, key })
     }
 
-    /// What a launcher puts into the environment, in the order of the variables.
+    /// Returns the values for the environment, in the order of the variables.
     pub(crate) fn to_environment(self) -> [String; 4] {
         let key = format!("{:x}", u128::from_le_bytes(self.key));
         [self.rank.number().to_string(), self.size.to_string(), self.launcher.to_string(), key]
     }
 }
 
-/// Takes the seat: what [`run_with`](pelago::run_with) makes a rank of, with heaps of `heap_bytes` bytes, one symmetric and one of its own.
+/// Joins the job: returns the parts for [`run_with`](pelago::run_with), with a symmetric and a private heap of `heap_bytes` bytes each.
 ///
 /// # Errors
-/// The launcher or a rank cannot be reached, or was lost meanwhile; there is no such layout of addresses, or no memory.
+/// The launcher or a rank cannot be reached, or has failed; the layout of addresses is not possible; there is not enough memory.
 pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
     let addresses = AddressLayout::new(seat.size, heap_bytes).map_err(io::Error::other)?;
     let reach = Reach::private(addresses, seat.rank).map_err(io::Error::other)?;
@@ -97,7 +97,7 @@ pub fn join(seat: Seat, heap_bytes: u64) -> io::Result<Parts> {
     Ok(Parts { reach, clock: Arc::new(clock), wait, virtual_time: None, bootstrap: Box::new(job), transport })
 }
 
-/// The system's clock, from when the rank has started.
+/// The system's clock, relative to the start of the rank.
 #[derive(Clone, Copy)]
 struct Wall(std::time::Instant);
 
@@ -107,24 +107,24 @@ impl Clock for Wall {
     }
 }
 
-/// Waiting, until a connection has news.
+/// Waits until an event occurs on a connection.
 struct Sleeper {
     told: Mutex<Told>,
-    /// Tells once of whatever comes on any of the connections, and of room to send more.
+    /// The epoll set: reports, edge-triggered, arrived data and room to send on all connections.
     events: OwnedFd,
     clock: Wall,
 }
 
-/// What the launcher has told, and the transport.
+/// Information from the launcher and from the transport.
 struct Told {
     published: HashMap<(Rank, String), Vec<u8>>,
     meetings: u64,
     lost: Vec<Rank>,
-    /// Ranks that the transport has lost since it was last asked.
+    /// Ranks whose connections the transport has lost since the last call.
     broken: Receiver<Rank>,
-    /// Whether it is gone.
+    /// Whether the connection to the launcher has ended.
     aborted: bool,
-    /// Whether the job goes on without ranks that are lost.
+    /// Whether the job continues without failed ranks.
     tolerates_peer_failures: bool,
 }
 
@@ -146,7 +146,7 @@ impl Sleeper {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As `told`, with all ranks that are lost: of a death, the transport and the launcher both tell.
+    /// Like `told`, with all failed ranks: both the transport and the launcher report a death.
     fn losses(&self) -> MutexGuard<'_, Told> {
         let mut told = self.told();
         while let Ok(rank) = told.broken.try_recv() {
@@ -155,7 +155,7 @@ impl Sleeper {
         told
     }
 
-    /// Notes what the launcher tells, until it is gone.
+    /// Stores the messages of the launcher until its connection ends.
     fn listen(&self, launcher: &TcpStream, bell: &OwnedFd) {
         loop {
             let message = Message::receive(launcher);
@@ -169,7 +169,7 @@ impl Sleeper {
                 Err(_) => told.aborted = true,
             }
             drop(told);
-            // Only a count that overflows is refused, and then it rings anyhow.
+            // The write fails only if the count would overflow; then the event is already pending.
             let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
             if is_last {
                 return;
@@ -180,17 +180,17 @@ impl Sleeper {
 
 impl Wait for Sleeper {
     fn policy(&self) -> WaitPolicy {
-        // Whoever looks asks the kernel: to sleep costs little more. Threads of one rank do not wake each other.
+        // Polling is a system call, so sleeping costs little more. Threads of one rank do not wake each other.
         WaitPolicy { takes_threads: false, ..WaitPolicy::default() }
     }
 
     fn park(&self, _: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        // What comes after `ready` has looked is an event that the kernel keeps (W1).
+        // The kernel keeps an event that occurs after the call of `ready` (W1).
         if self.fault().is_none() && !ready() {
             let left = until.map(|until| std::time::Duration::from(until.since(self.clock.now())));
             let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
             let mut found = [const { MaybeUninit::uninit() }; 16];
-            // Interrupted, it looks again.
+            // After an interruption the caller looks again.
             let _ = epoll::wait(&self.events, &mut found, left.as_ref());
         }
         self.fault().map_or(Woken::Look, Woken::Fault)
@@ -218,12 +218,12 @@ impl Wait for Sleeper {
     }
 }
 
-/// The job, as the launcher knows it.
+/// The job, through the connection to the launcher.
 struct Job {
     seat: Seat,
     launcher: TcpStream,
     wait: Arc<Sleeper>,
-    /// Meetings that this rank has come to.
+    /// Number of barriers that this rank has entered.
     meetings: u64,
     published_bytes: usize,
 }
@@ -269,7 +269,7 @@ impl Bootstrap for Job {
     }
 
     fn finish(&mut self) {
-        // Where the launcher is gone nobody wants to know.
+        // Ignored if the launcher has ended.
         let _ = self.say(&Message::new(Kind::Finished, self.seat.rank));
     }
 }

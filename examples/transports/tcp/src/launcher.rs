@@ -1,4 +1,4 @@
-//! Starts the ranks of a job on this machine, and is where they meet. It knows which of them live: it is their parent.
+//! The launcher: starts the ranks of a job on this machine, and connects them for the bootstrap. As their parent it detects their deaths.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -12,19 +12,19 @@ use pelago::Rank;
 use crate::Seat;
 use crate::message::{Key, Kind, Message, greeted};
 
-/// How a job has ended.
+/// Result of a job.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The ranks that ended before their part was over, in the order in which that was found out.
+    /// Ranks that ended prematurely, in the order of detection.
     pub lost: Vec<Rank>,
-    /// How the processes have ended, in the order of ranks.
+    /// Exit statuses of the processes, in the order of ranks.
     pub statuses: Vec<ExitStatus>,
 }
 
-/// Starts `command`, called for each of so many ranks, and returns when all have ended.
+/// Starts the process given by `command` for each of `size` ranks, and returns when all have ended.
 ///
 /// # Errors
-/// The machine has no port, no process or no thread to give.
+/// The system cannot provide a port, a process or a thread.
 pub fn launch(size: u32, command: impl Fn(Rank) -> Command) -> io::Result<Outcome> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let (launcher, key) = (listener.local_addr()?, draw_key());
@@ -41,7 +41,7 @@ pub fn launch(size: u32, command: impl Fn(Rank) -> Command) -> io::Result<Outcom
     while !job.members.iter().all(|member| member.status.is_some() && (member.connection.is_none() || member.has_left)) {
         job.take(happened.recv().expect("every process ends, and its connection"));
     }
-    // The porter lets one more in, finds that nobody is there any more, and goes.
+    // The porter thread accepts this connection, finds that the channel is closed, and ends.
     drop(happened);
     TcpStream::connect(launcher)?;
     let _ = porter.join();
@@ -51,19 +51,19 @@ pub fn launch(size: u32, command: impl Fn(Rank) -> Command) -> io::Result<Outcom
 enum Event {
     Connected(Rank, TcpStream),
     Said(Message),
-    /// Its connection has ended; what it said was passed on before.
+    /// The rank's connection has ended; all its messages were forwarded before.
     Left(Rank),
     Ended(Rank, ExitStatus),
     Stranger,
 }
 
-/// A secret that nobody guesses: the seeds of hashers are random.
+/// Returns an unpredictable secret: the seeds of hashers are random.
 fn draw_key() -> Key {
     let half = || u128::from(RandomState::new().hash_one(0));
     (half() << 64 | half()).to_le_bytes()
 }
 
-/// Lets ranks in and passes on what they say, until nobody listens.
+/// Accepts ranks and forwards their messages, until the channel is closed.
 fn accept(listener: &TcpListener, size: u32, key: Key, events: &Sender<Event>) {
     loop {
         let connected = listener.accept().and_then(|(stream, _)| Ok((greeted(&stream, key)?, stream.try_clone()?, stream)));
@@ -86,20 +86,20 @@ fn accept(listener: &TcpListener, size: u32, key: Key, events: &Sender<Event>) {
     }
 }
 
-/// What is known of the job.
+/// State of the job.
 struct Job {
     members: Vec<Member>,
-    /// What every rank is told.
+    /// Messages for every rank.
     said: Vec<Message>,
     meetings: u64,
     lost: Vec<Rank>,
 }
 
-/// What is known of a rank.
+/// State of a rank.
 #[derive(Default)]
 struct Member {
     connection: Option<TcpStream>,
-    /// Meetings that it has come to.
+    /// Number of barriers that it has entered.
     meetings: u64,
     is_finished: bool,
     has_left: bool,
@@ -112,7 +112,7 @@ impl Job {
         match event {
             Event::Connected(rank, connection) => {
                 if let Some(member) = self.members.get_mut(rank.index()).filter(|member| member.connection.is_none()) {
-                    // Whoever cannot be told has gone, which is an event of its own.
+                    // A failed send means that the rank has ended, which is a separate event.
                     self.said.iter().for_each(|message| _ = message.send(&connection));
                     member.connection = Some(connection);
                 }
@@ -126,7 +126,7 @@ impl Job {
             }
             Event::Ended(rank, status) => {
                 self.members[rank.index()].status = Some(status);
-                // One that has connected leaves, too, when all that it said was read.
+                // A connected rank is handled at the end of its connection, after all its messages were read.
                 if self.members[rank.index()].connection.is_none() {
                     self.lose(rank);
                 }

@@ -2,13 +2,13 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `transport.rs` | [`Tcp`]: the transport, whole |
-//! | `job.rs` | [`join`]: the other parts that make a rank: who takes part, how it waits, what time it is |
+//! | `transport.rs` | [`Tcp`]: the complete transport |
+//! | `job.rs` | [`join`]: the other parts of a rank: bootstrap, waiting, clock |
 //! | `mesh.rs` | the connections between all ranks |
-//! | `launcher.rs` | [`launch`]: starts the ranks of a job on this machine, and is where they meet |
-//! | `message.rs` | what ranks and launcher tell each other |
+//! | `launcher.rs` | [`launch`]: starts the ranks of a job on this machine, and connects them for the bootstrap |
+//! | `message.rs` | messages between ranks and launcher |
 //!
-//! Absent on purpose: anything that another project could not use, which is whatever `pelago` does not export.
+//! Absent on purpose: anything that `pelago` does not export, so that another project can use the same code.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,4 +1,4 @@
-//! The connections between all ranks: each connects to those before it, and those after it connect to it.
+//! The connections between all ranks: each rank connects to all lower ranks and accepts connections of all higher ranks.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,8 +7,8 @@ use pelago::Rank;
 
 use crate::message::{Key, greet, greeted};
 
-/// The connections of rank `me` to the others in their order, none to itself. `wait` returns when somebody may have connected, or with an
-/// error when not everybody ever will.
+/// Returns the connections of rank `me` in the order of ranks, none to itself. `wait` returns when a rank may have connected, or with an error
+/// when a rank can no longer connect.
 pub(crate) fn connect(
     me: Rank,
     key: Key,
@@ -25,7 +25,7 @@ pub(crate) fn connect(
     while streams[me.index() + 1..].iter().any(Option::is_none) {
         match listener.accept() {
             Ok((connected, _)) => {
-                // Strangers are not answered.
+                // Connections without the job's key are ignored.
                 let rank = greeted(&connected, key).ok().filter(|&rank| rank > me);
                 if let Some(place @ None) = rank.and_then(|rank| streams.get_mut(rank.index())) {
                     *place = Some(connected);
@@ -38,7 +38,7 @@ pub(crate) fn connect(
     for stream in streams.iter().flatten() {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        // The kernel finds out about a machine that is gone without a word (T6).
+        // The kernel detects a machine that has failed without closing the connection (T6).
         rustix::net::sockopt::set_socket_keepalive(stream, true)?;
     }
     Ok(streams)

@@ -1,4 +1,4 @@
-//! What ranks and launcher tell each other, and how a connection begins.
+//! Messages between ranks and launcher, and the greeting of a connection.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use pelago::Rank;
 
-/// What tells ranks of a job from strangers.
+/// Secret that identifies the ranks of a job.
 pub(crate) type Key = [u8; 16];
 
-/// How long somebody who has connected may take to say who it is.
+/// Time limit for the greeting of a new connection.
 const GREETING_LIMIT: Duration = Duration::from_secs(1);
 
-/// A message, of so many bytes besides its key and its value.
+/// A message between a rank and the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) kind: Kind,
-    /// Who says it to the launcher, or of whom the launcher says it.
+    /// The sender of a message to the launcher, or the subject of a message from the launcher.
     pub(crate) rank: Rank,
     pub(crate) key: String,
     pub(crate) value: Vec<u8>,
@@ -26,11 +26,11 @@ pub(crate) struct Message {
 pub(crate) enum Kind {
     /// The rank has published a value under a key.
     Published,
-    /// To the launcher: the rank has come to a meeting. To a rank: all have.
+    /// To the launcher: the rank has entered a barrier. To a rank: all ranks have.
     Met,
-    /// The rank has ended its part in good order.
+    /// The rank has ended regularly.
     Finished,
-    /// The rank has ended before.
+    /// The rank has ended prematurely.
     Lost,
 }
 
@@ -41,7 +41,7 @@ impl Message {
         Self { kind, rank, key: String::new(), value: Vec::new() }
     }
 
-    /// Waits until all of it is sent.
+    /// Sends the message; blocks until all of it is sent.
     pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
         let (Ok(key), Ok(value)) = (u16::try_from(self.key.len()), u16::try_from(self.value.len())) else {
             return Err(ErrorKind::InvalidInput.into());
@@ -51,7 +51,7 @@ impl Message {
         to.write_all(&[&head.concat(), self.key.as_bytes(), &self.value].concat())
     }
 
-    /// Waits for the next.
+    /// Receives the next message; blocks until it has arrived.
     pub(crate) fn receive(mut from: impl Read) -> io::Result<Self> {
         let mut head = [0; 9];
         from.read_exact(&mut head)?;
@@ -67,12 +67,12 @@ impl Message {
     }
 }
 
-/// Says who has connected.
+/// Sends the greeting with the key and the rank of this process.
 pub(crate) fn greet(mut stream: &TcpStream, key: Key, me: Rank) -> io::Result<()> {
     stream.write_all(&[&key[..], &me.number().to_le_bytes()].concat())
 }
 
-/// Who has connected; an error if it is a stranger.
+/// Receives a greeting and returns its rank; an error if the key is wrong.
 pub(crate) fn greeted(mut stream: &TcpStream, key: Key) -> io::Result<Rank> {
     let (mut said, mut rank) = (Key::default(), [0; 4]);
     stream.set_read_timeout(Some(GREETING_LIMIT))?;

@@ -1,4 +1,4 @@
-//! The transport: one connection to each other rank, which moves when the rank makes progress.
+//! The transport: one connection to each other rank; data move when the rank makes progress.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
@@ -8,11 +8,11 @@ use pelago::{AddressLayout, GlobalAddress, Instant, Rank, limits, platform::*};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::U16, little_endian::U64};
 
 const TCP: Capabilities = Capabilities::of("tcp");
-/// Bytes of a piece, at most: enough to keep a socket busy, little enough to keep a copy of. 16 bits hold it.
+/// Maximum bytes of a piece: enough to keep a socket busy, few enough to keep a copy. It fits 16 bits.
 const PIECE_BYTES: u64 = 32 * 1024;
-/// Requests of one rank that another has not answered, at most. It bounds what both keep for each other.
+/// Maximum number of unanswered requests of one rank at another. It bounds the memory that both need for each other.
 const WINDOW: u32 = 32;
-/// Bytes of a window both ways, requests and answers: what waits to be sent, at most, to a peer that keeps to it, and what one look takes in.
+/// Bytes of requests and answers in a window, both ways: the maximum output queued for a peer within its window, and the input per poll.
 const WINDOW_BYTES: usize = 2 * WINDOW as usize * (size_of::<Frame>() + PIECE_BYTES as usize);
 
 /// One rank's end of a network of TCP connections.
@@ -20,24 +20,24 @@ pub struct Tcp {
     me: Rank,
     layout: AddressLayout,
     regions: Regions,
-    /// All ranks. Endpoints carry their numbers.
+    /// All ranks, indexed by the number in their endpoints.
     peers: Vec<Peer>,
-    /// Operations that were accepted, and of whose end the poster was not told.
+    /// Number of accepted operations whose completion was not reported.
     accepted: usize,
     completed: Vec<Completion>,
-    /// Who is told of each rank whose connection ends before it has said that it leaves.
+    /// Receives each rank whose connection ends without a leave message.
     losses: Sender<Rank>,
 }
 
 impl Tcp {
-    /// The end of rank `me`, by these connections to the ranks in their order, which do not block; none to itself.
+    /// Creates the end of rank `me` with non-blocking connections in the order of ranks; none to itself.
     pub fn new(me: Rank, layout: AddressLayout, streams: Vec<Option<TcpStream>>, losses: Sender<Rank>) -> Self {
         let streams = streams.into_iter().enumerate();
         let peers = streams.map(|(rank, stream)| Peer { stream, is_me: rank == me.index(), ..Peer::default() }).collect();
         Self { me, layout, regions: Regions::new(layout), peers, accepted: 0, completed: Vec::new(), losses }
     }
 
-    /// Moves what can be moved to and from one peer; returns whether anything was. One that has gone, or writes nonsense, is lost.
+    /// Moves data to and from one peer; returns whether any moved. A peer whose connection has ended, or that sends invalid data, counts as failed.
     fn attend(&mut self, peer: usize) -> bool {
         self.exchange(peer).unwrap_or_else(|| self.lose(peer))
     }
@@ -58,7 +58,7 @@ impl Tcp {
         Some(received | self.peers[peer].send()?)
     }
 
-    /// Does what a peer asks for; `None` if it is nonsense.
+    /// Executes a request of a peer; `None` if it is invalid.
     fn serve(&mut self, from: usize, frame: &Frame, payload: &[u8]) -> Option<()> {
         let (at, skip, bytes) = (GlobalAddress::from_bits(frame.at.get()), frame.skip.get(), frame.bytes.get());
         let Some((memory, ())) = self.regions.find(at, frame.whole.get()) else {
@@ -112,7 +112,7 @@ impl Tcp {
 }
 
 impl Drop for Tcp {
-    /// Nobody is waited for any more: that the connections end now is no loss.
+    /// Sends a leave message to all peers, so that the end of the connections does not count as a failure.
     fn drop(&mut self) {
         for peer in &mut self.peers {
             peer.push(Frame::default(), &[]);
@@ -200,46 +200,46 @@ impl Registry for Tcp {
     }
 }
 
-/// What is on its way to and from one rank, and whether what is posted next is behind a fence. That the rank is lost is the default.
+/// State of the connection to one rank, and whether the next posted operation is behind a fence. The default state is that of a failed rank.
 #[derive(Default)]
 struct Peer {
     stream: Option<TcpStream>,
-    /// It is this rank itself: what is sent has arrived.
+    /// Whether the peer is this rank itself: then output is directly input.
     is_me: bool,
     has_left: bool,
     output: VecDeque<u8>,
     input: Vec<u8>,
-    /// The operations posted to it, by their numbers; and those of them of which not every piece was sent.
+    /// Operations posted to the peer, by their numbers; and those with unsent pieces.
     ongoing: BTreeMap<u64, Ongoing>,
     unsent: VecDeque<u64>,
     posted: u64,
     unanswered: u32,
-    /// Copies that this rank has asked for, and those that the peer has, which have not ended.
+    /// Number of unfinished copies requested by this rank, and by the peer.
     copies: u32,
     serving: u32,
     fence: bool,
 }
 
 struct Ongoing {
-    /// Asks for the next piece; beyond byte `end` there is none.
+    /// Request for the next piece; the last one ends at byte `end`.
     request: Frame,
     end: u64,
     local: Local,
     then: Then,
-    /// Whether it waits for copies that were posted before. All else takes effect in the order in which it is sent.
+    /// Whether the operation waits for earlier copies. All other operations take effect in the order in which they are sent.
     fence: bool,
     unanswered: u32,
     result: Result<u64, Failure>,
 }
 
-/// What is to be done when an operation ends: its poster is told; or it is the second half of a copy, and who asked for that gets an answer.
+/// Action at the end of an operation: report its completion; or answer the requester of a copy, of which this is the second half.
 enum Then {
     Complete(Token),
     Answer { to: usize, request: Frame },
 }
 
 impl Peer {
-    /// Begins an operation. Second halves of copies go first: were they to wait behind a fence, ranks could wait for each other in a circle.
+    /// Starts an operation. Second halves of copies go first: if they waited behind a fence, ranks could wait for each other in a cycle.
     fn post(&mut self, request: Frame, end: u64, local: Local, then: Then) {
         let id = self.posted;
         self.posted += 1;
@@ -250,10 +250,10 @@ impl Peer {
         self.ongoing.insert(id, Ongoing { request, end, local, then, fence, unanswered: 0, result: Ok(0) });
     }
 
-    /// Sends what can be sent without waiting; returns whether anything was, and `None` if the peer is lost.
+    /// Sends as much as possible without blocking; returns whether anything was sent, and `None` if the peer has failed.
     fn send(&mut self) -> Option<bool> {
         while let Some(id) = self.unsent.front().filter(|_| self.unanswered < WINDOW) {
-            // One that has failed needs no more pieces, and may have ended.
+            // A failed operation sends no more pieces, and may have ended.
             let Some(operation) = self.ongoing.get_mut(id).filter(|operation| operation.result.is_ok()) else {
                 self.unsent.pop_front();
                 continue;
@@ -297,7 +297,7 @@ impl Peer {
         self.output.extend(payload);
     }
 
-    /// Takes in some of what has come; returns whether anything had. The end is seen after what came before it.
+    /// Reads some of the arrived data; returns whether there was any. The end of the stream is seen after all data.
     fn receive(&mut self) -> Option<bool> {
         let Some(stream) = &mut self.stream else { return Some(!self.input.is_empty()) };
         let before = self.input.len();
@@ -306,7 +306,7 @@ impl Peer {
         (any || end.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)).then_some(any)
     }
 
-    /// Takes an answer: what ends by it, if anything; `None` if nothing was asked that it could answer.
+    /// Processes an answer; returns the operation that it completes, if any, and `None` if it does not match a request.
     fn take_answer(&mut self, answer: &Frame, payload: &[u8]) -> Option<Option<(Then, Result<u64, Failure>)>> {
         let (id, skip) = (answer.id.get(), answer.skip.get());
         let operation = self.ongoing.get_mut(&id).filter(|operation| operation.unanswered > 0)?;
@@ -327,7 +327,7 @@ impl Peer {
     }
 }
 
-// Kinds of frames: that its sender leaves; requests; answers, the last of which has the code of a failure added.
+// Kinds of frames: leave of the sender; requests; answers, of which the last is a base to which the code of a failure is added.
 const LEAVE: u8 = 0;
 const PUT: u8 = 1;
 const GET: u8 = 2;
@@ -343,17 +343,17 @@ struct Frame {
     operator: u8,
     payload: U16,
     id: U64,
-    /// Where the whole operation begins, and how many bytes it has, which its target checks before it touches a piece (T8); and which piece.
+    /// Start and bytes of the whole operation, which the target checks before it accesses a piece (T8); and the offset of the piece.
     at: U64,
     whole: U64,
     skip: U64,
     bytes: U64,
-    /// The operand of an atomic; where a copy goes to; in an answer the word that was found, or what a failure names.
+    /// Operand of an atomic; destination of a copy; in an answer the old value of the word, or the argument of a failure.
     value: U64,
     expected: U64,
 }
 
-/// What an operation moves on the side of its poster. Bytes that were captured are one piece.
+/// Local data of an operation. A captured payload is a single piece.
 enum Local {
     Nothing,
     Bytes(Vec<u8>),
@@ -362,7 +362,7 @@ enum Local {
 }
 
 impl Frame {
-    /// The request for the first piece of an operation; `None` if it moves sizes alone.
+    /// Returns the request for the first piece of an operation; `None` if it moves only sizes.
     fn request(operation: &Operation<'_>) -> Option<(Self, Local)> {
         let frame = |kind, at: GlobalAddress, all| Self { kind, at: at.bits().into(), whole: U64::new(all), ..Self::default() };
         Some(match *operation {
@@ -385,13 +385,13 @@ impl Frame {
         Self { kind, id: self.id, skip: self.skip, value: value.into(), ..Self::default() }
     }
 
-    /// What an answer says; `None`, here as below, if a peer wrote nonsense.
+    /// Returns the result in an answer; `None`, as in `parse`, if the data are invalid.
     fn result(&self) -> Option<Result<u64, Failure>> {
         let failure = |code| Failure::from_code(code, self.value.get()).map(Err);
         if self.kind == DONE { Some(Ok(self.value.get())) } else { self.kind.checked_sub(FAILED).and_then(failure) }
     }
 
-    /// The frame that bytes begin with, and its payload, if all of it is there.
+    /// Returns the frame at the start of `bytes` and its payload, if they are complete.
     fn parse(bytes: &[u8]) -> Option<Option<(&Self, &[u8])>> {
         let Ok((frame, rest)) = Self::ref_from_prefix(bytes) else { return Some(None) };
         let payload = Some(u64::from(frame.payload)).filter(|&payload| payload <= PIECE_BYTES)?;

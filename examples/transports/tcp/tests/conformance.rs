@@ -1,4 +1,4 @@
-//! The contract of a transport, between sockets of this machine.
+//! The conformance suite of the transport contract, over sockets of this machine.
 
 mod support;
 
@@ -12,7 +12,7 @@ fn job(ranks: u32) -> Ends<Tcp> {
     let layout = Ends::<Tcp>::layout(ranks);
     let ends =
         support::mesh(ranks).into_iter().zip(0..).map(|(streams, rank)| Tcp::new(Rank::new(rank), layout, streams, channel().0));
-    // The sockets are closed, as those of a process that died.
+    // Closes the sockets, as the death of the process does.
     Ends::new(ends, |ends, rank| drop(ends.remove(&rank)))
 }
 

@@ -1,4 +1,4 @@
-//! Whole jobs of processes. This program starts itself as their ranks, so that it has a main function of its own.
+//! Whole jobs of processes. This program starts itself as their ranks, and therefore has its own main function.
 
 use std::collections::HashMap;
 use std::process::{Command, ExitCode, Output, Stdio};
@@ -9,7 +9,7 @@ use pelago::{Error, Failure, Fault};
 use pelago_examples::himeno;
 use pelago_tcp::{Outcome, Seat, join, launch};
 
-/// The variable that says as what this program was started, and the name of each of its roles.
+/// The variable with the role of this program, and the names of the roles.
 const ROLE: &str = "ROLE";
 const ALONE: &str = "himeno over shared memory";
 const DIES: &str = "rank 2 dies";
@@ -77,14 +77,14 @@ fn transfers() {
     assert!(lost.is_empty() && statuses.iter().all(|status| status.success()), "{lost:?} {statuses:?}");
 }
 
-/// This program in a role. What it says is not wanted: failures that are expected would look like others.
+/// Returns the command for this program in a role, without standard input.
 fn myself(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
     command.env(ROLE, role).stdin(Stdio::null());
     command
 }
 
-/// What a rank exits with that was told of a loss: of [`VICTIM`], or of one that has ended because of that.
+/// Exit code of a rank that has seen the failure of [`VICTIM`], or of a rank that ended because of it.
 const LOST: u8 = 7;
 
 fn failed(error: Error) -> ExitCode {
@@ -124,11 +124,11 @@ fn survive(world: &World) -> pelago::Result<()> {
     let others = || (0..RANKS).map(Rank::new).filter(|&rank| rank != VICTIM);
     let is_set = |by: Rank| world.wait_until(words.local(), by.index(), |value| value != 0);
     if me == VICTIM {
-        // Whoever has told it is in no meeting with it any more.
+        // Ranks that have set their word are no longer in a barrier with the victim.
         others().try_for_each(|by| is_set(by).map(drop))?;
         die(world);
     }
-    // That it was told may be lost with it.
+    // This put may fail with the victim.
     let _ = world.put(words.at(VICTIM, me.index()), &[1])?.wait();
     if world.lost().is_empty() {
         let waited = is_set(VICTIM);
@@ -142,7 +142,7 @@ fn survive(world: &World) -> pelago::Result<()> {
     others().try_for_each(|by| is_set(by).map(drop))
 }
 
-/// Every rank moves megabytes to and from its neighbours at once, by each kind of transfer, with a fence behind each.
+/// Every rank moves megabytes to and from its neighbours simultaneously, by each kind of transfer, each followed by a fence.
 fn transfer(world: &World) -> pelago::Result<()> {
     const WORDS: usize = 1 << 20;
     let (me, size) = (world.rank(), world.size());
@@ -154,7 +154,7 @@ fn transfer(world: &World) -> pelago::Result<()> {
     world.barrier()?;
     let sent = world.put(put.at(right, 0), &mine.local().to_vec())?;
     world.after(&sent).fetch_add(flags.at(right, 0), 1)?.wait()?;
-    // What the left neighbour has goes to the right one, and this rank does not touch it.
+    // Copies from the left neighbour to the right one, without passing through the memory of this rank.
     let moved = world.copy(mine.at(left, 0), copied.at(right, 0), WORDS)?;
     world.after(&moved).fetch_add(flags.at(right, 1), 1)?.wait()?;
     for flag in 0..2 {

@@ -1,4 +1,4 @@
-//! What peers do that the conformance suite has no hands for: bytes that no rank would send, floods, and waiting in a circle.
+//! Behaviour of peers that the conformance suite cannot produce: invalid frames, floods, and cyclic waiting.
 
 mod support;
 
@@ -24,7 +24,7 @@ const ATOMIC: u8 = 4;
 const DONE: u8 = 5;
 const OUT_OF_BOUNDS: u8 = 8;
 
-/// More rounds than anything here takes.
+/// Maximum number of rounds: more than any test takes.
 const ROUNDS_MAX: u32 = 100_000;
 
 fn layout() -> AddressLayout {
@@ -42,7 +42,7 @@ fn end(rank: u32, streams: Vec<Option<TcpStream>>) -> (Tcp, Cells<'static>) {
     (end, memory)
 }
 
-/// Ranks 0 and 1 of three, and the connections of rank 2, by which a test says what it likes.
+/// Returns ranks 0 and 1 of three, and the connections of rank 2, through which a test sends arbitrary data.
 fn two_and_a_stranger() -> ([Tcp; 2], [TcpStream; 2]) {
     two_and_a_stranger_by(support::mesh(3))
 }
@@ -53,7 +53,7 @@ fn two_and_a_stranger_by(mesh: Vec<Vec<Option<TcpStream>>>) -> ([Tcp; 2], [TcpSt
     ([end(0, zero).0, end(1, one).0], [to_zero, to_one].map(|stream| stream.expect("not to itself")))
 }
 
-/// A frame of operation 0 as it travels: kind, operator, length of the payload, number, whole range, piece, value, what is expected.
+/// Encodes a frame of operation 0: kind, operator, length of the payload, number, whole range, piece, value, expected value.
 fn frame(kind: u8, [whole_at, whole, skip, bytes, value]: [u64; 5], payload: &[u8]) -> Vec<u8> {
     let words = [0, whole_at, whole, skip, bytes, value, 0].map(u64::to_le_bytes);
     [&[kind, 0][..], &(payload.len() as u16).to_le_bytes(), &words.concat(), payload].concat()
@@ -63,14 +63,14 @@ fn post(end: &mut Tcp, to: u32, operation: Operation<'_>, flags: Flags) {
     end.post(Instant::ZERO, Endpoint(to), operation, flags, Token(0)).expect("there is room");
 }
 
-/// How a write from one rank to another completes, while both ends make progress.
+/// Writes from one rank to another while both ends make progress; returns the result.
 fn write(ends: &mut [Tcp; 2], from: usize, to: u32) -> Result<u64, Failure> {
     let operation = Operation::Write { to: at(to, 8), bytes: b"a write" };
     post(&mut ends[from], to, operation, Flags::NONE);
     completion(ends, from)
 }
 
-/// How the next operation of a rank completes.
+/// Returns the result of the next operation of a rank.
 fn completion(ends: &mut [Tcp; 2], of: usize) -> Result<u64, Failure> {
     for _ in 0..ROUNDS_MAX {
         if let Some(completion) = progress(ends)[of].first() {
@@ -80,7 +80,7 @@ fn completion(ends: &mut [Tcp; 2], of: usize) -> Result<u64, Failure> {
     panic!("an operation of {of} did not complete");
 }
 
-/// Lets both ends make progress; returns what completed at each.
+/// Makes progress at both ends; returns the completions of each.
 fn progress(ends: &mut [Tcp; 2]) -> [Vec<Completion>; 2] {
     ends.each_mut().map(|end| {
         let mut completed = Vec::new();
@@ -89,14 +89,14 @@ fn progress(ends: &mut [Tcp; 2]) -> [Vec<Completion>; 2] {
     })
 }
 
-/// A connection by which a test speaks for rank 2.
+/// A connection by which a test plays rank 2.
 struct Stranger<'a> {
     stream: &'a mut TcpStream,
     received: Vec<u8>,
 }
 
 impl Stranger<'_> {
-    /// The next request, if one has come whole: its kind, number and place.
+    /// Returns the kind, number and address of the next complete request.
     fn request(&mut self) -> Option<(u8, u64, u64)> {
         let mut bytes = [0; 4096];
         while let Ok(count @ 1..) = self.stream.read(&mut bytes) {
@@ -115,7 +115,7 @@ impl Stranger<'_> {
     }
 }
 
-/// Bytes that may be written anywhere.
+/// Returns local data for writes.
 fn local(bytes: u64) -> Cells<'static> {
     Cells::from_mut(vec![7u64; bytes as usize / 8].leak())
 }
@@ -167,7 +167,7 @@ fn whoever_writes_nonsense_is_lost_and_nobody_else() {
     }
 }
 
-/// A connection that just ends tells of a loss, once, for whoever waits for that rank; a rank that ends its part says so first.
+/// A connection that ends without a leave message reports a failure once; a rank that ends regularly sends a leave message first.
 #[test]
 fn the_loss_of_a_peer_is_told_and_its_leave_is_not() {
     let [mine, leaves, breaks] = support::mesh(3).try_into().expect("three");
@@ -191,7 +191,7 @@ fn the_loss_of_a_peer_is_told_and_its_leave_is_not() {
     assert_eq!(lost.try_iter().collect::<Vec<_>>(), [Rank::new(2)]);
 }
 
-/// Frames of which some bytes are others, from a seed: whatever comes of it, other ranks go on.
+/// Frames with pseudo-random wrong bytes do not affect other ranks.
 #[test]
 fn no_frame_makes_a_rank_panic() {
     let mut state = 1u64;
@@ -213,7 +213,7 @@ fn no_frame_makes_a_rank_panic() {
             let index = draw(sent.len() as u64) as usize;
             sent[index] = draw(256) as u8;
         }
-        // Refused when it is lost: then another comes in its place.
+        // Refused after rank 2 has failed: then a new set of ranks replaces the old one.
         if stranger[0].write_all(&sent).is_err() {
             (ends, stranger) = two_and_a_stranger();
         }
@@ -222,7 +222,7 @@ fn no_frame_makes_a_rank_panic() {
     assert_eq!([write(&mut ends, 0, 1), write(&mut ends, 1, 0)], [Ok(0); 2]);
 }
 
-/// Sends a frame again and again, reads nothing, and returns how many bytes were taken before the connection was closed.
+/// Sends a frame repeatedly and reads nothing; returns the number of bytes accepted before the connection was closed.
 fn flood(frame: &[u8]) -> u64 {
     let (mut ends, [mut to_zero, _to_one]) = two_and_a_stranger();
     let (mut taken, mut rest) = (0, Vec::new());
@@ -249,11 +249,11 @@ fn flood(frame: &[u8]) -> u64 {
 #[test]
 fn whoever_asks_for_more_than_the_window_is_lost() {
     flood(&frame(GET, [at(0, 0).bits(), PIECE_BYTES, 0, PIECE_BYTES, 0], b""));
-    // Rank 2 answers nothing, so that copies to it do not end.
+    // Rank 2 does not answer, so that copies to it do not end.
     flood(&frame(COPY, [at(0, 0).bits(), 8, 0, 8, at(2, 0).bits()], b""));
 }
 
-/// Of an operation of more pieces than the window the first fails: the others of the window are awaited, and no more are sent.
+/// After the failure of the first piece of an operation longer than the window, the other pieces in flight are awaited, and no more are sent.
 #[test]
 fn what_has_failed_sends_no_more_and_stays_failed() {
     let (mut ends, [mut to_zero, _]) = two_and_a_stranger();
@@ -281,13 +281,13 @@ fn an_answer_to_what_was_not_sent_yet_is_nonsense() {
     assert_eq!(completion(&mut ends, 0), Err(Failure::PeerLost(Rank::new(2))));
 }
 
-/// A fence that is refused for want of room holds for what is posted next, though the second half of a copy for another rank comes between.
+/// A fence of an operation refused as full applies to the next posted operation, even if the second half of another rank's copy comes between.
 #[test]
 fn a_refused_fence_is_that_of_the_next_operation() {
     let (mut ends, memory): (Vec<Tcp>, Vec<_>) = ends(3);
     let mut completed = Vec::new();
     memory[0].part(64, 8).expect("inside").write(&[7; 8]);
-    // It does not end while rank 2 makes no progress.
+    // The copy does not end while rank 2 makes no progress.
     post(&mut ends[0], 1, Operation::Copy { from: at(1, 64), to: at(2, 0), bytes: 8 }, Flags::NONE);
     let fill = Operation::Write { to: at(0, 512), bytes: b"to itself" };
     let full = (0..).find(|_| ends[0].post(Instant::ZERO, Endpoint(0), fill, Flags::NONE, Token(1)) == Err(PostError::Full));
@@ -320,12 +320,12 @@ fn a_long_copy_behind_a_fence_does_not_wait_for_itself() {
     assert!(memory[2].part(0, 2 * bytes).expect("inside").to_vec().iter().all(|&byte| byte == 9));
 }
 
-/// The ends of so many ranks, each with its memory.
+/// Creates the ends of a number of ranks, each with its memory.
 fn ends(ranks: u32) -> (Vec<Tcp>, Vec<Cells<'static>>) {
     support::mesh(ranks).into_iter().zip(0..).map(|(streams, rank)| end(rank, streams)).unzip()
 }
 
-/// Lets all ends make progress until so many operations have completed, all of them well.
+/// Makes progress at all ends until `count` operations have completed successfully.
 fn complete(ends: &mut [Tcp], completed: &mut Vec<Completion>, count: usize) {
     for _ in 0..ROUNDS_MAX {
         ends.iter_mut().for_each(|end| _ = end.progress(Instant::ZERO, completed));
@@ -336,13 +336,13 @@ fn complete(ends: &mut [Tcp], completed: &mut Vec<Completion>, count: usize) {
     panic!("{} operations of {count} have completed, and no more do", completed.len());
 }
 
-/// A peer that reads nothing, but asks for no more than the window, is slow and not lost: what waits for it is as much as there can be.
+/// A peer that reads nothing but stays within the window is slow, not failed: the output queued for it reaches the maximum.
 #[test]
 fn whoever_keeps_to_the_window_may_take_its_time() {
-    // A few more than the window: sockets take some pieces however little they are to keep.
+    // A few more than the window: sockets accept some pieces even with small buffers.
     for (asked, expected) in [(WINDOW, None), (WINDOW + 8, Some(Err(Failure::PeerLost(Rank::new(2)))))] {
         let mesh = support::mesh(3);
-        // Sockets keep little: what is not read waits where it came from.
+        // Small socket buffers: unread data wait at the sender.
         let [near, far] = [&mesh[0][2], &mesh[2][0]].map(|stream| stream.as_ref().expect("not to itself"));
         sockopt::set_socket_send_buffer_size(near, SOCKET_BYTES).expect("a socket has room");
         sockopt::set_socket_recv_buffer_size(far, SOCKET_BYTES).expect("a socket has room");
@@ -358,8 +358,8 @@ fn whoever_keeps_to_the_window_may_take_its_time() {
     }
 }
 
-/// Each rank has the next copy something to the one after it, and then does something behind a fence: if the second halves of copies were to
-/// wait behind those fences, all would wait for each other.
+/// Each rank requests a copy from the next rank to the one after it, and then posts an operation behind a fence. If the second halves of copies
+/// waited behind these fences, all ranks would wait for each other.
 #[test]
 fn copies_in_a_circle_do_not_wait_for_each_other() {
     const COPIES: u64 = 100;

@@ -1,9 +1,9 @@
-//! The raw limits: the same memory with nothing but instructions, and what plain sockets have no safe call for.
+//! The raw limit on mapped memory: plain load, store and copy instructions; and a socket option for which no safe call exists.
 //!
-//! - **B1** The place of memory of a rank of this host is what `Reach` finds for its address.
-//! - **B2** The mapping lives as long as the `World` from which the memory was allocated, and so as the borrow of the memory.
-//! - **B3** What others may touch at the same time is touched by atomics. Copies are only made while the other rank waits for
-//!   its turn, so that they race with nothing.
+//! - **B1** Memory of a rank on this host is at the location that `Reach` returns for its address.
+//! - **B2** The mapping lives as long as the `World` from which the memory was allocated, and thus longer than the borrow of the memory.
+//! - **B3** Memory that other ranks may access at the same time is accessed by atomics. Copies are made only while the other rank waits for
+//!   its turn, so that they race with no access.
 #![allow(unsafe_code)]
 
 use core::marker::PhantomData;
@@ -16,7 +16,7 @@ use pelago::{Pod, Rank, Shape, Symmetric, World};
 
 use crate::error::{Error, Result};
 
-/// The memory that a rank allocated, as this process sees it.
+/// Memory allocated by a rank, as mapped by this process.
 pub(crate) struct Raw<'m, T> {
     start: NonNull<T>,
     length: usize,
@@ -24,22 +24,22 @@ pub(crate) struct Raw<'m, T> {
 }
 
 impl<'m, T: Pod> Raw<'m, T> {
-    /// The part that `rank` has of `memory`.
+    /// Returns the part of `memory` that belongs to `rank`.
     pub(crate) fn of(world: &World, memory: &'m Symmetric<'_, T>, rank: Rank) -> Result<Self> {
         let bytes = memory.local().cells().bytes() as u64;
         let there = world.reach().cells(memory.at(rank, 0).address(), bytes).ok_or(Error::NotMapped)?;
         Ok(Self { start: there.pointer().cast(), length: memory.len(), memory: PhantomData })
     }
 
-    /// Copies all of `from` to the first elements, by the C library's copy.
+    /// Copies all of `from` to the first elements by `memcpy`.
     #[inline(never)]
     pub(crate) fn write(&self, from: &[T]) {
         assert!(from.len() <= self.length);
-        // SAFETY: B1, B2, B3; `from` is not in the mapping, or this rank's program would share it with another.
+        // SAFETY: B1, B2, B3; `from` is not in the mapping, as a slice of this program cannot be shared with another rank.
         unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), self.start.as_ptr(), from.len()) }
     }
 
-    /// Copies the first elements to all of `into`, by the C library's copy.
+    /// Copies the first elements to all of `into` by `memcpy`.
     #[inline(never)]
     pub(crate) fn read(&self, into: &mut [T]) {
         assert!(into.len() <= self.length);
@@ -54,7 +54,7 @@ impl<'m, T: Pod> Raw<'m, T> {
         assert!(extent <= from.len() && extent <= self.length - first);
         let [slow, middle, fast] = shape.strides.map(|stride| stride as usize);
         let block = shape.block as usize;
-        // SAFETY: B1, B2, B3; the shape was just checked against both ends.
+        // SAFETY: B1, B2, B3; the shape was checked against both lengths above.
         unsafe {
             let (from, to) = (from.as_ptr(), self.start.as_ptr().add(first));
             for i in 0..shape.counts[0] as usize {
@@ -73,24 +73,24 @@ impl<'m, T: Pod> Raw<'m, T> {
 }
 
 impl Raw<'_, u64> {
-    /// The words.
+    /// Returns the words as atomics.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: B1, B2, B3; any bits are a word.
+        // SAFETY: B1, B2, B3; any bit pattern is a valid word.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr().cast(), self.length) }
     }
 
-    /// A word.
+    /// Returns one word as an atomic.
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         &self.words()[index]
     }
 }
 
-/// Sets an option of UDP that is a number.
+/// Sets an integer option of UDP.
 pub(crate) fn set_udp_option(socket: BorrowedFd<'_>, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let bytes = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: the kernel reads `bytes` bytes of `value`, which lives until it has answered.
+    // SAFETY: the kernel reads `bytes` bytes of `value`, which outlives the call.
     let answer = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, option, (&raw const value).cast(), bytes) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! Which raw limit stands beside the library: the same memory, or plain sockets.
+//! The raw limit to compare the library with: the same memory, or plain sockets.
 
 pub(crate) mod mapped_memory;
 pub(crate) mod udp_sockets;
@@ -8,14 +8,14 @@ use crate::baseline::udp_sockets::Line;
 
 /// The raw limit of operations on the receiver's memory.
 pub(crate) enum Baseline<'m, T = u64> {
-    /// Both ranks map it.
+    /// The memory is mapped by both ranks.
     Memory(Raw<'m, T>),
-    /// It is reached over UDP.
+    /// The memory is reached over UDP.
     Datagrams(&'m Line),
 }
 
 impl<T> Baseline<'_, T> {
-    /// `mapped` where memory is mapped, else `apart`.
+    /// Returns `mapped` if memory is mapped, else `apart`.
     pub(crate) fn name(&self, mapped: &'static str, apart: &'static str) -> &'static str {
         match self {
             Self::Memory(_) => mapped,

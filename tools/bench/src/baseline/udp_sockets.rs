@@ -1,7 +1,7 @@
-//! The raw limits over UDP: plain sockets of ranks of this host, polled without pause.
+//! The raw limits over UDP: plain sockets between ranks of this host, polled continuously.
 //!
-//! What crosses is what the library's operation is about and nothing else: no numbers, tags or places. Loopback loses nothing and keeps
-//! the order while no more is under way than the receiver's socket holds; a datagram that does not come all the same is an error.
+//! Datagrams carry only the payload of the operation: no sequence numbers, tags or offsets. Loopback is lossless and ordered as long as the
+//! bytes in flight fit the receiver's socket buffer; a missing datagram is an error.
 
 use std::hint::spin_loop;
 use std::io::{self, ErrorKind};
@@ -17,43 +17,43 @@ use rustix::net::sockopt;
 use crate::baseline::mapped_memory::set_udp_option;
 use crate::error::{Error, Result};
 
-/// The most bytes of a stream that are under way.
+/// Maximum bytes of a stream in flight.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// What a socket should hold: the window, with what the system keeps beside the bytes.
+/// Requested socket buffer: the window, with the system's overhead for each datagram.
 const BUFFER_BYTES: usize = 4 * WINDOW_BYTES;
 
-/// The receiver of a stream tells so often within a window how much has come.
+/// Number of acknowledgements that the receiver of a stream sends per window.
 const TOLD_PER_WINDOW: usize = 4;
 
-/// The bytes of the headers of a datagram over IPv4.
+/// Header bytes of a datagram over IPv4.
 const HEADER_BYTES: usize = 28;
 
-/// Looks at a socket, of a third of a microsecond each, before others may run: longer than an answer takes where nobody else does.
+/// Polls of a socket, a third of a microsecond each, before the thread yields: longer than a reply takes on an idle machine.
 const LOOKS: u32 = 200;
 
-/// The same where ranks share cores, and whoever is waited for may need this one.
+/// The same where ranks are oversubscribed and the awaited rank may need this core.
 const LOOKS_OVERSUBSCRIBED: u32 = 1;
 
-/// What does not come within this time was lost.
+/// Time after which an awaited datagram counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The socket of a rank, which is polled.
+/// The polled socket of a rank.
 pub(crate) struct Plain {
     socket: UdpSocket,
-    /// Looks before others may run.
+    /// Number of polls before the thread yields.
     looks: u32,
 }
 
 impl Plain {
-    /// A socket on loopback; `oversubscribed`: where ranks share cores.
+    /// Binds a socket on loopback; `oversubscribed`: whether ranks share cores.
     pub(crate) fn bind(oversubscribed: bool) -> Result<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         Ok(Self { socket, looks: if oversubscribed { LOOKS_OVERSUBSCRIBED } else { LOOKS } })
     }
 
-    /// Where others send to.
+    /// Returns the port of the socket.
     pub(crate) fn port(&self) -> Result<u16> {
         self.socket.local_addr().map(|address| address.port()).map_err(failed)
     }
@@ -69,7 +69,7 @@ impl Plain {
         self.poll(|| self.socket.recv(into))
     }
 
-    /// Tries until there is an answer.
+    /// Repeats a non-blocking call until it succeeds or fails.
     #[inline(always)]
     fn poll(&self, mut attempt: impl FnMut() -> io::Result<usize>) -> Result<usize> {
         let (mut looks, mut since) = (0, None);
@@ -90,10 +90,10 @@ impl Plain {
     }
 }
 
-/// One end of a line between two ranks: sockets that hear nobody else.
+/// One end of a line between two ranks: connected sockets.
 pub(crate) struct Line {
     plain: Plain,
-    /// Bytes of a datagram of a stream, and of as many of them as pass the kernel as one message.
+    /// Bytes of a datagram of a stream, and of the run of datagrams that one system call passes to the kernel.
     datagram_bytes: usize,
     message_bytes: usize,
     window_bytes: usize,
@@ -101,14 +101,14 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The line to the socket at `port`.
+    /// Connects the line to the socket at `port`.
     pub(crate) fn to(plain: Plain, port: u16) -> Result<Self> {
         plain.socket.connect((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
         let refused = |error: rustix::io::Errno| failed(error.into());
         let held_bytes = enlarge(&plain.socket).map_err(refused)?;
         let packet_bytes = sockopt::ip_mtu(&plain.socket).map_err(refused)? as usize;
         let datagram_bytes = packet_bytes.saturating_sub(HEADER_BYTES).clamp(1, UDP_DATAGRAM_BYTES_MAX);
-        // An older kernel neither cuts messages nor joins them: then each datagram is one.
+        // Older kernels lack segmentation and receive offload: then each datagram is passed alone.
         let options = [(libc::UDP_SEGMENT, 0), (libc::UDP_GRO, 1)];
         let cuts = options.into_iter().all(|(option, value)| set_udp_option(plain.socket.as_fd(), option, value).is_ok());
         let datagrams = if cuts { (UDP_RUN_BYTES_MAX / datagram_bytes).min(UDP_RUN_DATAGRAMS_MAX) } else { 1 };
@@ -128,7 +128,7 @@ impl Line {
         if self.plain.receive(answer)? == answer.len() { Ok(()) } else { Err(failed(ErrorKind::InvalidData.into())) }
     }
 
-    /// Waits for so many questions; `answer` sends the answer to each.
+    /// Waits for `count` questions; `answer` sends the answer to each.
     #[inline(never)]
     pub(crate) fn serve(&self, count: u64, mut answer: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ impl Line {
         })
     }
 
-    /// As [`serve`](Self::serve), but asleep in the kernel until a question comes.
+    /// Like [`serve`](Self::serve), but sleeps in the kernel until a question arrives.
     pub(crate) fn attend(&self, count: u64, answer: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let socket = &self.plain.socket;
         socket.set_nonblocking(false).and_then(|()| socket.set_read_timeout(Some(PATIENCE))).map_err(failed)?;
@@ -153,8 +153,8 @@ impl Line {
         self.plain.poll(|| self.plain.socket.send(bytes)).map(drop)
     }
 
-    /// Sends `bytes` in datagrams as long as the library's, as many at once as pass the kernel as one message and as far ahead of the
-    /// receiver as the window allows, and returns when it has told that it has them all.
+    /// Sends `bytes` in datagrams of the library's size, in runs that pass the kernel as one message, within the window. Returns when the
+    /// receiver has acknowledged all bytes.
     #[inline(never)]
     pub(crate) fn stream(&self, bytes: &[u8]) -> Result<()> {
         self.cut_into(self.datagram_bytes)?;
@@ -169,11 +169,11 @@ impl Line {
         while told < sent {
             told = self.hear()?;
         }
-        // What is not cut at all costs less.
+        // Sending without segmentation costs less.
         self.cut_into(0)
     }
 
-    /// Has the kernel cut messages from now on, if it does that here; 0: no longer.
+    /// Sets the segment size for following messages, if the kernel supports segmentation; 0 turns it off.
     fn cut_into(&self, datagram_bytes: usize) -> Result<()> {
         if self.message_bytes == self.datagram_bytes {
             return Ok(());
@@ -181,8 +181,8 @@ impl Line {
         set_udp_option(self.plain.socket.as_fd(), libc::UDP_SEGMENT, datagram_bytes as libc::c_int).map_err(failed)
     }
 
-    /// Takes in a stream of as many bytes as `into` has. Each message is copied once more: whoever does not know yet what comes next
-    /// cannot have it put where it belongs.
+    /// Receives a stream of as many bytes as `into` has. Each message is copied once more, because the receiver does not know its destination
+    /// before it arrives.
     #[inline(never)]
     pub(crate) fn take(&self, into: &mut [u8]) -> Result<()> {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ impl Line {
         Ok(())
     }
 
-    /// How much of a stream the receiver has.
+    /// Receives an acknowledgement: the bytes of a stream that have arrived.
     fn hear(&self) -> Result<usize> {
         let mut told = [0; 8];
         self.plain.receive(&mut told)?;
@@ -208,13 +208,13 @@ impl Line {
     }
 }
 
-/// Asks for large buffers, beyond what users are usually granted if this one may; returns how many bytes the socket holds.
+/// Requests large buffers, above the system's limit if permitted; returns the bytes that the socket holds.
 fn enlarge(socket: &UdpSocket) -> rustix::io::Result<usize> {
     sockopt::set_socket_recv_buffer_size_force(socket, BUFFER_BYTES)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, BUFFER_BYTES))?;
     sockopt::set_socket_send_buffer_size_force(socket, BUFFER_BYTES)
         .or_else(|_| sockopt::set_socket_send_buffer_size(socket, BUFFER_BYTES))?;
-    // The system says twice what was asked for, as it counts what it keeps beside the bytes.
+    // The system reports twice the requested size, as it includes its overhead.
     Ok(sockopt::socket_recv_buffer_size(socket)? / 2)
 }
 

@@ -1,12 +1,13 @@
-//! One atomic of four bytes after another, each waited for, by a context for one thread and by one that other threads may use beside it.
+//! Times blocking four-byte atomics of a context of one thread, and of one among contexts of several threads.
 //!
-//! What `docs/evaluation/basic-layer.md` says of shared memory and UDP, and of own memory on the simulated machine; started by `pelago run` or `pelago sim`,
-//! with `one` or `many` for which of the two. Rank 0 prints a line of JSON: a word of another rank; a word of its own heap, which loads and stores reach; a
-//! word of its own that the program has registered, which the transport reaches.
+//! Source of the values in `docs/evaluation/basic-layer.md` for shared memory and UDP, and for own memory on the simulated machine. Started by
+//! `pelago run` or `pelago sim` with the argument `one` or `many` to select the context. Rank 0 prints a line of JSON with three times: for a
+//! word of another rank; for a word of its own heap, reached by loads and stores; for a word of its own memory that the program registered,
+//! reached by the transport.
 
 use pelago::{Context, GlobalPtr, Result};
 
-/// Atomics of a sample, and samples of which the median is printed.
+/// Atomics per sample, and number of samples, of which the median is printed.
 const COUNT: u32 = 1000;
 const SAMPLES: usize = 31;
 
@@ -17,12 +18,12 @@ fn main() -> Result<()> {
         if world.rank().number() == 0 {
             let [there, here] = [world.rank().next(world.size()), world.rank()].map(|rank| memory.at(rank, 0));
             match many {
-                // From here on, contexts meet at a lock where they use a transport.
+                // From here on, contexts take a lock where they use a transport.
                 true => tell(&world.context_factory().context()?, "many", there, here)?,
                 false => tell(world, "one", there, here)?,
             }
         }
-        // The others wait in the library.
+        // The other ranks wait in the library.
         world.barrier()
     })
 }
@@ -35,7 +36,7 @@ fn tell(context: &Context, threads: &str, there: GlobalPtr<u32>, here: GlobalPtr
     Ok(())
 }
 
-/// The median of what one atomic takes.
+/// Returns the median time of one atomic.
 fn median_us(context: &Context, word: GlobalPtr<u32>) -> Result<f64> {
     let mut times = Vec::with_capacity(SAMPLES);
     for _ in 0..=SAMPLES {
@@ -45,7 +46,7 @@ fn median_us(context: &Context, word: GlobalPtr<u32>) -> Result<f64> {
         }
         times.push((context.now() - start).as_seconds() * 1e6 / f64::from(COUNT));
     }
-    // The first is for what is met for the first time.
+    // The first sample is a warm-up.
     times.remove(0);
     times.sort_by(f64::total_cmp);
     Ok(times[SAMPLES / 2])

@@ -1,4 +1,4 @@
-//! Counts instructions per operation: see the module `count` of the library.
+//! Counts instructions per operation; see the module `count` of the library.
 
 use std::process::ExitCode;
 

@@ -1,13 +1,14 @@
-//! Tables 1 to 3 of paper C (Okuno et al., Fagus on DIMMnet) on the simulated machines, beside the paper's values.
+//! Reproduces tables 1 to 3 of paper C (Okuno et al., Fagus on DIMMnet) on the simulated machines, with the paper's values for comparison.
 //!
 //!     pelago-fagus PELAGO [--json]
 //!
-//! PELAGO is the command. The times are those that the bundled program `fagus` prints in `pelago sim`. A share of table 3 is the difference to a machine
-//! on which that part takes no time.
+//! PELAGO is the path of the command. The times are those printed by the bundled program `fagus` in `pelago sim`. A share of table 3 is the
+//! difference to a machine on which that part takes no time.
 
 use std::process::{Command, ExitCode};
 
-/// A row: table, name, what `pelago sim` is told besides, the word before the number, and the paper's value. A share is that of 20 ms.
+/// A row: table, name, machine, overrides for `pelago sim`, the word before the number in the output, unit, and the paper's value. A share
+/// refers to 20 ms.
 struct Row {
     table: u32,
     name: &'static str,
@@ -31,7 +32,7 @@ const fn barrier(name: &'static str, machine: &'static str, set: &'static [&'sta
     Row { table: 2, name, machine, set, after: "ranks", unit: "us", paper }
 }
 
-/// A share of table 3, in hundredths of the message without `set`.
+/// A share of table 3, in per cent of the message time without `set`.
 const fn share(name: &'static str, set: &'static [&'static str], paper: f64) -> Row {
     Row { table: 3, name, machine: DIMMNET, set, after: "sent", unit: "%", paper }
 }
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The simulated value of each row.
+/// Simulates the value of each row.
 fn rows(pelago: &str) -> Result<Vec<f64>, String> {
     let whole = microseconds(pelago, &ROWS[0])?;
     ROWS.iter()
@@ -83,7 +84,7 @@ fn rows(pelago: &str) -> Result<Vec<f64>, String> {
         .collect()
 }
 
-/// Runs one simulation; returns the time that the row is about.
+/// Runs one simulation; returns the time for the row.
 fn microseconds(pelago: &str, row: &Row) -> Result<f64, String> {
     let mut command = Command::new(pelago);
     command.args(["sim", "-n", "2", "--quiet", "--machine", row.machine]);
@@ -96,7 +97,7 @@ fn microseconds(pelago: &str, row: &Row) -> Result<f64, String> {
     find(&String::from_utf8_lossy(&ended.stdout), row.after).ok_or_else(|| format!("{}: no time", row.name))
 }
 
-/// The microseconds that follow a word, with at most its own number between.
+/// Finds the microseconds after the word `after`, possibly with one number in between.
 fn find(text: &str, after: &str) -> Option<f64> {
     let behind = text.split_whitespace().skip_while(|word| *word != after).skip_while(|word| *word != "us");
     behind.skip(1).find_map(|word| word.parse().ok())

@@ -1,4 +1,4 @@
-//! Draws the figures of `docs/evaluation`: see the module `evaluation` of the library.
+//! Draws the figures of `docs/evaluation`; see the module `evaluation` of the library.
 
 use std::process::ExitCode;
 

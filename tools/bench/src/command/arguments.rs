@@ -8,7 +8,7 @@ use crate::Peer;
 use crate::command::catalogue::{BENCHMARKS, Benchmark, Jobs};
 use crate::settings::{EDGE_DEFAULT, Settings, Transport};
 
-/// Ranks of a job, unless the command line says otherwise.
+/// Default number of ranks of a job.
 pub(crate) const RANKS_DEFAULT: u32 = 2;
 
 /// Measure operations of the library next to the raw limits of this machine
@@ -51,7 +51,7 @@ pub enum Format {
 }
 
 impl Arguments {
-    /// Those that measure `names` between ranks that reach each other like this, with transfers of these sizes.
+    /// Returns arguments that measure `names` over `transport` with transfers of these sizes.
     pub(crate) fn over(transport: Transport, names: &[&str], bytes: &[u64]) -> Self {
         Self {
             names: names.iter().map(ToString::to_string).collect(),
@@ -70,7 +70,7 @@ impl Arguments {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// What is to be measured, in the order of the catalogue.
+    /// Returns the benchmarks to measure, in the order of the catalogue.
     pub(crate) fn benchmarks(&self) -> impl Iterator<Item = &'static Benchmark> {
         BENCHMARKS.iter().filter(|benchmark| match self.names.is_empty() {
             true => benchmark.jobs != Jobs::Named,
@@ -78,7 +78,7 @@ impl Arguments {
         })
     }
 
-    /// The arguments by which one rank measures `names`.
+    /// Returns the arguments for a rank that measures `names`.
     pub(crate) fn of_rank(&self, names: &[&str]) -> Vec<String> {
         names.iter().map(ToString::to_string).chain(self.settings.arguments()).collect()
     }

@@ -1,4 +1,4 @@
-//! The table of what can be measured.
+//! The catalogue of benchmarks.
 
 use crate::Transport;
 use crate::error::Result;
@@ -8,45 +8,45 @@ use crate::measure::{
 };
 use crate::rank::context::RankContext;
 
-/// Something that can be measured.
+/// A benchmark.
 pub(crate) struct Benchmark {
     pub(crate) name: &'static str,
     /// OSU benchmarks that measure the same.
     pub(crate) osu: &'static [&'static str],
-    /// What is measured, and the raw limit that it is compared with: where ranks share memory; over UDP.
+    /// Measured operation, and the raw limits for comparison: where ranks share memory; over UDP.
     pub(crate) summary: &'static str,
-    /// Fewer ranks cannot do it.
+    /// Minimum number of ranks.
     pub(crate) ranks_min: u32,
-    /// The same where they share no memory: a rank's own is always mapped.
+    /// Minimum number of ranks that share no memory: a rank's own memory is always mapped.
     pub(crate) ranks_min_apart: u32,
-    /// Numbers of ranks that it is measured with, in jobs of their own, unless the command line names one.
+    /// Jobs of the benchmark, unless the command line gives a number of ranks.
     pub(crate) jobs: Jobs,
-    /// Measures, on each rank.
+    /// The measurement, called on each rank.
     pub(crate) run: fn(&RankContext<'_>) -> Result<()>,
 }
 
-/// The jobs in which something is measured.
+/// Jobs in which a benchmark is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Jobs {
-    /// One, together with others.
+    /// A job shared with other benchmarks.
     Shared,
-    /// The same, but only if it is named.
+    /// A shared job, but only if the command line names the benchmark.
     Named,
-    /// One of its own for each of these numbers of ranks.
+    /// A separate job for each of these numbers of ranks.
     Own(&'static [u32]),
-    /// One together with others where ranks share memory; where they do not, one of its own for each of these numbers of ranks.
+    /// A shared job if ranks share memory; otherwise a separate job for each of these numbers of ranks.
     OwnApart(&'static [u32]),
-    /// Jobs that do nothing, timed from outside.
+    /// Empty jobs with these numbers of ranks, timed by the command.
     Empty(&'static [u32]),
 }
 
 impl Benchmark {
-    /// Fewer ranks that reach each other like this cannot do it.
+    /// Returns the minimum number of ranks over `transport`.
     pub(crate) fn ranks_min(&self, transport: Transport) -> u32 {
         if transport.is_network() { self.ranks_min_apart } else { self.ranks_min }
     }
 
-    /// The numbers of ranks with which it has jobs of its own, if it has.
+    /// Returns the numbers of ranks of separate jobs, if the benchmark has such jobs.
     pub(crate) fn own_jobs(&self, transport: Transport) -> Option<&'static [u32]> {
         match self.jobs {
             Jobs::Own(table) => Some(table),
@@ -56,7 +56,7 @@ impl Benchmark {
     }
 }
 
-/// In the order in which it is measured: `memory` first, before others have used any.
+/// All benchmarks in the order of measurement: `memory` first, before other benchmarks use memory.
 pub(crate) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "memory",

@@ -1,4 +1,4 @@
-//! `launch`: jobs that do nothing, timed from outside.
+//! `launch`: the time of empty jobs, measured by the command.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 
 const REPETITIONS: u64 = 11;
 
-/// A program that does nothing, on every system.
+/// A program on every system that does nothing.
 const NOTHING: &str = "true";
 
-/// Times jobs of each of these numbers of ranks; `start` runs a job of so many ranks that does nothing, to its end.
+/// Times empty jobs of each of these numbers of ranks; `start` runs an empty job of a number of ranks to its end.
 ///
-/// The raw limit is as many processes that do nothing, started one after the other and then waited for.
+/// The raw limit is the same number of processes that do nothing, started one after the other and then waited for.
 ///
 /// # Errors
 /// A job failed, or the system cannot start a process.

@@ -15,11 +15,10 @@ use crate::peer::{self, PeerProgram};
 use crate::results::{plot, table};
 use crate::{Arguments, Format, Progress, Row, Transport, launch_rows};
 
-/// Measures what `arguments` name and shows the results.
+/// Runs the benchmarks in `arguments` and prints the results.
 ///
-/// `job` makes the command that runs a job of so many ranks, each of which calls [`rank_main`](crate::rank_main) with these
-/// arguments, and passes on the standard output of rank 0. Returns its exit code if it fails, and 2 for arguments that cannot be
-/// met.
+/// `job` makes the command for a job of a number of ranks, each of which calls [`rank_main`](crate::rank_main) with the given arguments. The
+/// command forwards the standard output of rank 0. Returns the exit code of a failed job, and 2 for arguments that cannot be met.
 pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Command) -> ExitCode {
     if arguments.list {
         print(&list());
@@ -32,13 +31,13 @@ pub fn main(arguments: &Arguments, mut job: impl FnMut(u32, &[String]) -> Comman
     }
 }
 
-/// What can be measured, one line for each.
+/// Returns the list of benchmarks, one line for each.
 pub fn list() -> String {
     let osu = |names: &[&str]| if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
     BENCHMARKS.iter().map(|benchmark| format!("{:32}{}{}\n", benchmark.name, benchmark.summary, osu(benchmark.osu))).collect()
 }
 
-/// What one job of two ranks that reach each other by `transport` measures: `names`, as [`list`] has them, with transfers of these sizes.
+/// Measures the benchmarks `names` of [`list`] in one job of two ranks over `transport`, with transfers of these sizes.
 ///
 /// `job` is that of [`main`].
 ///
@@ -59,7 +58,7 @@ pub fn rows(
     }
 }
 
-/// The results as text, and as pictures in the folder `plot` if there is one.
+/// Formats the results as text, and writes pictures to the folder `plot` if one is given.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -73,7 +72,7 @@ pub fn render(rows: &[Row], format: Format, plot: Option<&Path>) -> io::Result<S
     })
 }
 
-/// Why nothing more is measured.
+/// Reason to stop measuring.
 enum Stopped {
     Usage(String),
     Failed(String),
@@ -85,7 +84,7 @@ type Plan = (Vec<&'static str>, u32);
 fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
     let failed = |error: io::Error| Stopped::Failed(error.to_string());
     if let Some(folder) = &arguments.plot {
-        // Found out before minutes of work, not after.
+        // Checked before minutes of measurement, not after them.
         std::fs::create_dir_all(folder).map_err(|error| Stopped::Usage(format!("{}: {error}", folder.display())))?;
     }
     if arguments.compare.is_some() {
@@ -131,7 +130,7 @@ fn measure(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
     Ok(ExitCode::SUCCESS)
 }
 
-/// Library and peer by turns; shows the medians of both.
+/// Measures library and peer alternately; prints the medians of both.
 fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command) -> Result<ExitCode, Stopped> {
     let mut arguments = arguments.clone();
     let transport = arguments.settings.transport;
@@ -172,7 +171,7 @@ fn compare(arguments: &Arguments, job: &mut dyn FnMut(u32, &[String]) -> Command
     Ok(ExitCode::SUCCESS)
 }
 
-/// The jobs in which benchmarks measure themselves.
+/// Distributes the benchmarks over jobs.
 fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
     let ranks = arguments.ranks.unwrap_or(RANKS_DEFAULT);
     let mut shared = Vec::new();
@@ -201,7 +200,7 @@ fn plans(arguments: &Arguments) -> Result<Vec<Plan>, String> {
     Ok(plans)
 }
 
-/// Runs a job to its end and takes the rows that it prints; returns its exit code.
+/// Runs a job to its end and passes the rows that it prints to `take`; returns the exit code.
 fn run(command: &mut Command, take: &mut dyn FnMut(Row)) -> io::Result<u8> {
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     let mut child = started
@@ -211,7 +210,7 @@ fn run(command: &mut Command, take: &mut dyn FnMut(Row)) -> io::Result<u8> {
         let line = line?;
         match serde_json::from_str(&line) {
             Ok(row) => take(row),
-            // Ranks may say more than rows.
+            // Ranks may also print lines that are not rows.
             Err(_) => eprintln!("{line}"),
         }
     }
@@ -224,7 +223,7 @@ fn json(row: &Row) -> String {
 }
 
 fn print(text: &str) {
-    // A reader that has seen enough is no error.
+    // A reader that closes the pipe early is not an error.
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
@@ -249,7 +248,7 @@ mod tests {
         Line::parse_from(["bench"].iter().chain(words)).arguments
     }
 
-    /// A job that prints what is said, instead of a real one.
+    /// Replaces a real job by one that prints `text`.
     fn saying(text: &str, code: u8) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", "printf '%s' \"$0\"; exit $1", text, &code.to_string()]);

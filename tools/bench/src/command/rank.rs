@@ -1,4 +1,4 @@
-//! What each rank does.
+//! The program of each rank.
 
 use std::process::ExitCode;
 
@@ -16,9 +16,9 @@ struct Line {
     arguments: Arguments,
 }
 
-/// Takes part in the job and measures what `arguments` name; rank 0 writes one JSON object per result to standard output.
+/// Joins the job and runs the benchmarks in `arguments`; rank 0 writes one JSON object per result to standard output.
 ///
-/// `arguments` are those that [`main`](crate::main) gave to the job.
+/// `arguments` are those that [`main`](crate::main) passed to the job.
 pub fn rank_main(arguments: Vec<String>) -> ExitCode {
     let arguments = match Line::try_parse_from(["bench".into()].into_iter().chain(arguments)) {
         Ok(Line { arguments }) => arguments,

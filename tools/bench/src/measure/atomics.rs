@@ -1,4 +1,4 @@
-//! `fetch_add` and `compare_swap` on a word of another rank, which nobody else touches meanwhile.
+//! `fetch_add` and `compare_swap` on a word of another rank without contention.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
@@ -27,8 +27,8 @@ pub(crate) fn compare_swap(stage: &RankContext<'_>) -> Result<()> {
     measure(stage, &Atomic { name: "compare_swap", library: swap_each, raw: raw_swap_each, question, perform })
 }
 
-/// Adds 1 to numbers with a floating point, by turns with additions to integers: to one number, each waited for; and to many in one call, where the integers are added
-/// one by one and waited for at the end.
+/// Measures floating-point accumulation against integer additions: to one number with a wait for each, and to many numbers in one call, where
+/// the integers are added one by one with a wait at the end.
 pub(crate) fn accumulate(stage: &RankContext<'_>) -> Result<()> {
     let (memory, numbers) = (stage.world.alloc::<u64>(MANY)?, stage.world.alloc::<f64>(MANY)?);
     if stage.is_idle() {
@@ -64,7 +64,7 @@ pub(crate) fn accumulate(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Numbers that are accumulated together.
+/// Numbers in one accumulate call.
 const MANY: usize = 1024;
 
 #[inline(never)]
@@ -94,17 +94,17 @@ fn integer_many(world: &World, at: GlobalPtr<u64>, count: u64) -> Result<()> {
     })
 }
 
-/// A way to count a word up. Each that does so returns how far the word was from what it should have been.
+/// A method to increment a word. Each method returns 0 if the word always had its expected value, else the differing bits.
 struct Atomic {
     name: &'static str,
     library: fn(&World, GlobalPtr<u64>, Range<u64>) -> Result<u64>,
     raw: fn(&Raw<'_, u64>, Range<u64>) -> u64,
-    /// What a datagram says that counts up from this value, and what its receiver does.
+    /// Payload of the datagram that requests an increment from this value, and the action of its receiver.
     question: fn(u64) -> [u64; 2],
     perform: fn(CellSlice<'_, u64>, [u64; 2]) -> u64,
 }
 
-/// Counts a word up. Either side begins where the other ended.
+/// Measures increments of a word. Each side starts at the value at which the other one ended.
 fn measure(stage: &RankContext<'_>, atomic: &Atomic) -> Result<()> {
     let memory = stage.world.alloc::<u64>(8)?;
     if stage.is_idle() {
@@ -118,7 +118,7 @@ fn measure(stage: &RankContext<'_>, atomic: &Atomic) -> Result<()> {
         calibrated += count;
         (atomic.library)(stage.world, at, calibrated - count..calibrated).map(drop)
     })?;
-    // Only the sender knows how far it counted while it calibrated.
+    // Only the sender knows the value after calibration.
     let beginning = stage.tell(calibrated)?;
     let comparison = Comparison::run(REPETITIONS, |side| {
         let values = beginning + counted..beginning + counted + count;
@@ -154,7 +154,7 @@ fn ask_each(line: &Line, atomic: &Atomic, mut values: Range<u64>) -> Result<u64>
 }
 
 fn answer(line: &Line, atomic: &Atomic, here: CellSlice<'_, u64>, question: &[u8]) -> Result<()> {
-    // What is no question changes nothing, which the receiver finds in the end.
+    // A malformed question changes nothing, which the final check detects.
     let question = <[u64; 2]>::read_from_bytes(question).unwrap_or_default();
     line.send((atomic.perform)(here, question).as_bytes())
 }

@@ -1,4 +1,4 @@
-//! `barrier`: all ranks meet.
+//! `barrier`: barriers of all ranks.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -15,13 +15,13 @@ use crate::comparison::{Comparison, Side, time};
 use crate::error::{Result, check};
 use crate::rank::context::{BATCH_NS, RankContext};
 
-/// Barriers whose effect is checked.
+/// Number of barriers whose effect is checked.
 const CHECKED: u64 = 200;
 
-/// Time that a batch of barriers should take where ranks share cores: a few turns of the scheduler.
+/// Target time of a batch of barriers if ranks are oversubscribed: a few time slices of the scheduler.
 const BATCH_OVERSUBSCRIBED_NS: f64 = 5e6;
 
-/// Words on cache lines of their own: one for each round of the raw barrier, one for the check, beside which is the port of a socket.
+/// Words on separate cache lines: one for each round of the raw barrier, and one for the check, next to the port of a socket.
 const LINE: usize = 8;
 const ROUNDS_MAX: usize = 20;
 const CHECK: usize = ROUNDS_MAX * LINE;
@@ -47,7 +47,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     stage.emit(&stage.row("barrier").timed(&comparison, raw.name()))
 }
 
-/// What is put before a barrier is there after it, and not before.
+/// Checks that a value put before a barrier is visible after it, and not earlier.
 fn verify(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
     let world = stage.world;
     for value in 1..=CHECKED {
@@ -59,14 +59,14 @@ fn verify(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<()> {
     Ok(())
 }
 
-/// The least that a barrier can be on this machine.
+/// The minimal barrier on this machine: the raw limit.
 enum RawBarrier<'m> {
     Memory(MemoryBarrier<'m>),
     Datagrams(DatagramBarrier),
 }
 
 impl<'m> RawBarrier<'m> {
-    /// Collective.
+    /// Creates the barrier. Collective.
     fn new(stage: &RankContext<'_>, memory: &'m Symmetric<'_, u64>) -> Result<Self> {
         Ok(match stage.is_apart() {
             true => Self::Datagrams(DatagramBarrier::new(stage, memory)?),
@@ -112,7 +112,7 @@ impl<'m> MemoryBarrier<'m> {
         if self.oversubscribed { self.meet_at_counter() } else { self.exchange_flags() }
     }
 
-    /// log₂ n rounds, in each of which every rank tells one and hears of one.
+    /// Dissemination barrier: log₂ n rounds, in each of which every rank signals one rank and waits for the signal of one.
     fn exchange_flags(&self) {
         let size = self.ranks.len();
         for round in 0..rounds(size) {
@@ -122,7 +122,7 @@ impl<'m> MemoryBarrier<'m> {
         }
     }
 
-    /// All count up one word, the last writes another.
+    /// Central counter: all ranks increment one word, and the last one releases them by another.
     fn meet_at_counter(&self) {
         let (arrived, released) = (self.ranks[0].word(0), self.ranks[0].word(LINE));
         if arrived.fetch_add(1, AcqRel) + 1 == self.epoch * self.ranks.len() as u64 {
@@ -133,12 +133,12 @@ impl<'m> MemoryBarrier<'m> {
     }
 }
 
-/// A barrier by datagrams: log₂ n rounds, in each of which every rank tells one and hears of one.
+/// A dissemination barrier by datagrams: log₂ n rounds, in each of which every rank signals one rank and waits for the signal of one.
 struct DatagramBarrier {
     socket: Plain,
-    /// Whom to tell, by round.
+    /// Ports of the ranks to signal, by round.
     ports: Vec<u16>,
-    /// The epoch of which has been heard, by round: those who are ahead may be one further.
+    /// Last received epoch, by round; ranks that are ahead may be one epoch further.
     heard: Vec<u64>,
     epoch: u64,
 }

@@ -1,5 +1,5 @@
-//! `collectives`: what all ranks do together, by plans that choose their algorithm by trial; `one_shot`: the same by calls without a plan. One
-//! row for each operation and size.
+//! `collectives`: collective operations by plans, which choose their algorithm by trial; `one_shot`: the same operations without a plan. One row
+//! for each operation and size.
 
 use pelago::collectives::{Choice, Collective, Collectives, Settings, Sum};
 
@@ -10,31 +10,31 @@ use crate::error::{Error, Result, check};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
-/// Bytes of a block, unless the command line names others.
+/// Default sizes of a block in bytes.
 const BYTES: [u64; 7] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20];
 
-/// The same, of operations without a plan.
+/// Default sizes for operations without a plan.
 const BYTES_ONE_SHOT: [u64; 3] = [8, 64 << 10, 1 << 20];
 
-/// Calls without a plan before those that are measured: after them the library has chosen an algorithm by trial.
+/// Warm-up calls without a plan: after them the library has chosen an algorithm by trial.
 const CALLS_BEFORE: usize = 20;
 
-/// How often a batch is measured.
+/// Number of measurements of a batch.
 const REPETITIONS: usize = 9;
 
-/// Time that a batch should take, where one operation does not take longer.
+/// Target time of a batch, unless one operation takes longer.
 const BATCH_NS: f64 = 5e6;
 
-/// How long ranks meet before the first that counts.
+/// Time for which ranks call barriers before the first measurement.
 const SETTLE_NS: f64 = 3e8;
 
-/// Operations of a batch at most.
+/// Maximum number of operations in a batch.
 const BATCH_MAX: u64 = 2000;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     every(stage, &BYTES, |all, operation, bytes| {
         let mut plan = all.plan_of(operation, bytes as usize / 8, Sum, Choice::Trial)?;
-        // Not a row, and so for people.
+        // Not a row: information for the user.
         if stage.is_sender() {
             println!("{}", plan.explain().to_string().lines().next().unwrap_or_default());
         }
@@ -47,13 +47,13 @@ pub(crate) fn one_shot(stage: &RankContext<'_>) -> Result<()> {
         let (position, size, count) = (all.position(), all.team().size(), bytes as usize / 8);
         let [mut input, mut output] = [operation.blocks_in(position, size), operation.blocks_out(position, size)]
             .map(|blocks| vec![0_u64; blocks as usize * count]);
-        // As a program that calls it often finds it.
+        // Reaches the state of a program that calls the operation often.
         (0..CALLS_BEFORE).try_for_each(|_| once(all, operation, &mut input, &mut output))?;
         measure(stage, all, operation, bytes, |input, output| once(all, operation, input, output))
     })
 }
 
-/// Measures every operation with blocks of these sizes, unless the command line names others.
+/// Measures every operation with blocks of the sizes `bytes`, unless the command line gives others.
 fn every(
     stage: &RankContext<'_>,
     bytes: &[u64],
@@ -71,7 +71,7 @@ fn every(
     Ok(())
 }
 
-/// The operation by a call without a plan; those that work in place take the values of `output`, and a reduction of others those of `input`.
+/// Calls the operation without a plan. Operations in place use the values in `output`, other reductions those in `input`.
 fn once(all: &Collectives<'_>, operation: Collective, input: &mut [u64], output: &mut [u64]) -> pelago::Result<()> {
     match operation {
         Collective::Barrier => all.barrier(),
@@ -89,7 +89,7 @@ fn once(all: &Collectives<'_>, operation: Collective, input: &mut [u64], output:
     }
 }
 
-/// Meets for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
+/// Calls barriers for some time: ranks are not bound to cores, and the system distributes them over the cores only after some time.
 fn settle(stage: &RankContext<'_>) -> Result<()> {
     let mut taken_ns = 0.0;
     while taken_ns < SETTLE_NS {
@@ -101,7 +101,7 @@ fn settle(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Measures `act`, which does the operation with this input and output.
+/// Measures `act`, which executes the operation with this input and output.
 fn measure(
     stage: &RankContext<'_>,
     all: &Collectives<'_>,
@@ -116,7 +116,7 @@ fn measure(
     for (index, &value) in output.iter().enumerate() {
         check("a value of a collective operation", value, expected(operation, position, size, (index / count) as u32))?;
     }
-    // What works in place, again and again, is to stay the same.
+    // Zeros do not change under repeated reductions in place.
     input.fill(0);
     output.fill(0);
     let mut act = || act(&mut input, &mut output).map_err(Error::from);
@@ -131,7 +131,7 @@ fn measure(
     Ok(Row { median_ns: Some(rounded(median)), min_ns: Some(rounded(times[0])), ..row })
 }
 
-/// The time of some operations, one after another, on the slowest rank.
+/// Returns the time of consecutive operations on the slowest rank.
 fn batch(stage: &RankContext<'_>, operations: u64, mut act: impl FnMut() -> Result<()>) -> Result<f64> {
     stage.world.barrier()?;
     let nanoseconds = time(|| (0..operations).try_for_each(|_| act()))?;
@@ -140,7 +140,7 @@ fn batch(stage: &RankContext<'_>, operations: u64, mut act: impl FnMut() -> Resu
     Ok(slowest[0])
 }
 
-/// What each value of a block is, where every member brings its position and one; that of the root is 0.
+/// Returns the expected values of a block if every member contributes its position plus one; the root has position 0.
 fn expected(operation: Collective, position: u32, size: u32, block: u32) -> u64 {
     let sum = |members: u32| u64::from(members) * (u64::from(members) + 1) / 2;
     match operation {

@@ -1,7 +1,7 @@
-//! What it costs to reach a rank that computes: 10 milliseconds at a time, between which it calls the library once.
+//! Latency of operations on a rank that computes for 10 milliseconds at a time and calls the library once in between.
 //!
-//! Where memory is mapped, the raw limit is the same instruction. Over UDP it is a thread of the target that sleeps in the kernel until
-//! a datagram comes; the target itself would answer between two computations, after 5 milliseconds on average.
+//! If memory is mapped, the raw limit is the same instruction. Over UDP it is a thread of the target that sleeps in the kernel until a datagram
+//! arrives; the target's own thread would answer between two computations, after 5 milliseconds on average.
 
 use std::hint::spin_loop;
 use std::io::ErrorKind;
@@ -22,34 +22,34 @@ use crate::error::{Error, Result, check};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
-/// For how long the target computes at a time.
+/// Duration of one computation of the target.
 const COMPUTATION: Duration = Duration::from_millis(10);
 
 const REPETITIONS: u64 = 15;
 
-/// Operations one after the other, unless they take longer than this.
+/// Number of consecutive operations, and the time limit after which no further one starts.
 const OPERATIONS: u64 = 400;
 const OPERATIONS_TIME: Duration = Duration::from_millis(80);
 
-/// The word that is operated on, and the one by which the target learns how many operations there were.
+/// Offset of the target word, and of the word with the number of operations for the target.
 const WORD: usize = 0;
 const END: usize = 8;
 
-/// A way to count a word up, or to look at it. Each returns how far the word was from what it should have been.
+/// A method to increment or read a word. Each returns the deviation of the word from its expected value.
 struct Kind {
     name: &'static str,
     library: fn(&RankContext<'_>, GlobalPtr<u64>, Step) -> Result<u64>,
     raw: fn(&AtomicU64, Step) -> u64,
-    /// What is in the word in the end.
+    /// Expected final value of the word.
     last: fn(Step) -> u64,
 }
 
-/// One operation of several on a word.
+/// One of several operations on a word.
 #[derive(Clone, Copy)]
 struct Step {
-    /// What was in the word before the first.
+    /// Value of the word before the first operation.
     beginning: u64,
-    /// How many came before.
+    /// Number of earlier operations.
     index: u64,
 }
 
@@ -157,7 +157,7 @@ fn measure(stage: &RankContext<'_>, kind: &Kind) -> Result<()> {
     stage.emit(&Row { p99_ns: Some(rounded(percentile(&mut all, 99))), ..row })
 }
 
-/// Times each operation by itself, and returns how many there were.
+/// Times each operation separately; returns the number of operations.
 fn one_by_one(times: &mut Vec<f64>, limit: Duration, mut act: impl FnMut(u64) -> Result<u64>) -> Result<u64> {
     let start = Instant::now();
     for index in 0..OPERATIONS {
@@ -172,7 +172,7 @@ fn one_by_one(times: &mut Vec<f64>, limit: Duration, mut act: impl FnMut(u64) ->
     Ok(OPERATIONS)
 }
 
-/// Computes until it has `ended`, which is looked at between two computations.
+/// Computes until `ended` returns true; it is called between two computations.
 fn compute_until(mut ended: impl FnMut() -> bool) {
     while !ended() {
         let start = Instant::now();
@@ -191,7 +191,7 @@ fn ask(line: &Line, step: Step) -> Result<u64> {
 /// Computes while another thread answers.
 fn attend(line: &Line, word: &AtomicU64, raw: fn(&AtomicU64, Step) -> u64) -> Result<()> {
     let answer = |question: &[u8]| {
-        // What is no question leaves a word that differs.
+        // A malformed question results in a wrong word.
         let [beginning, index] = <[u64; 2]>::read_from_bytes(question).unwrap_or_default();
         line.send(raw(word, Step { beginning, index }).as_bytes())
     };

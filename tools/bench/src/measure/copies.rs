@@ -1,4 +1,4 @@
-//! `copy`: a copy between two other ranks, beside a get and a put (paper E, figures 1 and 2).
+//! `copy`: a copy between two other ranks, compared with a get and a put (paper E, figures 1 and 2).
 
 use pelago::Rank;
 
@@ -7,7 +7,7 @@ use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
-/// Rank 0 has what rank 1 holds copied to rank 2: by one operation, or fetched and put.
+/// Rank 0 copies data of rank 1 to rank 2: by one copy, or by a get and a put.
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let world = stage.world;
     for &bytes in stage.settings.sizes() {

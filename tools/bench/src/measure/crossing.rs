@@ -1,5 +1,5 @@
-//! `crossing`: operations on memory that its owner has used since the last one, so that every cache line crosses between the cores;
-//! and puts to pages that nobody has used. The library alone: what a program on this machine sees, for a description of the machine.
+//! `crossing`: operations on memory that its owner has used since the last one, so that every cache line moves between the cores; and puts to
+//! unused pages. Measures the library alone, as seen by a program, for a description of this machine.
 
 use std::hint::black_box;
 
@@ -12,13 +12,13 @@ use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
-/// Operations that are timed together: few enough for a core to have all their stores under way.
+/// Operations timed together: few enough for a core to have all their stores in flight.
 const BATCH: u64 = 16;
 
-/// Bytes from which on fewer are.
+/// Bytes per batch above which a batch has fewer operations.
 const BATCH_BYTES: u64 = 16 << 10;
 
-/// Repetitions: as many as move this much, within bounds.
+/// Total bytes that determine the number of repetitions, within bounds.
 const MOVED_BYTES: u64 = 128 << 20;
 const REPETITIONS_MIN: u64 = 15;
 const REPETITIONS_MAX: u64 = 501;
@@ -26,7 +26,7 @@ const REPETITIONS_MAX: u64 = 501;
 /// Words of a cache line.
 const LINE_WORDS: u64 = 8;
 
-/// Memory whose pages are used for the first time.
+/// Bytes of memory whose pages are used for the first time.
 const FRESH_BYTES: u64 = 4 << 20;
 const FRESH_REPETITIONS: u64 = 5;
 const PAGE_BYTES: u64 = 4096;
@@ -34,7 +34,7 @@ const PAGE_BYTES: u64 = 4096;
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     for &bytes in stage.settings.sizes() {
         let batch = (BATCH_BYTES / bytes).clamp(1, BATCH);
-        // Each block begins on a page of its own, on another line of it, so that no block is fetched because of the one before.
+        // Each block begins on a separate page, at a different cache line of it, so that no prefetch for one block reaches the next.
         let words = (bytes.next_multiple_of(PAGE_BYTES) / 8) + LINE_WORDS;
         let memory = stage.world.alloc::<u64>((batch * words) as usize)?;
         if stage.is_idle() {
@@ -51,11 +51,11 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     fresh(stage)
 }
 
-/// Memory of every rank, of which the sender uses the receiver's.
+/// Memory of every rank; the sender uses the receiver's.
 struct Blocks<'w> {
     memory: Symmetric<'w, u64>,
     bytes: u64,
-    /// From a block to the next.
+    /// Distance between blocks.
     words: u64,
     batch: u64,
 }
@@ -74,7 +74,7 @@ impl Blocks<'_> {
             idle.push(stage.send(|| Ok(()))?);
             times.push(measure(self, stage, round)?);
         }
-        // Reading the clock costs more than a put.
+        // The clock is subtracted, as reading it costs more than a put.
         let clock = percentile(&mut idle, 50);
         let each = |nanoseconds: f64| rounded(((nanoseconds - clock) / self.batch as f64).max(0.0));
         stage.emit(&Row {
@@ -85,7 +85,7 @@ impl Blocks<'_> {
         })
     }
 
-    /// The first words of the blocks.
+    /// Returns the indexes of the blocks' first words.
     fn places(&self) -> impl Iterator<Item = usize> + use<> {
         let words = self.words as usize;
         (0..self.batch as usize).map(move |block| block * words)
@@ -118,7 +118,7 @@ impl Blocks<'_> {
         let (mut sum, mut expected) = (0_u64, 0_u64);
         let nanoseconds = stage.send(|| {
             for place in self.places() {
-                // The next place depends on what was got, as what a program does next does.
+                // The next address depends on the fetched data, as in a program that uses them.
                 let place = place as u64 + (black_box(sum) >> 32 >> 32);
                 stage.world.get_into(from.add(place), &mut block)?;
                 sum = sum.wrapping_add(block[block.len() - 1]);
@@ -150,12 +150,12 @@ impl Blocks<'_> {
     }
 }
 
-/// How much longer a put takes for each page that nobody has used, than one to the same pages when they have been.
+/// Measures the additional time per page of a put to unused pages, compared with a put to the same pages later.
 fn fresh(stage: &RankContext<'_>) -> Result<()> {
     let block = source(FRESH_BYTES, 1);
     let mut times = Vec::new();
     for _ in 0..FRESH_REPETITIONS {
-        // Memory that was given back comes anew from the system.
+        // Memory that was freed comes as fresh pages from the system.
         let memory = stage.world.alloc::<u64>(block.len())?;
         if stage.is_idle() {
             continue;

@@ -1,8 +1,8 @@
-//! `datagrams`: what a message costs the cores of its sender and of its receiver, each timed at its own end, and what passes between. The library
-//! alone, for a description of the machine, in the terms of LogP (Culler et al., *Assessing Fast Network Interfaces*, IEEE Micro 1996): overheads of
-//! sender and receiver, latency, and what a byte costs.
+//! `datagrams`: the cost of a message for the cores of sender and receiver, each timed locally, and the latency between them. Measures the
+//! library alone, for a description of the machine, in terms of LogP (Culler et al., *Assessing Fast Network Interfaces*, IEEE Micro 1996):
+//! overheads of sender and receiver, latency, and cost per byte.
 //!
-//! Nothing here needs a way between the ranks but the library's: they may be on two hosts.
+//! The ranks communicate by the library only, so that they may be on two hosts.
 
 use std::hint::black_box;
 use std::thread::sleep;
@@ -17,26 +17,26 @@ use crate::error::{Error, Result, check};
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
-/// Sizes of messages, up to what one message carries.
+/// Message sizes, up to the payload of one message.
 const BYTES: [u64; 5] = [8, 1 << 10, 4 << 10, 16 << 10, 48 << 10];
 
 const REPETITIONS: u64 = 301;
 
-/// Repetitions before those that count: windows grow, pages are touched.
+/// Warm-up repetitions: windows grow, and pages are touched.
 const RUN_UP: u64 = 40;
 
-/// Puts that join a datagram which waits, and are timed together: they fit one on any path.
+/// Puts that join a pending datagram, timed together; they fit one datagram on any path.
 const JOINED: u64 = 32;
 
-/// Words of the flags: what the receiver is ready for, a number of it, and a word that goes to and fro.
+/// Offsets of the flags: the round for which the receiver is ready, a value from the receiver, and the word of the ping-pong.
 const READY: usize = 0;
 const TOLD: usize = 8;
 const BALL: usize = 16;
 
-/// A put whose datagrams are counted.
+/// Bytes of a put whose datagrams are counted.
 const LONG_BYTES: u64 = 16 << 20;
 
-/// For how long the target computes, when the asker begins, and how often it asks.
+/// Duration of a computation of the target, delay before the first get, and number of gets.
 const COMPUTATION: Duration = Duration::from_millis(40);
 const BEFORE_ASKING: Duration = Duration::from_millis(8);
 const QUESTIONS: usize = 201;
@@ -80,7 +80,7 @@ impl Ends<'_> {
         self.stage.emit(&row)
     }
 
-    /// The time of a put that leaves at once, and that of the call in which the receiver takes it in.
+    /// Measures a put that is sent at once, and the call in which the receiver processes it.
     fn message(&self, bytes: u64, ready: &mut u64) -> Result<()> {
         let (world, here) = (self.stage.world, self.flags.local());
         let mut block = source(bytes, 0);
@@ -104,7 +104,7 @@ impl Ends<'_> {
                 times.push((nanoseconds - clock).max(0.0));
             }
         }
-        // The receiver's median travels to the sender, which reports.
+        // The receiver sends its median to the sender, which reports it.
         let told = if self.stage.is_receiver() {
             world.put(self.flags.at(self.stage.sender(), TOLD), &[percentile(&mut times, 50).to_bits()])?.wait()?;
             None
@@ -119,7 +119,7 @@ impl Ends<'_> {
         self.stage.meet()
     }
 
-    /// Says that a block may come, looks until it is there, and returns the time of the looks that found something.
+    /// Signals readiness for a block, polls until the block has arrived, and returns the time of the polls that made progress.
     fn take_in(&self, round: u64, words: usize) -> Result<f64> {
         let (world, memory) = (self.stage.world, self.blocks.local());
         world.put(self.flags.at(self.stage.sender(), READY), &[round])?;
@@ -137,7 +137,7 @@ impl Ends<'_> {
         Ok(busy)
     }
 
-    /// The time of a put that joins a datagram which waits.
+    /// Measures a put that joins a pending datagram.
     fn post(&self) -> Result<()> {
         let (world, to) = (self.stage.world, self.blocks.at(self.stage.receiver(), 0));
         let mut times = Vec::new();
@@ -156,7 +156,7 @@ impl Ends<'_> {
         self.emit("datagram_post", 8, times)
     }
 
-    /// Half of the time of a word to and fro.
+    /// Measures half of a round trip of a word.
     fn one_way(&self) -> Result<()> {
         let (world, here) = (self.stage.world, self.flags.local());
         let other = if self.stage.is_sender() { self.stage.receiver() } else { self.stage.sender() };
@@ -179,7 +179,7 @@ impl Ends<'_> {
         self.emit("datagram_one_way", 8, times)
     }
 
-    /// The time of a get of a word while the target does this.
+    /// Measures the get of a word while the target executes `target`.
     fn get(&self, name: &str, target: impl Fn() -> Result<()>) -> Result<()> {
         let (world, from) = (self.stage.world, self.blocks.at(self.stage.receiver(), 1));
         let mut times = Vec::new();
@@ -198,7 +198,7 @@ impl Ends<'_> {
         self.emit(name, 8, times)
     }
 
-    /// How long the longest datagram is, as far as a long put shows it.
+    /// Derives the size of the longest datagram from the number of datagrams of a long put.
     fn longest(&self) -> Result<()> {
         let world = self.stage.world;
         let block = source(LONG_BYTES, 1);
@@ -225,7 +225,7 @@ fn nanoseconds_since(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e9
 }
 
-/// What reading the clock twice takes.
+/// Returns the time of two readings of the clock.
 fn clock_ns() -> f64 {
     let mut times: Vec<f64> = (0..101).map(|_| nanoseconds_since(Instant::now())).collect();
     percentile(&mut times, 50)

@@ -1,7 +1,7 @@
-//! `faces`: the faces of a cube of numbers, put from the program's memory to the same planes of another rank's cube.
+//! `faces`: puts of the faces of a cube of numbers from the program's memory to the same planes of another rank's cube.
 //!
-//! The last index runs fastest: plane jk is one block, ik one block for each i, ij single numbers. The receiver reads every face
-//! before the next is sent.
+//! The last index varies fastest: plane jk is one block, ik one block for each i, ij single numbers. The receiver reads every face before the
+//! next is sent.
 
 use pelago::zerocopy::IntoBytes;
 use pelago::{CellSlice, Pod, Shape};
@@ -25,7 +25,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     let mut packed = vec![0.0_f64; (edge * edge) as usize];
     let limit = stage.baseline(&cube)?;
     for (plane, shape, step) in planes(edge) {
-        // From the last plane inside to the border of the other cube, as a halo goes.
+        // From the last inner plane to the border of the other cube, as in a halo update.
         let first = ((edge - 2) * step) as usize;
         let mut round = 0_u64;
         let comparison = Comparison::run(REPETITIONS, |side| {
@@ -71,7 +71,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Each plane, and how far the next one is, in numbers.
+/// Returns each plane with its shape and the distance to the next plane, in numbers.
 fn planes(edge: u64) -> [(&'static str, Shape, u64); 3] {
     let square = edge * edge;
     [
@@ -81,7 +81,7 @@ fn planes(edge: u64) -> [(&'static str, Shape, u64); 3] {
     ]
 }
 
-/// Calls `act` with the number and the place of each cell of a face.
+/// Calls `act` with the index and the offset of each cell of a face.
 fn each(shape: Shape, mut act: impl FnMut(u64, usize) -> Result<()>) -> Result<()> {
     let mut index = 0;
     for start in shape.offsets() {
@@ -93,7 +93,7 @@ fn each(shape: Shape, mut act: impl FnMut(u64, usize) -> Result<()>) -> Result<(
     Ok(())
 }
 
-/// Copies the cells of a face, one after the other, and back to their places.
+/// Copies the cells of a face to contiguous memory.
 #[inline(never)]
 fn pack(from: &[f64], shape: Shape, packed: &mut [f64]) -> Result<()> {
     each(shape, |index, offset| {

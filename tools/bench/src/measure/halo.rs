@@ -1,7 +1,7 @@
-//! `halo`: a plan brings the face of a cube of numbers to the neighbour, there and back at once, and its receiver reads it.
+//! `halo`: a plan exchanges a face of a cube of numbers between neighbours in both directions, and each receiver reads its halo.
 //!
-//! Every rank has a cube; cubes lie in a row. Borders are written before the clock runs, and halos are read before it stops: what is
-//! not read is half a transfer. Beside it: `tools/peers/halo.c`.
+//! Every rank has a cube, and the cubes form a row. Borders are written before the clock starts. Halos are read before it stops, because data
+//! that are not read have not completed the transfer between caches. Counterpart for MPI: `tools/peers/halo.c`.
 
 use pelago::Duration;
 use pelago::halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Settings, Template};
@@ -14,13 +14,13 @@ use crate::results::row::rounded;
 
 const REPETITIONS: u64 = 201;
 
-/// How long exchanges go on before the first that counts.
+/// Duration of the exchanges before the first measurement.
 const SETTLE: Duration = Duration::from_milliseconds(200);
 
-/// Sums that are independent of each other, so that reading waits for memory and not for additions.
+/// Number of independent sums, so that reading is bound by memory and not by the latency of additions.
 const LANES: usize = 8;
 
-/// Planes by the dimension that they lie across: one block, a block for each i, single numbers.
+/// Planes by the dimension to which they are orthogonal: one block, a block for each i, single numbers.
 const PLANES: [&str; 3] = ["jk", "ik", "ij"];
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
@@ -35,7 +35,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
                 &Settings { methods: [method; DIMENSIONS_MAX], ..Settings::new(Halo::Faces) },
             )?;
             if method.is_none() && stage.is_sender() {
-                // Not a row, and so for people.
+                // Not a row: information for the user.
                 print!("{}", plan.explain());
             }
             if method.is_none() {
@@ -56,7 +56,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Exchanges for a while: ranks are not bound to cores, and the system spreads them only when they have run for some time.
+/// Exchanges for some time: ranks are not bound to cores, and the system distributes them over the cores only after some time.
 fn settle<'w>(
     stage: &RankContext<'_>,
     field: &mut [Field<'w, f64, 3>; 1],
@@ -74,7 +74,7 @@ fn settle<'w>(
     }
 }
 
-/// A cube of `edge` numbers for each rank, in a row across one plane, with a shadow there.
+/// Returns an array with a cube of `edge` numbers for each rank, in a row along dimension `across`, with a halo in this dimension.
 fn cubes(ranks: u32, edge: usize, across: usize) -> Array<3> {
     let (mut parts, mut cells, mut widths) = ([1; 3], [edge; 3], [[0; 2]; 3]);
     (parts[across], cells[across], widths[across]) = (ranks as usize, edge * ranks as usize, [1, 1]);
@@ -82,7 +82,7 @@ fn cubes(ranks: u32, edge: usize, across: usize) -> Array<3> {
     template.and_then(|template| template.array().shadow(widths)).expect("cubes in a row")
 }
 
-/// The times of exchanges on this rank.
+/// Returns the times of exchanges on this rank.
 fn exchange<'w>(
     stage: &RankContext<'_>,
     field: &mut [Field<'w, f64, 3>; 1],
@@ -91,7 +91,7 @@ fn exchange<'w>(
 ) -> Result<Vec<f64>> {
     let edge = stage.settings.edge as isize;
     let (rank, last) = (stage.world.rank().index(), stage.world.size() as usize - 1);
-    // The two ends of the cube, and whether a neighbour is there.
+    // The ends of the cube with a neighbour: border plane and halo plane.
     let ends = [(0, -1, rank > 0), (edge - 1, edge, rank < last)].into_iter().filter(|(.., there)| *there);
     let ends: Vec<(isize, isize)> = ends.map(|(border, halo, _)| (border, halo)).collect();
     let layout = *field[0].layout();
@@ -113,7 +113,7 @@ fn exchange<'w>(
             }
             Ok(())
         })?;
-        // Whole numbers, so that sums are exact.
+        // The values are integers, so that sums are exact.
         let expected = ends.len() as f64 * (0..(edge * edge) as usize).map(value).sum::<f64>();
         check("the sum of a halo", sums.iter().sum::<f64>().to_bits(), expected.to_bits())?;
         if round >= WARM_UP_ROUNDS {
@@ -123,7 +123,7 @@ fn exchange<'w>(
     Ok(taken)
 }
 
-/// Calls `act` with the number and the place of each cell of the plane at `at`.
+/// Calls `act` with the number and the offset of each cell of the plane at `at`.
 #[inline(always)]
 fn each(layout: &pelago::halo::Layout<3>, across: usize, at: isize, edge: isize, mut act: impl FnMut(usize, usize)) {
     let mut first = [0; 3];

@@ -1,4 +1,4 @@
-//! `indexed`: numbers at places of their own in the memory of another rank, read in one call, beside as many that lie together.
+//! `indexed`: an indexed get of scattered numbers of another rank in one call, compared with a get of as many contiguous ones.
 
 use pelago::zerocopy::IntoBytes;
 
@@ -7,10 +7,10 @@ use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
-/// Numbers of one call.
+/// Numbers per call.
 const NUMBERS: usize = 2000;
 
-/// Places that they are spread over.
+/// Number of words over which they are scattered.
 const PLACES: usize = 1 << 16;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
@@ -20,7 +20,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
         return Ok(());
     }
     let from = numbers.at(stage.receiver(), 0);
-    // An odd step visits each place once before any comes again.
+    // An odd step visits each word once before it repeats.
     let places: Vec<u64> = (0..NUMBERS).map(|number| (number * 40_503 % PLACES) as u64).collect();
     let (mut found, mut together) = (vec![0.0; NUMBERS], vec![0.0; NUMBERS]);
     stage.meet()?;

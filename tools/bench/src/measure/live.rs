@@ -1,5 +1,5 @@
-//! Large transfers: each is timed by itself, and the receiver reads all of it before the next. So the data crosses between the
-//! cores, as it does in a program that uses it.
+//! Large transfers: each is timed separately, and the receiver reads all data before the next. Thus the data move between the caches of the
+//! cores, as in a program that uses them.
 
 use pelago::Symmetric;
 use pelago::zerocopy::IntoBytes;
@@ -10,12 +10,12 @@ use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
-/// Repetitions of large transfers: as many as move this much, within bounds.
+/// Total bytes that determine the number of repetitions of large transfers, within bounds.
 const LIVE_BYTES: u64 = 256 << 20;
 const LIVE_REPETITIONS_MIN: u64 = 15;
 const LIVE_REPETITIONS_MAX: u64 = 501;
 
-/// One block at a time: the sender writes it anew, the receiver reads all of it.
+/// Puts one block at a time: the sender rewrites it before, and the receiver reads all of it afterwards.
 pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let limit = stage.baseline(memory)?;
@@ -46,7 +46,7 @@ pub(super) fn put_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, byt
     })
 }
 
-/// One block at a time: its owner writes it anew, the sender reads all of it.
+/// Gets one block at a time: the owner rewrites it before, and the sender reads all of it afterwards.
 pub(super) fn get_live(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
     let limit = stage.baseline(memory)?;

@@ -1,4 +1,4 @@
-//! `memory`: what a rank costs before it has allocated anything.
+//! `memory`: the memory use of a rank before its first allocation.
 
 use crate::Row;
 use crate::error::Result;

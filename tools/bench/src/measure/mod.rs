@@ -1,4 +1,4 @@
-//! What is measured: one file for each, with the raw limit beside it.
+//! The benchmarks, one file each, with their raw limits.
 
 pub(crate) mod atomics;
 pub(crate) mod barrier;
@@ -18,8 +18,8 @@ pub(crate) mod transfer;
 pub(crate) mod tuning;
 pub(crate) mod visible;
 
-/// How often a batch of operations is measured. Many short batches, so that most of them are left alone by what else runs.
+/// Number of measurements of a batch of operations. Batches are short and many, so that most are not disturbed by other processes.
 const REPETITIONS: u64 = 41;
 
-/// Words that operations of 8 bytes go round: 4 KiB, so that addresses change and stay near.
+/// Number of words that operations of 8 bytes use in turn: 4 KiB, so that addresses change but stay in the cache.
 const SLOTS: u64 = 512;

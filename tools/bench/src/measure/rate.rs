@@ -1,4 +1,4 @@
-//! `rate`: puts of 8 bytes as fast as they can be issued, 512 and then quiet.
+//! `rate`: puts of 8 bytes at the maximum issue rate, with a quiet after every 512.
 
 use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::fence;
@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::rank::context::RankContext;
 use crate::results::row::rounded;
 
-/// Puts between two calls of quiet.
+/// Number of puts between two calls of quiet.
 const WINDOW: u64 = SLOTS;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
@@ -65,7 +65,7 @@ fn store_windows(to: &Raw<'_, u64>, values: Range<u64>) {
     }
 }
 
-/// The least that so many puts are over a network: their places and values in one datagram, which is answered.
+/// The raw limit of a window of puts over a network: their offsets and values in one datagram, which is answered.
 #[inline(never)]
 fn ask_windows(line: &Line, values: Range<u64>) -> Result<()> {
     let mut puts = [[0_u64; 2]; WINDOW as usize];

@@ -1,8 +1,8 @@
-//! Shared variables and regions: what it costs to acquire and release, to hand over, with much data cached, while the home computes; and
-//! whether it is fair. Beside it: `tools/peers/shared.c`.
+//! Shared variables and regions: the cost of acquire and release, of a hand-over, with much cached data, and while the home computes; and the
+//! fairness. Counterpart: `tools/peers/shared.c`.
 //!
-//! Where memory is mapped, the raw limit of acquiring is a mutex of one word that nobody else wants, and that of handing over is a word that
-//! says whose turn it is, with the data copied out and in. Over UDP both are a datagram and its answer.
+//! If memory is mapped, the raw limit of acquire is an uncontended mutex of one word, and that of a hand-over is a word with the rank whose
+//! turn it is, with the data copied out and in. Over UDP both are a datagram and its answer.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU64;
@@ -22,21 +22,21 @@ use crate::error::{Result, check};
 use crate::rank::context::{BATCH_APART_NS, BATCH_NS, RankContext};
 use crate::results::row::rounded;
 
-/// Sizes of what is handed over, and of what is cached, unless the command line names others.
+/// Default sizes of handed-over data, and of cached data.
 const HANDED_BYTES: [u64; 3] = [64, 4 << 10, 64 << 10];
 const CACHED_BYTES: [u64; 3] = [1 << 20, 32 << 20, 1 << 30];
 
-/// For how long the home computes, and how many acquirings are timed meanwhile at most.
+/// Duration of the home's computation, and maximum number of acquires timed during it.
 const COMPUTATION: Duration = Duration::from_secs(2);
 const ACQUIRINGS_MAX: usize = 20_000;
 
-/// Datagrams and answers of a batch, at most: what is kept takes no time beside them.
+/// Maximum number of round trips of datagrams in a batch: the batch is calibrated on acquires of a kept variable, which are far faster.
 const CONVERSATION_MAX: u64 = 20_000;
 
-/// For how long all ranks want the same variable.
+/// Duration of the contention of all ranks for one variable.
 const CONTEST: Duration = Duration::from_secs(1);
 
-/// Looks at a word before others may run.
+/// Polls of a word before the thread yields.
 const LOOKS: u32 = 1_000;
 
 pub(crate) fn acquire(stage: &RankContext<'_>) -> Result<()> {
@@ -88,7 +88,7 @@ fn lock_each(lock: &AtomicU64, data: &AtomicU64, count: u64) -> Result<()> {
             spin_loop();
         }
         data.store(data.load(Relaxed) + 1, Relaxed);
-        // Whoever sleeps would be woken.
+        // A real mutex would wake a sleeping waiter here.
         if lock.swap(0, AcqRel) == 2 {
             std::thread::yield_now();
         }
@@ -119,7 +119,7 @@ fn hand_over_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let mut values = vec![0; words];
     let batch_ns = if stage.is_apart() { BATCH_APART_NS } else { BATCH_NS };
     let mut done = 0;
-    // Both at once: what one of them has taken for so many turns.
+    // Sender and receiver take turns at the same time; the result is the time of this rank for `count` turns.
     let mut play = |count: u64, side: Side| {
         stage.meet()?;
         let nanoseconds = match (side, &raw, stage.line()) {
@@ -144,7 +144,7 @@ fn hand_over_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     stage.emit(&stage.row("hand_over").timed(&comparison, raw_name).moved(bytes))
 }
 
-/// Writes all of a variable when it is this rank's turn, so many times: each time it is handed over.
+/// Writes the whole variable whenever it is this rank's turn, `count` times; each turn is a hand-over.
 fn take_turns(variable: &mut Shared<'_, [u64]>, me: u64, done: u64, count: u64) -> Result<()> {
     for turn in done..done + count {
         loop {
@@ -161,7 +161,7 @@ fn take_turns(variable: &mut Shared<'_, [u64]>, me: u64, done: u64, count: u64) 
     Ok(())
 }
 
-/// The same with a word that says whose turn it is.
+/// The raw limit of [`take_turns`]: a word contains the rank whose turn it is.
 fn alternate(turn: &AtomicU64, data: &Raw<'_, u64>, me: u64, values: &mut [u64], count: u64) -> Result<()> {
     for _ in 0..count {
         let mut looks = 0;
@@ -186,7 +186,7 @@ pub(crate) fn cached(stage: &RankContext<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Acquires a variable, and meets in a region, of which all is cached.
+/// Measures acquire of a fully cached variable, and a synchronization of a fully cached region.
 fn cached_bytes(stage: &RankContext<'_>, bytes: u64) -> Result<()> {
     let words = (bytes as usize).div_ceil(size_of::<u64>());
     let mut variable = Shared::<u64>::new(stage.world, stage.receiver(), 0)?;
@@ -235,7 +235,7 @@ pub(crate) fn computing(stage: &RankContext<'_>) -> Result<()> {
             }
             stage.world.put(end.at(stage.receiver(), 0), &[1])?.wait()?;
         } else if computes {
-            // Without a single call of the library.
+            // Computes without calls of the library.
             while began.elapsed() < COMPUTATION {
                 spin_loop();
             }
@@ -293,7 +293,7 @@ fn of_times(stage: &RankContext<'_>, name: &str, times: &mut [f64]) -> Row {
 }
 
 impl Row {
-    /// With what is told apart among rows of one name.
+    /// Returns the row with a label that distinguishes it from rows of the same name.
     fn named(self, what: &str) -> Self {
         let plane = self.bytes.map_or(what.into(), |bytes| format!("{what} {}", crate::results::table::bytes_text(bytes)));
         Self { plane: Some(plane), ..self }

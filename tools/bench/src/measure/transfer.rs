@@ -1,7 +1,7 @@
-//! `put` and `get` of 8 bytes to many megabytes.
+//! `put` and `get` from 8 bytes to many megabytes.
 //!
-//! Words and small blocks are moved many times between two looks at the clock, to memory that stays in the sender's cache. From
-//! [`LIVE_BYTES_MIN`] on each transfer is timed by itself; see `live`.
+//! Words and small blocks are transferred many times between two readings of the clock, to memory that stays in the sender's cache. From
+//! [`LIVE_BYTES_MIN`] on, each transfer is timed separately; see `live`.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -19,17 +19,17 @@ use crate::comparison::{Comparison, Side};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
-/// From here on a transfer is long beside reading the clock, even from a cache.
+/// Bytes from which a transfer is long compared with reading the clock, even from a cache.
 const LIVE_BYTES_MIN: u64 = 16 << 10;
 
 /// Words of a cache line.
 const LINE_WORDS: u64 = 8;
 
-/// The raw limits where ranks share no memory: a datagram to and fro for each block, and datagrams one after the other.
+/// Names of the raw limits if ranks share no memory: a round trip of datagrams for each block, and a stream of datagrams.
 pub(super) const ROUND_TRIP: &str = "round_trip";
 pub(super) const STREAM: &str = "stream";
 
-/// An odd number whose multiples look random: words that were not written yet differ from those that were.
+/// An odd number whose multiples look random, so that words not yet written differ from written ones.
 const PATTERN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(crate) fn put(stage: &RankContext<'_>) -> Result<()> {
@@ -48,7 +48,7 @@ pub(crate) fn get(stage: &RankContext<'_>) -> Result<()> {
     })
 }
 
-/// `mapped`: what the raw limit is where memory is mapped, of a word and of more.
+/// Measures each size; `mapped`: names of the raw limits for mapped memory, for a word and for larger blocks.
 fn each_size(
     stage: &RankContext<'_>,
     name: &str,
@@ -92,7 +92,7 @@ fn put_words(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>) -> Result<Com
     })
 }
 
-/// Words put one after the other, by the library and raw, round the slots; `raw` returns the time that it took.
+/// Puts consecutive words to the slots in turn, by the library and raw; `raw` returns its time.
 pub(crate) fn by_words(
     stage: &RankContext<'_>,
     memory: &Symmetric<'_, u64>,
@@ -186,10 +186,9 @@ fn ask_each(line: &Line, count: u64) -> Result<u64> {
     })
 }
 
-/// Another part of a longer source each time, so that neighbours in time differ.
+/// Puts blocks, each from a different part of a longer source, so that consecutive puts differ.
 ///
-/// Nothing is written to the source between two puts: wide loads of what narrow stores have just written would stall, and
-/// hide what is measured.
+/// The source is not written between two puts: wide loads of data just written by narrow stores would stall, and hide the measured time.
 fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let to = memory.at(stage.receiver(), 0);
     let here = memory.local().range(0..(bytes / 8) as usize).cells();
@@ -229,7 +228,7 @@ fn put_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) 
     })
 }
 
-/// The same block many times; its owner changes it between batches.
+/// Gets the same block many times; its owner changes it between batches.
 fn get_blocks(stage: &RankContext<'_>, memory: &Symmetric<'_, u64>, bytes: u64) -> Result<Comparison> {
     let from = memory.at(stage.receiver(), 0);
     let limit = stage.baseline(memory)?;
@@ -282,7 +281,7 @@ pub(super) fn verify(what: &'static str, block: &[u64], round: u64) -> Result<()
     block.iter().enumerate().try_for_each(|(index, word)| check(what, *word, pattern(round, index as u64)))
 }
 
-/// A word that came in a datagram; 0 for what is none, which no receiver takes for what was sent.
+/// Returns the word in a datagram; 0 for a malformed one, which the checks detect.
 fn word(bytes: &[u8]) -> u64 {
     u64::read_from_bytes(bytes).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `visible`: a put, seen by the rank that waits for it, which puts back; one way.
+//! `visible`: ping-pong of puts between two waiting ranks; the result is the one-way time.
 
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -16,15 +16,15 @@ use crate::comparison::{Comparison, Side, time};
 use crate::error::{Result, check};
 use crate::rank::context::RankContext;
 
-/// There and back again, in one batch: a tenth of a millisecond or two.
+/// Round trips in one batch, which takes 0.1 to 0.2 milliseconds.
 const ROUND_TRIPS: u64 = 600;
 
 const REPETITIONS: u64 = 101;
 
-/// Round trips before the clock starts, for one of the two may come later than the other.
+/// Round trips before the clock starts, as one of the two ranks may arrive later.
 const RUN_UP: u64 = 100;
 
-/// Looks at a word before the raw side lets others run, so that it ends on a machine with one free core too.
+/// Polls of a word before the raw side yields, so that it also ends on a machine with one free core.
 const LOOKS: u32 = 100_000;
 
 pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
@@ -60,7 +60,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     stage.emit(&stage.row("visible").timed(&comparison, raw_name).sized(8))
 }
 
-/// The least that it takes to tell another rank, and to hear of it.
+/// The minimal signal to another rank and its reception: the raw limit.
 enum RawGame<'m> {
     Memory { here: Raw<'m, u64>, there: Raw<'m, u64> },
     Datagrams(&'m Line),
@@ -88,7 +88,7 @@ impl RawGame<'_> {
 fn serve(world: &World, here: CellSlice<'_, u64>, there: GlobalPtr<u64>, values: Range<u64>) -> Result<()> {
     for value in values {
         world.put(there, &[value])?;
-        // What was put is what comes back: a wrong value ends in no result.
+        // The same value has to come back: with a wrong value the wait does not end.
         world.wait_until(here, 0, |found| found == value)?;
     }
     Ok(())

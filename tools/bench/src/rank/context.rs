@@ -1,8 +1,8 @@
-//! The context of a rank in a benchmark: sender, receiver, and how they take turns.
+//! The context of a rank in a benchmark: sender, receiver, and their synchronization.
 //!
-//! Rank 0 sends to rank 1; alone, to itself. The others wait inside the library, asleep. Where memory is mapped, sender and receiver
-//! wait for each other outside it: a rank that sleeps in the library is woken by every put, which is not what is measured here. Over UDP
-//! they wait inside it, as programs do.
+//! Rank 0 sends to rank 1, or to itself in a job of one rank. All other ranks sleep inside the library. If memory is mapped, sender and
+//! receiver wait for each other outside the library: every put would wake a rank that sleeps in the library, and this wake-up is not to be
+//! measured. Over UDP they wait inside the library, as programs do.
 
 use core::hint::spin_loop;
 use std::cell::Cell;
@@ -21,44 +21,44 @@ use crate::error::Result;
 use crate::rank::usage::Usage;
 use crate::settings::Settings;
 
-/// Looks at the other's flag before naps begin: some ten microseconds.
+/// Polls of the other rank's flag before naps: about ten microseconds.
 const LOOKS: u32 = 2_000;
 
-/// Short beside what is measured, long beside what a wake-up costs the other.
+/// Length of a nap: short compared with the measured time, long compared with the cost of a wake-up.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Time that a batch of operations should take: long beside reading the clock, short beside a turn of the scheduler.
+/// Target time of a batch of operations: long compared with reading the clock, short compared with a time slice of the scheduler.
 pub(crate) const BATCH_NS: f64 = 250e3;
 
-/// The same over UDP: long beside the time for which a rank that waits looks itself before it leaves that to its progress thread, so that what is
-/// measured is how a long wait goes on, not how it begins.
+/// The same over UDP: long compared with the time for which a waiting rank polls before its progress thread takes over, so that the steady
+/// state of a long wait is measured, not its start.
 pub(crate) const BATCH_APART_NS: f64 = 5e6;
 
-/// Words of the context: flag and note, each on a cache line of its own.
+/// Offsets of the words of the context: flag and note, on separate cache lines.
 const FLAG: usize = 0;
 const NOTE: usize = 8;
 
-/// Questions on a line before the clock starts: then both are there, and their ways are known to the system.
+/// Round trips on a line before the clock starts: they ensure that both ranks are ready and that the system has resolved the route.
 const GREETINGS: u64 = 3;
 
-/// One rank while it measures.
+/// A rank during a measurement.
 pub(crate) struct RankContext<'w> {
     pub(crate) world: &'w World,
     pub(crate) settings: &'w Settings,
-    /// Memory of this process before it became a rank.
+    /// Memory use of this process before it became a rank.
     pub(crate) usage_before: Usage,
-    /// Its memory when it was one, after a barrier.
+    /// Memory use after it became a rank and called a barrier.
     pub(crate) usage: Usage,
     words: Symmetric<'w, u64>,
-    /// Flags that were raised for the other, and that were awaited from it.
+    /// Number of flags raised for the other rank, and awaited from it.
     raised: Cell<u64>,
     awaited: Cell<u64>,
-    /// The raw limit of sender and receiver, if they share no memory.
+    /// The raw limit between sender and receiver, if they share no memory.
     line: Option<Line>,
 }
 
 impl<'w> RankContext<'w> {
-    /// Collective.
+    /// Creates the context. Collective.
     pub(crate) fn new(world: &'w World, settings: &'w Settings, usage_before: Usage, usage: Usage) -> Result<Self> {
         let (words, raised, awaited) = (world.alloc(NOTE + 8)?, Cell::new(0), Cell::new(0));
         let mut stage = Self { world, settings, usage_before, usage, words, raised, awaited, line: None };
@@ -86,27 +86,27 @@ impl<'w> RankContext<'w> {
         self.world.rank() == self.receiver()
     }
 
-    /// Whether this rank neither sends nor receives.
+    /// Returns whether this rank is neither sender nor receiver.
     pub(crate) fn is_idle(&self) -> bool {
         !self.is_sender() && !self.is_receiver()
     }
 
-    /// Whether ranks share cores.
+    /// Returns whether ranks share cores.
     pub(crate) fn is_oversubscribed(&self) -> bool {
         self.world.size() as usize > available_parallelism().map_or(1, usize::from)
     }
 
-    /// Whether ranks share no memory.
+    /// Returns whether ranks share no memory.
     pub(crate) fn is_apart(&self) -> bool {
         self.settings.transport.is_network() && self.world.size() > 1
     }
 
-    /// The raw limit of sender and receiver, if they share no memory.
+    /// The raw limit between sender and receiver, if they share no memory.
     pub(crate) fn line(&self) -> Option<&Line> {
         self.line.as_ref()
     }
 
-    /// The raw limit of operations on the part that the receiver has of `memory`.
+    /// Returns the raw limit of operations on the receiver's part of `memory`.
     pub(crate) fn baseline<'m, T: Pod>(&'m self, memory: &'m Symmetric<'_, T>) -> Result<Baseline<'m, T>> {
         Ok(match self.line() {
             Some(line) => Baseline::Datagrams(line),
@@ -114,12 +114,12 @@ impl<'w> RankContext<'w> {
         })
     }
 
-    /// A row of this job, without results.
+    /// Returns a row of this job without results.
     pub(crate) fn row(&self, name: &str) -> Row {
         Row { name: name.into(), transport: self.settings.transport.name().into(), ranks: self.world.size(), ..Row::default() }
     }
 
-    /// Hands a row on, if this is the sender; to the program that started the job.
+    /// Prints a row for the program that started the job, if this rank is the sender.
     pub(crate) fn emit(&self, row: &Row) -> Result<()> {
         if !self.is_sender() {
             return Ok(());
@@ -129,7 +129,7 @@ impl<'w> RankContext<'w> {
         std::io::stdout().write_all(line.as_bytes()).map_err(|error| crate::Error::System("cannot write a result", error))
     }
 
-    /// Lets the sender act while the receiver waits; returns the time that it took. For both of them to call.
+    /// Executes `act` on the sender while the receiver waits; returns its time. Sender and receiver both call this.
     pub(crate) fn send(&self, act: impl FnOnce() -> Result<()>) -> Result<f64> {
         if self.is_sender() && self.is_receiver() {
             return time(act);
@@ -137,7 +137,8 @@ impl<'w> RankContext<'w> {
         self.play(act, || Ok(()))
     }
 
-    /// As [`send`](Self::send), but over UDP the sender asks for the word at `there` first, as often as on a line, so that both begin alike.
+    /// Like [`send`](Self::send), but over UDP the sender first gets the word at `there` as often as [`converse`](Self::converse) exchanges
+    /// greetings, so that library and raw limit start in the same state.
     pub(crate) fn send_awaited(&self, there: GlobalPtr<u64>, act: impl FnOnce() -> Result<()>) -> Result<f64> {
         let mut nanoseconds = 0.0;
         self.send(|| {
@@ -150,9 +151,9 @@ impl<'w> RankContext<'w> {
         Ok(nanoseconds)
     }
 
-    /// Lets the sender act while the receiver serves; returns the time that it took the sender. For both of them to call.
+    /// Executes `act` on the sender and `serve` on the receiver; returns the time of the sender. Sender and receiver both call this.
     pub(crate) fn play(&self, act: impl FnOnce() -> Result<()>, serve: impl FnOnce() -> Result<()>) -> Result<f64> {
-        // Nothing of the receiver's is under way while the sender acts.
+        // The receiver has no operation in flight while the sender acts.
         self.signal(self.receiver(), self.sender())?;
         let nanoseconds = if self.is_sender() { time(act)? } else { 0.0 };
         if !self.is_sender() {
@@ -162,7 +163,7 @@ impl<'w> RankContext<'w> {
         Ok(nanoseconds)
     }
 
-    /// As [`play`](Self::play), on a line.
+    /// Like [`play`](Self::play), on a line.
     pub(crate) fn converse(
         &self,
         line: &Line,
@@ -182,12 +183,13 @@ impl<'w> RankContext<'w> {
         Ok(nanoseconds)
     }
 
-    /// Lets the receiver act while the sender goes on to the next meeting. For both of them to call.
+    /// Executes `act` on the receiver; the sender continues to the next synchronization. Sender and receiver both call this.
     pub(crate) fn receive(&self, act: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.is_receiver() { act() } else { Ok(()) }
     }
 
-    /// Finds how many operations fill a batch, a multiple of `granularity`; `act` does so many. For both to call; only the sender acts.
+    /// Determines the number of operations in a batch, a multiple of `granularity`; `act` executes a number of operations. Sender and receiver
+    /// both call this; only the sender executes `act`.
     pub(crate) fn calibrate(&self, granularity: u64, mut act: impl FnMut(u64) -> Result<()>) -> Result<u64> {
         let batch_ns = if self.is_apart() { BATCH_APART_NS } else { BATCH_NS };
         let mut count = granularity;
@@ -205,19 +207,19 @@ impl<'w> RankContext<'w> {
         self.tell(count)
     }
 
-    /// Brings a number of the sender to the receiver.
+    /// Transfers a number from the sender to the receiver.
     pub(crate) fn tell(&self, value: u64) -> Result<u64> {
         let told = self.exchange(value)?;
         Ok(if self.is_sender() { value } else { told })
     }
 
-    /// Sender and receiver meet; what each wrote before is visible to the other after.
+    /// Synchronizes sender and receiver; earlier writes of each are visible to the other afterwards.
     pub(crate) fn meet(&self) -> Result<()> {
         self.raise()?;
         self.wait()
     }
 
-    /// Each of sender and receiver gets the number of the other.
+    /// Exchanges a number between sender and receiver.
     fn exchange(&self, value: u64) -> Result<u64> {
         self.world.put(self.words.at(self.other(), NOTE), &[value])?.wait()?;
         self.meet()?;
@@ -226,7 +228,7 @@ impl<'w> RankContext<'w> {
         Ok(found)
     }
 
-    /// One of the two goes on at once, the other when it has come so far.
+    /// Makes `to` wait for `from`; `from` continues at once.
     fn signal(&self, from: Rank, to: Rank) -> Result<()> {
         if self.world.rank() == from {
             self.raise()?;

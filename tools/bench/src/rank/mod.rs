@@ -1,4 +1,4 @@
-//! One rank while it measures: how sender and receiver take turns, and the memory that it takes.
+//! A rank during a measurement: synchronization of sender and receiver, and the memory use of the process.
 
 pub(crate) mod context;
 pub(crate) mod usage;

@@ -1,11 +1,11 @@
-//! Memory of this process.
+//! Memory use of this process.
 
 use crate::error::{Error, Result};
 
-/// Memory of this process.
+/// Memory use of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Memory that only this process has: what one more of its kind takes.
+    /// Memory that only this process uses: the cost of an additional process of this kind.
     pub(crate) private_bytes: u64,
     pub(crate) resident_bytes: u64,
 }
@@ -27,8 +27,8 @@ impl Usage {
     }
 }
 
-/// The memory that this process has taken for itself, in bytes: what it maps alone, except unwritten pages of files. How many of those
-/// are mapped, and whether they wait to be written to the disk, is the system's choice.
+/// Returns the private memory of this process in bytes: pages that only it maps, except unwritten pages of files. The number of the latter,
+/// and whether they wait to be written to disk, is decided by the system.
 pub(crate) fn taken_bytes() -> Result<u64> {
     let text = std::fs::read_to_string("/proc/self/smaps").map_err(|error| Error::System("/proc/self/smaps", error))?;
     Ok(taken(&text))
@@ -42,7 +42,7 @@ fn taken(smaps: &str) -> u64 {
         let counts = match words.next() {
             Some("Anonymous:") => of_file,
             Some("Private_Clean:" | "Private_Dirty:") => !of_file,
-            // A mapping's first line: addresses, permissions, offset, device, inode and path. A memory file is memory.
+            // First line of a mapping: addresses, permissions, offset, device, inode and path. A memfd counts as memory.
             Some(name) if !name.ends_with(':') => {
                 of_file = words.nth(4).is_some_and(|path| path.starts_with('/') && !path.starts_with("/memfd:"));
                 false

@@ -1,4 +1,4 @@
-//! The figures of `docs/evaluation` as pictures beside them: `cargo run -p pelago-bench --bin pelago-plots docs/evaluation`.
+//! Draws the data of `docs/evaluation` as pictures in the same folder: `cargo run -p pelago-bench --bin pelago-plots docs/evaluation`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::results::plot::{Curve, Quantity, curves};
 
-/// Reads the figures in the folder that is the only argument, and writes the pictures there.
+/// Reads the data in the folder given as the only argument, and writes the pictures there.
 pub fn plots_main(arguments: &[String]) -> ExitCode {
     let [folder] = arguments else {
         eprintln!("pelago-plots: give the folder of the figures, as docs/evaluation");
@@ -43,7 +43,7 @@ fn plot_all(folder: &Path) -> std::io::Result<()> {
     write("incast-memory.svg", title, [Quantity::Messages, Quantity::Memory], &memory(&real))
 }
 
-/// One JSON object for each line.
+/// Reads a file with one JSON object per line.
 fn read(path: &Path) -> std::io::Result<Vec<Value>> {
     let text = std::fs::read_to_string(path)?;
     text.lines().map(|line| serde_json::from_str(line).map_err(std::io::Error::other)).collect()
@@ -53,12 +53,12 @@ fn time_each(row: &Value) -> Option<f64> {
     Some(row["time_us"].as_f64()? * 1e3 / row["received"].as_f64()?)
 }
 
-/// None where nobody else than the receiver has atomics to work on.
+/// Returns atomics per received message; `None` if only the receiver executes atomics.
 fn atomics_each(row: &Value) -> Option<f64> {
     Some(row["atomics_most"].as_f64()? / row["received"].as_f64()?)
 }
 
-/// What each method comes to with so many senders, of those runs that lost nothing.
+/// Returns a curve over the number of senders for each method, from runs without lost messages.
 fn by_senders(rows: &[Value], machine: &str, value: fn(&Value) -> Option<f64>) -> Vec<Curve<'static>> {
     let methods = [
         ("limit, then eager", "limit", false),
@@ -81,7 +81,7 @@ fn by_senders(rows: &[Value], machine: &str, value: fn(&Value) -> Option<f64>) -
     methods.into_iter().map(curve).collect()
 }
 
-/// The memory of the receiver's process after so many messages.
+/// Returns curves of the receiver's memory over the number of messages.
 fn memory(rows: &[Value]) -> Vec<Curve<'static>> {
     let kinds = [
         ("Open MPI, waiting inside MPI", "mpi", "wait_ms"),

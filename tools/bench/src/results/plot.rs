@@ -1,5 +1,5 @@
-//! Rows as pictures, as SVG: of each thing that was measured its time and bandwidth over size, or its time over ranks; and all rows side by side,
-//! with raw limits and other libraries. Also any curves over two logarithmic axes.
+//! Rows as SVG pictures: for each benchmark, time and bandwidth over size, or time over ranks; and an overview of all rows with raw limits and
+//! other libraries. Also arbitrary curves over two logarithmic axes.
 
 use std::fmt::Write;
 use std::io;
@@ -10,16 +10,16 @@ use crate::results::table::{bytes_text, nanoseconds_text};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
-/// Where the axes are, inside the picture.
+/// Positions of the axes in the picture.
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = WIDTH - 28.0;
 const TOP: f64 = 56.0;
 const BOTTOM: f64 = HEIGHT - 62.0;
 
-/// Room between a border and the first or last point.
+/// Space between a border and the first or last point.
 const MARGIN: f64 = 16.0;
 
-/// Labels that fit side by side.
+/// Maximum number of labels that fit on an axis.
 const LABELS_MAX: i32 = 10;
 
 const STYLE: &str = "text{font:13px sans-serif;fill:#333;stroke:#fff;stroke-width:3px;paint-order:stroke}.title{font-size:17px;font-weight:bold}\
@@ -29,7 +29,7 @@ const STYLE: &str = "text{font:13px sans-serif;fill:#333;stroke:#fff;stroke-widt
 .c3{stroke:#2e8b57;fill:#2e8b57}.c4{stroke:#7b4fa3;fill:#7b4fa3}.c5{stroke:#555;fill:#555}\
 polyline{stroke-width:2;fill:none!important}circle{stroke-width:1.5;stroke-dasharray:none!important}";
 
-/// Writes a file for each thing that was measured with several sizes or numbers of ranks, and `all.svg` with every row.
+/// Writes a file for each benchmark with several sizes or numbers of ranks, and `all.svg` with every row.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -56,14 +56,14 @@ fn charts(rows: &[Row]) -> Vec<Chart> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
-/// What was measured, and under which condition.
+/// Name of the benchmark, and its condition.
 type Kind<'r> = (&'r str, &'r str);
 
 fn kind(row: &Row) -> Kind<'_> {
     (&row.name, row.plane.as_deref().or(row.condition.as_deref()).unwrap_or_default())
 }
 
-/// Every row with a time: a line with points for the library, the raw limit and the other library; `None` without rows.
+/// Draws every row with a time as a line with points for the library, the raw limit and the other library; `None` without rows.
 fn overview(rows: &[Row]) -> Option<String> {
     const LABELS: f64 = 330.0;
     const STEP: f64 = 20.0;
@@ -100,7 +100,7 @@ fn overview(rows: &[Row]) -> Option<String> {
     Some(svg + "</svg>\n")
 }
 
-/// What runs along an axis.
+/// Quantity on an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     Bytes,
@@ -108,14 +108,14 @@ pub(crate) enum Quantity {
     Time,
     Bandwidth,
     Senders,
-    /// Messages of each sender.
+    /// Messages per sender.
     Messages,
-    /// Time for each message that has come.
+    /// Time per received message.
     TimeEach,
-    /// Atomics that one unit works on for each message that has come.
+    /// Atomics of the busiest unit per received message.
     AtomicsEach,
     Memory,
-    /// Any number, which its axis names.
+    /// Any number, described by the title of the axis.
     Number,
 }
 
@@ -150,13 +150,13 @@ impl Quantity {
         }
     }
 
-    /// Sizes and ranks double; times and rates are read in tens.
+    /// Returns whether ticks are powers of two (sizes, ranks) instead of decimal (times, rates).
     fn is_binary(self) -> bool {
         matches!(self, Self::Bytes | Self::Memory | Self::Ranks | Self::Senders)
     }
 }
 
-/// A logarithmic axis from one place of the picture to another.
+/// A logarithmic axis between two positions of the picture.
 struct Axis {
     quantity: Quantity,
     first: f64,
@@ -168,7 +168,7 @@ impl Axis {
     fn over(quantity: Quantity, values: impl Iterator<Item = f64> + Clone, places: [f64; 2]) -> Self {
         let (mut first, mut last) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
         if !quantity.is_binary() {
-            // To the next round numbers, so that lines do not touch the border.
+            // Extends the range to the next round numbers, so that lines do not touch the border.
             let below = |value: f64| ROUND.iter().rev().map(|step| step * decade(value)).find(|tick| *tick <= value);
             let above = |value: f64| ROUND.iter().chain(&[10.0]).map(|step| step * decade(value)).find(|tick| *tick >= value);
             (first, last) = (below(first * 0.97).unwrap_or(first), above(last * 1.03).unwrap_or(last));
@@ -181,7 +181,7 @@ impl Axis {
         from + (to - from) * (value / self.first).ln() / (self.last / self.first).ln()
     }
 
-    /// Values with a label, and values with only a fine line.
+    /// Returns the values with a label, and those with only a fine line.
     fn ticks(&self) -> (Vec<f64>, Vec<f64>) {
         let inside = |value: &f64| (self.first * 0.999..=self.last * 1.001).contains(value);
         if self.quantity.is_binary() {
@@ -207,7 +207,7 @@ fn decade(value: f64) -> f64 {
     10.0_f64.powf(value.log10().floor())
 }
 
-/// Two lines over logarithmic axes.
+/// Two curves over logarithmic axes.
 struct Chart {
     file: String,
     title: String,
@@ -218,7 +218,7 @@ struct Chart {
 }
 
 impl Chart {
-    /// The results of one kind, if they are several.
+    /// Returns the chart of one kind, if it has several results.
     fn of(rows: &[Row], of: &Kind<'_>, quantities: [Quantity; 2], file: &str, title: &str) -> Option<Self> {
         let mut rows: Vec<_> = rows.iter().filter(|row| kind(row) == *of).collect();
         let x = |row: &Row| if quantities[0] == Quantity::Ranks { Some(row.ranks.into()) } else { row.bytes };
@@ -260,7 +260,7 @@ impl Chart {
     }
 }
 
-/// The picture without its curves.
+/// Draws the picture without its curves.
 fn frame(title: &str, [x, y]: [&Axis; 2], [below, beside]: [&str; 2]) -> String {
     let mut svg = start(WIDTH, HEIGHT);
     grid(&mut svg, x, |place| (place, TOP, place, BOTTOM));
@@ -281,7 +281,7 @@ fn frame(title: &str, [x, y]: [&Axis; 2], [below, beside]: [&str; 2]) -> String 
     svg
 }
 
-/// A white picture of this size.
+/// Starts a white picture of this size.
 fn start(width: f64, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n\
@@ -289,19 +289,19 @@ fn start(width: f64, height: f64) -> String {
     )
 }
 
-/// A curve, and its name.
+/// Name and points of a curve.
 pub type Curve<'a> = (&'a str, Vec<(f64, f64)>);
 
 /// Maximum number of curves of a picture.
 pub const CURVES_MAX: usize = 6;
 
-/// Up to [`CURVES_MAX`] curves of positive numbers over two logarithmic axes with these titles, as SVG; some of them have points, and the x of
-/// two points differ.
+/// Draws up to [`CURVES_MAX`] curves of positive numbers over two logarithmic axes with these titles, as SVG. At least one curve must have
+/// points, and at least two points must differ in x.
 pub fn curves_of_numbers(title: &str, titles: [&str; 2], curves: &[Curve]) -> String {
     drawn(title, [Quantity::Number; 2], titles, curves)
 }
 
-/// Up to [`CURVES_MAX`] curves over two logarithmic axes; some of them have points.
+/// Draws up to [`CURVES_MAX`] curves over two logarithmic axes; at least one must have points.
 pub(crate) fn curves(title: &str, quantities: [Quantity; 2], curves: &[Curve]) -> String {
     drawn(title, quantities, quantities.map(Quantity::title), curves)
 }

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::Comparison;
 
-/// One result: what was measured, and the raw limit of the same run. Fields that do not apply are left out of its JSON.
+/// One result: a measurement, and the raw limit of the same run. Fields that do not apply are left out of its JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Row {
-    /// What was measured, as `pelago bench --list` names it.
+    /// Name of the benchmark, as in `pelago bench --list`.
     pub name: String,
-    /// How ranks reached each other: `shm` or `udp`.
+    /// Transport between the ranks: `shm`, `udp` or `ofi`.
     pub transport: String,
-    /// How many ranks the job had.
+    /// Number of ranks of the job.
     pub ranks: u32,
     /// The plane of a face.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,37 +20,37 @@ pub struct Row {
     /// The condition of paper E, or another name for a choice of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// The steps of tuning.
+    /// Tuning steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<String>,
     /// Bytes moved by one operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// How often it was measured.
+    /// Number of repetitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repetitions: Option<u64>,
     /// Time of one operation: the median of the repetitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
-    /// The shortest of the repetitions.
+    /// Shortest time of the repetitions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_ns: Option<f64>,
-    /// The time that 99 of 100 operations did not exceed, where each was timed by itself.
+    /// 99th percentile of the times of single operations, if each was timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<f64>,
-    /// Bytes by median time.
+    /// Bytes divided by the median time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gigabytes_per_second: Option<f64>,
-    /// Operations by median time.
+    /// Operations divided by the median time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations_per_second: Option<f64>,
-    /// Memory that only this rank has: the largest of the ranks.
+    /// Private memory: the maximum over the ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_bytes: Option<u64>,
-    /// Memory in use, that of libraries and of other ranks included: the largest of the ranks.
+    /// Resident memory, including that of libraries and of other ranks: the maximum over the ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resident_bytes: Option<u64>,
-    /// What the raw limit is.
+    /// Name of the raw limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_name: Option<String>,
     /// Time of the raw limit: the median of the repetitions.
@@ -62,19 +62,19 @@ pub struct Row {
     /// Time (or memory) over that of the raw limit: the median of the ratios within each repetition. 1 is the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Another library that has measured the same, by turns.
+    /// Another library, measured alternately with this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_name: Option<String>,
-    /// Its time.
+    /// Time of the other library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_ns: Option<f64>,
-    /// Its time over that of Pelago: above 1, Pelago is faster.
+    /// Time of the other library divided by that of Pelago: above 1, Pelago is faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer_ratio: Option<f64>,
 }
 
 impl Row {
-    /// With the times of a duel against `raw_name`.
+    /// Returns the row with the times of a comparison with `raw_name`.
     pub(crate) fn timed(self, comparison: &Comparison, raw_name: &str) -> Self {
         Self {
             repetitions: Some(comparison.repetitions()),
@@ -87,19 +87,19 @@ impl Row {
         }
     }
 
-    /// With the number of bytes that one operation concerned.
+    /// Returns the row with the bytes of one operation.
     pub(crate) fn sized(self, bytes: u64) -> Self {
         Self { bytes: Some(bytes), ..self }
     }
 
-    /// With the number of bytes that one operation moved, and so its bandwidth.
+    /// Returns the row with the bytes moved by one operation, and the bandwidth.
     pub(crate) fn moved(self, bytes: u64) -> Self {
         let gigabytes_per_second = self.median_ns.map(|nanoseconds| rounded(bytes as f64 / nanoseconds));
         Self { gigabytes_per_second, ..self.sized(bytes) }
     }
 }
 
-/// To five significant digits: the rest is noise.
+/// Rounds to five significant digits; further digits are noise.
 pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }

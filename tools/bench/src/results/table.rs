@@ -1,13 +1,13 @@
-//! Rows as text: columns of fixed width, so that each row can be shown as soon as it is there.
+//! Rows as text: columns of fixed width, so that each row can be printed as soon as it is available.
 
 use crate::Row;
 
-/// The heading of the columns.
+/// Returns the heading of the columns.
 pub(crate) fn head() -> String {
     columns(["", "", "ranks", "by", "median", "best", "rate", "raw limit", "", "ratio"].map(String::from))
 }
 
-/// One result.
+/// Formats one result.
 pub(crate) fn line(row: &Row) -> String {
     let time = |nanoseconds: Option<f64>| nanoseconds.map(nanoseconds_text).unwrap_or_default();
     let memory = |bytes: Option<u64>| bytes.map(bytes_text).unwrap_or_default();
@@ -35,12 +35,12 @@ pub(crate) fn line(row: &Row) -> String {
     ])
 }
 
-/// The heading of results beside those of another library.
+/// Returns the heading for results next to those of another library.
 pub(crate) fn head_beside() -> String {
     columns_beside(["", "", "ranks", "by", "pelago", "peer", "", "peer / pelago"].map(String::from))
 }
 
-/// One result beside that of another library.
+/// Formats one result next to that of another library.
 pub(crate) fn line_beside(row: &Row) -> String {
     columns_beside([
         row.name.clone(),
@@ -60,7 +60,7 @@ fn columns_beside(cells: [String; 8]) -> String {
     line.trim_end().to_owned() + "\n"
 }
 
-/// A number of bytes, with the largest unit that leaves a whole number, or else one decimal.
+/// Formats a number of bytes with its unit, without a fraction if the value is whole, else with one decimal.
 pub(crate) fn bytes_text(bytes: u64) -> String {
     let unit = (bytes.max(1).ilog2() / 10).min(4);
     let name = ["B", "KiB", "MiB", "GiB", "TiB"][unit as usize];
@@ -72,7 +72,7 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
     }
 }
 
-/// A time with three digits that matter.
+/// Formats a time with three significant digits.
 pub(crate) fn nanoseconds_text(nanoseconds: f64) -> String {
     let (scale, unit) = match nanoseconds {
         ..1e3 => (1.0, "ns"),
@@ -83,7 +83,7 @@ pub(crate) fn nanoseconds_text(nanoseconds: f64) -> String {
     format!("{} {unit}", digits(nanoseconds / scale))
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn digits(value: f64) -> String {
     match value.abs() {
         ..10.0 => format!("{value:.2}"),

@@ -1,4 +1,4 @@
-//! The part of the command line that each rank is told.
+//! The part of the command line that is passed to each rank.
 
 mod steps;
 
@@ -7,16 +7,16 @@ use clap::{Args, ValueEnum};
 pub(crate) use self::steps::conditions;
 pub use self::steps::{Atomics, Descriptors, Serving, Steps, Submission, Threads};
 
-/// Sizes that put and get are measured with unless the command line names others.
+/// Default sizes of put and get.
 pub(crate) const BYTES_DEFAULT: [u64; 11] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24];
 
-/// The largest transfer that is measured: both ends and the program's copy must fit the memory of a small machine.
+/// Largest measured transfer in bytes: both ends and the program's copy must fit the memory of a small machine.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// The edge of the cube unless the command line says otherwise.
+/// Default edge of the cube.
 pub(crate) const EDGE_DEFAULT: u64 = 128;
 
-/// The longest edge of the cube whose faces are transferred: 8 GiB of values.
+/// Maximum edge of the cube whose faces are transferred: 8 GiB of values.
 const EDGE_MAX: u64 = 1024;
 
 /// How ranks measure: the part of the command line that each is told.
@@ -55,12 +55,12 @@ pub enum Transport {
 }
 
 impl Settings {
-    /// The sizes of put and get.
+    /// Returns the sizes of put and get.
     pub(crate) fn sizes(&self) -> &[u64] {
         if self.bytes.is_empty() { &BYTES_DEFAULT } else { &self.bytes }
     }
 
-    /// The arguments from which a rank reads them.
+    /// Returns the settings as arguments for a rank.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![format!("--transport={}", self.transport.name()), format!("--edge={}", self.edge)];
         arguments.extend(self.steps.map(|steps| format!("--steps={steps}")));
@@ -73,12 +73,12 @@ impl Settings {
 }
 
 impl Transport {
-    /// Whether ranks of one host reach each other by a network, and map no memory of each other.
+    /// Returns whether ranks of one host communicate over a network and map no memory of each other.
     pub const fn is_network(self) -> bool {
         matches!(self, Self::Udp | Self::Ofi)
     }
 
-    /// As rows and launchers name it.
+    /// Returns the name in rows and for launchers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto | Self::Shm => "shm",

@@ -1,67 +1,67 @@
-//! The steps of tuning of paper E (Nose et al., table 3), each of which is there or not, by the names that the simulator has for them.
+//! The tuning steps of paper E (Nose et al., table 3), each of which is on or off, with the names of the simulator.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// Which thread posts operations.
+/// Thread that posts operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// The program's, without a queue: the library as it is.
+    /// The program's thread, without a queue: the unchanged library.
     Direct,
-    /// The communication thread, which takes them from a queue and puts their results there.
+    /// The communication thread, which takes operations from a queue and stores their results in it.
     ProgressThread,
-    /// The program's if the queue is empty, else the communication thread.
+    /// The program's thread if the queue is empty, else the communication thread.
     Bypass,
 }
 
-/// What a command of the queue holds.
+/// Content of a command in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descriptors {
-    /// The address of its target, found beforehand.
+    /// The address of the target, computed in advance.
     Prepared,
-    /// Rank, place and length, which are checked and made an address for each operation.
+    /// Rank, offset and length, which are checked and converted to an address for each operation.
     Built,
 }
 
 /// Whether several threads of the program may post commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// One.
+    /// One thread.
     One,
-    /// Several: posting and completing take a lock.
+    /// Several threads: posting and completing take a lock.
     Many,
 }
 
-/// What performs an atomic.
+/// Executor of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomics {
-    /// The library: an instruction on mapped memory, an operation of the transport elsewhere. For what a NIC is in the paper.
+    /// The library, in place of the paper's NIC: an instruction on mapped memory, otherwise an operation of the transport.
     Nic,
-    /// The communication thread of the owner of the word, to which the command is delegated.
+    /// The communication thread of the word's owner, to which the command is delegated.
     ProgressThread,
 }
 
-/// Which communication thread performs what others delegate.
+/// Communication thread that executes delegated operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// The one that posts operations of its own rank.
+    /// The thread that posts operations of its own rank.
     Together,
-    /// A second one.
+    /// A second thread.
     Apart,
 }
 
-/// A condition of table 3: which steps are taken.
+/// A condition of table 3: the selected steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
-    /// Which thread posts operations.
+    /// Thread that posts operations.
     pub submission: Submission,
-    /// What a command holds.
+    /// Content of a command.
     pub descriptors: Descriptors,
     /// Whether posting and completing take a lock.
     pub threads: Threads,
-    /// What performs an atomic.
+    /// Executor of an atomic.
     pub atomics: Atomics,
-    /// Which communication thread performs what others delegate.
+    /// Communication thread that executes delegated operations.
     pub serving: Serving,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn conditions() -> [(&'static str, Steps); 8] {
     ]
 }
 
-/// Names of the values of a step, in order.
+/// Defines the names of the values of a step, in order.
 macro_rules! words {
     ($($kind:ident: $($word:literal $value:ident),+;)+) => {$(
         impl $kind {

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-/// What a check has found.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// What was checked.
+    /// Name of the check.
     pub(super) name: &'static str,
     pub(super) state: State,
-    /// What is there.
+    /// Observed state.
     pub(super) found: String,
-    /// What the lack costs, and what to do about it; empty if nothing lacks.
+    /// Consequence of the deficiency; it and `remedy` are empty if there is none.
     pub(super) cost: String,
     pub(super) remedy: String,
 }
@@ -18,11 +18,11 @@ pub(super) struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Good,
-    /// Jobs work, but slower or with less.
+    /// Jobs work, but slower or with fewer features.
     Costs,
     /// Some jobs cannot run.
     Fails,
-    /// It cannot be seen here.
+    /// The check cannot be made here.
     Unknown,
 }
 
@@ -64,7 +64,7 @@ impl Finding {
         Self { state: State::Fails, ..Self::costs(name, found, cost, remedy) }
     }
 
-    /// One line without blanks between its parts.
+    /// Returns one line of JSON without blanks between its parts.
     pub(super) fn to_json(&self) -> String {
         serde_json::json!({
             "check": self.name,

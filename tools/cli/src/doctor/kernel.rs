@@ -1,4 +1,4 @@
-//! The kernel: its version, the system calls that it grants, and its settings.
+//! Checks of the kernel: its version, the system calls that it permits, and its settings.
 
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
 
@@ -34,7 +34,7 @@ fn version() -> Finding {
     }
 }
 
-/// A call that a filter or an old kernel refuses.
+/// Returns the finding for a system call that a filter or an old kernel refuses.
 fn refused_call(call: &SystemCall, why: &str) -> Finding {
     let found = format!("{} is refused: {why}; used for {}", call.name, call.purpose);
     let remedy = "allow the call in the seccomp profile of the container, or use a newer kernel";
@@ -72,7 +72,7 @@ fn attach(system: &System) -> Finding {
     }
 }
 
-/// Whether heaps, which are shared memory, may have huge pages.
+/// Checks whether heaps, which are shared memory, may have huge pages.
 fn huge_pages(system: &System) -> Finding {
     let Some(setting) = system.read("/sys/kernel/mm/transparent_hugepage/shmem_enabled") else {
         return Finding::costs(

@@ -8,7 +8,7 @@
 //! | `resources` | cores, memory, limits, clocks |
 //! | `network` | sockets, fabrics, launchers |
 //!
-//! Checks read `/proc` and `/sys` below a root, so that tests can describe a machine, and try what jobs will do.
+//! Checks read `/proc` and `/sys` below a configurable root, so that tests can describe a machine, and try operations that jobs need.
 
 mod finding;
 mod kernel;
@@ -55,13 +55,13 @@ impl Doctor {
         if !self.json {
             let _ = writeln!(text, "{}", verdict(&findings));
         }
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = std::io::stdout().write_all(text.as_bytes());
         ExitCode::from(u8::from(findings.iter().any(|finding| finding.state == State::Fails)))
     }
 }
 
-/// Where checks read the settings of the machine.
+/// Root folder from which checks read the settings of the machine.
 pub(super) struct System {
     root: PathBuf,
 }
@@ -71,13 +71,13 @@ impl System {
         Self { root: "/".into() }
     }
 
-    /// The text of a file such as `/proc/cpuinfo`, without blanks around it.
+    /// Returns the trimmed text of a file such as `/proc/cpuinfo`.
     fn read(&self, path: &str) -> Option<String> {
         let path = self.root.join(Path::new(path).strip_prefix("/").unwrap_or(Path::new(path)));
         std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
     }
 
-    /// The number in a file.
+    /// Returns the first number in a file.
     fn number(&self, path: &str) -> Option<u64> {
         self.read(path)?.split_whitespace().next()?.parse().ok()
     }
@@ -102,7 +102,7 @@ fn verdict(findings: &[Finding]) -> String {
 mod tests {
     use super::*;
 
-    /// A machine whose files are these.
+    /// A machine described by the files below this folder.
     struct Described(PathBuf);
 
     impl Described {

@@ -1,4 +1,4 @@
-//! Sockets, fabrics, and the launchers that start jobs on several hosts.
+//! Checks of sockets, fabrics, and launchers for jobs on several hosts.
 
 use std::net::UdpSocket;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use pelago_dynamic::{DynamicLibrary, Visibility};
 use super::System;
 use super::finding::Finding;
 
-/// What each rank asks for its socket over UDP; `UDP_SOCKET_BUFFER_BYTES` of the transport.
+/// Socket buffer that each rank requests over UDP; equal to `UDP_SOCKET_BUFFER_BYTES` of the transport.
 const SOCKET_BUFFER_BYTES: u64 = 4 << 20;
 
 pub(super) fn findings(system: &System) -> Vec<Finding> {
@@ -65,7 +65,7 @@ fn fabric() -> Finding {
     }
 }
 
-/// Launchers besides `pelago run`: those whose command or library is here.
+/// Reports launchers other than `pelago run` whose command or library is installed.
 fn launchers() -> Finding {
     let commands = ["srun", "mpirun", "mpiexec.hydra", "torchrun"].into_iter().filter(|name| on_path(name).is_some());
     let pmix = DynamicLibrary::open("libpmix.so.2", Visibility::Local).is_ok().then_some("libpmix.so.2");

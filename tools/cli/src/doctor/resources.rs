@@ -1,4 +1,4 @@
-//! Cores, memory, limits of processes, and the clock.
+//! Checks of cores, memory, process limits, and the clock.
 
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use super::System;
 use super::finding::Finding;
 use crate::info;
 
-/// Descriptors of the launcher for each rank, and besides; as in the limits of the launcher.
+/// Descriptors that the launcher needs for each rank, and in addition; the same values as in the limits of the launcher.
 const DESCRIPTORS_PER_RANK: u64 = 3;
 const DESCRIPTORS_BESIDES: u64 = 64;
 
-/// Ranks on one host, above which a limit that allows them is no finding.
+/// Ranks on one host that a limit must allow; a higher limit is not reported.
 const RANKS_EXPECTED: u64 = 256;
 
-/// Readings of the clock in a measurement, and what one of them may take.
+/// Clock readings in a measurement, and the longest acceptable time of one reading.
 const CLOCK_READINGS: u32 = 10_000;
 const CLOCK_READING_MAX: Duration = Duration::from_nanos(200);
 
-/// What Open MPI and others like to find in `/dev/shm`.
+/// Size of `/dev/shm` that Open MPI and other libraries expect.
 const SHM_BYTES_USUAL: u64 = 64 << 20;
 
 pub(super) fn findings(system: &System) -> Vec<Finding> {
@@ -32,7 +32,7 @@ pub(super) fn findings(system: &System) -> Vec<Finding> {
     findings
 }
 
-/// A machine without a GPU lacks nothing; one whose driver does not work does.
+/// A machine without a GPU has no deficiency; a machine whose GPU driver does not work has one.
 fn gpus() -> Finding {
     match Driver::get() {
         Ok(_) => Finding::good("GPUs", info::gpus()),
@@ -64,13 +64,13 @@ fn cores(system: &System) -> Finding {
     Finding::good("cores", format!("{usable}"))
 }
 
-/// How many numbers a range such as `0-3` or `7` has.
+/// Returns the count of numbers in a range such as `0-3` or `7`.
 fn range_length(range: &str) -> Option<u64> {
     let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));
     (last.parse::<u64>().ok()? + 1).checked_sub(first.parse().ok()?)
 }
 
-/// The quota of the control group: a rank that waits by spinning uses it up.
+/// Checks the CPU quota of the control group: a rank that waits by spinning uses it up.
 fn quota(system: &System) -> Finding {
     let text = system.read("/sys/fs/cgroup/cpu.max").unwrap_or_default();
     let mut words = text.split_whitespace().map(str::parse::<f64>);
@@ -99,7 +99,7 @@ fn aes(system: &System) -> Finding {
     )
 }
 
-/// The clock of the kernel, and what it takes to read it.
+/// Checks the clock source of the kernel and the time of one reading.
 fn clock(system: &System) -> Finding {
     let begun = Instant::now();
     let last = (0..CLOCK_READINGS).fold(begun, |_, _| Instant::now());
@@ -118,7 +118,7 @@ fn clock(system: &System) -> Finding {
     Finding::good("clock", found)
 }
 
-/// Whether the memory of a job can be made as large as the machine's.
+/// Checks whether the memory of a job can be as large as that of the machine.
 fn memory() -> Finding {
     let info = rustix::system::sysinfo();
     let bytes = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
@@ -146,7 +146,7 @@ fn address_space() -> Finding {
     }
 }
 
-/// Pelago does not use it; who compares with other libraries wants to know.
+/// Checks `/dev/shm`: Pelago does not use it, but other libraries do, which matters for comparisons.
 fn shm(_system: &System) -> Finding {
     let Ok(folder) = rustix::fs::statvfs("/dev/shm") else {
         return Finding::good("/dev/shm", "missing; jobs do not use it (their memory is a memfd)");
@@ -184,7 +184,7 @@ fn processes() -> Finding {
     }
 }
 
-/// None where the machine does not say.
+/// Checks the frequency governor; `None` if the machine does not report it.
 fn governor(system: &System) -> Option<Finding> {
     let governor = system.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
     Some(if governor == "powersave" {

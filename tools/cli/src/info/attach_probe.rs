@@ -1,9 +1,9 @@
-//! Whether processes may read each other's memory here, as copies of registered memory do.
+//! Detects whether processes may read each other's memory (cross-memory attach), which copies of registered memory require.
 //!
-//! - **A1** Reads between two variables of this process only.
+//! - **A1** The probe reads only from one variable of this process into another.
 #![allow(unsafe_code)]
 
-/// Why cross-memory attach is not possible, if it is not.
+/// Returns the reason why cross-memory attach is not possible, or `None` if it is.
 pub(crate) fn refusal() -> Option<String> {
     let (from, mut into) = (0x7065_6c61_676f_u64, 0_u64);
     let size = size_of_val(&from);
@@ -14,7 +14,7 @@ pub(crate) fn refusal() -> Option<String> {
     if read != size as isize || into != from {
         return Some(format!("the system refuses it: {}", std::io::Error::last_os_error()));
     }
-    // Ranks allow each other to attach where level 1 asks for that; the levels above ask for privileges.
+    // At level 1 ranks permit each other to attach; higher levels require privileges.
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     let level: u32 = scope.trim().parse().ok()?;
     (level >= 2).then(|| format!("kernel.yama.ptrace_scope is {level}"))

@@ -35,19 +35,19 @@ impl Info {
         } else {
             lines.iter().for_each(|(name, value)| _ = writeln!(text, "{name:22}{value}"));
         }
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = std::io::stdout().write_all(text.as_bytes());
         ExitCode::SUCCESS
     }
 }
 
-/// One object, whose keys are the names of the lines in snake_case.
+/// Returns one object whose keys are the names of the lines in snake_case.
 fn json(lines: Vec<(&'static str, String)>) -> serde_json::Value {
     let key = |name: &str| name.to_lowercase().replace([' ', '-'], "_");
     lines.into_iter().map(|(name, value)| (key(name), serde_json::Value::from(value))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// The launcher that is found, the way that is used, and why the others are not; then the hosts that `pelago run` would take here.
+/// Lists the detected launcher, the start-up method in use and why the others are not, then the hosts that `pelago run` would use.
 fn launch_lines(report: &LaunchReport) -> Vec<(&'static str, String)> {
     let detected = if report.detected.is_empty() { "none".into() } else { report.detected.join(", ") };
     let ways =
@@ -56,7 +56,7 @@ fn launch_lines(report: &LaunchReport) -> Vec<(&'static str, String)> {
     lines.chain(allocation_lines(Allocation::find())).collect()
 }
 
-/// The allocation, and how `pelago run` would start node daemons on its hosts.
+/// Describes the allocation, and how `pelago run` would start node daemons on its hosts.
 fn allocation_lines(search: Result<AllocationSearch, AllocationError>) -> Vec<(&'static str, String)> {
     let (allocation, daemons) = match search {
         Ok(AllocationSearch::None) => ("none: pelago run starts ranks on this host".into(), None),
@@ -113,7 +113,7 @@ fn lines() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether a kernel of this release has what the launcher needs; `None` if that cannot be told.
+/// Returns whether a kernel of this release is recent enough for the launcher; `None` if `release` has no number.
 pub(crate) fn is_recent(release: &str) -> Option<bool> {
     let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
     Some((numbers.next()?, numbers.next().unwrap_or(0)) >= OLDEST_LINUX)
@@ -128,7 +128,7 @@ fn recent(release: &str) -> String {
     }
 }
 
-/// The devices of the CUDA driver, or why there is none.
+/// Lists the devices of the CUDA driver, or the reason why there are none.
 pub(crate) fn gpus() -> String {
     let named = |driver: std::sync::Arc<Driver>| {
         let device = |ordinal| Device::of(&driver, ordinal).map_or_else(|why| why.to_string(), |device| device.name().to_owned());
@@ -139,7 +139,7 @@ pub(crate) fn gpus() -> String {
     Driver::get().map_or_else(|why| format!("no: {why}"), named)
 }
 
-/// Whether network cards may reach memory of a device by themselves.
+/// Describes whether NICs can access device memory directly.
 fn dma_buf(access: Result<Option<&str>, CudaError>) -> String {
     match access {
         Ok(None) => "yes".into(),
@@ -148,7 +148,7 @@ fn dma_buf(access: Result<Option<&str>, CudaError>) -> String {
     }
 }
 
-/// The system calls that are refused here, and the consequences; docs/book/src/system-calls.md describes each.
+/// Lists the system calls that are refused here and the consequences; docs/book/src/system-calls.md describes each.
 fn missing() -> String {
     let effect = |call: &SystemCall| match call.need {
         CallNeed::Job => "jobs cannot start".into(),

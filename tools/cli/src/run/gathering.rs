@@ -1,4 +1,4 @@
-//! What the ranks of a job leave for `pelago run --trace` and `--record`: a folder, and the parts in it.
+//! Recordings of the ranks of a job for `pelago run --trace` and `--record`: a folder with one file for each rank.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use pelago_kit::{RecordedHost, RecordedRank};
 
 use crate::Refused;
 
-/// A folder in which ranks leave what they record. It is removed when the value is dropped.
+/// A temporary folder in which ranks write their recordings. It is removed when the value is dropped.
 pub(super) struct Gathering {
     folder: PathBuf,
 }
 
 impl Gathering {
-    /// Creates the folder beside a file that will be made of what is in it.
+    /// Creates the folder next to the output file `file`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -22,7 +22,7 @@ impl Gathering {
         let refused = |error| Refused(format!("cannot write {}: {error}", file.display()));
         let whole = std::path::absolute(file).map_err(refused)?;
         let folder = match whole.parent() {
-            // A device is written as it is; its folder is no place for files.
+            // If the output is a device, its folder cannot hold files.
             Some(parent) if !parent.starts_with("/dev") => parent.to_owned(),
             _ => std::env::temp_dir(),
         };
@@ -31,15 +31,15 @@ impl Gathering {
         Ok(Self { folder })
     }
 
-    /// Where ranks leave what they have recorded.
+    /// Returns the folder in which ranks write their recordings.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What the ranks of a job have left, of whom those of `sample` record.
+    /// Reads the recordings of the ranks in `sample`.
     ///
     /// # Errors
-    /// Nothing.
+    /// There are no recordings.
     pub(super) fn parts(&self, ranks: u32, sample: &Sample) -> Result<Parts, String> {
         let read = |rank: u32| {
             let text = fs::read_to_string(self.folder.join(rank.to_string())).ok()?;
@@ -62,21 +62,21 @@ impl Drop for Gathering {
     }
 }
 
-/// What ranks have recorded.
+/// Recordings of the ranks of a job.
 pub(super) struct Parts {
     /// Ranks of the job.
     pub(super) ranks: u32,
-    /// How many of them record.
+    /// Number of ranks that record.
     pub(super) sampled: u32,
-    /// The hosts, as far as their first ranks have left something.
+    /// Hosts whose first rank has left a recording.
     pub(super) hosts: Vec<RecordedHost>,
-    /// Ranks that have recorded something, in order.
+    /// Ranks with a recording, in order.
     pub(super) recorded: Vec<(u32, RecordedRank)>,
 }
 
 #[cfg(test)]
 impl Parts {
-    /// What the ranks of a job have left, all of whom record.
+    /// Combines the recordings of a job in which all ranks record.
     pub(super) fn of(ranks: u32, left: Vec<(u32, RecordedRank)>) -> Self {
         Self::of_sample(ranks, left, &Sample::ALL)
     }
@@ -90,13 +90,13 @@ impl Parts {
         Self { ranks, sampled: sample.count(ranks), hosts, recorded }
     }
 
-    /// What to add to the clock of the host of a rank for that of the host of rank 0, and how far that may be wrong.
+    /// Returns the offset from the clock of the rank's host to that of the host of rank 0, and its maximum error.
     pub(super) fn offset_of(&self, rank: &RecordedRank) -> (i64, u64) {
         let host = self.hosts.iter().find(|host| host.first == rank.host.first);
         host.map_or((0, 0), |host| (host.offset_ns, host.error_ns))
     }
 
-    /// When the clock of each rank stood at zero, in nanoseconds after the first of these clocks did.
+    /// Returns the zero of each rank's clock, in nanoseconds after the earliest of these zeros.
     pub(super) fn starts(&self) -> Vec<u64> {
         let start_of = |rank: &RecordedRank| i128::from(rank.clock_ns) + i128::from(self.offset_of(rank).0);
         let starts: Vec<i128> = self.recorded.iter().map(|(_, rank)| start_of(rank)).collect();
@@ -104,12 +104,12 @@ impl Parts {
         starts.into_iter().map(|start| u64::try_from(start - zero).unwrap_or(0)).collect()
     }
 
-    /// Ranks of the sample that have left nothing.
+    /// Returns the number of ranks of the sample without a recording.
     pub(super) fn missing(&self) -> usize {
         self.sampled as usize - self.recorded.len()
     }
 
-    /// What a file lacks, in one line; `None` if nothing.
+    /// Describes in one line the data missing from a file; `None` if it is complete.
     pub(super) fn lacks(&self, file: &Path) -> Option<String> {
         let (missing, ranks) = (self.missing(), self.sampled);
         let dropped: u64 = self.recorded.iter().map(|(_, rank)| rank.waits_dropped + rank.operations_dropped).sum();

@@ -1,4 +1,4 @@
-//! Where the ranks of a job run: the options of `pelago run` for hosts, allocations, and the hidden command `pelago host` that it runs on each.
+//! Placement of a job's ranks: the host options of `pelago run`, allocations, and the hidden command `pelago host` that runs on each host.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,27 +42,27 @@ pub(crate) struct OnHosts {
     export: Vec<String>,
 }
 
-/// Where a job runs, and with how many ranks.
+/// The hosts of a job, and its number of ranks.
 pub(crate) struct Placement {
     pub(crate) ranks: u32,
-    /// The hosts and the way to them; none if the job runs here.
+    /// The hosts and the remote shell to reach them; `None` if the job runs on this host.
     hosts: Option<(HostList, RemoteShell)>,
 }
 
 impl Placement {
-    /// Whether all ranks run on this host, and it was not named as another one.
+    /// Returns whether all ranks run on this host without a node daemon.
     pub(crate) const fn is_here(&self) -> bool {
         self.hosts.is_none()
     }
 }
 
 impl OnHosts {
-    /// Where the pelago command is, for the ranks.
+    /// Returns the path of the pelago command on the hosts of the ranks.
     pub(crate) fn pelago(&self) -> Result<PathBuf, Refused> {
         self.remote_pelago.clone().map_or_else(crate::this, Ok)
     }
 
-    /// Where so many ranks run: on the hosts that are named, on those of the allocation, or here.
+    /// Places the ranks on the named hosts, on those of the allocation, or on this host.
     pub(crate) fn placement(&self, ranks: Option<u32>, per_host: Option<u32>) -> Result<Placement, Refused> {
         let amounts = RankAmounts { ranks, per_host, oversubscribe: self.oversubscribe };
         let (hosts, allocation) = match (&self.hosts, &self.hostfile) {
@@ -96,7 +96,7 @@ impl OnHosts {
         }
     }
 
-    /// A job without other hosts.
+    /// Places all ranks on this host.
     fn here(&self, amounts: RankAmounts) -> Result<Placement, Refused> {
         let given = [
             ("--remote-shell", self.remote_shell.is_some()),
@@ -118,7 +118,7 @@ impl OnHosts {
         }
     }
 
-    /// The job on several hosts, if it runs there; otherwise the job again.
+    /// Returns the job as one on several hosts if it runs there; otherwise returns `job` unchanged as the error value.
     pub(crate) fn place(self, job: LocalJob, placement: Placement) -> Result<Result<ClusterJob, LocalJob>, Refused> {
         let remote_pelago = self.pelago()?;
         let Some((hosts, remote_shell)) = placement.hosts else { return Ok(Err(job)) };
@@ -126,7 +126,7 @@ impl OnHosts {
     }
 }
 
-/// Does one host's part of a job.
+/// Runs the node daemon: the part of a job on one host.
 pub(crate) fn main() -> Result<ExitCode, Refused> {
     serve().map(|()| ExitCode::SUCCESS).map_err(|error| Refused(error.to_string()))
 }

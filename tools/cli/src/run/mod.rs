@@ -107,7 +107,7 @@ pub(crate) struct Run {
     /// Bundled program, path, or name in PATH; then its arguments
     #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
     command: Vec<OsString>,
-    // The heading of its options holds for all that follow.
+    // Last field: the help heading of these options applies to all options that follow.
     #[command(flatten)]
     on: OnHosts,
 }
@@ -163,7 +163,7 @@ impl Run {
         Ok(ExitCode::from(if code == 0 && written.is_err() { 1 } else { code }))
     }
 
-    /// Where ranks leave what they record, if that is asked for.
+    /// Creates the folder for recordings if --trace or --record is given.
     fn gathering(&self, ranks: u32) -> Result<Option<Gathering>, Refused> {
         let files = [&self.trace, &self.record];
         if let Some(sample) = &self.sample {
@@ -183,14 +183,14 @@ impl Run {
         files.into_iter().flatten().next().map(|file| Gathering::begin(file)).transpose()
     }
 
-    /// The program with its arguments, as it was called.
+    /// Returns the command line of the program.
     fn title(&self) -> String {
         self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
     fn job(&self, placement: &Placement) -> Result<LocalJob, Refused> {
         let ranks = placement.ranks;
-        // What the ranks would refuse is refused once.
+        // Invalid settings are refused here once instead of by every rank.
         let inherited = LaunchSettings::from_environment().map_err(|error| Refused(error.to_string()))?;
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = LocalJob::new(ranks, program);
@@ -205,8 +205,8 @@ impl Run {
             if self.encrypt || inherited.encrypt {
                 return Err(Refused("fabrics do not encrypt: --encrypt needs --transport auto or udp".into()));
             }
-            // What every rank would say is said once; other hosts may have what this one has not. A fabric that is not named is chosen by the ranks
-            // alone, as looking for it takes time.
+            // An error that every rank would report is reported once here. For jobs on other hosts this host is not checked, as they may have libraries
+            // that it lacks. Without --fabric only the ranks choose a fabric, as the search takes time.
             match self.fabric.as_deref() {
                 _ if !placement.is_here() => Ok(()),
                 Some(fabric) => pelago::fabric(Some(fabric)).map(drop),
@@ -225,7 +225,7 @@ impl Run {
         Ok(job)
     }
 
-    /// What the ranks are told by their environment; what is not said here they inherit.
+    /// Environment variables to set for the ranks; ranks inherit all others.
     fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
         let progress = match self.progress {
             Progress::Auto => None,
@@ -241,7 +241,7 @@ impl Run {
     }
 }
 
-/// Writes a trace, a recording, or both, of what ranks have left.
+/// Writes a trace, a schedule, or both from the recordings of the ranks.
 fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, parts: &Result<Parts, String>) -> Result<(), String> {
     let files = [trace, record].into_iter().flatten();
     let names = files.map(|file| file.display().to_string()).collect::<Vec<_>>().join(" and ");
@@ -265,7 +265,7 @@ fn refusal(error: LaunchError) -> Refused {
 fn list() -> ExitCode {
     let width = PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
     for program in PROGRAMS {
-        // A reader that has seen enough is no error.
+        // A reader that closes the pipe early is not an error.
         let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
     }
     ExitCode::SUCCESS

@@ -1,9 +1,9 @@
-//! `pelago run --record`: writes what the ranks of a job have recorded as a schedule in the GOAL language, for the program `goal`.
+//! `pelago run --record`: writes the recordings of a job's ranks as a schedule in the GOAL language, for the program `goal`.
 //!
-//! Each rank is a chain: computing, operations that are posted, and waits. The recording does not say what ended a wait. It is taken to be
-//! the operation of another rank on the memory of this one that was posted last before the end of the wait and had not ended before its
-//! beginning; if there is none, the operation of this rank that completed last in the wait. The first becomes a message, the second a
-//! dependency. What neither explains remains as computing.
+//! Each rank is a chain of computing, posted operations, and waits. The recording does not contain the event that ended a wait. It is assumed
+//! to be the last operation by another rank on the memory of this rank that was posted before the end of the wait and had not ended before
+//! its beginning. If there is none, it is assumed to be the operation of this rank that completed last during the wait. The former becomes a
+//! message, the latter a dependency. Waits that neither explains become computing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,10 +15,10 @@ use pelago_kit::{RecordedKind, RecordedOperation, RecordedRank};
 
 use super::gathering::Parts;
 
-/// Gaps between two events that are not worth an operation of their own, in nanoseconds: they are added to the next.
+/// Shortest computing that becomes an operation of its own, in nanoseconds; shorter gaps between events are added to the next one.
 const GAP_NS: u64 = 50;
 
-/// Writes the schedule, and says in one line what it has, and in another what it lacks.
+/// Writes the schedule, and prints one line on its contents and another on missing data.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -45,16 +45,16 @@ pub(super) fn write(file: &Path, program: &str, parts: &Parts) -> Result<(), Str
     Ok(())
 }
 
-/// What a rank does next.
+/// One step of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
-    /// Computes for so many nanoseconds.
+    /// Computes for a number of nanoseconds.
     Computes(u64),
-    /// Posts the operation of this number.
+    /// Posts the operation with this index.
     Posts(usize),
-    /// Waits for the operation of this number of another rank, at this place of the recorded ones.
+    /// Waits for operation `operation` of the rank at index `from` of the recorded ranks.
     Receives { from: usize, operation: usize },
-    /// Waits for the completion of its own operation of this number.
+    /// Waits for the completion of its own operation with this index.
     Awaits(usize),
 }
 
@@ -62,17 +62,17 @@ enum Item {
 struct Schedule<'p> {
     parts: &'p Parts,
     chains: Vec<Vec<Item>>,
-    /// For each rank, which of its operations others wait for.
+    /// For each rank and operation, whether another rank waits for it.
     is_message: Vec<Vec<bool>>,
-    /// Nanoseconds from the beginning to the last event.
+    /// Nanoseconds from the first to the last event.
     lasts_ns: u64,
     unexplained_ns: u64,
 }
 
-/// An operation of another rank on the memory of a rank, by the common clock.
+/// An operation by another rank on the memory of a rank, in the time of the common clock.
 struct Incoming {
     posted_ns: u64,
-    /// When it had taken effect at the latest.
+    /// Latest time at which the operation takes effect.
     ended_ns: u64,
     from: usize,
     operation: usize,
@@ -83,7 +83,7 @@ impl<'p> Schedule<'p> {
     fn new(parts: &'p Parts) -> Self {
         let starts = parts.starts();
         let ranks = || parts.recorded.iter().map(|(_, rank)| rank).zip(&starts);
-        // All ranks end where the memory of the first was full, as later operations of others would be missing.
+        // All chains end when the first rank's recording memory was full: later operations of that rank are missing.
         let ends_ns = ranks().map(|(rank, start)| start + recorded_until(rank)).min().unwrap_or(0);
         let begins_ns = ranks().map(|(rank, start)| start + rank.begin_ns).min().unwrap_or(0);
         let lasts_ns = ranks().map(|(rank, start)| start + rank.end_ns).max().unwrap_or(0).min(ends_ns).saturating_sub(begins_ns);
@@ -101,7 +101,7 @@ impl<'p> Schedule<'p> {
         schedule
     }
 
-    /// What the rank at a place of the recorded ones does until a time.
+    /// Builds the chain of the rank at index `place` of the recorded ranks until `ends_ns`.
     fn chain(&mut self, place: usize, starts: &[u64], ends_ns: u64) -> Vec<Item> {
         let (number, rank) = &self.parts.recorded[place];
         let start = starts[place];
@@ -111,7 +111,7 @@ impl<'p> Schedule<'p> {
         let posted = |post: usize| start + rank.operations[post].posted_ns;
         for &(from, to) in &rank.waits {
             let (mut from, to) = (start + from, start + to);
-            // An operation that is posted inside a wait divides it.
+            // An operation that is posted during a wait splits the wait.
             while let Some(post) = posts.next_if(|&post| posted(post) < to) {
                 if posted(post) > from {
                     self.wait(&mut chain, place, &mut incoming, start, from..posted(post));
@@ -128,13 +128,13 @@ impl<'p> Schedule<'p> {
         chain.items
     }
 
-    /// What other ranks do to the memory of one, in the order in which they post it.
+    /// Collects the operations by other ranks on the memory of one rank, in the order of posting.
     fn incoming(&self, place: usize, starts: &[u64]) -> Vec<Incoming> {
         let (me, rank_here) = &self.parts.recorded[place];
         let (me, here) = (*me, rank_here.host.first);
         let mut incoming = Vec::new();
         for (from, ((_, rank), start)) in self.parts.recorded.iter().zip(starts).enumerate().filter(|(from, _)| *from != place) {
-            // By clocks that may be wrong, nothing ends a wait that may have been posted after it.
+            // Clock errors delay the operations of other hosts: an operation that may have been posted after a wait must not end it.
             let errors = [rank_here, rank].map(|rank| self.parts.offset_of(rank).1);
             let start = start + if rank.host.first == here { 0 } else { errors.iter().sum() };
             let writes = |operation: &RecordedOperation| operation.to == me && operation.kind != RecordedKind::Get;
@@ -189,7 +189,7 @@ impl<'p> Schedule<'p> {
     fn write_rank(&self, place: usize, chain: &[Item], to: &mut impl Write) -> io::Result<()> {
         let (number, rank) = &self.parts.recorded[place];
         writeln!(to, "rank {number} {{")?;
-        // The operation before, and the dependencies of the next one; operations have the numbers of their places in the chain.
+        // The previous operation, and the dependencies of the next one. Labels of operations are indexes into the chain.
         let (mut before, mut awaited) = (None, Vec::new());
         let mut places = vec![None; rank.operations.len()];
         for (label, item) in chain.iter().enumerate() {
@@ -233,7 +233,7 @@ impl<'p> Schedule<'p> {
     }
 }
 
-/// Operations that are looked at for the end of one wait.
+/// Maximum number of operations that are considered as the end of one wait.
 const CANDIDATES_MAX: usize = 4096;
 
 impl std::fmt::Display for Schedule<'_> {
@@ -248,14 +248,14 @@ impl std::fmt::Display for Schedule<'_> {
     }
 }
 
-/// Until when a rank has recorded all.
+/// Returns the time until which the recording of a rank is complete.
 fn recorded_until(rank: &RecordedRank) -> u64 {
     let waits = rank.waits.last().filter(|_| rank.waits_dropped > 0).map(|(_, to)| *to);
     let operations = rank.operations.last().filter(|_| rank.operations_dropped > 0).map(|last| last.posted_ns + 1);
     waits.into_iter().chain(operations).min().unwrap_or(u64::MAX / 2)
 }
 
-/// What a rank does, as far as it is known.
+/// Steps of a rank, under construction.
 struct Chain {
     items: Vec<Item>,
     at_ns: u64,
@@ -264,7 +264,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// What is between two events is computing.
+    /// Adds computing from the last event until `until_ns`.
     fn computes_until(&mut self, until_ns: u64) {
         let until_ns = until_ns.min(self.ends_ns);
         self.gap_ns += until_ns.saturating_sub(self.at_ns);
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_wait_becomes_the_receive_of_what_was_posted_last_before_its_end() {
-        // Data, and a flag that ends the wait of rank 1; what comes after its end does not.
+        // Data, and a flag that ends the wait of rank 1; the put posted after the end of the wait does not.
         let zero = rank(vec![put(1, 4000, 100), put(1, 8, 200), put(1, 16, 900)], vec![]);
         let one = rank(vec![], vec![(50, 600)]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! `pelago run --trace`: writes what the ranks of a job have recorded in the layout of traces of simulated jobs.
+//! `pelago run --trace`: writes the recordings of a job's ranks in the format of traces of simulated jobs.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::gathering::Parts;
 
-/// Writes the trace of a job. What is not in it is told in one line.
+/// Writes the trace of a job, and prints one line on missing data.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -28,14 +28,14 @@ pub(super) fn write(file: &Path, program: String, parts: &Parts) -> Result<(), S
     Ok(())
 }
 
-/// What the file holds.
+/// Contents of the file.
 struct Trace {
     report: Report,
     nodes: Vec<TraceNode>,
     notes: Vec<(&'static str, Value)>,
 }
 
-/// What happens, in the order in which simultaneous events are told to the recorder.
+/// Kinds of events, in the order in which simultaneous events go to the recorder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Begins,
@@ -47,7 +47,7 @@ enum Happening {
 }
 
 impl Trace {
-    /// Joins what ranks have recorded, by the clock of the host of rank 0. Time 0 is the moment at which the first rank began.
+    /// Merges the recordings of the ranks by the clock of the host of rank 0. Time 0 is the begin of the first rank.
     fn new(program: String, parts: &Parts) -> Self {
         let Parts { ranks, recorded, .. } = parts;
         let ranks = *ranks;
@@ -60,7 +60,7 @@ impl Trace {
                 happens(from, Happening::Waits);
                 happens(to, Happening::GoesOn);
             }
-            // The row of a rank ends where its memory for waits was full.
+            // The row of a rank ends when its memory for waits was full.
             let last = rank.waits.last().filter(|_| rank.waits_dropped > 0);
             happens(last.map_or(rank.end_ns, |&(_, to)| to), Happening::Ends);
             for operation in &rank.operations {
@@ -105,7 +105,7 @@ impl Trace {
                 nodes.push(TraceNode { name, first: rank.host.first });
             }
         }
-        // Ranks of a host of which nothing was left are shown with the host before.
+        // Ranks of a host without a recording are shown with the preceding host.
         nodes.sort_by_key(|node| node.first);
         nodes[0].first = 0;
         let sum = |of: fn(&RecordedRank) -> u64| recorded.iter().map(|(_, rank)| of(rank)).sum::<u64>();

@@ -1,4 +1,4 @@
-//! Whether a file is a program whose ranks can be simulated, before the system starts it: what a user gets wrong is said in one line.
+//! Checks before the start that a file is a program whose ranks can be simulated, so that a mistake is reported in one line.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,47 +16,48 @@ use pelago_simulator::VARIABLE;
 
 use crate::Refused;
 
-/// The variable by which a program with `libacp.a` in it learns where it has the functions and variables of the library: `NAME=ADDRESS` of functions and
-/// `NAME@ADDRESS` of variables, separated by commas, with addresses in base 16 as in the file.
+/// Environment variable that gives a program linked with `libacp.a` the addresses of the library's symbols in its file: `NAME=ADDRESS` for
+/// functions and `NAME@ADDRESS` for variables, separated by commas, in hexadecimal.
 pub(crate) const ARCHIVE_VARIABLE: &str = "PELAGO_SIM_ARCHIVE";
 
-/// What `bindings/acp/install` names a local symbol that it adds to each part of the archive.
+/// Name of the local symbol that `bindings/acp/install` adds to each object of the archive.
 const WEAKENED: &str = "iacp_weakened";
 
-/// What can be simulated.
+/// Kinds of files that can be simulated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What the system can start.
+    /// An executable that the system starts.
     Program,
-    /// A program with `libacp.a` in it, and the value of `ARCHIVE_VARIABLE`: the shared library simulates it, whose functions are called instead.
+    /// A program linked with `libacp.a`, and the value of `ARCHIVE_VARIABLE`. The shared library simulates it: its functions replace those of the
+    /// archive.
     Archive(String),
-    /// A shared object, whose `main` has to be called.
+    /// A shared object whose `main` has to be called.
     Object,
 }
 
-/// Why a file is no program whose ranks can be simulated.
+/// Reason why the ranks of a file cannot be simulated.
 #[derive(Debug, PartialEq, Eq)]
 enum Unfit {
-    /// It is no program of this machine.
+    /// The file is not a program that runs on this machine and can be simulated.
     Broken(&'static str),
-    /// It is one, but knows nothing of Pelago.
+    /// The file is a program, but not linked with Pelago.
     Stranger(&'static str),
 }
 
-/// What of an ELF file matters here.
+/// The relevant parts of an ELF file.
 struct Elf<'a> {
     is_object: bool,
-    /// Whether it names the library of the C interface as one that it needs.
+    /// Whether the dynamic section lists the library of a C interface as needed.
     needs_acp: bool,
-    /// Whether the system has a loader map it, which maps libraries, too.
+    /// Whether the file names an interpreter (the dynamic loader), which also maps shared libraries.
     has_loader: bool,
-    /// What it has of `libacp.a`, if it says so: the value of `ARCHIVE_VARIABLE`.
+    /// Symbols of `libacp.a` in the file, as the value of `ARCHIVE_VARIABLE`; `None` if there are none.
     archive: Option<String>,
-    /// What of the file the system maps.
+    /// Parts of the file that are mapped at the start.
     loaded: Vec<&'a [u8]>,
 }
 
-/// The core of this machine.
+/// Architecture of this machine.
 const MACHINE: Machine = if cfg!(target_arch = "x86_64") {
     EM_X86_64
 } else if cfg!(target_arch = "aarch64") {
@@ -65,11 +66,11 @@ const MACHINE: Machine = if cfg!(target_arch = "x86_64") {
     EM_NONE
 };
 
-/// Looks at a program, of this path or in `PATH`. What cannot be found or read is left to the system, and so is what may start another
-/// program: scripts, and programs with arguments, as `env`.
+/// Classifies a program, given by its path or found in `PATH`. Files that cannot be found or read are left to the system. So are files that
+/// may start another program: scripts, and programs with arguments, such as `env`.
 ///
 /// # Errors
-/// The file is no program whose ranks can be simulated.
+/// The ranks of the file cannot be simulated.
 pub(crate) fn look(program: &OsStr, has_arguments: bool) -> Result<Kind, Refused> {
     let Some(path) = find(program) else { return Ok(Kind::Program) };
     let Ok(bytes) = fs::read(&path) else { return Ok(Kind::Program) };
@@ -83,7 +84,7 @@ pub(crate) fn look(program: &OsStr, has_arguments: bool) -> Result<Kind, Refused
     }
 }
 
-/// Where a program lies.
+/// Returns the path of a program.
 fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(Path::new(program).to_owned()).filter(|path| path.is_file());
@@ -93,7 +94,7 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(is_program)
 }
 
-/// What a file is, or why it cannot be simulated.
+/// Returns the kind of a file, or the reason why it cannot be simulated.
 fn judge(bytes: &[u8]) -> Result<Kind, Unfit> {
     let elf = Elf::parse(bytes)?;
     match elf {
@@ -109,13 +110,13 @@ fn judge(bytes: &[u8]) -> Result<Kind, Unfit> {
             Err(Unfit::Broken("has libacp.a in it, which is simulated on x86-64 alone; acpcc links the shared library"))
         }
         Elf { archive: Some(archive), .. } => Ok(Kind::Archive(archive)),
-        // A library of this project in the file itself asks for the simulation by this name.
+        // A program linked statically with Pelago contains the name of the variable that requests the simulation.
         Elf { ref loaded, .. } if loaded.iter().any(|part| names_variable(part)) => Ok(Kind::Program),
         _ => Err(Unfit::Stranger("is linked neither with libacp.so nor with Pelago (acpcc links a program in C)")),
     }
 }
 
-/// Whether the name of the variable is among these bytes.
+/// Returns whether `bytes` contain the name of the variable.
 fn names_variable(bytes: &[u8]) -> bool {
     let (name, mut from) = (VARIABLE.as_bytes(), 0);
     while let Some(found) = bytes[from..].iter().position(|&byte| byte == name[0]) {
@@ -137,7 +138,7 @@ impl<'a> Elf<'a> {
         Self::of(header, bytes).ok_or(Unfit::Broken("is a broken ELF program"))
     }
 
-    /// `None` if the file is broken.
+    /// Returns `None` if the file is broken.
     fn of(header: &FileHeader64<LittleEndian>, bytes: &'a [u8]) -> Option<Self> {
         let is_object = header.e_type(LittleEndian) == ET_DYN;
         let mut elf =
@@ -155,7 +156,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// What a file has of `libacp.a`; `None` if that is nothing, or if it has no symbols to tell.
+/// Lists the symbols of `libacp.a` in a file; `None` if there are none, or if the file has no symbol table.
 fn archive(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> Option<String> {
     let symbols = header.sections(LittleEndian, bytes).ok()?.symbols(LittleEndian, bytes, SHT_SYMTAB).ok()?;
     let defined = symbols.iter().filter(|symbol| !symbol.is_undefined(LittleEndian));
@@ -163,7 +164,7 @@ fn archive(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> Option<String> 
         defined.filter_map(|symbol| Some((std::str::from_utf8(symbols.symbol_name(LittleEndian, symbol).ok()?).ok()?, symbol)));
     let of_library: Vec<_> = named.filter(|(name, _)| name.starts_with("acp_") || name.starts_with("iacp_")).collect();
     of_library.iter().any(|(name, _)| *name == "acp_init").then_some(())?;
-    // What is installed has internal symbols that give way to those of the program, which stay as they are.
+    // The installed archive has weak internal symbols. A strong symbol of such a name is the program's own, and is not replaced.
     let is_weakened = of_library.iter().any(|(name, _)| *name == WEAKENED);
     let part = |(name, symbol): &(&str, &_)| {
         let is_own = is_weakened && name.starts_with("iacp_") && Sym::st_bind(*symbol) != STB_WEAK;
@@ -177,7 +178,7 @@ fn archive(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> Option<String> 
     Some(of_library.iter().filter_map(part).collect::<Vec<_>>().join(","))
 }
 
-/// Whether a dynamic section names the library of a C interface; `None` if it is broken.
+/// Returns whether a dynamic section lists the library of a C interface as needed; `None` if the section is broken.
 fn needs_acp(section: &[Dyn64<LittleEndian>], parts: &[ProgramHeader64<LittleEndian>], file: &[u8]) -> Option<bool> {
     let entries =
         || section.iter().map(|entry| (entry.tag(LittleEndian), entry.val(LittleEndian))).take_while(|entry| entry.0 != DT_NULL);
@@ -207,7 +208,7 @@ mod tests {
         header.program_headers(LittleEndian, bytes).unwrap()
     }
 
-    /// This test is linked with Pelago, as it names the variable.
+    /// This test program contains the name of the variable, as a program linked with Pelago does.
     #[test]
     fn programs_are_told_from_what_is_none() {
         let this = this();
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Wherever what is loaded is cut.
+    /// At every length that cuts a loaded part.
     #[test]
     fn truncated_files_are_refused() {
         let this = this();
@@ -246,7 +247,7 @@ mod tests {
         }
     }
 
-    /// This test is linked with `libc.so.6`, a name as long as that of the library, and a program because it names an interpreter.
+    /// This test program is linked with `libc.so.6`, whose name is as long as that of the library, and names an interpreter.
     #[test]
     fn shared_objects_are_those_that_need_the_library() {
         let mut bytes = this();
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(judge(&bytes), Ok(Kind::Object));
     }
 
-    /// Whatever bytes of the headers are wrong, the answer is one line.
+    /// Any wrong byte of the headers results in a one-line error.
     #[test]
     fn broken_files_are_refused() {
         let this = this();

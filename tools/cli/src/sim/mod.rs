@@ -1,4 +1,4 @@
-//! `pelago sim`: the same executable, with all its ranks on a simulated machine.
+//! `pelago sim`: runs an unchanged executable with all its ranks on a simulated machine.
 
 mod executable;
 pub(crate) mod overrides;
@@ -22,13 +22,13 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
 use crate::{Refused, bundled, outputs, this};
 
-/// The longest description of a machine: far more than a program can be told.
+/// Maximum length of a machine description: far more than a program can receive.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
 
-/// The longest request: Linux passes on variables of 128 KiB, with their names.
+/// Maximum length of a request: Linux limits an environment variable, including its name, to 128 KiB.
 const REQUEST_BYTES_MAX: usize = (128 << 10) - 64;
 
-/// Characters of the command that a report shows.
+/// Maximum number of characters of the command in a report.
 const PROGRAM_CHARS_MAX: usize = 2000;
 
 /// Run a parallel program on a simulated machine, in virtual time
@@ -159,7 +159,7 @@ impl Sim {
         };
         command.args(arguments).env(VARIABLE, request.to_variable()).env_remove(names::RANK);
         if let Some(parent) = self.end_with_parent {
-            // Kept by the program that replaces this process.
+            // The setting survives `exec`.
             let set = set_parent_process_death_signal(Some(Signal::KILL));
             set.map_err(|error| Refused(format!("cannot end with process {parent}: {error}")))?;
             if getppid().map(Pid::as_raw_pid) != Some(parent) {
@@ -233,7 +233,7 @@ impl Sim {
         Ok(request)
     }
 
-    /// What the user calls the program, as far as it is not too long to read.
+    /// Returns the command line of the program, truncated to `PROGRAM_CHARS_MAX`.
     fn program(&self) -> String {
         let words = self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
         match words.char_indices().nth(PROGRAM_CHARS_MAX) {
@@ -252,8 +252,7 @@ impl Sim {
     }
 }
 
-/// Looks whether a machine has as many nodes as the ranks need; if not, says with how many ranks on a node it would, or how it would be larger.
-/// The library of the C interface that simulates programs with `libacp.a` in them: where `acpcc` looks for it, too.
+/// Returns the path of the shared library that simulates programs linked with `libacp.a`, with the same search as `acpcc`.
 fn shared_library() -> Result<PathBuf, Refused> {
     let this = this()?;
     let beside = this.parent().unwrap_or(Path::new(".")).to_owned();
@@ -267,7 +266,7 @@ fn shared_library() -> Result<PathBuf, Refused> {
     })
 }
 
-/// A value of `LD_PRELOAD` with this library before what is there.
+/// Returns the value of `LD_PRELOAD` with `library` in front of the existing entries.
 fn preloaded(library: &Path) -> OsString {
     let mut value = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD") {
@@ -277,6 +276,7 @@ fn preloaded(library: &Path) -> OsString {
     value
 }
 
+/// Checks that a machine has enough nodes for the ranks; the error suggests more ranks on a node or a larger machine.
 fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
     let nodes = ranks.div_ceil(per_node);
     let Err(error) = machine.check_nodes(nodes) else { return Ok(()) };
@@ -291,7 +291,7 @@ fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<
     Err(Refused(format!("{name}: {error}{hint}")))
 }
 
-/// What operations move.
+/// Parses the value of --data.
 fn data(text: &str) -> Result<Data, &'static str> {
     match text {
         "real" => Ok(Data::Real),
@@ -300,7 +300,7 @@ fn data(text: &str) -> Result<Data, &'static str> {
     }
 }
 
-/// The text of a machine's description.
+/// Returns the text of a machine description, bundled or from a file.
 pub(crate) fn description(name: &str) -> Result<String, Refused> {
     if let Some(text) = Machine::bundled(name) {
         return Ok(text.into());

@@ -1,4 +1,4 @@
-//! `--set PATH=VALUE`: single values of a machine's description, replaced.
+//! `--set PATH=VALUE`: replaces single values of a machine description.
 
 use pelago_netsim::{KEYS, Machine};
 use toml::{Table, Value};
@@ -6,12 +6,12 @@ use toml::{Table, Value};
 use crate::Refused;
 use crate::sim::quantity;
 
-/// Keys that are named to a user who names one that is none.
+/// Number of similar keys in the message about an unknown key.
 const NEAREST: usize = 3;
 
-/// The description with these values replaced or added. A path names tables one after another, as `rail.receive.slots`; where it comes to
-/// a list, a number picks one of it, and without a number all of it is meant. A value may have a unit, and is converted into that of its key. Another
-/// type of a topology begins without the values of the one before. The machine's name says what was changed.
+/// Returns the description with values replaced or added. A path names nested tables, such as `rail.receive.slots`. At a list, a number
+/// selects one element; without a number the path means all elements. A value may have a unit, and is converted to the unit of its key. A
+/// changed topology type removes the values of the previous type. The changes are appended to the machine's name.
 ///
 /// # Errors
 /// One line that names the key, what is wrong, and what would be right.
@@ -28,14 +28,14 @@ pub(crate) fn apply(description: &str, overrides: &[String]) -> Result<String, R
     Ok(text)
 }
 
-/// The value without which the others would make a machine, and why it is wrong by itself, if it is.
+/// Returns the override without which the machine would be valid, and the error of this override alone, if it has one.
 fn culprit<'o>(description: &str, overrides: &'o [String]) -> Option<(&'o str, Option<String>)> {
     let is_machine = |overrides: &[String]| changed(description, overrides).is_ok_and(|text| Machine::parse(&text).is_ok());
     let without = |index: usize| [&overrides[..index], &overrides[index + 1..]].concat();
     let index = (0..overrides.len()).find(|&index| is_machine(&without(index)))?;
     let alone = changed(description, &overrides[index..=index]).ok()?;
     let why = Machine::parse(&alone).err().map(|error| {
-        // Lines are those of a text that nobody has seen.
+        // The line number refers to a generated text that the user does not know.
         let error = error.to_string();
         let rest = error.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
         rest.map_or(error.clone(), |(_, rest)| rest.to_owned())
@@ -61,7 +61,7 @@ fn changed(description: &str, overrides: &[String]) -> Result<String, Refused> {
     Ok(machine.to_string())
 }
 
-/// The value that a text stands for, of this path.
+/// Parses the value for a path.
 fn meant(path: &[&str], text: &str) -> Result<Value, String> {
     if path.contains(&"") {
         return Err("a part of the path is empty".into());
@@ -78,12 +78,12 @@ fn meant(path: &[&str], text: &str) -> Result<Value, String> {
     }
 }
 
-/// The keys that are most like this one.
+/// Returns the keys that are most similar to `key`.
 fn nearest(key: &str) -> String {
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
     let likeness = |known: &str| {
         let whole = strsim::jaro_winkler(known, key);
-        // Whoever forgets a table, or the unit, has the word itself.
+        // A key with a missing table or unit still has the right word.
         let has_word = last(known).starts_with(&last(key)) || known.starts_with(key);
         whole.max(strsim::normalized_levenshtein(&last(known), &last(key))) + if has_word { 1.0 } else { 0.0 }
     };

@@ -1,4 +1,4 @@
-//! Values of a machine's description as users write them: numbers, with a unit or without, and words.
+//! Parses values of a machine description as users write them: numbers with or without a unit, and words.
 
 use pelago_netsim::Quantity;
 use toml::Value;
@@ -37,10 +37,10 @@ const SIZES: [(&str, f64); 10] = [
     ("G", 1073741824.0),
 ];
 
-/// The value that a text stands for, in the unit of the description.
+/// Parses a value and converts it to the unit of the description.
 ///
 /// # Errors
-/// It stands for none: what would be right.
+/// The text is not such a value; the message describes valid ones.
 pub(crate) fn value(quantity: Quantity, text: &str) -> Result<Value, String> {
     match quantity {
         Quantity::Nanoseconds => measure(text, &TIMES, "a time, in nanoseconds").map(Value::Float),
@@ -76,16 +76,16 @@ pub(crate) fn value(quantity: Quantity, text: &str) -> Result<Value, String> {
     }
 }
 
-/// The value of a text in TOML.
+/// Parses a text as a TOML value.
 pub(crate) fn as_toml(text: &str) -> Option<Value> {
     format!("value = {text}").parse::<toml::Table>().ok()?.remove("value")
 }
 
-/// A number, with one of these units or without.
+/// Parses a number with or without one of these units.
 fn measure(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, String> {
     let names = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let wrong = || format!("it is {what}, or with one of {}", names());
-    // All of `inf` is letters.
+    // Parsed before a unit is split off: `inf` consists of letters only.
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
@@ -101,7 +101,7 @@ fn measure(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, String>
     }
 }
 
-/// What a unit is for.
+/// Returns the dimension that a unit measures.
 fn dimension(unit: &str) -> Option<&'static str> {
     let has = |units: &[(&str, f64)]| units.iter().any(|(name, _)| *name == unit);
     [("times", &TIMES[..]), ("rates", &RATES[..]), ("sizes", &SIZES[..])]
@@ -110,7 +110,7 @@ fn dimension(unit: &str) -> Option<&'static str> {
         .map(|(of, _)| of)
 }
 
-/// A number without a fraction, from 0 to `max`.
+/// Returns an integer from 0 to `max`.
 fn whole(number: f64, max: u64) -> Option<Value> {
     let is_whole = number.fract() == 0.0 && number >= 0.0 && number <= max as f64;
     is_whole.then_some(Value::Integer(number as i64))

@@ -1,6 +1,6 @@
-//! Programs in C that are shared objects: this process loads one, and calls its `main` for each rank of a simulation.
+//! C programs built as shared objects: this process loads one and calls its `main` for each rank of a simulation.
 //!
-//! - **O1** What is called are functions of the loaded object and of the library that it needs, of the types that their names stand for.
+//! - **O1** Only functions of the loaded object and of the library that it needs are called, and their names imply their types.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
@@ -9,27 +9,27 @@ use std::process::ExitCode;
 
 use crate::Refused;
 
-/// The hidden command that is such a program.
+/// Name of the hidden subcommand that executes such a program.
 pub(crate) const COMMAND: &str = "object";
 
-/// The function of a C interface's library that calls a `main` for each rank: of `libacp`, and of `libsma`.
+/// Functions of `libacp` and of `libsma` that call a `main` for each rank.
 const SIMULATE: [&CStr; 2] = [c"iacp_simulate_main", c"isma_simulate_main"];
 
 type Simulate = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
-/// The program that `command` names, with its arguments.
+/// Simulates the program named by the first word of `command` with the other words as its arguments.
 pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
     let text = |word: OsString| CString::new(word.into_vec()).map_err(|_| Refused("an argument holds a zero byte".into()));
     let arguments = command.into_iter().map(text).collect::<Result<Vec<_>, _>>()?;
     let path = arguments.first().expect("clap requires one");
     let name = path.to_string_lossy();
-    // SAFETY: O1; what the object does when it is loaded is what its program would do.
+    // SAFETY: O1; the initializers of the object are those of the program that the user runs.
     let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     if object.is_null() {
         return Err(Refused(format!("cannot load {name}: {}", why())));
     }
     let find = |function: &CStr| {
-        // SAFETY: looks a name up.
+        // SAFETY: only looks up a name.
         let found = unsafe { libc::dlsym(object, function.as_ptr()) };
         (!found.is_null()).then_some(found)
     };
@@ -39,22 +39,22 @@ pub(crate) fn main(command: Vec<OsString>) -> Result<ExitCode, Refused> {
         .find_map(find)
         .ok_or_else(|| Refused(format!("{name} is linked with a libacp that cannot be simulated")))?;
     let pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
-    // SAFETY: O1: the library's function; the texts outlive the call, and this process has one thread.
+    // SAFETY: O1: a function of the library; the strings outlive the call, and this process has one thread.
     let code = unsafe {
         let simulate: Simulate = std::mem::transmute(simulate);
         simulate(main, pointers.len() as c_int, pointers.as_ptr())
     };
-    // SAFETY: writes what the program has written and the C library has not yet; ends the process without the object's own end, which was
-    // that of each rank.
+    // SAFETY: flushes the buffered output of the C library; ends the process without the object's exit handlers, which have run at the end of
+    // each rank.
     unsafe {
         libc::fflush(std::ptr::null_mut());
         libc::_exit(code)
     }
 }
 
-/// What the loader says.
+/// Returns the loader's error message.
 fn why() -> String {
-    // SAFETY: a text of the loader's, or null.
+    // SAFETY: `dlerror` returns a string of the loader, or null.
     unsafe {
         let text = libc::dlerror();
         if text.is_null() { "unknown".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }

@@ -1,4 +1,4 @@
-//! Runs simulations as processes, as many at once as there are cores.
+//! Executes simulations as parallel processes.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal, Read, Write};
@@ -16,31 +16,32 @@ use super::plan::Run;
 use super::results::{Outcome, Results};
 use crate::Refused;
 
-/// Bytes kept of what a run prints: the first, in which outputs are looked for, and the last of standard error, where the summary is.
+/// Bytes kept of a run's output: the first of standard output, which are searched for outputs, and the last of standard error, which have
+/// the summary.
 pub(crate) const SWEEP_OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// Runs of which nothing is kept, as something outside has ended them: interrupted, killed, terminated.
+/// Exit codes of runs that were ended from outside (interrupted, killed, terminated): their results are discarded.
 const ENDED_FROM_OUTSIDE: [i32; 3] = [130, 137, 143];
 
-/// How the runs are to be run.
+/// Parameters of the execution.
 pub(crate) struct Execution<'a> {
-    /// This command.
+    /// Path of this executable.
     pub(crate) this: &'a Path,
-    /// Processes at once.
+    /// Maximum number of simultaneous processes.
     pub(crate) jobs: usize,
-    /// Names of outputs, and the words that they stand after.
+    /// Names of outputs, and the words that precede their values.
     pub(crate) outputs: Vec<(&'a str, &'a str)>,
 }
 
 impl Execution<'_> {
-    /// Runs those whose keys have no result yet; each result is in the file before the next progress is shown. Returns how many were ended
-    /// from outside, and so have none.
+    /// Executes the runs whose keys have no result yet. Each result is in the file before the progress display counts it. Returns the number of
+    /// runs that were ended from outside and thus have no result.
     ///
     /// # Errors
     /// A process cannot be started, or a result cannot be written.
     pub(crate) fn run(&self, runs: &[(String, Run)], results: &mut Results) -> Result<usize, Refused> {
         let mut pending: Vec<&(String, Run)> = runs.iter().filter(|(key, _)| !results.known.contains_key(key)).collect();
-        // What two runs have in common is run once.
+        // Runs with equal keys are executed once.
         let mut seen = HashSet::new();
         pending.retain(|(key, _)| seen.insert(key));
         let mut progress = Progress::new(runs.len(), runs.len() - pending.len());
@@ -52,7 +53,7 @@ impl Execution<'_> {
                 let (sender, next, pending) = (sender.clone(), &next, &pending);
                 scope.spawn(move || {
                     while let Some((key, run)) = pending.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // Nobody listens any more where a result could not be written.
+                        // The receiver is gone after a failure to write a result.
                         if sender.send((key, self.outcome(run))).is_err() {
                             break;
                         }
@@ -74,7 +75,7 @@ impl Execution<'_> {
         })
     }
 
-    /// Runs one to its end.
+    /// Executes one run to its end.
     fn outcome(&self, run: &Run) -> io::Result<Outcome> {
         let mut command = Command::new(self.this);
         command.args(run.command(std::process::id())).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -96,12 +97,12 @@ impl Execution<'_> {
     }
 }
 
-/// JSON has no others.
+/// JSON has finite numbers only.
 fn finite(number: &f64) -> bool {
     number.is_finite()
 }
 
-/// The first bytes that can be read, after all have been.
+/// Reads to the end; returns the first `SWEEP_OUTPUT_BYTES_MAX` bytes.
 fn first_bytes(mut from: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     from.by_ref().take(SWEEP_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)?;
@@ -109,7 +110,7 @@ fn first_bytes(mut from: impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last bytes that can be read.
+/// Reads to the end; returns the last `SWEEP_OUTPUT_BYTES_MAX` bytes.
 fn last_bytes(mut from: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     while from.by_ref().take(SWEEP_OUTPUT_BYTES_MAX as u64).read_to_end(&mut bytes)? > 0 {
@@ -118,7 +119,7 @@ fn last_bytes(mut from: impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How far the runs are, on a terminal.
+/// Progress display on a terminal.
 struct Progress {
     all: usize,
     before: usize,
@@ -142,7 +143,7 @@ impl Progress {
         }
     }
 
-    /// What is shown after so many seconds.
+    /// Returns the line shown after `seconds`.
     fn line(&self, seconds: f64) -> String {
         let rate = self.done as f64 / seconds.max(1e-3);
         let left = (self.all - self.before - self.done) as f64 / rate.max(1e-9);

@@ -1,11 +1,11 @@
-//! `pelago sweep`: many simulations, as a file describes them, and what came of each in one table.
+//! `pelago sweep`: many simulations described by a file, and their results in one table.
 //!
 //! | file | content |
 //! |---|---|
 //! | `plan` | the file, and the runs that follow from it |
 //! | `execute` | runs as processes, and progress |
-//! | `results` | a file to which each result is appended, so that a killed sweep goes on |
-//! | `table`, `pictures` | what is written at the end |
+//! | `results` | a file to which each result is appended, so that a killed sweep can continue |
+//! | `table`, `pictures` | output at the end |
 //! | `sensitivity` | which values of a machine the results depend on |
 
 mod execute;
@@ -29,7 +29,7 @@ use self::sensitivity::{Experiment, Which};
 use self::table::Table;
 use crate::{Refused, outputs, say, this};
 
-/// Bytes of the file of a sweep.
+/// Maximum size of the file that describes a sweep, in bytes.
 const SWEEP_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum number of simulations at once.
@@ -135,7 +135,7 @@ impl Sweep {
     }
 }
 
-/// Writes the table of changes, and says which values dominate.
+/// Writes the table of changes, and prints the dominant values.
 fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &str, tables: [&Table; 2]) -> Result<(), Refused> {
     let [measures, changed] = tables.map(|table| {
         let column = table.column(measure);

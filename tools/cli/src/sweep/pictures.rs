@@ -1,4 +1,4 @@
-//! Pictures of a table: one column over another, a curve for each combination of the others.
+//! Plots of a table: one column over another, with a curve for each combination of the other columns.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::table::Table;
 use crate::statistics::median;
 
-/// Maximum number of pictures of a sweep; the table has the rest.
+/// Maximum number of pictures of a sweep; the table contains all results.
 pub(crate) const SWEEP_PICTURES_MAX: usize = 20;
 
-/// Pictures of `measure` over the column `along`, or over the first column of several numbers: each a file name and SVG. Points are medians over
-/// what only the seed tells apart.
+/// Plots `measure` over the column `along`, or over the first column with several numbers; returns a file name and SVG for each picture. Each
+/// point is the median of the runs that differ only in the seed.
 ///
 /// # Errors
-/// There is nothing to show, and why.
+/// There is nothing to plot; the message is the reason.
 pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Result<Vec<(String, String)>, String> {
     let y = table.column(measure).ok_or_else(|| format!("there is no column {measure}"))?;
     let varied: Vec<usize> = table.varied().into_iter().filter(|&column| table.columns[column] != "seed").collect();
@@ -39,7 +39,7 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
             }
         });
         if let (Some(x), Some(y)) = (number(&row[x]), number(&row[y]).filter(|&y| y > 0.0)) {
-            // Bits of positive numbers have the order of the numbers.
+            // The bits of positive floating-point numbers have the order of the numbers.
             curves.entry(name.collect()).or_default().entry(x.to_bits()).or_default().push(y);
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn pictures(table: &Table, measure: &str, along: Option<&str>) -> Res
     Ok(curves.chunks(CURVES_MAX).take(SWEEP_PICTURES_MAX).enumerate().map(picture).collect())
 }
 
-/// The number of a cell, also of one that was written as a text.
+/// Returns the number in a cell, also if it is stored as text.
 fn number(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
 }

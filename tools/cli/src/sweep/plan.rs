@@ -14,10 +14,10 @@ use crate::{Refused, bundled};
 /// Maximum number of runs of a sweep: their results stay in memory until the table is written.
 pub(crate) const SWEEP_RUNS_MAX: usize = 100_000;
 
-/// Columns of every table, so that no argument, value or output has one of these names.
+/// Columns of every table; no argument, value or output may have one of these names.
 pub(crate) const COLUMNS: [&str; 6] = ["run", "program", "machine", "ranks", "per_node", "seed"];
 
-/// What a file says.
+/// Contents of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sweep {
@@ -36,16 +36,16 @@ pub(crate) struct Sweep {
     /// Values of the machine by their paths, as `--set` takes them.
     #[serde(default)]
     set: BTreeMap<String, Vec<Value>>,
-    /// What stands in a program for a name in braces.
+    /// Values that replace a name in braces in a program.
     #[serde(default)]
     arguments: BTreeMap<String, Vec<Value>>,
-    /// Columns of what programs print: the number after this word.
+    /// Columns from the output of programs: the number after this word.
     #[serde(default)]
     pub(crate) outputs: BTreeMap<String, String>,
     /// The column that pictures and `--sensitivity` show.
     #[serde(default = "time")]
     pub(crate) measure: String,
-    /// The column along which pictures show it.
+    /// The column on the x-axis of pictures.
     #[serde(default)]
     pub(crate) along: Option<String>,
 }
@@ -65,11 +65,11 @@ pub(crate) struct Run {
     pub(crate) ranks: u32,
     pub(crate) per_node: u32,
     pub(crate) seed: u64,
-    /// Names and values of `arguments` that the program has.
+    /// Names and values of the `arguments` that the program uses.
     pub(crate) arguments: Vec<(String, String)>,
     /// Paths and values of the machine.
     pub(crate) set: Vec<(String, String)>,
-    /// A value of the machine that is changed to see what depends on it, and which change of it this is.
+    /// Path and changed value of the machine in a sensitivity run.
     pub(crate) changed: Option<(String, String)>,
     pub(crate) options: Vec<String>,
 }
@@ -106,10 +106,10 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// All combinations, each once, the seeds next to each other.
+    /// Returns all combinations, each once, with the seeds as the innermost dimension.
     ///
     /// # Errors
-    /// There are too many, or one of the programs or machines is none.
+    /// There are too many, or a program or machine is invalid.
     pub(crate) fn runs(&self) -> Result<Vec<Run>, String> {
         for words in self.programs.iter().map(Words::words) {
             self.check_program(&words)?;
@@ -139,7 +139,7 @@ impl Sweep {
                     run.arguments.push((name.clone(), text));
                 }
             })?;
-            // A program without the name has one run for all its values.
+            // A program that does not use the name has one run for all its values.
             runs.dedup();
         }
         for (path, values) in &self.set {
@@ -167,7 +167,7 @@ impl Sweep {
     }
 }
 
-/// Every run with every value.
+/// Combines every run with every value.
 fn each<T>(runs: &mut Vec<Run>, values: &[T], apply: impl Fn(&mut Run, &T)) -> Result<(), String> {
     let count = runs.len().saturating_mul(values.len());
     if count > SWEEP_RUNS_MAX {
@@ -184,7 +184,7 @@ fn with<T>(run: &Run, value: &T, apply: impl Fn(&mut Run, &T)) -> Run {
     run
 }
 
-/// A value as an option or an argument has it.
+/// Formats a value as an option or argument.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -199,12 +199,12 @@ impl Words {
 }
 
 impl Run {
-    /// The options of `--set`: later ones replace earlier ones.
+    /// Returns the values of `--set`; later ones replace earlier ones.
     pub(crate) fn overrides(&self) -> Vec<String> {
         self.set.iter().chain(&self.changed).map(|(path, value)| format!("{path}={value}")).collect()
     }
 
-    /// Looks whether the machine can be made with these values.
+    /// Checks that the machine is valid with these values and has enough nodes.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         let text = overrides::apply(&description(&self.machine)?, &self.overrides())?;
         let refused = |why: &dyn std::fmt::Display| Refused(format!("{}: {why}", self.machine));
@@ -215,7 +215,7 @@ impl Run {
         machine.check_nodes(self.ranks.div_ceil(self.per_node)).map_err(|error| refused(&error))
     }
 
-    /// The arguments of the command.
+    /// Returns the arguments of the `pelago` command.
     pub(crate) fn command(&self, parent: u32) -> Vec<String> {
         let mut command: Vec<String> = ["sim", "--json", "--end-with-parent"].map(str::to_owned).into();
         command.push(parent.to_string());
@@ -229,13 +229,13 @@ impl Run {
         command
     }
 
-    /// A number that changes with anything that the result depends on: the description of the machine, the program if it is a file, this version.
+    /// Returns a hash of everything that the result depends on: the command, the machine description, the program if it is a file, this version.
     pub(crate) fn key(&self) -> Result<String, Refused> {
         let program = fs::metadata(&self.words[0]).ok().filter(|_| self.words[0].contains('/'));
         let program = program.map(|found| (found.len(), found.mtime(), found.mtime_nsec()));
         let machine = description(&self.machine)?;
         let all = format!("{:?} {machine:?} {program:?} {}", self.command(0), env!("CARGO_PKG_VERSION"));
-        // FNV-1a: the same in every version and on every machine.
+        // FNV-1a is stable across versions and machines.
         let hash =
             all.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
         Ok(format!("{hash:016x}"))

@@ -1,4 +1,4 @@
-//! Results of runs in a file to which each is appended when it is there, so that a sweep that was killed goes on where it was.
+//! Results of runs in an append-only file, so that a killed sweep continues where it stopped.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Refused;
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// The exit code of the process.
     pub(crate) exit: i32,
-    /// The last line that it wrote on standard error, if it failed.
+    /// The last line on standard error, if the run failed.
     pub(crate) error: Option<String>,
     pub(crate) summary: Option<SimulationSummary>,
-    /// Numbers that the program has printed.
+    /// Numbers that the program printed.
     pub(crate) outputs: BTreeMap<String, f64>,
 }
 
@@ -32,17 +32,17 @@ struct Line {
     outcome: Outcome,
 }
 
-/// The file, which one process at a time has.
+/// The file of results, locked by one process at a time.
 pub(crate) struct Results {
     file: File,
     pub(crate) known: HashMap<String, Outcome>,
 }
 
 impl Results {
-    /// Opens the file and reads what is in it. A line at the end that was not written whole is removed.
+    /// Opens the file and reads its results. An incomplete line at the end is removed.
     ///
     /// # Errors
-    /// The file cannot be written, or another process has it.
+    /// The file cannot be written, or another process has locked it.
     pub(crate) fn open(path: &Path) -> Result<Self, Refused> {
         let refused = |error: &dyn std::fmt::Display| Refused(format!("cannot write {}: {error}", path.display()));
         let file = File::options().read(true).append(true).create(true).open(path).map_err(|error| refused(&error))?;
@@ -61,13 +61,13 @@ impl Results {
             file.set_len(whole as u64)?;
             file.seek(SeekFrom::End(0))?;
         }
-        // A line that means nothing is of no run, which is then run again.
+        // Invalid lines are ignored; their runs are executed again.
         let lines = bytes[..whole].split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
         let known = lines.map(|Line { key, outcome }| (key, outcome)).collect();
         Ok(Self { file, known })
     }
 
-    /// Appends a result, whole, by one write.
+    /// Appends a result as a whole line by a single write.
     pub(crate) fn append(&mut self, key: &str, outcome: Outcome) -> io::Result<()> {
         let line = Line { key: key.into(), outcome };
         let text = serde_json::to_string(&line).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Which values of a machine a result depends on: each is changed alone, down and up, and the results are compared.
+//! Sensitivity of results to the values of a machine: each value is changed alone, down and up, and the results are compared.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::table::{Table, real};
 use crate::Refused;
 use crate::sim::description;
 
-/// Values that are named as those which dominate.
+/// Maximum number of values that are listed as dominant.
 const DOMINANT_MAX: usize = 10;
 
 /// Which values are changed.
@@ -23,7 +23,7 @@ pub(crate) enum Which {
     All,
 }
 
-/// A value of a description, and what stands behind it there.
+/// A value of a description, and the mark in the comment behind it.
 #[derive(Clone, Debug, PartialEq)]
 struct Marked {
     path: String,
@@ -33,21 +33,21 @@ struct Marked {
     mark: String,
 }
 
-/// A value that is changed in a run.
+/// A run with one value changed.
 #[derive(Clone, Debug)]
 pub(crate) struct Experiment {
-    /// The index of the run without the change.
+    /// Index of the run without the change.
     base: usize,
     marked: Marked,
-    /// The runs with less and with more.
+    /// Runs with the decreased and with the increased value.
     pub(crate) changed: [Run; 2],
 }
 
-/// The changes of all values of all runs, by `factor` down and up. A value that the sweep varies itself is not among them, nor one that the
-/// machine cannot have.
+/// Returns the changes of all values of all runs, by `factor` down and up. Values that the sweep itself varies and changes that make the
+/// machine invalid are omitted.
 ///
 /// # Errors
-/// A machine is none, or there are too many changes.
+/// A machine is invalid, or there are too many changes.
 pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec<Experiment>, Refused> {
     let mut of_machines = BTreeMap::new();
     let mut experiments = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn experiments(runs: &[Run], which: Which, factor: f64) -> Result<Vec
     Ok(experiments)
 }
 
-/// The numbers of a description that may be scaled: with a comment each, as the bundled descriptions have.
+/// Returns the numbers of a description that may be scaled, with the mark from the comment on the same line.
 fn marked(text: &str) -> Vec<Marked> {
     let rails = text.lines().filter(|line| line.trim_start().starts_with("[[rail]]")).count();
     let (mut rail, mut table) = (0, String::new());
@@ -108,7 +108,7 @@ fn marked(text: &str) -> Vec<Marked> {
     found
 }
 
-/// A line of TOML, and what follows a `#` outside of a text.
+/// Splits a line of TOML at the first `#` outside a string.
 fn split_comment(line: &str) -> (&str, &str) {
     let mut is_text = false;
     for (place, found) in line.char_indices() {
@@ -121,7 +121,7 @@ fn split_comment(line: &str) -> (&str, &str) {
     (line.trim(), "")
 }
 
-/// The table of all changes; `measures` has what came of the runs without one, and `changed` of those with less and more.
+/// Returns the table of all changes; `measures` are the results of the unchanged runs, `changed` those with a decreased and an increased value.
 pub(crate) fn table(runs: &[Run], experiments: &[Experiment], measures: &[Option<f64>], changed: &[[Option<f64>; 2]]) -> Table {
     let columns = [
         "program",
@@ -166,13 +166,13 @@ pub(crate) fn table(runs: &[Run], experiments: &[Experiment], measures: &[Option
     Table { columns: columns.map(str::to_owned).into(), rows: experiments.iter().zip(changed).map(row).collect() }
 }
 
-/// The larger of both changes, as a part of the result without one.
+/// Returns the larger of both changes relative to the result without a change.
 fn change(base: Option<f64>, changed: [Option<f64>; 2]) -> Option<f64> {
     let base = base.filter(|&base| base > 0.0)?;
     changed.into_iter().flatten().map(|changed| (changed / base - 1.0).abs()).reduce(f64::max)
 }
 
-/// The values on which the results depend most, one line each; the mean of the changes of all runs on a machine decides.
+/// Returns one line for each of the values with the largest mean change over all runs on a machine.
 pub(crate) fn dominant(
     runs: &[Run],
     experiments: &[Experiment],
@@ -215,7 +215,7 @@ mod tests {
         assert!(of("rail.router.vcs").is_some_and(|marked| marked.is_whole && marked.value == 4.0));
         assert!(of("rail.link.gb_per_s").is_some_and(|marked| marked.mark == "published"));
         assert_eq!((of("rail.router.credit_ns"), of("rail.kind")), (None, None), "zero and words cannot be scaled");
-        // The rails of a machine of several are told apart, and all paths can be set.
+        // Paths distinguish the rails of a machine with several, and all paths can be set.
         for name in Machine::names() {
             let text = Machine::bundled(name).unwrap();
             for Marked { path, value, .. } in marked(text) {

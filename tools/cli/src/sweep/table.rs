@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use super::plan::{Run, Sweep};
 use super::results::Outcome;
 
-/// Columns of what is known of each run, besides what it is.
+/// Columns of the results of each run, in addition to its parameters.
 pub(crate) const FIGURES: [&str; 14] = [
     "exit",
     "time_us",
@@ -25,7 +25,7 @@ pub(crate) const FIGURES: [&str; 14] = [
     "error",
 ];
 
-/// Names of columns, and rows of as many cells.
+/// Column names, and rows with one cell for each column.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table of these runs; those without an outcome have only their parameters.
+    /// Builds the table of these runs; runs without an outcome have only their parameters.
     pub(crate) fn new<'a>(sweep: &Sweep, runs: impl Iterator<Item = (&'a Run, Option<&'a Outcome>)> + Clone) -> Self {
         let mut parameters = Vec::new();
         for (name, _) in runs.clone().flat_map(|(run, _)| run.arguments.iter().chain(&run.set)) {
@@ -67,12 +67,12 @@ impl Table {
         Self { columns, rows: runs.enumerate().map(row).collect() }
     }
 
-    /// The position of a column.
+    /// Returns the index of a column.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// Columns of parameters with several values.
+    /// Returns the indexes of parameter columns with several values.
     pub(crate) fn varied(&self) -> Vec<usize> {
         let parameters = 1..self.columns.iter().position(|name| name == FIGURES[0]).unwrap_or(0);
         let values = |&column: &usize| self.rows.iter().map(|row| row[column].to_string()).collect::<BTreeSet<_>>().len();
@@ -91,7 +91,7 @@ impl Table {
         std::iter::once(head).chain(rows).map(|line| line + "\n").collect()
     }
 
-    /// A list of objects, one a line.
+    /// Returns a JSON list with one object per line.
     pub(crate) fn to_json(&self) -> String {
         let object = |row: &Vec<Value>| {
             let cells = self.columns.iter().cloned().zip(row.iter().cloned());
@@ -101,12 +101,12 @@ impl Table {
     }
 }
 
-/// A number, unless there is none such in JSON.
+/// Returns a JSON number, or null if JSON cannot represent it.
 pub(crate) fn real(number: f64) -> Value {
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
-/// In the order of [`FIGURES`].
+/// Returns the result cells in the order of [`FIGURES`].
 fn figures_of(outcome: Option<&Outcome>) -> [Value; FIGURES.len()] {
     let Some(outcome) = outcome else { return [const { Value::Null }; FIGURES.len()] };
     let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);

@@ -1,4 +1,4 @@
-//! `pelago tune --check`: programs that run here, and the same simulated.
+//! `pelago tune --check`: compares programs on this machine with the same programs in a simulation.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,16 +14,16 @@ use super::place::Place;
 use crate::statistics::{median, spread};
 use crate::{Refused, bundled};
 
-/// The errors, in per cent, that a description of a quiet machine should keep to: their median, and the largest.
+/// Limits of the errors, in per cent, of a description of a quiet machine: of their median, and of the largest.
 const ERROR_MEDIAN_MAX: f64 = 5.0;
 const ERROR_MAX: f64 = 10.0;
 
-/// What is compared: a program, and where in what it prints its time stands.
+/// A program to compare, and the place of its time in its output.
 #[derive(Clone, Debug, PartialEq)]
 struct Case {
     /// The program, bundled or an executable, and its arguments.
     words: Vec<String>,
-    /// The word before the time, and what its unit is in nanoseconds.
+    /// The word before the time, and the unit of the time in nanoseconds.
     before: &'static str,
     unit_ns: f64,
 }
@@ -45,7 +45,7 @@ impl Case {
         Self { words: words.split_whitespace().map(str::to_owned).collect(), before, unit_ns }
     }
 
-    /// What a user calls it.
+    /// Returns the program's name for users.
     fn name(&self) -> &str {
         self.words.first().map_or("", |path| path.rsplit('/').next().unwrap_or(path))
     }
@@ -54,7 +54,7 @@ impl Case {
         self.words.first().is_some_and(|name| bundled::find(name.as_ref()).is_some())
     }
 
-    /// The time in what the program has printed.
+    /// Finds the time in the program's output, in nanoseconds.
     fn find(&self, text: &str) -> Option<f64> {
         let number: f64 = text.split_whitespace().skip_while(|word| *word != self.before).nth(1)?.parse().ok()?;
         (number > 0.0).then_some(number * self.unit_ns)
@@ -127,7 +127,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Of the bundled programs, or only those of `only`; and of `programs`, each of which prints its time behind the word `seconds`.
+    /// Compares all bundled programs, or only those in `only`, and `programs`, each of which prints its time behind the word `seconds`.
     pub(crate) fn new(ranks: &[u32], only: &[String], programs: &[String]) -> Result<Self, Refused> {
         let known = CASES.map(|(words, ..)| words.split(' ').next().unwrap_or_default());
         if let Some(unknown) = only.iter().find(|name| !known.contains(&name.as_str())) {
@@ -146,12 +146,12 @@ impl Check {
         Ok(Self { comparisons: ranks.iter().copied().flat_map(of).collect(), cores })
     }
 
-    /// Runs each program there, and then simulated on the machine that `machine` describes.
+    /// Runs each program on the hosts of `place`, and then simulated on the machine described by `machine`.
     pub(crate) fn round(&mut self, this: &Path, place: &Place, machine: &str) -> Result<(), Refused> {
         let cores = self.cores;
         self.comparisons.iter_mut().try_for_each(|Comparison { case, ranks, real, simulated }| {
             real.push(case.time(&mut case.real(this, place, *ranks))?);
-            // As many at once as ranks compute at once, which share caches and the bandwidth of the memory.
+            // As many simulations as ranks that compute in parallel, so that they share caches and memory bandwidth in the same way.
             let times = std::thread::scope(|scope| {
                 let (case, ranks) = (&*case, *ranks);
                 let simulate = move || case.time(&mut case.simulation(this, place, ranks, machine));
@@ -166,7 +166,7 @@ impl Check {
         })
     }
 
-    /// Tells how much the real times differ.
+    /// Adds the spread of the real times to `noise`.
     pub(crate) fn note(&self, noise: &mut Noise) {
         self.comparisons.iter().for_each(|comparison| noise.program(&comparison.real));
     }
@@ -175,7 +175,7 @@ impl Check {
         self.comparisons.iter().map(Outcome::of).collect()
     }
 
-    /// JSON: an object for each program, and one for the whole, once all has run.
+    /// Returns JSON after all rounds: an object for each program, and one for the whole.
     pub(crate) fn json(&self, place: &Place, verdict: &Verdict) -> String {
         let transport = place.transport().name();
         let results = self.results();
@@ -191,7 +191,7 @@ impl Check {
         rows.chain([whole]).map(|value| format!("{value}\n")).collect()
     }
 
-    /// The same as a table.
+    /// Returns the results as a table.
     pub(crate) fn table(&self, place: &Place, verdict: &Verdict) -> String {
         let mut text = format!(
             "{:<12}{:>6}{:>14}{:>9}{:>16}{:>9}{:>10}\n",
@@ -212,7 +212,7 @@ impl Check {
     }
 }
 
-/// What came out for one program.
+/// Result for one program.
 struct Outcome<'c> {
     program: &'c str,
     ranks: u32,

@@ -1,4 +1,4 @@
-//! What was measured of this machine, and its description.
+//! Measurements of this machine with shared memory, and its description.
 
 use std::fmt::Write as _;
 use std::thread::available_parallelism;
@@ -10,20 +10,20 @@ use super::noise::Verdict;
 use crate::info::core;
 use crate::statistics::median;
 
-/// What was measured, in nanoseconds.
+/// Measured times, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figures {
-    /// A put and its way to a rank that looks for it.
+    /// A put until a polling rank sees it.
     one_way: f64,
     atomic: f64,
     page: f64,
-    /// By bytes.
+    /// Times by bytes.
     put: Vec<(u64, f64)>,
     get: Vec<(u64, f64)>,
 }
 
 impl Figures {
-    /// Those of one job; or the name of what is missing.
+    /// Extracts the times of one job; the error is the name of a missing measurement.
     pub(crate) fn of(rows: &[Row]) -> Result<Self, &'static str> {
         let all = |name: &'static str| rows.iter().filter(move |row| row.name == name);
         let one = |name| all(name).find_map(|row| row.median_ns).ok_or(name);
@@ -40,7 +40,7 @@ impl Figures {
         })
     }
 
-    /// The median of each value. `rounds` are at least one, all with the same sizes.
+    /// Returns the median of each value over at least one round; all rounds have the same sizes.
     pub(crate) fn median(rounds: &[Self]) -> Self {
         let of = |value: &dyn Fn(&Self) -> f64| median(rounds.iter().map(value).collect());
         let by_bytes = |times: fn(&Self) -> &Vec<(u64, f64)>| {
@@ -56,7 +56,7 @@ impl Figures {
         }
     }
 
-    /// Each value in all rounds, which are at least one, all with the same sizes.
+    /// Returns, for each value, its measurements in all rounds. There is at least one round, and all have the same sizes.
     pub(crate) fn by_value(rounds: &[Self]) -> Vec<Vec<f64>> {
         let values = |round: &Self| {
             let single = [round.one_way, round.atomic, round.page];
@@ -67,7 +67,7 @@ impl Figures {
         (0..rounds[0].len()).map(|index| rounds.iter().filter_map(|round| round.get(index).copied()).collect()).collect()
     }
 
-    /// As TOML, for `pelago sim --machine`.
+    /// Returns the description in TOML, for `pelago sim --machine`.
     pub(crate) fn describe(&self, head: &Head) -> String {
         let Self { one_way, atomic, page, put, get } = self;
         let visible = (one_way - put.first().map_or(0.0, |&(_, time)| time)).max(0.0);
@@ -96,27 +96,27 @@ impl Figures {
     }
 }
 
-/// What stands at the head of a description.
+/// Header of a description.
 pub(crate) struct Head {
     name: String,
     core: String,
     cores: usize,
     date: String,
-    /// Whether the machine was quiet, if that was looked for.
+    /// Whether the machine was quiet, if this was checked.
     verdict: Option<String>,
-    /// Nanoseconds from one rank that gives a core up until another runs on it, if that is known.
+    /// Nanoseconds of a switch from a rank that yields a core to another on it, if known.
     switch: Option<f64>,
 }
 
 impl Head {
-    /// Of this machine, today.
+    /// Creates the header for this machine with today's date.
     pub(crate) fn of(name: &str, verdict: Option<&Verdict>, switch: Option<f64>) -> Self {
         let core = core().unwrap_or_else(|| "an unknown core".into()).replace(['"', '\\'], "");
         let cores = available_parallelism().map_or(1, usize::from);
         Self { name: name.into(), core, cores, date: date(SystemTime::now()), verdict: verdict.map(Verdict::to_string), switch }
     }
 
-    /// `purpose` is a sentence on how the description is used, `what` a few words on what it describes.
+    /// Formats the header. `purpose` is a sentence on the use of the description, `what` names the described machine in a few words.
     pub(crate) fn text(&self, purpose: &str, what: &str) -> String {
         let Self { name, core, cores, date, verdict, switch } = self;
         let node = switch.map_or(String::new(), |switch| {
@@ -135,12 +135,12 @@ impl Head {
     }
 }
 
-/// With a decimal point, as TOML wants it, and no digits that are noise.
+/// Formats a number with a decimal point, which TOML requires, and without insignificant digits.
 pub(crate) fn number(value: f64) -> String {
     format!("{value:.2}")
 }
 
-/// The day of a moment, in UTC (Hinnant, days from the civil calendar).
+/// Returns the UTC date of a time (Hinnant, days from the civil calendar).
 fn date(moment: SystemTime) -> String {
     let days = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400) + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

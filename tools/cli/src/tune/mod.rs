@@ -1,13 +1,13 @@
-//! `pelago tune`: measures this machine, and writes what `pelago sim` needs to know of it.
+//! `pelago tune`: measures this machine, and writes its description for `pelago sim`.
 //!
 //! | part | for |
 //! |---|---|
 //! | this file | the command |
-//! | `place` | how ranks reach each other, and on which hosts |
-//! | `figures`, `network` | what was measured of shared memory, and of datagrams, as a description |
-//! | `turns` | what it takes to let another rank run on a core |
+//! | `place` | transport between ranks, and their hosts |
+//! | `figures`, `network` | measurements of shared memory, and of datagrams, and the description made of them |
+//! | `turns` | the time to switch a core to another rank |
 //! | `noise` | whether the machine was quiet |
-//! | `check` | programs that run here, beside the same simulated |
+//! | `check` | comparison of programs on this machine with their simulation |
 
 mod check;
 mod figures;
@@ -33,17 +33,17 @@ use network::NetworkFigures;
 use noise::Noise;
 use place::Place;
 
-/// What is measured, as `pelago bench` calls it, of ranks that share memory, and of others.
+/// Names of the measurements in `pelago bench`, for ranks that share memory and for others.
 const MEASURED: [&str; 2] = ["visible", "crossing"];
 const MEASURED_APART: [&str; 1] = ["datagrams"];
 
-/// The sizes of puts and gets that are measured.
+/// Measured sizes of puts and gets.
 const BYTES: [u64; 10] = [8, 64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22];
 
-/// The name of a machine whose description is in no file.
+/// Name of a machine whose description is not written to a file.
 const UNNAMED: &str = "this-machine";
 
-/// The largest socket buffer that the transport asks for, and where the system says how much it grants.
+/// Socket buffer that the transport requests, and the file with the system's limit.
 const SOCKET_BUFFER_BYTES: u64 = 4 << 20;
 const SOCKET_BUFFER_LIMIT: &str = "/proc/sys/net/core/rmem_max";
 const WINDOW_BYTES_MIN: u64 = 1 << 16;
@@ -103,7 +103,7 @@ impl Tune {
         self.place.check()?;
         let given = self.machine.as_deref().map(given).transpose()?;
         let name = self.output.as_deref().map_or(UNNAMED.into(), name_of);
-        // Found out before a minute of work, not after.
+        // Checked before a minute of measurement, not after it.
         self.output.as_deref().map_or(Ok(()), outputs::check)?;
         let (this, place, mut noise) = (this()?, &self.place, Noise::default());
         let mut rounds = Rounds::of(place);
@@ -124,7 +124,7 @@ impl Tune {
         rounds.by_value().iter().for_each(|values| noise.value(values));
         let mut description = given.is_none().then(|| describe(&noise));
         if let (Some(check), Some(machine)) = (&mut check, given.as_ref().or(description.as_ref())) {
-            // By turns, as a machine that others use is slower at some times than at others.
+            // Real runs and simulations alternate, because the load by other users varies over time.
             for _ in 0..self.rounds {
                 progress.step("programs");
                 noise.watch();
@@ -150,7 +150,7 @@ impl Tune {
     }
 }
 
-/// What was measured in all rounds.
+/// Measurements of all rounds.
 enum Rounds {
     Shared(Vec<Figures>),
     Network(Vec<NetworkFigures>),
@@ -161,7 +161,7 @@ impl Rounds {
         if place.is_network() { Self::Network(Vec::new()) } else { Self::Shared(Vec::new()) }
     }
 
-    /// Measures once more.
+    /// Adds one round of measurements.
     fn measure(&mut self, this: &Path, place: &Place) -> Result<(), Refused> {
         let missing = |name: &str| Refused(format!("tune: nothing was measured for {name}"));
         match self {
@@ -171,7 +171,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// Each value in all rounds.
+    /// Returns, for each value, its measurements in all rounds.
     fn by_value(&self) -> Vec<Vec<f64>> {
         match self {
             Self::Shared(rounds) if !rounds.is_empty() => Figures::by_value(rounds),
@@ -180,7 +180,7 @@ impl Rounds {
         }
     }
 
-    /// The description of the medians, of at least one round.
+    /// Describes the machine by the medians of at least one round.
     fn describe(&self, head: &Head, place: &Place) -> String {
         match self {
             Self::Shared(rounds) => Figures::median(rounds).describe(head),
@@ -191,14 +191,14 @@ impl Rounds {
     }
 }
 
-/// The text of a machine on which a node has two ranks.
+/// Returns the text of an existing description after checking it.
 fn given(name: &str) -> Result<String, Refused> {
     let text = sim::description(name)?;
     Machine::parse(&text).map_err(|error| Refused(format!("{name}: {error}")))?;
     Ok(text)
 }
 
-/// What two ranks measure there, now.
+/// Runs a measurement with two ranks and returns its rows.
 fn rows(this: &Path, place: &Place, measured: &[&str]) -> Result<Vec<Row>, Refused> {
     let job = |ranks, arguments: &[String]| {
         let mut command = place.run(this, ranks);
@@ -208,16 +208,16 @@ fn rows(this: &Path, place: &Place, measured: &[&str]) -> Result<Vec<Row>, Refus
     pelago_bench::rows(place.transport(), measured, &BYTES, job).map_err(|line| Refused(format!("tune: {line}")))
 }
 
-/// Bytes that may be under way to a rank: half of what the system keeps for a socket.
+/// Returns the bytes that may be in flight to a rank: half of the system's socket buffer.
 fn window_bytes() -> u64 {
     let granted = std::fs::read_to_string(SOCKET_BUFFER_LIMIT).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    // A buffer of the size that was asked for counts twice in the kernel; the root user gets what it asks for.
+    // The kernel doubles the requested buffer size; root may exceed the limit.
     let may_exceed = rustix::process::geteuid().is_root();
     let bytes = if may_exceed { SOCKET_BUFFER_BYTES } else { granted.unwrap_or(SOCKET_BUFFER_BYTES).min(SOCKET_BUFFER_BYTES) };
     bytes.max(WINDOW_BYTES_MIN)
 }
 
-/// What a machine is called that is described in this file.
+/// Returns the machine name for a description in the file `path`.
 fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let name: String = stem.chars().filter(|found| found.is_alphanumeric() || "-_.".contains(*found)).collect();
@@ -225,7 +225,7 @@ fn name_of(path: &Path) -> String {
 }
 
 fn print(text: &str) {
-    // A reader that has seen enough is no error.
+    // A reader that closes the pipe early is not an error.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 

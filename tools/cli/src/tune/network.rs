@@ -1,4 +1,4 @@
-//! What was measured of ranks that communicate by datagrams, and its description.
+//! Measurements of ranks that communicate by datagrams, and the description made of them.
 
 use std::fmt::Write as _;
 
@@ -7,28 +7,28 @@ use pelago_bench::Row;
 use super::figures::{Head, number};
 use crate::statistics::median;
 
-/// Bytes of a datagram beside those that an operation moves, at most.
+/// Maximum bytes of a datagram in addition to its payload.
 const OVERHEAD_BYTES: u64 = 100;
 
-/// The bounds of a datagram that a description may state.
+/// Bounds of the datagram size in a description.
 const DATAGRAM_BYTES: (u64, u64) = (1200, 65_000);
 
-/// What was measured in one round, in nanoseconds.
+/// Measurements of one round, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NetworkFigures {
     post: f64,
-    /// By bytes.
+    /// Times by bytes.
     send: Vec<(u64, f64)>,
     receive: Vec<(u64, f64)>,
     one_way: f64,
     get: f64,
     get_computing: f64,
-    /// Payload of the longest datagram, in bytes.
+    /// Largest payload of a datagram, in bytes.
     longest: f64,
 }
 
 impl NetworkFigures {
-    /// Those of one job; or the name of what is missing.
+    /// Extracts the measurements of one job; the error is the name of a missing one.
     pub(crate) fn of(rows: &[Row]) -> Result<Self, &'static str> {
         let all = |name: &'static str| rows.iter().filter(move |row| row.name == name);
         let one = |name| all(name).find_map(|row| row.median_ns).ok_or(name);
@@ -47,19 +47,19 @@ impl NetworkFigures {
         })
     }
 
-    /// Each value by its name.
+    /// Returns all values in a fixed order.
     fn values(&self) -> Vec<f64> {
         let single = [self.post, self.one_way, self.get, self.get_computing, self.longest];
         single.into_iter().chain(self.send.iter().chain(&self.receive).map(|&(_, time)| time)).collect()
     }
 
-    /// Each value in all rounds, which are at least one, all with the same sizes.
+    /// Returns, for each value, its measurements in all rounds. There is at least one round, and all have the same sizes.
     pub(crate) fn by_value(rounds: &[Self]) -> Vec<Vec<f64>> {
         let rounds: Vec<_> = rounds.iter().map(Self::values).collect();
         (0..rounds[0].len()).map(|index| rounds.iter().filter_map(|round| round.get(index).copied()).collect()).collect()
     }
 
-    /// The median of each value. `rounds` are as for [`by_value`](Self::by_value).
+    /// Returns the median of each value. `rounds` as for [`by_value`](Self::by_value).
     pub(crate) fn median(rounds: &[Self]) -> Self {
         let mut medians = Self::by_value(rounds).into_iter().map(median);
         let mut next = || medians.next().expect("as many as values");
@@ -69,8 +69,8 @@ impl NetworkFigures {
         Self { post, send, receive, one_way, get, get_computing, longest }
     }
 
-    /// The costs that explain what was measured: a put that leaves at once is posted and sent, and a word travels between both ends' work, which
-    /// overlap if it comes sooner.
+    /// Fits costs to the measurements. A put sent at once costs posting and sending. The latency is the one-way time of a word less the work of
+    /// sender and receiver; a negative difference is the overlap of their work.
     pub(crate) fn fit(&self) -> DatagramCosts {
         let first = |times: &[(u64, f64)]| times.first().map_or(0.0, |&(_, time)| time);
         let way = self.one_way - first(&self.send) - first(&self.receive);
@@ -86,12 +86,12 @@ impl NetworkFigures {
     }
 }
 
-/// What datagrams cost: times in nanoseconds.
+/// Costs of datagrams: times in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DatagramCosts {
     datagram_bytes: u64,
     post: f64,
-    /// By bytes.
+    /// Times by bytes.
     send: Vec<(u64, f64)>,
     receive: Vec<(u64, f64)>,
     latency: f64,
@@ -100,7 +100,7 @@ pub(crate) struct DatagramCosts {
 }
 
 impl DatagramCosts {
-    /// As TOML, for `pelago sim --machine`: of one node, or of many on a network whose time is in the costs.
+    /// Returns the description in TOML, for `pelago sim --machine`: one node, or several on a network whose latency is part of the costs.
     pub(crate) fn describe(&self, head: &Head, window_bytes: u64, several_hosts: bool) -> String {
         let (purpose, what) = if several_hosts {
             (
@@ -141,7 +141,7 @@ impl DatagramCosts {
     }
 }
 
-/// A network that takes no time of its own.
+/// A network without latency and limits of its own.
 const NETWORK: &str = "
 [[rail]]                    # assumed: without limits, as node.datagrams has the time of the way
 kind = \"ethernet\"
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// What a machine of these costs would show.
+    /// Measurements of a machine with these costs.
     fn rows(costs: &DatagramCosts, times: f64) -> Vec<Row> {
         let row = |name: &str, bytes: u64, nanoseconds: f64| Row {
             name: name.into(),

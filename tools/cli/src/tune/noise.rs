@@ -1,4 +1,4 @@
-//! Whether the machine was quiet while it was measured.
+//! Detects whether the machine was quiet during the measurement.
 
 use std::fmt;
 use std::thread::available_parallelism;
@@ -8,22 +8,22 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::statistics::{median, spread};
 
-/// For how long each core is watched at a time.
+/// Duration of one observation of the cores.
 const WATCH: Duration = Duration::from_millis(30);
 
-/// The part of the cores that others may have had, in the median of all looks.
+/// Maximum fraction of the cores used by other programs, in the median of all observations.
 const LOST_MAX: f64 = 0.02;
 
-/// The spread of a value from round to round, in the median of all values, and of any program.
+/// Maximum spread between rounds: of the median value, and of any program.
 const SPREAD_MAX: f64 = 0.05;
 const PROGRAM_SPREAD_MAX: f64 = 0.10;
 
-/// What tells whether a machine is quiet.
+/// Evidence on whether a machine is quiet.
 #[derive(Default)]
 pub(crate) struct Noise {
-    /// The part of the cores that others had, at each look.
+    /// Fraction of the cores used by other programs, for each observation.
     lost: Vec<f64>,
-    /// The spread of each value that was measured, and of the real times of each program.
+    /// Spread of each measured value, and of the real times of each program.
     values: Vec<f64>,
     programs: Vec<f64>,
 }
@@ -31,26 +31,26 @@ pub(crate) struct Noise {
 /// Whether a machine was quiet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// It was, as far as this shows: the part of the cores that others had, and the median spread of the values.
+    /// No noise detected: the fraction of the cores used by other programs, and the median spread of the values.
     Quiet { lost: f64, spread: f64 },
-    /// It was not, and why.
+    /// Not quiet, and the reason.
     Noisy(String),
-    /// Too few rounds to tell.
+    /// Too few rounds.
     Unknown,
 }
 
 impl Noise {
-    /// Looks how much of the cores others have.
+    /// Observes the use of the cores by other programs.
     pub(crate) fn watch(&mut self) {
         self.lost.push(lost());
     }
 
-    /// Takes in a value of all rounds.
+    /// Adds the measurements of one value in all rounds.
     pub(crate) fn value(&mut self, rounds: &[f64]) {
         self.values.extend(spread(rounds));
     }
 
-    /// Takes in the real times of a program.
+    /// Adds the real times of a program.
     pub(crate) fn program(&mut self, times: &[f64]) {
         self.programs.extend(spread(times));
     }
@@ -77,7 +77,7 @@ impl Noise {
 }
 
 impl Verdict {
-    /// As a word.
+    /// Returns the verdict as a word.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Quiet { .. } => "quiet",
@@ -104,7 +104,7 @@ fn per_cent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// The part of all cores that threads of this process do not get although they want it.
+/// Returns the fraction of all cores that busy threads of this process do not get.
 fn lost() -> f64 {
     let cores = available_parallelism().map_or(1, usize::from);
     let watched: Vec<_> = std::thread::scope(|scope| {
@@ -115,7 +115,7 @@ fn lost() -> f64 {
     (1.0 - used / f64::max(wall, f64::MIN_POSITIVE)).clamp(0.0, 1.0)
 }
 
-/// Keeps a core busy; returns the time that passed, and how much of it this thread had the core, in seconds.
+/// Keeps a core busy; returns the elapsed time and the CPU time of this thread, in seconds.
 fn watch_core() -> (f64, f64) {
     let used = || {
         let time = clock_gettime(ClockId::ThreadCPUTime);

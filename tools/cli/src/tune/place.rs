@@ -1,4 +1,4 @@
-//! Where jobs run that measure this machine: on this host, or on several.
+//! Placement of measuring jobs: on this host, or on several.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Why nothing can be measured there, if so.
+    /// Returns an error if nothing can be measured with these options.
     pub(crate) fn check(&self) -> Result<(), Refused> {
         let refused = |why: &str| Err(Refused(format!("tune: {why}")));
         if self.transport == Transport::Ofi {
@@ -44,7 +44,7 @@ impl Place {
         self.transport.is_network()
     }
 
-    /// As jobs and results name it.
+    /// Returns the transport of the measuring jobs.
     pub(crate) fn transport(&self) -> Transport {
         self.transport
     }
@@ -53,12 +53,12 @@ impl Place {
         self.hosts.len() > 1
     }
 
-    /// How many of so many ranks are on a host.
+    /// Returns the number of ranks on each host.
     pub(crate) fn per_host(&self, ranks: u32) -> u32 {
         ranks.div_ceil(self.hosts.len().max(1) as u32)
     }
 
-    /// The command that runs so many ranks of a program, which is to be added.
+    /// Returns the command for a job of `ranks` ranks, to which the caller adds the program.
     pub(crate) fn run(&self, this: &Path, ranks: u32) -> Command {
         let mut command = Command::new(this);
         command.args(["run", "-n", &ranks.to_string(), "--transport", self.transport.name()]);
@@ -75,7 +75,7 @@ impl Place {
 
 #[cfg(test)]
 impl Place {
-    /// Shared memory of this host.
+    /// Returns the placement on this host with shared memory.
     pub(crate) fn here() -> Self {
         Self { transport: Transport::Shm, hosts: Vec::new(), remote_shell: None }
     }

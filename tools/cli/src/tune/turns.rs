@@ -1,4 +1,4 @@
-//! What it takes to let another run on the same core.
+//! Measures the time of a switch between two threads on one core.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// For how long two threads take turns.
+/// Duration of the measurement.
 const TURNS: Duration = Duration::from_millis(20);
 
-/// Nanoseconds from a thread that gives its core up until another runs on it; `None` if the system lets no two threads share a core.
+/// Returns the nanoseconds from `yield_now` in one thread until another runs on the same core; `None` if threads cannot be bound to one core.
 pub(crate) fn switch_ns() -> Option<f64> {
     let allowed = sched_getaffinity(None).ok()?;
     let core = (0..CpuSet::MAX_CPU).find(|core| allowed.is_set(*core))?;
@@ -35,7 +35,7 @@ pub(crate) fn switch_ns() -> Option<f64> {
     };
     let times = std::thread::scope(|scope| {
         let other = scope.spawn(|| play(1));
-        // This thread keeps the cores that it may use.
+        // Spawned, so that the affinity of the calling thread does not change.
         let me = scope.spawn(|| play(0));
         [me, other].map(|thread| thread.join().ok().flatten())
     });

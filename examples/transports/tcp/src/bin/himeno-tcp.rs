@@ -1,4 +1,4 @@
-//! Himeno over TCP: started by its user, as many ranks on this machine; started by itself, one of them.
+//! Himeno over TCP: started by the user, it launches the ranks on this machine; started by itself, it is one of them.
 
 use std::process::{Command, ExitCode};
 
@@ -6,7 +6,7 @@ use pelago::platform::BootstrapError;
 use pelago_examples::himeno;
 use pelago_tcp::{Seat, join, launch};
 
-/// Bytes of each of a rank's two heaps. Pages are taken from the system when they are used.
+/// Bytes of each of a rank's two heaps. The system allocates pages on first use.
 const HEAP_BYTES: u64 = 1 << 30;
 
 const USAGE: &str = "usage: himeno-tcp RANKS [ARGUMENTS OF HIMENO]; himeno-tcp 1 --help lists them";
@@ -29,13 +29,13 @@ fn main() -> ExitCode {
     })
 }
 
-/// One rank.
+/// Runs one rank.
 fn rank(seat: Seat, arguments: &[String]) -> pelago::Result<ExitCode> {
     let parts = join(seat, HEAP_BYTES).map_err(|error| BootstrapError::Start(error.to_string()))?;
     pelago::run_with(parts, |world| himeno::run(world, arguments))
 }
 
-/// All of them: it succeeds if all do.
+/// Runs all ranks; succeeds if all of them do.
 fn job(ranks: u32, arguments: &[String]) -> std::io::Result<ExitCode> {
     let program = std::env::current_exe()?;
     let outcome = launch(ranks, |_| {

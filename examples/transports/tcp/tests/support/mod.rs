@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-/// Connections between all ranks: of each the ones to the others in their order.
+/// Creates connections between all ranks: for each rank its connections in the order of ranks.
 pub(crate) fn mesh(ranks: u32) -> Vec<Vec<Option<TcpStream>>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of this machine");
     let mut mesh: Vec<Vec<Option<TcpStream>>> = (0..ranks).map(|_| (0..ranks).map(|_| None).collect()).collect();

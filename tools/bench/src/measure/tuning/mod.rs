@@ -1,12 +1,12 @@
-//! `tuning`: what each step of paper E (Nose et al., 2015, table 3) costs on a real machine.
+//! `tuning`: the cost of each tuning step of paper E (Nose et al., 2015, table 3) on a real machine.
 //!
-//! The library posts operations from the program's thread and has neither a command queue nor a thread on that path. This benchmark puts both in front
-//! of the library, as the paper's implementation has them, and takes the paper's steps one by one: an atomic add of four bytes after another, each
-//! waited for. The raw limit of each row is the library without any of that, by turns.
+//! The library posts operations from the program's thread and has neither a command queue nor a thread on that path. This benchmark adds both
+//! in front of the library, as in the paper's implementation, and applies the paper's steps one by one to consecutive blocking four-byte
+//! atomic adds. The raw limit of each row is the plain library, measured alternately.
 //!
 //! | part | content |
 //! |---|---|
-//! | this file | the rows, and what communication threads do |
+//! | this file | the rows, and the communication threads |
 //! | `queue` | the command queue |
 
 mod queue;
@@ -25,22 +25,22 @@ use crate::error::{Error, Result, check};
 use crate::rank::context::RankContext;
 use crate::settings::{Atomics, Descriptors, Serving, Steps, Submission, Threads, conditions};
 
-/// The word that is counted up, and the one that is counted up by ranks that disturb.
+/// Offset of the measured word, and of the word incremented by disturbing ranks.
 const WORD: u32 = 0;
 const DISTURBED: u32 = 16;
 const WORDS: usize = 32;
 
-/// How often a batch is measured while another rank delegates, which makes batches many times as long.
+/// Number of measurements of a batch while another rank delegates atomics, which makes batches many times longer.
 const REPETITIONS_DISTURBED: u64 = 11;
 
-/// What a row measures.
+/// Subject of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// An atomic on a word of the receiver.
     Remote,
     /// An atomic on a word of the sender itself.
     Local,
-    /// As `Remote`, while the receiver delegates atomics to the sender without a pause.
+    /// Like `Remote`, while the receiver continuously delegates atomics to the sender.
     Disturbed,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn run(stage: &RankContext<'_>) -> Result<()> {
     }
     let size = world.size() as usize;
     let bases = world.ranks().map(|rank| memory.at(rank, 0)).collect();
-    // Requests of a rank lie at its number, replies of a rank behind all requests.
+    // The request of a rank is at index `rank`, its reply at index `size + rank`.
     let words = world.ranks().map(|rank| (0..2 * size).map(|index| delegated.at(rank, index)).collect()).collect();
     let agents = Agents::new(world.rank().number(), bases, words);
     let factory = world.context_factory();
@@ -95,7 +95,7 @@ fn measure_all(stage: &RankContext<'_>, agents: &Agents, over: GlobalPtr<u64>) -
     Ok(())
 }
 
-/// Measures one condition beside the library as it is.
+/// Measures one condition against the unchanged library.
 fn measure(
     stage: &RankContext<'_>,
     agents: &Agents,
@@ -137,7 +137,7 @@ fn measure(
             (Side::Library, Kind::Disturbed) => stage.play(
                 || {
                     add(side, count)?;
-                    // Seen by the receiver, which answers no question until then.
+                    // Ends the loop of the receiver, which does nothing else until then.
                     Ok(world.put(over, &[round])?.wait()?)
                 },
                 || agents.disturb(world, stage.sender().number(), || Ok(world.get(over)? >= round)),
@@ -145,7 +145,7 @@ fn measure(
             _ => stage.send(|| add(side, count))?,
         };
         if kind == Kind::Disturbed {
-            // The last command that was delegated has its reply before threads sleep.
+            // Threads must not sleep before the last delegated command has its reply.
             stage.meet()?;
         }
         Ok(nanoseconds / count as f64)
@@ -155,16 +155,16 @@ fn measure(
     stage.emit(&crate::Row { condition: Some(name.into()), steps: Some(steps.to_string()), ..row })
 }
 
-/// What a communication thread does.
+/// Role of a communication thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Posts what its rank has queued, and serves others if no other thread does.
+    /// Posts the queued operations of its rank, and serves other ranks if no other thread does.
     Ordering,
-    /// Serves others, if that is done apart.
+    /// Serves other ranks, if a separate thread does that.
     Serving,
 }
 
-/// What communication threads do at the moment: bits.
+/// Current duties of communication threads, as bits.
 mod duty {
     pub(super) const ORDER: u32 = 1;
     pub(super) const SERVE: u32 = 2;
@@ -173,18 +173,18 @@ mod duty {
     pub(super) const END: u32 = 16;
 }
 
-/// The communication threads of a rank, and what they share with the program's thread.
+/// The communication threads of a rank, and the state shared with the program's thread.
 struct Agents {
     me: u32,
     queue: Queue,
     /// The words of each rank.
     bases: Vec<GlobalPtr<u32>>,
-    /// For each rank, the words by which commands are delegated to it (one for each rank), and then its replies (likewise).
+    /// For each rank, the words of commands delegated to it (one per source rank), followed by the words of replies (likewise).
     delegated: Vec<Vec<GlobalPtr<u64>>>,
     duties: AtomicU32,
-    /// How many commands this rank has delegated.
+    /// Number of commands that this rank has delegated.
     requests: AtomicU32,
-    /// The number of the last command of each rank that was served.
+    /// Number of the last served command of each rank.
     served: Vec<AtomicU32>,
     threads: Mutex<Vec<Thread>>,
     failed: AtomicBool,
@@ -207,7 +207,7 @@ impl Agents {
         }
     }
 
-    /// Threads begin to do what a condition needs.
+    /// Starts the duties of the threads for a condition.
     fn begin(&self, steps: Steps, kind: Kind) {
         let software = steps.atomics == Atomics::ProgressThread;
         let serves = software || kind == Kind::Disturbed;
@@ -221,7 +221,7 @@ impl Agents {
         self.set(bits.into_iter().filter(|(is_set, _)| *is_set).map(|(_, bit)| bit).sum());
     }
 
-    /// Threads sleep.
+    /// Puts the threads to sleep.
     fn rest(&self) {
         self.set(0);
     }
@@ -231,7 +231,7 @@ impl Agents {
         self.threads.lock().expect("nobody panics with it").iter().for_each(Thread::unpark);
     }
 
-    /// A command that counts a word of a rank up, as the steps have it.
+    /// Builds the command that increments a word of a rank, according to the steps.
     fn descriptor(&self, steps: Steps, rank: u32, index: u32) -> Descriptor {
         let symbolic = Descriptor::Symbolic { rank, index, operand: 1 };
         match steps.descriptors {
@@ -243,7 +243,7 @@ impl Agents {
         }
     }
 
-    /// An operation of the program: as `acp_add4` and `acp_complete`.
+    /// Executes an operation of the program, like `acp_add4` and `acp_complete`.
     fn post_and_complete(&self, context: &Context, steps: Steps, descriptor: Descriptor) -> Result<u32> {
         let is_direct = match steps.submission {
             Submission::Direct => true,
@@ -259,7 +259,7 @@ impl Agents {
         result.ok_or_else(|| self.failure().err().unwrap_or_else(ended))
     }
 
-    /// The work of a communication thread, until the end.
+    /// Runs a communication thread to its end.
     fn run(&self, role: Role, context: pelago::Result<Context>) {
         let result = context.map_err(Error::from).and_then(|context| self.work(role, &context));
         if let Err(error) = result {
@@ -292,7 +292,7 @@ impl Agents {
         }
     }
 
-    /// Executes a command: by the library, or by the communication thread of the owner of the word.
+    /// Executes a command by the library, or by the communication thread of the word's owner.
     fn execute(&self, context: &Context, descriptor: Descriptor, serves: bool) -> Result<u32> {
         let (at, operand) = match descriptor {
             Descriptor::Prepared { address, operand } => {
@@ -318,8 +318,8 @@ impl Agents {
         self.delegate(context, owner, index as u32, || if serves { self.serve(context).map(drop) } else { Ok(()) })
     }
 
-    /// Asks the communication thread of another rank to count one of its words up, and waits for the reply. A request is put only after the reply
-    /// to the one before, so that the words of both are never overtaken.
+    /// Delegates an increment of a word to the communication thread of its rank, and waits for the reply. A request is put only after the reply to
+    /// the previous one, so that the words of request and reply are never overwritten early.
     fn delegate(&self, context: &Context, owner: usize, index: u32, mut meanwhile: impl FnMut() -> Result<()>) -> Result<u32> {
         let number = self.requests.fetch_add(1, Relaxed).wrapping_add(1);
         let request = self.delegated[owner][self.me as usize];
@@ -340,7 +340,7 @@ impl Agents {
         }
     }
 
-    /// Performs what others have delegated; returns whether there was something. One thread of a rank serves at a time.
+    /// Executes commands delegated by other ranks; returns whether there were any. One thread of a rank serves at a time.
     fn serve(&self, context: &Context) -> Result<bool> {
         let mut did = false;
         for (source, last) in self.served.iter().enumerate() {
@@ -358,7 +358,7 @@ impl Agents {
         Ok(did)
     }
 
-    /// Delegates atomics to a rank without a pause, until that is over.
+    /// Continuously delegates atomics to a rank until `is_over` returns true.
     fn disturb(&self, context: &Context, rank: u32, is_over: impl Fn() -> Result<bool>) -> Result<()> {
         while !is_over()? {
             self.delegate(context, rank as usize, DISTURBED, || Ok(()))?;
@@ -371,7 +371,7 @@ impl Agents {
     }
 }
 
-/// Why a command has no result, if its thread has not said more.
+/// Error of a command whose thread has ended without a specific error.
 fn ended() -> Error {
     Error::Library(pelago::Error::Invalid("a communication thread ended"))
 }

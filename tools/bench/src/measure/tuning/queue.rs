@@ -1,7 +1,8 @@
-//! The command queue of a rank (paper E, table 1 and figure 5), in memory of its process.
+//! The command queue of a rank (paper E, table 1 and figure 5), in the memory of its process.
 //!
-//! The program's thread fills a free command and marks it queued; the communication thread takes the commands in order, and marks each finished, with
-//! its result; the program's thread frees it. No command waits for another, so that the states ORDER and ORDER_END of the paper are passed at once.
+//! The program's thread fills a free command and marks it queued. The communication thread takes the commands in order, and marks each finished
+//! with its result. The program's thread frees it. No command depends on another, so that the states ORDER and ORDER_END of the paper are
+//! omitted.
 
 use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 use std::thread::yield_now;
 
-/// Commands of a queue.
+/// Number of commands in a queue.
 const COMMANDS: usize = 64;
 
-/// Looks at a state before a thread lets others run: less than a microsecond, as two threads of each rank look at once, and may have to share a core.
+/// Polls of a state before a thread yields: less than a microsecond, as two threads of each rank poll simultaneously and may share a core.
 const LOOKS: u32 = 16;
 
 /// The states of a command.
@@ -23,12 +24,12 @@ mod state {
     pub(super) const FINISHED: u32 = 3;
 }
 
-/// What a command says: a remote atomic add of four bytes.
+/// Content of a command: a remote atomic add of four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Descriptor {
-    /// To an address that was found before.
+    /// On an address computed in advance.
     Prepared { address: u64, operand: u32 },
-    /// To a word of a rank.
+    /// On a word given by rank and index.
     Symbolic { rank: u32, index: u32, operand: u32 },
 }
 
@@ -43,10 +44,10 @@ struct Command {
 /// The queue. One thread posts and completes at a time.
 pub(super) struct Queue {
     commands: [Command; COMMANDS],
-    /// The next command to fill, and the next to take.
+    /// Numbers of the next command to fill, and of the next to take.
     tail: AtomicUsize,
     head: AtomicUsize,
-    /// Commands that were posted and are not completed.
+    /// Number of commands posted but not completed.
     under_way: AtomicUsize,
     lock: Mutex<()>,
 }
@@ -63,7 +64,7 @@ impl Queue {
         Self { commands: std::array::from_fn(|_| command()), tail, head, under_way, lock: Mutex::default() }
     }
 
-    /// Whether nothing is under way, so that the program may bypass the communication thread.
+    /// Returns whether no command is in flight, so that the program may bypass the communication thread.
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.load(Acquire) == 0
     }
@@ -89,7 +90,7 @@ impl Queue {
         number
     }
 
-    /// Waits for the end of a command and frees it; returns its result. `is_over` says that nobody will end it.
+    /// Waits for the end of a command and frees it; returns its result, or `None` if `is_over` returns true because no thread will execute it.
     pub(super) fn complete(&self, number: usize, locked: bool, is_over: impl Fn() -> bool) -> Option<u32> {
         let command = &self.commands[number % COMMANDS];
         let mut looks = 0;
@@ -126,7 +127,7 @@ impl Queue {
     }
 }
 
-/// Between two looks in vain.
+/// Pauses after an unsuccessful poll; yields after `LOOKS` polls.
 pub(super) fn pause(looks: &mut u32) {
     *looks = looks.saturating_add(1);
     if *looks > LOOKS { yield_now() } else { spin_loop() }
