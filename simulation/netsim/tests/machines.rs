@@ -56,6 +56,21 @@ fn all_can_be_read_and_run() {
 }
 
 #[test]
+fn congestion_alone_fails_no_operation() {
+    const SENDERS: u32 = 15;
+    for name in Machine::names().filter(|&name| name != "laptop") {
+        let mut netsim = Netsim::new(&bundled(name), SENDERS + 1, 1).unwrap();
+        (1..=SENDERS).for_each(|from| netsim.post(from, NetworkOperation::Put { from, to: 0, bytes: 256 << 10 }, 0));
+        let mut done = 0;
+        while let Some(notice) = netsim.next() {
+            assert!(!matches!(notice, Notice::Failed { .. } | Notice::Lost { .. }), "{name}: {notice:?}");
+            done += u32::from(matches!(notice, Notice::Done { .. }));
+        }
+        assert_eq!(done, SENDERS, "{name}");
+    }
+}
+
+#[test]
 fn every_value_says_where_it_comes_from() {
     for name in Machine::names() {
         for line in Machine::bundled(name).unwrap().lines() {

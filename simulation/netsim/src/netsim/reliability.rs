@@ -15,6 +15,9 @@ use crate::nics::nic::{RailNics, task};
 use crate::nics::transfer::{Line, Missing, OperationKind, Phase, Timeout, role};
 use crate::operation::{FailureReason, Notice};
 
+/// Maximum number of times that the retransmission timeout doubles while an operation over Ethernet is repeated without an answer.
+const DOUBLINGS_MAX: u8 = 7;
+
 impl Netsim {
     /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
     /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, or if no slot is in use.
@@ -194,13 +197,16 @@ impl Netsim {
     /// Sets the retransmission timeout of an operation of which a packet was sent.
     pub(crate) fn watch(&mut self, index: u32) {
         let by = self.transfers[index].by;
-        let RailNics { lossy, timeout, .. } = *self.rail(by);
+        let RailNics { lossy, timeout, kind, .. } = *self.rail(by);
         let transfer = &mut self.transfers[index];
         if !lossy || transfer.phase == Phase::Ended || self.is_unanswered(index) {
             return;
         }
-        let deadline = self.queue.now() + timeout;
-        self.attempts.of(index).deadline = deadline;
+        let attempts = self.attempts.of(index);
+        // Software that sends over Ethernet backs off, as TCP does; NICs of other networks retry at a fixed rate.
+        let doublings = if kind == RailKind::Ethernet { attempts.retries.min(DOUBLINGS_MAX) } else { 0 };
+        let deadline = self.queue.now().saturating_add(timeout << doublings);
+        attempts.deadline = deadline;
         let transfer = &mut self.transfers[index];
         if transfer.timeout == Timeout::Unset {
             transfer.timeout = Timeout::Scheduled;
