@@ -1,18 +1,18 @@
-//! Gives the shared library a name with the major version, by which programs that were linked with it find a compatible one, and the folders
-//! where it is built a link of that name; and leaves out of it what it never calls of the C code that authenticates datagrams.
+//! Gives the shared library an soname with the major version, so that linked programs find a compatible version, and creates a link of that name
+//! in the build folders. Excludes the unused ciphers of the C code that authenticates datagrams.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Ciphers of that C code beside AEGIS-128L and 128X4, which datagrams use: half a megabyte. Its `aegis_init` chooses an implementation of each, and so would
-/// have the linker take them all.
+/// Ciphers of that C code other than AEGIS-128L and 128X4, which datagrams use. They take half a megabyte: `aegis_init` selects an implementation of each
+/// cipher, so that the linker would include them all.
 const UNUSED_CIPHERS: [&str; 4] = ["aegis128x2", "aegis256", "aegis256x2", "aegis256x4"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let name = format!("libsma.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{name}");
-    // Where nothing is optimized, wrappers of all ciphers are linked, too. To choose for 128L again instead does nothing.
+    // Only with optimization: otherwise, wrappers of all ciphers are linked, too. Selecting the implementation of 128L again instead has no effect.
     if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
         for cipher in UNUSED_CIPHERS {
             println!(
@@ -20,11 +20,11 @@ fn main() {
             );
         }
     }
-    // The folder of the profile, with `build/pelago-shmem-…/out` below it.
+    // The folder of the profile, which contains `build/pelago-shmem-…/out`.
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let Some(profile) = Path::new(&out).ancestors().nth(3) else { return };
     for folder in [profile.to_path_buf(), profile.join("deps")] {
-        // Programs that run from the source tree; who builds elsewhere installs.
+        // The link is for programs that run from the source tree; other programs use an installed library.
         if folder.is_dir() && folder.join(&name).symlink_metadata().is_err() {
             let _ = symlink("libsma.so", folder.join(&name));
         }

@@ -1,9 +1,9 @@
-//! What ends a process, and what never comes back, on purpose.
+//! Deliberate crashes and endless loops.
 //!
-//! - **X1** The address is that of no memory: reading it ends the process.
+//! - **X1** The address is not mapped: reading it ends the process.
 #![allow(unsafe_code)]
 
-/// Does what the word says, for ever or to the death.
+/// Crashes the process or loops endlessly, as `how` says.
 pub(crate) fn crash(rank: pelago::Rank, how: &str) -> ! {
     println!("rank {rank} will {how}");
     match how {

@@ -1,4 +1,4 @@
-//! Ranks that are killed while they use a shared variable or a region, each at a certain step; the others go on, or are told.
+//! Ranks that are killed at certain steps of their use of a shared variable or a region. The others continue, or get an error.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use pelago::prelude::*;
 use pelago::{Error, Failure, Fault};
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Sections that each survivor has after it has learned of the death.
+/// Number of critical sections of each survivor after it has detected the failure.
 const SECTIONS: u64 = 50;
 
-/// What everybody has written before.
+/// The value that is written before the failure.
 const FIRST: u64 = 1000;
 
-/// Kills the process, as if by the user.
+/// Kills the process with SIGKILL.
 fn die() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     unreachable!("nobody survives this signal")
 }
 
-/// Kills the process soon, whatever its threads wait for then.
+/// Kills the process after a short time, even while its threads wait.
 fn die_soon() {
     std::thread::spawn(|| {
         sleep(Duration::from_millis(50));
@@ -28,7 +28,7 @@ fn die_soon() {
     });
 }
 
-/// A rank is killed at a step of its use of a variable, of which it is the home if that is the step; the others add to it.
+/// A rank is killed at a step of its use of a variable while the others add to the variable. In step `home`, it is the home of the variable.
 pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
     let victim = Rank::new(world.size() - 1);
     let home = if step == "home" { victim } else { Rank::new(0) };
@@ -47,7 +47,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
                 let mut guard = variable.write()?;
                 *guard += 500_000;
                 die_soon();
-                // Others wait for it by then.
+                // The others wait for the variable by then.
                 sleep(Duration::from_secs(1000));
             }
             "waiter" => {
@@ -77,7 +77,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
             guard.release().map(|()| found)
         }) {
             Ok(found) => {
-                // Rank 0 may have restored an older version before this rank asked again.
+                // Rank 0 may have restored an older version before the next acquire of this rank.
                 let may_be_restored = ["holder", "owner"].contains(&step) && !world.lost().is_empty();
                 assert!(found >= last || refused > 0 || may_be_restored, "{found} after {last}");
                 assert!(found < 500_000 || refused > 0, "{found}, which was not released");
@@ -90,7 +90,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
                     return Ok(());
                 }
                 refused += 1;
-                // Nobody has the last version any more.
+                // No surviving rank has the last version.
                 if world.rank() == Rank::new(0) {
                     variable.restore(&last)?;
                 }
@@ -102,7 +102,7 @@ pub(crate) fn variable(world: &World, step: &str) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The same with a region; of its pages the victim is the home if that is the step, or of its lock and its notes.
+/// The same with a region. In step `home`, the killed rank is the home of the pages; in step `notes`, of the lock and of the notes of changes.
 pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
     const LENGTH: usize = 512;
     let last = Rank::new(world.size() - 1);
@@ -138,7 +138,7 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
                 let mut section = region.acquire()?;
                 section.write(me..me + 1)?[0] = FIRST + 7;
                 section.release()?;
-                // What is posted has arrived; so has what was written.
+                // After the quiet, all posted operations have arrived, and so all written data.
                 world.quiet()?;
                 die();
             }
@@ -168,7 +168,7 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
         }
     }
     if step == "owner" {
-        // Whoever comes after sees what was released.
+        // Later sections read the released value.
         while region.acquire()?.read(victim.index() + 1..victim.index() + 2)?[0] != FIRST + 7 {
             sleep(Duration::from_millis(1));
         }
@@ -177,8 +177,8 @@ pub(crate) fn region(world: &World, step: &str) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The home of all pages is killed while the others reach them as one slice: who needs what it had goes on with what was there before, is told,
-/// and loses what it has not released.
+/// The home of all pages is killed while the others access the pages as one slice. A rank that needs a page of the killed rank continues with the
+/// previous contents, gets an error, and discards its unreleased changes.
 pub(crate) fn slice(world: &World) -> pelago::Result<()> {
     const PAGE: usize = 512;
     const PAGES: usize = 200;
@@ -213,7 +213,7 @@ pub(crate) fn slice(world: &World) -> pelago::Result<()> {
                 let all = region.all()?;
                 assert!(all[..page * PAGE].iter().all(|&value| value == FIRST), "what was brought is there");
                 all.end()?;
-                // Told by the next call, where nobody asks the guard.
+                // The next call returns the error if the guard's result was not checked.
                 std::hint::black_box(region.all()?[PAGE * PAGES - 1]);
                 assert_eq!(region.publish().map_err(|error| lost(&error)), Err(Some(victim)));
                 println!("rank {} was told", world.rank());
@@ -227,14 +227,14 @@ pub(crate) fn slice(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// Counts a section if a rank is known to be lost; whether there were enough.
+/// Counts a section if a rank is known to have failed. Returns whether there were enough sections.
 fn has_ended(world: &World, done: &mut u64) -> bool {
     world.progress();
     *done += u64::from(!world.lost().is_empty());
     *done > SECTIONS
 }
 
-/// The rank whose loss an error tells of.
+/// Returns the failed rank that an error names.
 fn lost(error: &Error) -> Option<Rank> {
     match error {
         Error::Failed(Failure::PeerLost(rank)) | Error::Fault(Fault::PeerLost(rank)) => Some(*rank),

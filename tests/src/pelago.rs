@@ -1,4 +1,4 @@
-//! The `pelago` command, as the tests run it.
+//! The `pelago` command, which the tests run.
 
 fn main() -> std::process::ExitCode {
     pelago_cli::main()

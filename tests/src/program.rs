@@ -1,4 +1,4 @@
-//! A program for the tests that uses the library: does what its first argument says on every rank, and checks what comes of it.
+//! A test program that uses the library: every rank performs the action of the first argument, and checks its outcome.
 
 mod crash;
 mod killed;
@@ -25,7 +25,7 @@ fn main() -> pelago::Result<()> {
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
         "hang" => hang(world),
         "counted" => counted(world),
-        // A thread that waits for page faults waits for nobody.
+        // A thread that waits for page faults does not count for the detection of deadlocks.
         "stuck" => {
             let mut region = Region::<u64>::with_page_faults(world, 1000, RegionSettings::default())?;
             region.all_mut()?[0] = 1;
@@ -44,7 +44,7 @@ fn main() -> pelago::Result<()> {
         "channel" => channel(world),
         "parties" => parties(world),
         "late" if world.rank() == Rank::new(1) => {
-            // The others are in the barrier by which all ends.
+            // The others are in the final barrier.
             std::thread::sleep(Duration::from_millis(200));
             std::process::abort();
         }
@@ -57,7 +57,7 @@ fn main() -> pelago::Result<()> {
         "panic" => world.barrier(),
         "crash" if world.rank() == Rank::new(1) => crash::crash(world.rank(), &std::env::args().nth(2).expect("how")),
         "crash" => world.barrier(),
-        // Rank 0 goes on as if nothing were wrong, whatever its calls say.
+        // Rank 0 ignores the errors of its calls.
         "deaf" => loop {
             let _ = world.barrier();
         },
@@ -71,7 +71,7 @@ fn main() -> pelago::Result<()> {
     })
 }
 
-/// A bit of every operation, between processes.
+/// Uses every kind of operation between processes.
 fn everything(world: &World) -> pelago::Result<()> {
     const WORDS: usize = 100_000;
     let (right, size) = (world.rank().next(world.size()), u64::from(world.size()));
@@ -98,7 +98,7 @@ fn everything(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The last rank computes until it is killed; the others go on without it.
+/// The last rank computes until it is killed; the others continue without it.
 fn survive(world: &World) -> pelago::Result<()> {
     let last = Rank::new(world.size() - 1);
     let told = Rc::new(RefCell::new(Vec::new()));
@@ -117,7 +117,7 @@ fn survive(world: &World) -> pelago::Result<()> {
         }
     };
     let lost = |error| matches!(error, Err(Error::Fault(Fault::PeerLost(rank))) if rank == last);
-    // Nobody writes this word; the loss ends the wait, once.
+    // No rank writes this word; the failure ends the wait, once.
     assert!(lost(world.wait_until(words.local(), 1, |value| value == 1).map(drop)));
     assert_eq!([told.borrow().clone(), world.lost()], [[last], [last]]);
     assert!(lost(world.barrier()));
@@ -126,14 +126,14 @@ fn survive(world: &World) -> pelago::Result<()> {
     others.barrier()?;
     assert_eq!(world.get(words.at(Rank::new(0), 0))?, u64::from(last));
     let late = world.fetch_add(words.at(last, 0), 1)?.wait();
-    // What it left in the memory of this host can still be used.
+    // The memory of a failed rank on this host can still be used.
     assert!(matches!(late, Ok(0..) | Err(Error::Failed(Failure::PeerLost(_)))), "{late:?}");
     println!("rank {} went on, its words {}", world.rank(), if late.is_ok() { "mapped" } else { "out of reach" });
     Ok(())
 }
 
-/// The last rank is killed while it holds a ticket of rank 0's mailbox, which others wait behind; they go on. With `relayed`, it is the relay of the rank
-/// before it, too.
+/// The last rank is killed while it holds a ticket of rank 0's mailbox that blocks senders with later tickets; the others continue. With `relayed`, it is
+/// also the relay of the rank before it.
 fn mailbox(world: &World) -> pelago::Result<()> {
     const EACH: u64 = 100;
     let (zero, last) = (Rank::new(0), Rank::new(world.size() - 1));
@@ -162,7 +162,7 @@ fn mailbox(world: &World) -> pelago::Result<()> {
         sender.flush()?;
     } else {
         let mut receiver = mailbox.receiver()?;
-        // What the dead one has flushed is there.
+        // The messages that the failed rank has flushed are available.
         assert_eq!(receiver.receive()?.to_vec(), [1]);
         assert_eq!(receiver.receive()?.to_vec(), [2]);
         let mut next = vec![0; world.size() as usize];
@@ -178,7 +178,7 @@ fn mailbox(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The last rank is killed while rank 0 waits for its messages and rank 1 for room at it; both are told.
+/// The last rank is killed while rank 0 waits for its messages and rank 1 for a free slot at it; both get an error.
 fn channel(world: &World) -> pelago::Result<()> {
     let last = Rank::new(world.size() - 1);
     world.on_peer_lost(|_| ());
@@ -217,7 +217,7 @@ fn channel(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// The last rank is killed while the others wait for its messages; they are told.
+/// The last rank is killed while the others wait for its messages; they get an error.
 fn parties(world: &World) -> pelago::Result<()> {
     let last = Rank::new(world.size() - 1);
     world.on_peer_lost(|_| ());
@@ -242,17 +242,17 @@ fn parties(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// Words of each rank that others reach, in memory of whatever kind.
+/// Number of words of each rank that other ranks access, in any kind of memory.
 const WORDS: usize = 20_000;
 
-/// Memory that the program owned.
+/// Operations on registered memory of the program.
 fn registered(world: &World) -> pelago::Result<()> {
     let mine = world.register((0..WORDS as u64).collect::<Vec<u64>>())?;
     let words = || (0..WORDS).map(|index| mine.local().load(index)).collect();
     reach_all(world, mine.ptr(0), words)
 }
 
-/// Memory of a device.
+/// Operations on memory of a device.
 fn device(world: &World) -> pelago::Result<()> {
     let device = MockDevice::new(0, WORDS * size_of::<u64>());
     let mine = world.register_device::<u64>(device.clone())?;
@@ -261,8 +261,8 @@ fn device(world: &World) -> pelago::Result<()> {
     reach_all(world, mine.ptr(0), words)
 }
 
-/// Memory of the first rank is whole from every rank, and atomics on it are exact, while its owner computes. Each rank's memory begins at `mine`
-/// and holds the numbers from 0 on; `words` looks into it.
+/// Checks that puts and gets of the first rank's memory are correct at every rank, and that atomics on it are exact, while its owner computes. Each
+/// rank's memory begins at `mine` and holds the numbers from 0 on; `words` reads it.
 fn reach_all(world: &World, mine: GlobalPtr<u64>, words: impl Fn() -> Vec<u64>) -> pelago::Result<()> {
     const EACH: u64 = 200;
     let letter = world.alloc::<u64>(1)?;
@@ -285,7 +285,7 @@ fn reach_all(world: &World, mine: GlobalPtr<u64>, words: impl Fn() -> Vec<u64>) 
         for _ in 0..EACH {
             world.fetch_add(theirs, 1)?.wait()?;
         }
-        // From the owner's memory to one's own, both registered.
+        // A copy from the owner's memory to this rank's own memory, both registered.
         world.copy(theirs.add(1), mine.add(1), WORDS - 1)?.wait()?;
         assert!(words()[1..] == changed);
         world.add(finished.at(home, 0), 1)?;
@@ -298,14 +298,14 @@ fn reach_all(world: &World, mine: GlobalPtr<u64>, words: impl Fn() -> Vec<u64>) 
     world.barrier()
 }
 
-/// Whether a value is what a get finds while a put is under way: each byte is old or new.
+/// Whether a value is a possible result of a get during a put: each byte is old or new.
 fn is_old_or_new(seen: u64, old: u64, new: u64) -> bool {
     let bytes = seen.to_ne_bytes().into_iter().zip(old.to_ne_bytes().into_iter().zip(new.to_ne_bytes()));
     bytes.into_iter().all(|(seen, (old, new))| seen == old || seen == new)
 }
 
-/// Ranks that have fallen asleep wake when they are written to, and only then: not when somebody of their host writes to quiet memory, nor, in every other round, beside
-/// the one word that they wait for.
+/// Parked ranks wake up when their memory is written, and only then: not when a rank of their host writes to quiet memory, nor, in every other round, to
+/// memory other than the one word that they wait for.
 fn wake(world: &World) -> pelago::Result<()> {
     const ROUNDS: u64 = 5;
     const QUIET_WRITES: u64 = 200;
@@ -340,7 +340,7 @@ fn wake(world: &World) -> pelago::Result<()> {
             world.put(turn.at(right, 0), &[round])?;
         }
     }
-    // Each was asleep once in each round: waiting neither burns the core nor looks again and again.
+    // Each rank parked once in each round: a wait neither occupies the core nor wakes up repeatedly.
     let parked = world.counters().of(Event::Parked);
     let slept = if world.rank() == Rank::new(0) { 0 } else { ROUNDS };
     assert!((slept..100).contains(&parked), "parked {parked} times");
@@ -362,7 +362,7 @@ fn until_asleep(process: u32) {
     }
 }
 
-/// Rank 1 waits until it is lost, and the others until they know; then they finish.
+/// Rank 1 waits until it fails. The others wait until they have detected the failure, and then finish.
 fn outlive(world: &World) -> pelago::Result<()> {
     world.on_peer_lost(|_| ());
     let nothing = world.alloc::<u64>(1)?;
@@ -372,8 +372,8 @@ fn outlive(world: &World) -> pelago::Result<()> {
     }
 }
 
-/// Rank 1 is lost when it comes late; rank 0 needs it, and takes that as its second argument says: it ends with the
-/// error, panics, or has failed before.
+/// Rank 1 fails late. Rank 0 needs rank 1 and reacts as the second argument says: it ends with the error, panics, or has
+/// failed before.
 fn bereaved(world: &World) -> pelago::Result<()> {
     let words = world.alloc::<u64>(1)?;
     world.barrier()?;
@@ -383,7 +383,7 @@ fn bereaved(world: &World) -> pelago::Result<()> {
             std::process::abort();
         }
     }
-    // Before anybody knows of the loss, if ranks are simulated.
+    // In a simulation, this is before any rank has detected the failure.
     if std::env::args().nth(2).as_deref() == Some("impatient") && world.rank() == Rank::new(0) {
         world.compute(pelago::Duration::from_microseconds(1000));
         return Err(Error::ForeignHandle);
@@ -401,7 +401,7 @@ fn bereaved(world: &World) -> pelago::Result<()> {
     }
 }
 
-/// Rank 1 dies; every other learns of it from its wait and may save what it has.
+/// Rank 1 fails. Every other rank gets the error from its wait, and may save its data.
 fn lost(world: &World) -> pelago::Result<()> {
     const VICTIM: Rank = Rank::new(1);
     let left = world.alloc::<u64>(1)?;
@@ -418,8 +418,8 @@ fn lost(world: &World) -> pelago::Result<()> {
     ended
 }
 
-/// Does what the second argument says with the neighbour on the right, again and again, until the job is ended. Each rank says when it
-/// has done it once.
+/// Repeats the operation of the second argument with the neighbour on the right until the job is ended. Each rank prints a line after the
+/// first one.
 fn exchange(world: &World) -> pelago::Result<()> {
     let way = std::env::args().nth(2).expect("how");
     let (memory, right) = (world.alloc::<u64>(1)?, world.rank().next(world.size()));
@@ -441,7 +441,7 @@ fn exchange(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// What a rank has to itself after start and one barrier.
+/// Prints the private memory of a rank after start and one barrier.
 fn memory(world: &World) -> pelago::Result<()> {
     world.barrier()?;
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("/proc");
@@ -453,7 +453,7 @@ fn memory(world: &World) -> pelago::Result<()> {
     world.barrier()
 }
 
-/// Moves words with a mark that is the third argument, and checks them, until there is a file that is the second.
+/// Transfers and checks words that contain a mark, the third argument, until the file of the second argument exists.
 fn beset(world: &World) -> pelago::Result<()> {
     const WORDS: usize = 1000;
     let mut arguments = std::env::args().skip(2);
@@ -476,7 +476,7 @@ fn beset(world: &World) -> pelago::Result<()> {
         let mut back = vec![0; WORDS];
         world.get_into(memory.at(right, 0), &mut back)?;
         assert_eq!(back, words(world.rank()));
-        // Nobody goes on before all have checked.
+        // No rank continues before all have checked.
         let mut ended = [u64::from(world.rank() == Rank::new(0) && enough.exists())];
         world.allreduce(&mut ended, |one, other| one | other)?;
         if ended == [1] {
@@ -487,15 +487,15 @@ fn beset(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// As many calls inside each other, with some hundred bytes of the stack each.
+/// Makes `calls` nested calls, each with some hundred bytes of stack.
 #[inline(never)]
 fn deep(calls: u64) -> u64 {
     let room = std::hint::black_box([calls; 64]);
     if calls == 0 { 0 } else { deep(calls - 1) + room[7] / (calls + 1) }
 }
 
-/// Ranks 0 and 1 wait for rank 2, one at a barrier and one for a value, while rank 2 computes until there is a file that is the second
-/// argument.
+/// Ranks 0 and 1 wait for rank 2, one at a barrier and one for a value, while rank 2 computes until the file of the second argument
+/// exists.
 fn hang(world: &World) -> pelago::Result<()> {
     let enough = std::env::args().nth(2).map(std::path::PathBuf::from).expect("a file");
     let value = world.alloc::<u64>(1)?;
@@ -514,8 +514,8 @@ fn hang(world: &World) -> pelago::Result<()> {
     world.barrier_by(BarrierAlgorithm::Dissemination)
 }
 
-/// Prints by name what a put and a barrier have counted: operations and datagrams where ranks are reached by a network, none of them where
-/// their memory is mapped.
+/// Prints the names of the counters that a put and a barrier have changed: operations and datagrams where ranks are reached by a network, none of
+/// these where their memory is mapped.
 fn counted(world: &World) -> pelago::Result<()> {
     let words = world.alloc::<u64>(16)?;
     world.put(words.at(world.rank().next(world.size()), 0), &[7; 16])?;

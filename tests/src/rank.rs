@@ -1,4 +1,4 @@
-//! A rank for the tests: joins the job, does what its first argument says, and finishes.
+//! A rank for the tests: joins the job, performs the action of its first argument, and finishes.
 
 use std::os::fd::OwnedFd;
 use std::process::{Command, ExitCode, exit};
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
             sleep(Duration::from_millis(100));
             exit(101);
         }
-        // As much memory as there is, page by page.
+        // Allocates memory page by page until none is left.
         "hoard" if chosen => {
             let mut hoard = Vec::new();
             loop {
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         "code" | "silent" | "abort" | "fault" | "hoard" => world.meet(),
         "wait" => {
             println!("rank {name} {}", std::process::id());
-            // Rank 0 computes, as it were, so that this is no deadlock.
+            // Rank 0 sleeps outside the library, which counts as computing, so that there is no deadlock.
             if name == Rank::new(0) { sleep(FOR_EVER) } else { world.meet() }
         }
         // Writes the job's key to a file once another rank waits for this one.
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a command that must leave no process behind: those become this process's.
+/// Runs a command that must leave no process behind. Remaining processes would become children of this process.
 fn parent(command: &[String]) -> ExitCode {
     set_child_subreaper(Some(getpid())).expect("the system grants it");
     let (program, arguments) = command.split_first().expect("a command");
@@ -118,7 +118,7 @@ fn parent(command: &[String]) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Holds a place of this name, where nobody else can listen then, and lets one in.
+/// Listens at the socket of this name, so that no other process can, and accepts one connection.
 fn hold(name: &str) -> ExitCode {
     let (socket, address) = place(name);
     bind(&socket, &address).expect("nobody else has it");
@@ -129,7 +129,7 @@ fn hold(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says this at the place of this name, as soon as somebody listens there, and is sent away.
+/// Sends a text to the socket of this name as soon as a process listens there. The connection is to be closed without an answer.
 fn visit(name: &str, text: &str) -> ExitCode {
     let (socket, address) = place(name);
     while connect(&socket, &address).is_err() {
@@ -154,7 +154,7 @@ impl World {
         Self(LocalBootstrap::start(&settings, OsClock::start()).unwrap_or_else(|error| panic!("no job: {error}")))
     }
 
-    /// Waits for all; gives up with the code that says that it is not this rank's fault.
+    /// Waits at a barrier. If it fails, exits with the code for a failure that another rank has caused.
     fn meet(&mut self) {
         if self.0.barrier(&mut || false).is_err() {
             exit(3);

@@ -1,4 +1,4 @@
-//! Becomes another program, for which the system refuses a call from then on: `NUMBER ERRNO PROGRAM ARGUMENTS…`.
+//! Executes another program, for which the system refuses a system call: `NUMBER ERRNO PROGRAM ARGUMENTS…`.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;

@@ -1,13 +1,13 @@
-//! A rank that is stopped for longer than the failure limit while all others send to it; nobody takes it for lost.
+//! A rank that is stopped for longer than the failure limit while all others send to it; no rank declares it failed.
 
 use pelago::prelude::*;
 use pelago::{Duration, Rank};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// For how long it is stopped, at least: longer than the failure limit that the test gives the ranks.
+/// Minimum time for which the rank is stopped: longer than the failure limit that the test sets for the ranks.
 const STOPPED: Duration = Duration::from_milliseconds(3_000);
 
-/// The last rank stops itself; rank 0 lets it go on when it has been silent for long enough.
+/// The last rank stops itself; rank 0 continues it when it has been silent for long enough.
 pub(crate) fn stopped(world: &World) -> pelago::Result<()> {
     let (zero, last) = (Rank::new(0), Rank::new(world.size() - 1));
     let words = world.alloc::<u64>(world.size() as usize)?;
@@ -43,7 +43,7 @@ pub(crate) fn stopped(world: &World) -> pelago::Result<()> {
     Ok(())
 }
 
-/// Whether no thread of a process runs until it is told to.
+/// Whether a process is stopped.
 fn is_stopped(process: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it is there");
     status.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()) == Some("T")

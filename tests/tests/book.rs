@@ -1,11 +1,11 @@
-//! The book in `docs/book`: every page is in its table of contents, every link leads somewhere, every program that it shows is compiled. Builds the
-//! book where mdBook is installed (`cargo install mdbook --locked`).
+//! Tests of the book in `docs/book`: every page is in its table of contents, the target of every link exists, every program that it shows is compiled.
+//! Builds the book where mdBook is installed (`cargo install mdbook --locked`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// How wrappers and the table of contents are renewed.
+/// The environment variable by which wrappers and the table of contents are renewed.
 const RENEW: &str = "PELAGO_RENEW_DOCUMENTS";
 const RENEWAL: &str = "renew it by PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-tests --test book wrappers";
 
@@ -40,7 +40,7 @@ fn pages(folder: &str) -> BTreeSet<PathBuf> {
     found
 }
 
-/// A path without `.` and `..`.
+/// Returns a path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {
@@ -78,7 +78,7 @@ fn title(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("# ")).expect("every page begins with its title")
 }
 
-/// The table of contents with the decisions and evaluations that there are.
+/// Returns the table of contents with the existing decisions and evaluations.
 fn with_current_lists(summary: &str) -> String {
     let mut renewed = summary.to_owned();
     for (folder, indent) in [("evaluation", ""), ("decisions", "  ")] {
@@ -162,7 +162,7 @@ fn links(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The anchors that headings get, both here and on the common forges.
+/// Returns the anchors of headings, as mdBook and the common forges generate them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut in_code = false;
     let headings = text.lines().filter(|line| {
@@ -177,7 +177,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Links of every page, as they are followed in the repository.
+/// The target of every link exists in the repository.
 #[test]
 fn links_lead_somewhere() {
     let mut checked = 0;
@@ -187,7 +187,7 @@ fn links_lead_somewhere() {
             let path = if target.is_empty() { page.clone() } else { plain(&page.parent().unwrap().join(&target)) };
             assert!(root().join(&path).exists(), "{}: no file {target}", page.display());
             let is_page = path.extension().is_some_and(|extension| extension == "md");
-            // The text of a page that the book includes has its headings where it is.
+            // The headings of an included page are in the included file.
             let text = |path: &Path| {
                 let text = read(path);
                 let file = text.strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}\n"));
@@ -203,7 +203,7 @@ fn links_lead_somewhere() {
     assert!(checked > 100, "the links were found: {checked}");
 }
 
-/// Links of the book's pages, as a reader of the book follows them: to a page, to a file beside a page, or to a redirection of `book.toml`.
+/// The target of every link exists in the built book: a page, a file beside a page, or a redirection of `book.toml`.
 #[test]
 fn links_lead_somewhere_in_the_book() {
     let settings: toml::Value = read("docs/book/book.toml").parse::<toml::Table>().expect("book.toml is read").into();
@@ -262,7 +262,7 @@ fn programs_of_the_book_are_compiled() {
 /// The commands whose help is a page of the reference.
 const COMMANDS: [&str; 11] = ["", "run", "sim", "sweep", "bench", "tune", "info", "doctor", "top", "completions", "man"];
 
-/// The page of commands is what `--help` prints.
+/// The page of commands equals the output of `--help`.
 #[test]
 fn the_page_of_commands_is_true() {
     let mut page = String::from(
@@ -290,7 +290,7 @@ fn the_page_of_commands_is_true() {
 /// The machines of current networks, which the book lists value by value.
 const MACHINES: [&str; 4] = ["dragonfly-slingshot", "fat-tree-ndr", "torus-tofud", "fat-tree-roce"];
 
-/// The page of machines has every value of the descriptions with its source.
+/// The page of machines has every value of the machine files with its source.
 #[test]
 fn the_page_of_machines_is_true() {
     let mut page = "# Values of the machines\n\nEvery value of the bundled machines with current networks, where it comes from, and how far it can be trusted: \
@@ -365,7 +365,7 @@ fn completions_load_in_their_shells() {
     let bash = "source ./pelago.bash; complete -p pelago; ".to_owned()
         + &complete_in_bash("doct", "doct")
         + &complete_in_bash("run --failure-lim", "--failure-lim");
-    // zsh completes only what a person types; that it has the function, and that this is read without an error, is what a script can see.
+    // zsh completes only interactive input. A script can only check that the function exists and is read without an error.
     let zsh = "fpath=($PWD $fpath); autoload -U compinit; compinit -u -D; echo $_comps[pelago]; autoload +X _pelago && whence -w _pelago; grep -o -- --failure-limit _pelago; \
                grep -o doctor: _pelago";
     let fish = "source pelago.fish; complete -C 'pelago doct'; complete -C 'pelago run --failure-lim'";
@@ -410,7 +410,7 @@ fn environment_variables_are_listed() {
     assert!(missing.is_empty(), "reference/environment.md lacks {missing:?}");
 }
 
-/// Without a warning, where mdBook is installed.
+/// The book builds without a warning, where mdBook is installed.
 #[test]
 fn the_book_builds() {
     if Command::new("mdbook").arg("--version").output().is_err() {
@@ -422,7 +422,7 @@ fn the_book_builds() {
         Command::new("mdbook").arg("build").arg("docs/book").arg("--dest-dir").arg(&to).current_dir(root()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && !said.contains("WARN") && !said.contains("ERROR"), "{said}");
-    // The programs of tutorials and the pages from elsewhere are in it, and so are the figures.
+    // The book contains the programs of tutorials, the included pages, and the figures.
     let page = |name: &str| std::fs::read_to_string(to.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(page("tutorials/ring.html").contains("fetch_add"));
     assert!(page("decisions/0012-rails.html").contains("12. A rail"));

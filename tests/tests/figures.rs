@@ -1,13 +1,13 @@
-//! The figures of the book: each `.txt` in `docs/book/src/figures` describes one, from which this test makes the `.svg` beside it.
+//! The figures of the book: each `.txt` in `docs/book/src/figures` describes a figure, from which this test makes the `.svg` beside it.
 //!
 //! | line | meaning |
 //! |---|---|
 //! | `sequence TITLE`, `states TITLE`, `layout TITLE` | the kind of the figure: the first line |
 //! | `parties: A, B, C` | sequence: the columns |
 //! | `A -> B: text`, `A ..> B: text` | sequence: a message, also one that depends on another network event; states: a transition |
-//! | `A: text` | sequence: what a party does by itself |
+//! | `A: text` | sequence: a local action of a party |
 //! | `== text` | sequence: a phase begins |
-//! | `state NAME at COLUMN ROW` | states: a state and its place |
+//! | `state NAME at COLUMN ROW` | states: a state and its position |
 //! | `row NAME: WIDTH text, …` | layout: fields from left to right, with widths in any unit |
 
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ fn special_characters_stay_text() {
     assert!(figure.contains("a &lt; b") && figure.contains("x &amp; y"), "{figure}");
 }
 
-/// The figure of a description.
+/// Returns the figure of a description.
 fn drawn(text: &str) -> Result<String, String> {
     let mut lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
     let (_, first) = lines.next().ok_or("it is empty")?;
@@ -159,7 +159,7 @@ fn states(canvas: &mut Canvas, lines: &[(usize, &str)]) -> Result<f64, String> {
         let (from, to, style) = arrow(who).ok_or_else(wrong)?;
         let place = |name: &str| places.get(name).copied().ok_or(format!("line {number}: there is no state {name}"));
         let (from, to) = (place(from)?, place(to)?);
-        // Transitions there and back lie beside each other.
+        // Transitions in both directions are drawn beside each other.
         let (dx, dy) =
             ((to.0 - from.0).signum() * f64::from(to.0 != from.0), (to.1 - from.1).signum() * f64::from(to.1 != from.1));
         let aside = |(x, y): (f64, f64), sign: f64| {
@@ -202,7 +202,7 @@ fn layout(canvas: &mut Canvas, lines: &[(usize, &str)]) -> Result<f64, String> {
     Ok(y)
 }
 
-/// Both ends of `A -> B` or `A ..> B`, and the style of the line.
+/// Returns both ends of `A -> B` or `A ..> B`, and the style of the line.
 fn arrow(text: &str) -> Option<(&str, &str, &'static str)> {
     let ends = |between: &str, style| text.split_once(between).map(|(from, to)| (from.trim(), to.trim(), style));
     ends(" -> ", "arrow").or_else(|| ends(" ..> ", "arrow dashed"))

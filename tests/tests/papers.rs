@@ -1,7 +1,7 @@
-//! Every figure and table of the five papers beside what Pelago gives: makes `docs/papers.md` from `docs/papers.toml`, and compares.
+//! Comparison of every figure and table of the five papers with the results of Pelago: makes `docs/papers.md` from `docs/papers.toml`, and compares.
 //!
-//! A row's value is printed by a command, which runs here and is deterministic, or lies in a file of rows that a script of `docs/evaluation` makes. Of the
-//! latter the row says by which command, too; those that are quick and deterministic run here, and have to print what the file has.
+//! The value of a row is printed by a deterministic command, which this test runs, or lies in a file of rows that a script of `docs/evaluation` makes. In the
+//! latter case, the row also names the command; the test runs quick and deterministic commands and compares their output with the file.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toml::{Table, Value};
 
-/// Figures and tables of each paper: all of its figures, then all of its tables.
+/// Number of figures and number of tables of each paper.
 const ITEMS: &[(&str, u32, u32)] = &[("A", 6, 0), ("B", 15, 1), ("C", 2, 3), ("D", 7, 1), ("E", 8, 3)];
 
-/// What the parameters behind a value may be, in the words of the page.
+/// Permitted kinds of the parameters behind a value, in the words of the page.
 const KINDS: &[&str] = &["published", "fitted", "assumed", "predicted", "measured", "mechanism"];
 
 fn root() -> PathBuf {
@@ -30,7 +30,7 @@ fn number(row: &Table, key: &str) -> Option<f64> {
     row.get(key).map(|value| number(value).unwrap_or_else(|| panic!("{key} is no number: {row:?}")))
 }
 
-/// What `pelago` prints.
+/// Returns the output of `pelago`.
 fn printed(arguments: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
     let ended = command.args(arguments.split_whitespace()).current_dir(root()).stdin(Stdio::null()).output().unwrap();
@@ -38,13 +38,13 @@ fn printed(arguments: &str) -> String {
     String::from_utf8(ended.stdout).unwrap()
 }
 
-/// The first number behind `key`.
+/// Returns the first number after `key`.
 fn number_behind(key: &str, output: &str) -> Option<f64> {
     let words = output.split(|c: char| c.is_whitespace() || ",:{}\"[]".contains(c)).filter(|word| !word.is_empty());
     words.skip_while(|&word| word != key).nth(1)?.parse().ok()
 }
 
-/// The number `key`, or the first of those, of the one line of `file` that has it and all of `wanted`.
+/// Returns the number `key`, or the first of an array, from the only line of `file` that has it and all values of `wanted`.
 fn number_in_file(file: &str, wanted: &Table, key: &str) -> f64 {
     let lines = std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let rows = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -57,15 +57,15 @@ fn number_in_file(file: &str, wanted: &Table, key: &str) -> f64 {
     number(&found[0]).unwrap()
 }
 
-/// Commands behind the values of files that take minutes, together, where nothing is optimized.
+/// Commands behind the values of files that together take minutes without optimization.
 const SLOW: &[&str] = &[" particles ", " himeno M ", " himeno S "];
 
-/// The command by which the number of a file was made, if it runs here.
+/// Returns the command by which the number of a file was made, if this test runs it.
 fn made<'r>(row: &'r Table, key: &str) -> Option<&'r str> {
     text(row, key).filter(|made| made.starts_with("sim ") && !SLOW.iter().any(|slow| made.contains(slow)))
 }
 
-/// What is printed by each of the commands, which run side by side, each once.
+/// Runs each command once, all in parallel, and returns their outputs.
 fn outputs(rows: &[Table]) -> HashMap<String, String> {
     let of = |row| [text(row, "command"), text(row, "over"), made(row, "made"), made(row, "made_over")];
     let mut commands: Vec<_> = rows.iter().flat_map(of).flatten().collect();
@@ -85,7 +85,7 @@ fn outputs(rows: &[Table]) -> HashMap<String, String> {
     })
 }
 
-/// A row's value; none if the row names a mechanism alone.
+/// Returns the value of a row; `None` if the row names only a mechanism.
 fn value(row: &Table, outputs: &HashMap<String, String>) -> Option<f64> {
     let scale = number(row, "scale").unwrap_or(1.0);
     let of = |command: &str, key: &str| {
@@ -112,16 +112,16 @@ fn value(row: &Table, outputs: &HashMap<String, String>) -> Option<f64> {
     Some(if row.contains_key("over_row") { scale * of("over_row") / of("row") } else { scale * of("row") })
 }
 
-/// A difference to the paper, in percent, that needs no reason.
+/// Maximum deviation from the paper, in percent, that needs no reason.
 const DEVIATION_MAX: f64 = 8.0;
 
-/// A command as it is typed.
+/// Returns a command as a user types it.
 fn invoked(command: &str) -> String {
     let is_of_pelago = command.split(' ').next() == Some("sim");
     if is_of_pelago { format!("pelago {command}") } else { command.to_owned() }
 }
 
-/// A number for people: four digits that count.
+/// Formats a number with four significant digits.
 fn shown(number: f64) -> String {
     let digits = if number == 0.0 { 0 } else { (3 - number.abs().log10().floor() as i32).clamp(0, 4) };
     let text = format!("{number:.*}", digits as usize);
@@ -208,7 +208,7 @@ fn every_figure_and_table_has_its_row() {
         }
         if !reasons.is_empty() {
             page.push_str("\n**What differs, and why:**\n\n");
-            // Rows with one reason stand together.
+            // Rows with the same reason are grouped.
             let mut told: Vec<(String, String)> = Vec::new();
             for (number, what, why) in reasons {
                 let row = format!("({number}) {what}");

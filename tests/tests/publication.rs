@@ -1,4 +1,4 @@
-//! What a release needs: metadata of every published crate, and licences of dependencies that `deny.toml` allows.
+//! Requirements of a release: metadata of every published crate, and licences of dependencies that `deny.toml` allows.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn published_crates_describe_themselves() {
     }
 }
 
-/// Whether an SPDX expression of alternatives and conjunctions can be met by these licences.
+/// Whether an SPDX expression of alternatives and conjunctions can be satisfied by these licences.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     expression.replace('/', " OR ").split(" AND ").all(|part| {
         let alternatives = part.trim().trim_start_matches('(').trim_end_matches(')');
@@ -76,7 +76,7 @@ fn expressions_of_licences_are_read() {
     }
 }
 
-/// The documents of a project that takes part in a public community, each with what readers look for there.
+/// The documents that a public project needs, each with the content that readers expect.
 #[test]
 fn documents_of_a_release_are_there() {
     let version = std::fs::read_to_string(root().join("Cargo.toml")).unwrap().parse::<toml::Table>().unwrap()["workspace"]["package"]
@@ -100,7 +100,7 @@ fn documents_of_a_release_are_there() {
     assert!(readme.contains(&format!("| Rust | {rust} or later |")), "README.md states the minimum Rust version, {rust}");
 }
 
-/// A stand-in for Spack, which reads the recipe, runs its `install`, and prints what it declares and calls.
+/// A replacement for Spack, which reads the recipe, runs its `install`, and prints its declarations and calls.
 const SPACK: &str = r#"
 import sys, types
 
@@ -125,7 +125,8 @@ assert names["Pelago"].__doc__ and names["Pelago"].homepage
 names["Pelago"]().install(None, Prefix("/prefix"))
 "#;
 
-/// Spack is not in the registries of Rust, Python and Debian, so a stand-in reads the recipe: it is Python, and names crates, files and versions that are there.
+/// Spack is not in the registries of Rust, Python and Debian, so a replacement reads the recipe. The recipe is valid Python, and names existing crates, files
+/// and versions.
 #[test]
 fn the_recipe_of_spack_names_what_is_there() {
     let recipe = root().join("packaging/spack/packages/pelago/package.py");

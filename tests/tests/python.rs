@@ -1,5 +1,5 @@
-//! The Python package: its suite of tests, on shared memory, over UDP and simulated, with the command and the programs in Rust that were built with these
-//! tests. Where there is no Python 3.11 with NumPy and pytest, and none can be made, it says so and passes.
+//! The test suite of the Python package, on shared memory, over UDP and simulated, with the command and the Rust programs that were built with these
+//! tests. If there is no Python 3.11 with NumPy and pytest, and none can be installed, the test prints a line and passes.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// An interpreter with what the suite needs: the system's, or one of a virtual environment; why there is none.
+/// Returns an interpreter with the packages that the suite needs, of the system or of a virtual environment; otherwise, the reason why there is none.
 fn interpreter() -> Result<PathBuf, &'static str> {
     let has = |python: &Path, code| succeeds(Command::new(python).args(["-c", code]));
     let system = PathBuf::from("python3");
@@ -38,7 +38,7 @@ fn interpreter() -> Result<PathBuf, &'static str> {
     Ok(own)
 }
 
-/// Builds the extension module, and puts the package together; its folder.
+/// Builds the extension module, and assembles the package. Returns its folder.
 fn package() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("inside the target folder");
     let built = Command::new(env!("CARGO"))
@@ -59,7 +59,7 @@ fn package() -> PathBuf {
     }
     let library = target.join("debug").join(format!("{DLL_PREFIX}_pelago{DLL_SUFFIX}"));
     let module = package.join("_pelago.abi3.so");
-    // A new file: an interpreter may have the old one mapped.
+    // The old file is removed, and not overwritten, because an interpreter may have it mapped.
     let _ = std::fs::remove_file(&module);
     std::fs::copy(library, module).unwrap();
     folder

@@ -83,7 +83,7 @@ fn dependencies_point_downward() {
     }
 }
 
-/// What a program needs that runs on real machines alone, and asks for no part of the library beside operations.
+/// The dependencies of a program that runs only on real machines, and uses only the operations of the library.
 #[test]
 fn a_small_build_has_few_dependencies() {
     let output = Command::new(env!("CARGO"))
@@ -150,7 +150,8 @@ fn nothing_is_left_open() {
     }
 }
 
-/// Whoever implements the boundary for another network, machine or launcher has this much to write, and a wrapper this much to pass on.
+/// Limits the number of methods that an implementation of a platform trait for another network, machine or launcher must provide, and a wrapper must
+/// forward.
 #[test]
 fn traits_of_the_boundary_are_small() {
     let mut traits = 0;
@@ -166,8 +167,8 @@ fn traits_of_the_boundary_are_small() {
     assert!(traits >= 8, "the traits were found");
 }
 
-/// Whoever installs the command gets one binary, and nothing by which other libraries are measured but the program that
-/// `pelago bench --compare` compiles where the other library is installed (`tools/bench/peers`).
+/// The installed command is one binary. It contains no code that measures other libraries, except the program that `pelago bench --compare` compiles
+/// where the other library is installed (`tools/bench/peers`).
 #[test]
 fn the_command_holds_nothing_of_its_peers() {
     let manifest = read("tools/cli/Cargo.toml");
@@ -183,7 +184,7 @@ fn the_command_holds_nothing_of_its_peers() {
     }
 }
 
-/// What the tutorial shows to authors of transports is theirs to write: short, and made of what `pelago` exports.
+/// The example transport of the tutorial is short, and uses only exports of `pelago`.
 #[test]
 fn the_example_transport_is_small_and_by_others() {
     let folder = "examples/transports/tcp";
@@ -202,7 +203,7 @@ fn the_example_transport_is_small_and_by_others() {
         ["pelago", "pelago-examples", "pelago-kit"],
         "what an author may use, for himeno and for tests besides"
     );
-    // Each crate of others as name, version, source and checksum.
+    // Each external crate as name, version, source and checksum.
     let [known, used] = ["Cargo.lock", &format!("{folder}/Cargo.lock")].map(|path| {
         let lock = read(path);
         let packages = lock.split("[[package]]\n").skip(1).filter(|package| package.contains("\nsource = "));
@@ -215,7 +216,7 @@ fn the_example_transport_is_small_and_by_others() {
     );
 }
 
-/// A cipher that the shared libraries leave out falls back to code without instructions for it: correct, and forty times slower.
+/// A cipher that the shared libraries exclude falls back to code without cipher instructions: correct, but forty times slower.
 #[test]
 fn shared_libraries_have_the_ciphers_that_datagrams_use() {
     let sealing = std::fs::read_to_string(root().join("protocol/src/wire/seal.rs")).unwrap();
@@ -231,7 +232,7 @@ fn shared_libraries_have_the_ciphers_that_datagrams_use() {
     }
 }
 
-/// A page lists every bound of every crate: what the `limits.rs` files say, with the doc comment of each constant as its reason.
+/// A page lists every bound of every crate: the constants of the `limits.rs` files, each with its doc comment as the reason.
 #[test]
 fn the_page_of_limits_is_true() {
     let mut page = String::from(
@@ -329,7 +330,7 @@ fn limits_of(path: &str, text: &str) -> Vec<Limit> {
     limits
 }
 
-/// A value, and the unit that the constant's type or name tells.
+/// Returns the value, and the unit that the constant's type or name implies.
 fn value_and_unit(name: &str, kind: &str, value: &str) -> (String, &'static str) {
     for (made_by, unit) in [("milliseconds", "ms"), ("microseconds", "µs"), ("nanoseconds", "ns")] {
         if let Some(number) = value.strip_prefix(&format!("Duration::from_{made_by}(")).and_then(|rest| rest.strip_suffix(')')) {
@@ -342,7 +343,7 @@ fn value_and_unit(name: &str, kind: &str, value: &str) -> (String, &'static str)
     (value.to_owned(), unit.map_or("–", |&(_, unit)| unit))
 }
 
-/// What reads a clock by itself cannot run in virtual time: below the launcher, time is an argument.
+/// Code that reads a clock cannot run in virtual time: below the launcher, time is an argument.
 #[test]
 fn nothing_below_the_launcher_reads_a_clock() {
     let exceptions = BTreeMap::from([
@@ -371,7 +372,7 @@ fn nothing_below_the_launcher_reads_a_clock() {
     }
 }
 
-/// A file that two programs include is compiled twice, and belongs to neither.
+/// A file that two crates include would be compiled twice and would belong to neither.
 #[test]
 fn no_crate_includes_the_files_of_another() {
     let outside = concat!("#[pa", "th = \"..");
@@ -416,8 +417,8 @@ fn the_readme_shows_the_program_that_is_compiled() {
     assert_eq!(shown, compiled, "the README's program is the one that pelago/src/lib.rs compiles");
 }
 
-/// A module can be read, tested and replaced without the modules that import it. Holds for the modules at the top level of `src` of every crate with
-/// a `lib.rs` or `main.rs`; [`imports`] says what is read.
+/// A module can be read, tested and replaced without the modules that import it. The test checks the modules at the top level of `src` of every crate
+/// with a `lib.rs` or `main.rs`; [`imports`] states which imports count.
 #[test]
 fn modules_import_each_other_in_one_direction() {
     let sources = sources();
@@ -461,15 +462,15 @@ fn a_cycle_of_imports_is_named() {
     assert_eq!(cycle(&in_tests_and_comments), None);
 }
 
-/// Which modules at the top level of a crate import which, from the text of their files: `use` declarations, and paths that begin with
+/// The imports among the modules at the top level of a crate, from the text of their files: `use` declarations, and paths that begin with
 /// `crate::`. Names that `lib.rs` exports count as those of their modules; comments and tests do not count.
 mod imports {
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// For each module, the modules that it imports, each with the file that does.
+    /// For each module, the modules that it imports, each with the importing file.
     type Graph<'t> = BTreeMap<&'t str, BTreeMap<&'t str, &'t str>>;
 
-    /// A cycle, with the files that import the next module; `None` if there is none. Files are named by their paths in `src`.
+    /// Returns a cycle, with the files that import the next module; `None` if there is no cycle. Files are named by their paths in `src`.
     pub(super) fn cycle<'t>(files: &BTreeMap<&'t str, &'t str>) -> Option<String> {
         let modules: BTreeSet<&'t str> = files.keys().filter_map(|&path| module(path)).collect();
         let root = files.get("lib.rs").or(files.get("main.rs")).map_or(String::new(), |text| code(text));
@@ -502,14 +503,14 @@ mod imports {
         modules.iter().find_map(|module| search(&graph, module, &mut Vec::new(), &mut done))
     }
 
-    /// The module at the top level that a file belongs to, unless it is the root or a test.
+    /// Returns the top-level module that a file belongs to, unless the file is the root or a test.
     fn module(path: &str) -> Option<&str> {
         let module = path.split('/').next()?.trim_end_matches(".rs");
         let is_test = path.split('/').any(|part| part.trim_end_matches(".rs") == "tests");
         (!is_test && !["lib", "main", "bin"].contains(&module)).then_some(module)
     }
 
-    /// The text without comments and test modules.
+    /// Returns the text without comments and test modules.
     fn code(text: &str) -> String {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let code = lines.collect::<Vec<_>>().join("\n");
@@ -521,7 +522,7 @@ mod imports {
         tests.map_or(code.clone(), |(at, _)| code[..at].to_owned())
     }
 
-    /// The paths of all imports, name by name.
+    /// Returns the paths of all imports, as lists of names.
     fn paths(code: &str) -> Vec<Vec<String>> {
         let mut paths = Vec::new();
         for (at, _) in code.match_indices("use ") {
@@ -552,7 +553,7 @@ mod imports {
         branches.split(at_top).filter(|branch| !branch.trim().is_empty()).for_each(|branch| expand(branch, &path, paths));
     }
 
-    /// A cycle that a module leads to, if there is one.
+    /// Returns a cycle that is reachable from a module, if there is one.
     fn search<'t>(graph: &Graph<'t>, module: &'t str, way: &mut Vec<&'t str>, done: &mut BTreeSet<&'t str>) -> Option<String> {
         if let Some(start) = way.iter().position(|known| *known == module) {
             let steps = way[start..].iter().zip(way[start + 1..].iter().chain([&module]));
@@ -570,7 +571,7 @@ mod imports {
     }
 }
 
-/// The words of an identifier: `ToRead`, `to_read` and `TO_READ` are the same two.
+/// Returns the words of an identifier: `ToRead`, `to_read` and `TO_READ` have the same two words.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let is_constant = !name.contains(char::is_lowercase);
@@ -586,7 +587,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Public names of a source file: items, fields and methods, with their lines. Tests at its end are left out.
+/// Returns the public names of a source file: items, fields and methods, with their lines. Tests at its end are ignored.
 fn public_names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let kinds = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "unsafe", "async"];
     let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();

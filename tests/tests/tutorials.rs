@@ -1,4 +1,4 @@
-//! The programs of the tutorials: each prints what its page says, over shared memory, over UDP and simulated.
+//! The programs of the tutorials: each prints the output that its page shows, over shared memory, over UDP and simulated.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ const SHARED: &str = env!("CARGO_BIN_EXE_tutorial-shared");
 const TASKS: &str = env!("CARGO_BIN_EXE_tutorial-tasks");
 const PIPELINE: &str = env!("CARGO_BIN_EXE_tutorial-pipeline");
 
-/// The lines of a job, sorted, as ranks print in any order.
+/// Returns the output lines of a job, sorted, because ranks print in any order.
 fn lines(pelago: &[&str], program: &str) -> Vec<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(pelago).arg(program).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
@@ -19,7 +19,7 @@ fn lines(pelago: &[&str], program: &str) -> Vec<String> {
     lines
 }
 
-/// So many ranks on every platform.
+/// Checks the output of a job of `ranks` ranks on every platform.
 fn expect(ranks: u32, program: &str, expected: &[&str]) {
     let ranks = ranks.to_string();
     for pelago in [
@@ -31,7 +31,7 @@ fn expect(ranks: u32, program: &str, expected: &[&str]) {
     }
 }
 
-/// The page shows this text.
+/// Checks that the page shows this text.
 fn on_page(page: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/book/src/tutorials").join(page);
     let written = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

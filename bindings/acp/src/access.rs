@@ -1,7 +1,7 @@
-//! Copies and atomics of all threads, and what waits for them.
+//! Copies and atomics of all threads, and waits for their completion.
 //!
-//! Invariant **A3**: the memory of an operation stays valid until it has ended. Starter memory lives as long as the job; registered memory
-//! is the program's promise (A2), and ends when everything that this rank has issued has ended.
+//! Invariant **A3**: the memory of an operation stays valid until the operation has completed. Starter memory lives as long as the job. The
+//! program promises the validity of registered memory (A2), and unregistration waits until all operations that this rank has issued have completed.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -18,11 +18,11 @@ use crate::state::LibraryState;
 use pelago_c_support::monitor::{Monitor, Progress};
 
 thread_local! {
-    /// Whether this thread has stored to memory of the job since it waited for the last time.
+    /// Whether this thread has stored to memory of the job since its last wait.
     static STORED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the operations of a rank go through.
+/// State by which the operations of a rank are performed.
 pub(crate) struct Access {
     memory: Memory,
     numbers: HandleNumbers,
@@ -30,7 +30,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// For the rank of a job; `are_coroutines` says that its threads are those of a simulated rank.
+    /// Returns the access of a rank of `job`. `are_coroutines`: its threads are coroutines of a simulated rank.
     pub(crate) fn new(job: &'static Job, are_coroutines: bool) -> Self {
         Self {
             memory: Memory::new(job),
@@ -39,19 +39,19 @@ impl Access {
         }
     }
 
-    /// Which addresses there are.
+    /// Returns the memory with its valid addresses.
     #[inline]
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// What threads use one at a time.
+    /// Returns the state that one thread uses at a time.
     #[inline]
     pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
         &self.monitor
     }
 
-    /// Copies `bytes` bytes, whichever ranks own both ends.
+    /// Copies `bytes` bytes between memory of any two ranks.
     pub(crate) fn copy(&'static self, to: u64, from: u64, bytes: usize, order: i64) -> Result<i64, Refusal> {
         let target = self.memory.locate(End::Destination, to, bytes as u64)?;
         let source = self.memory.locate(End::Source, from, bytes as u64)?;
@@ -66,7 +66,7 @@ impl Access {
         self.issue(order, |context, after| issue_copy(context, after, source, target, bytes))
     }
 
-    /// Performs an atomic on the word at `at` and stores what was there at `into`, a word of this rank.
+    /// Performs an atomic on the word at `at` and stores the previous value at `into`, a word of this rank.
     #[inline]
     pub(crate) fn atomic<T: Word>(
         &'static self,
@@ -94,10 +94,10 @@ impl Access {
         self.issue(order, |context, after| issue_fetch(context, after, target, operator, operand, found))
     }
 
-    /// Waits for the operation of a handle and all before it.
+    /// Waits for the operation of a handle and for all earlier operations.
     #[inline]
     pub(crate) fn complete(&'static self, handle: i64) -> Result<()> {
-        // Complete is visible to all who look afterwards; what comes next comes later. An atomic is so by itself.
+        // A completed copy is visible to all later loads, and precedes all later operations. Atomics need no fence.
         if STORED.replace(false) {
             fence(Ordering::SeqCst);
         }
@@ -112,7 +112,7 @@ impl Access {
         })
     }
 
-    /// Whether the operation of a handle, or one before it, is under way.
+    /// Whether the operation of a handle, or an earlier one, is in flight.
     pub(crate) fn inquire(&'static self, handle: i64) -> Result<bool> {
         let last = self.numbers.last_of(handle).filter(|_| self.numbers.are_pending());
         let Some(last) = last else {
@@ -132,7 +132,7 @@ impl Access {
         Ok(!ended)
     }
 
-    /// Nothing is under way, and somebody asks: maybe again and again, because something is to come from others.
+    /// Handles an inquiry while no operation is in flight. The caller may poll for data from other ranks: some of the inquiries make progress.
     fn idle(&self) -> Result<()> {
         if self.numbers.is_time_to_look() {
             let looked = self.monitor.try_with(|state| {
@@ -145,7 +145,7 @@ impl Access {
         Ok(())
     }
 
-    /// Hands an operation to the world, to begin when its time has come.
+    /// Issues an operation, which starts when the operations that `order` names have completed. Returns its handle.
     fn issue(
         &'static self,
         order: i64,

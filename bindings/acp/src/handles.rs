@@ -1,13 +1,13 @@
-//! Handles of operations, and the order that programs ask for by them: see `docs/decisions/0011-acp-handles.md`.
+//! Handles of operations, and the order of operations that programs request by them: see `docs/decisions/0011-acp-handles.md`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering, fence};
 
 use pelago::{Context, Handle, Ordered, Result};
 
-/// No handle: an operation that waits for nothing; as a result, failure.
+/// No handle: as an order, the operation waits for no other operation; as a result, failure.
 pub(crate) const NULL: i64 = 0;
-/// Everything that was issued before.
+/// All operations that were issued before.
 pub(crate) const ALL: i64 = -1;
 /// The operation that was issued last.
 pub(crate) const CONT: i64 = -2;
@@ -15,19 +15,19 @@ pub(crate) const CONT: i64 = -2;
 /// Number of pending operations above which the table is searched for completed ones. rma has fewer operations in flight.
 const PENDING_MAX: usize = 2048;
 
-/// Of so many questions when nothing is under way, one lets the library move and gives the core away.
+/// Number of inquiries without operations in flight of which one makes progress and yields the core.
 const POLLS_PER_PROGRESS: usize = 8;
 
-/// The numbers of operations, for all threads without a lock.
+/// The numbers of operations. All threads use them without a lock.
 pub(crate) struct HandleNumbers {
-    /// The last that was given out. Operations that are done when they are issued get no number of their own: theirs is the last one, as
-    /// whoever waits for them waits for all before.
+    /// The last number that was issued. Operations that complete when they are issued get no number of their own. They have the last number, because
+    /// a wait for them includes all earlier operations.
     issued: AtomicI64,
-    /// The operation that was issued last, or 0 if it was done then.
+    /// The number of the operation that was issued last, or 0 if it completed when it was issued.
     previous: AtomicI64,
-    /// How many may be under way.
+    /// Number of operations that may be in flight.
     pending: AtomicUsize,
-    /// How often somebody asked when nothing was.
+    /// Number of inquiries while no operation was in flight.
     asked: AtomicUsize,
 }
 
@@ -37,7 +37,7 @@ impl HandleNumbers {
         Self { issued: AtomicI64::new(1), previous: AtomicI64::new(0), pending, asked }
     }
 
-    /// Whether an operation with this order may begin at once.
+    /// Whether an operation with this order may start immediately.
     #[inline]
     pub(crate) fn may_begin(&self, order: i64) -> bool {
         if order == NULL {
@@ -46,30 +46,30 @@ impl HandleNumbers {
         if self.pending.load(Ordering::Acquire) > 0 {
             return false;
         }
-        // What was done at once before comes before, for whoever looks.
+        // Earlier operations that completed when they were issued precede this one for every observer.
         fence(Ordering::AcqRel);
         true
     }
 
-    /// The handle of an operation that is done.
+    /// Returns the handle of an operation that has completed when it is issued.
     #[inline]
     pub(crate) fn done(&self) -> i64 {
         self.previous.store(0, Ordering::Relaxed);
         self.issued.load(Ordering::Relaxed)
     }
 
-    /// Whether operations may be under way.
+    /// Whether operations may be in flight.
     #[inline]
     pub(crate) fn are_pending(&self) -> bool {
         self.pending.load(Ordering::Acquire) > 0
     }
 
-    /// Whether somebody who asks when nothing is under way is to let the library move.
+    /// Counts an inquiry while no operation is in flight. Returns whether the caller is to make progress.
     pub(crate) fn is_time_to_look(&self) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(POLLS_PER_PROGRESS)
     }
 
-    /// The last number that whoever waits for a handle waits for; `None` if there is no such handle.
+    /// Returns the last number that a wait for a handle includes; `None` if there is no such handle.
     pub(crate) fn last_of(&self, handle: i64) -> Option<i64> {
         match handle {
             NULL => None,
@@ -79,7 +79,7 @@ impl HandleNumbers {
         }
     }
 
-    /// Gives an operation that is under way its number.
+    /// Issues the number of an operation in flight.
     pub(crate) fn issue(&self, pending: &mut PendingOperations, handle: Handle<'static>) -> i64 {
         let number = self.issued.load(Ordering::Relaxed) + 1;
         pending.operations.push_back((number, handle));
@@ -88,20 +88,20 @@ impl HandleNumbers {
         number
     }
 
-    /// Lets those without a lock know how many operations may be under way.
+    /// Publishes the number of operations that may be in flight, for threads without the lock.
     pub(crate) fn publish(&self, pending: &PendingOperations) {
         self.pending.store(pending.operations.len(), Ordering::Release);
     }
 }
 
-/// The operations that may be under way, in the order in which they were issued.
+/// The operations that may be in flight, in the order in which they were issued.
 #[derive(Default)]
 pub(crate) struct PendingOperations {
     operations: VecDeque<(i64, Handle<'static>)>,
 }
 
 impl PendingOperations {
-    /// Whether all up to number `last` have ended.
+    /// Whether all operations up to number `last` have completed.
     pub(crate) fn have_ended(&mut self, last: i64) -> Result<bool> {
         while let Some(&(number, handle)) = self.operations.front() {
             if number > last {
@@ -115,7 +115,7 @@ impl PendingOperations {
         Ok(true)
     }
 
-    /// Forgets those that have ended.
+    /// Removes completed operations: those at the front, and all of them if the table is large.
     pub(crate) fn prune(&mut self) -> Result<()> {
         self.have_ended(i64::MAX)?;
         if self.operations.len() < PENDING_MAX {
@@ -132,7 +132,7 @@ impl PendingOperations {
         failure
     }
 
-    /// What an operation waits for; `None` if it may begin at once.
+    /// Returns the order of an operation relative to pending ones; `None` if it may start immediately.
     pub(crate) fn order(&self, context: &'static Context, order: i64, numbers: &HandleNumbers) -> Option<Ordered<'static>> {
         let first = self.operations.front()?.0;
         match order {
@@ -147,7 +147,7 @@ impl PendingOperations {
             handle if self.operations.get(1).is_none_or(|&(second, _)| handle < second) => {
                 Some(context.after(&self.operations[0].1))
             }
-            // All before it, and some after, which does no harm: they end by themselves.
+            // Includes operations that were issued after the handle's. This is harmless, because they complete independently.
             _ => Some(context.after_all()),
         }
     }

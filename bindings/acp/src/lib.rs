@@ -4,26 +4,26 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `program` | what the loader and `pelago sim` call: the program as each rank of a simulated job, by `pelago-c-support` |
-//! | `data` | the data library: what C sees of containers |
-//! | `ffi` | the functions that C sees: they check nothing, decide nothing |
+//! | `program` | entry points for the loader and `pelago sim`, which simulate the program by `pelago-c-support` |
+//! | `data` | the data library: exported C functions of containers |
+//! | `ffi` | the other exported C functions: they contain no checks and no decisions |
 //! | `library` | the life of the library: init, finalize, reset, sync |
 //! | `access` | copies and atomics |
-//! | `state` | what threads use one at a time |
-//! | `workspaces` | the workspaces that a rank knows |
-//! | `links` | channels and segment buffers, and how two ranks that both ask for one find each other |
-//! | `memory` | which global addresses there are: starter memory, what the program registered |
+//! | `state` | the state that one thread uses at a time |
+//! | `workspaces` | the open workspaces of a rank |
+//! | `links` | channels and segment buffers, and the connection of two ranks that both ask for one |
+//! | `memory` | the valid global addresses: starter memory, the heap, registered memory |
 //! | `handles` | handles and their order (`docs/decisions/0011-acp-handles.md`) |
-//! | `sizes` | the size of the library's own memory, as variables |
-//! | `refusal` | what is wrong with a call, in one line |
+//! | `sizes` | the sizes of the library's own memory, as exported variables |
+//! | `refusal` | the reason why a call is refused, as one line |
 //!
-//! C hands over no library, so `ffi`, `data` and `program` ask `library` for that of the calling rank; whatever is below gets what it needs as
-//! arguments.
+//! C functions have no argument for the library, so `ffi`, `data` and `program` get that of the calling rank from `library`. The modules below
+//! receive all state as arguments.
 //!
-//! A call that cannot be done says why in one line on standard error and returns what the interface has for failure. An operation that
-//! fails after its call has returned ends the job with one line, because the interface has no way to tell.
+//! A call that cannot be performed writes the reason as one line to standard error and returns the failure value of the interface. An operation
+//! that fails after its call has returned ends the job with one line, because the interface has no means to report the failure.
 //!
-//! Absent on purpose: which networks exist, how ranks are started, and how operations are ordered; that is `pelago`'s.
+//! Absent on purpose: networks, the start of ranks, and the order of operations, which the crate `pelago` provides.
 
 mod access;
 pub mod data;

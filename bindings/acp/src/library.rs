@@ -26,33 +26,33 @@ use pelago_c_support::monitor::Monitor;
 use pelago_c_support::simulated::{self, PerRank};
 use pelago_c_support::slab::Slab;
 
-/// Bytes of starter memory, unless the launcher says otherwise.
+/// Bytes of starter memory, unless the launcher sets another size.
 const STARTER_BYTES: u64 = 1 << 20;
 
-/// One over the part of a rank's symmetric heap that `acp_malloc` allocates from.
+/// Divisor of a rank's symmetric heap that gives the size of the part from which `acp_malloc` allocates.
 const HEAP_SHARE: u64 = 4;
 
-/// The variable by which `acprun` says how many bytes of starter memory there are.
+/// The environment variable by which `acprun` sets the number of bytes of starter memory.
 const STARTER_VARIABLE: &str = "PELAGO_ACP_STARTER_BYTES";
 
 /// The library in this process, from its first initialization on.
 pub(crate) struct Library {
     access: Access,
-    /// Whether it is initialized and not finalized.
+    /// Whether the library is initialized and not finalized.
     active: AtomicBool,
-    /// Which numbers ranks were given by `acp_reset`; `None` if they have their own.
+    /// The numbers that `acp_reset` has given to the ranks; `None` if it has not been called.
     numbering: RwLock<Option<RankNumbering>>,
 }
 
 /// Numbers that `acp_reset` gave to ranks.
 struct RankNumbering {
-    /// Of each rank of the job.
+    /// The number of each rank of the job.
     numbers: Vec<u32>,
-    /// The rank of the job that has each number.
+    /// The rank of the job for each number.
     ranks: Vec<u32>,
 }
 
-/// What there is once in a process, and once for each rank that is simulated in it.
+/// State that exists once in a process, or once for each rank that is simulated in it.
 struct Process {
     library: OnceLock<Library>,
     /// Held while the library is initialized, finalized or reset.
@@ -68,12 +68,12 @@ impl Process {
 
 static PROCESSES: PerRank<Process> = PerRank::new(Process::new(), Process::new);
 
-/// This process, or the rank that runs of those that are simulated in it.
+/// Returns the state of this process, or of the running simulated rank.
 fn process() -> &'static Process {
     PROCESSES.get()
 }
 
-/// The library, if it is initialized.
+/// Returns the library, if it is initialized.
 #[inline]
 pub(crate) fn library() -> Result<&'static Library, Refusal> {
     match PROCESSES.own().library.get() {
@@ -82,23 +82,23 @@ pub(crate) fn library() -> Result<&'static Library, Refusal> {
     }
 }
 
-/// The library of the rank that runs, if it is simulated and initialized.
+/// Returns the library of the running simulated rank, if it is initialized.
 #[cold]
 fn simulated_library() -> Result<&'static Library, Refusal> {
     simulated::running().ok_or(Refusal::NotInitialized)?;
     let library = process().library.get();
     let library = library.filter(|library| library.active.load(Ordering::Acquire)).ok_or(Refusal::NotInitialized)?;
-    // Whoever calls again and again may look for something that comes with time.
+    // Advances virtual time: a rank that calls in a loop may wait for an event of a later time.
     processes::now();
     Ok(library)
 }
 
-/// Says in one line why `function` cannot be done.
+/// Writes one line with the reason why a call of `function` is refused.
 pub(crate) fn report(function: &str, why: &dyn fmt::Display) {
     process().lines.report(own_rank(), function, why);
 }
 
-/// This process's rank, if it has become one.
+/// Returns the number of this rank; `None` if the process has not joined a job.
 pub(crate) fn own_rank() -> Option<u32> {
     process().library.get().map(Library::rank)
 }
@@ -123,28 +123,28 @@ pub(crate) fn init() -> Result<(), Refusal> {
     library.begin(starter_bytes)
 }
 
-/// Leaves the job, when the process ends in good order. Returns the exit code if something is wrong.
+/// Leaves the job at a regular end of the process. Returns an exit code if leaving fails.
 pub(crate) fn leave() -> Option<i32> {
     let library = process().library.get().filter(|library| !library.active.load(Ordering::Acquire))?;
-    // A thread that is still inside will not come out any more.
+    // A thread that still holds the lock will not release it any more.
     let (error, code) = library.monitor().try_with(|state| Some((state.job.leave().err()?, state.job.exit_code())))??;
     Some(exit_code(code, &error, "exit"))
 }
 
-/// As `leave`, called when the process ends in good order.
+/// Exit handler that calls `leave`.
 extern "C" fn leave_at_exit() {
     if let Some(code) = leave() {
         exit::immediately(code);
     }
 }
 
-/// Ends the process, because what is wrong cannot be told by a result.
+/// Ends the process because of an error that no return value can report.
 pub(crate) fn end(error: &Error, function: &str) -> ! {
     let code = process().library.get().and_then(|library| library.monitor().try_with(|state| state.job.exit_code())?);
     exit::immediately(exit_code(code, error, function))
 }
 
-/// The exit code for an error, which is told here unless a launcher does.
+/// Returns the exit code for an error, and reports the error unless the launcher does.
 fn exit_code(code: Option<i32>, error: &Error, function: &str) -> i32 {
     if let Some(code) = code {
         return code;
@@ -164,41 +164,41 @@ impl Library {
         Self { access: Access::new(job, is_simulated), active: AtomicBool::new(false), numbering }
     }
 
-    /// Copies and atomics.
+    /// Returns the access for copies and atomics.
     #[inline]
     pub(crate) fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Which addresses there are.
+    /// Returns the memory with its valid addresses.
     #[inline]
     pub(crate) fn memory(&self) -> &Memory {
         self.access.memory()
     }
 
-    /// What threads use one at a time.
+    /// Returns the state that one thread uses at a time.
     #[inline]
     pub(crate) fn monitor(&self) -> &Monitor<LibraryState> {
         self.access.monitor()
     }
 
-    /// The number of this rank.
+    /// Returns the number of this rank.
     pub(crate) fn rank(&self) -> u32 {
         self.number_of(self.memory().me())
     }
 
-    /// How many ranks the job has.
+    /// Returns the number of ranks of the job.
     pub(crate) fn size(&self) -> u32 {
         self.memory().size()
     }
 
-    /// The number of a rank of the job.
+    /// Returns the number of a rank of the job.
     pub(crate) fn number_of(&self, rank: Rank) -> u32 {
         let numbering = self.numbering.read().unwrap_or_else(PoisonError::into_inner);
         numbering.as_ref().map_or(rank.number(), |numbering| numbering.numbers[rank.index()])
     }
 
-    /// The rank of the job that has this number.
+    /// Returns the rank of the job with this number.
     pub(crate) fn rank_of(&self, number: c_int) -> Result<Rank, Refusal> {
         let size = self.size();
         let known = u32::try_from(number).ok().filter(|&number| number < size);
@@ -207,18 +207,18 @@ impl Library {
         Ok(Rank::new(numbering.as_ref().map_or(number, |numbering| numbering.ranks[number as usize])))
     }
 
-    /// The starter memory of the rank with this number.
+    /// Returns the starter memory of the rank with this number.
     pub(crate) fn starter_of(&self, number: c_int) -> Result<GlobalAddress, Refusal> {
         Ok(self.memory().starter_of(self.rank_of(number)?))
     }
 
-    /// Where the memory for `acp_malloc` begins of the rank with this number.
+    /// Returns the start of the memory for `acp_malloc` of the rank with this number.
     pub(crate) fn heap_of(&self, number: c_int) -> Result<GlobalAddress, Refusal> {
         let rank = self.rank_of(number)?;
         self.with_heap(|heap| Ok(heap.start_of(rank)))
     }
 
-    /// The number of the rank that owns an address.
+    /// Returns the number of the rank that owns an address.
     pub(crate) fn owner_of(&'static self, address: u64) -> Result<u32, Refusal> {
         Ok(self.number_of(self.memory().locate(End::Source, address, 0)?.rank))
     }
@@ -240,12 +240,12 @@ impl Library {
         })
     }
 
-    /// Does something with the heap.
+    /// Calls `f` with the heap.
     pub(crate) fn with_heap<R>(&self, f: impl FnOnce(&GlobalHeap<'static>) -> Result<R, Refusal>) -> Result<R, Refusal> {
         self.with_session(|session, _| f(&session.heap))
     }
 
-    /// Does something with what there is from init to finalize.
+    /// Calls `f` with the session, if the library is initialized.
     pub(crate) fn with_session<R>(&self, f: impl FnOnce(&mut Session, &'static Job) -> Result<R, Refusal>) -> Result<R, Refusal> {
         self.monitor().with(|state| {
             let job = state.job;
@@ -253,7 +253,7 @@ impl Library {
         })
     }
 
-    /// Does something with channels and segment buffers.
+    /// Calls `f` with channels and segment buffers.
     pub(crate) fn with_links<R>(&self, f: impl FnOnce(&mut Links, &'static Context) -> Result<R, Refusal>) -> Result<R, Refusal> {
         self.monitor().with(|state| {
             let (session, context) = state.session()?;
@@ -261,7 +261,7 @@ impl Library {
         })
     }
 
-    /// Asks something of a channel, and does at once what can be done of it.
+    /// Makes a request to a channel, and performs as much of it as is possible immediately. Returns the request.
     pub(crate) fn ask_channel(&self, ask: impl FnOnce(&mut Channels) -> Result<usize, Refusal>) -> Result<usize, Refusal> {
         self.with_links(|links, context| {
             let request = ask(&mut links.channels)?;
@@ -271,7 +271,7 @@ impl Library {
         })
     }
 
-    /// Waits for a request of a channel; what it has come to.
+    /// Waits for a request of a channel, and returns its result.
     pub(crate) fn await_request(&self, request: usize) -> Result<usize, Refusal> {
         let found = self.monitor().wait("acp_wait_ch", |state| {
             Ok(match state.session() {
@@ -282,7 +282,7 @@ impl Library {
         found.map_err(Refusal::Earlier)?
     }
 
-    /// Waits until both ends of a segment buffer are connected; whether they fit together.
+    /// Waits until both ends of a segment buffer are connected. Fails if they differ in number or size of segments.
     pub(crate) fn connect(&self, number: usize) -> Result<(), Refusal> {
         let connection = self.monitor().wait("acp_connect_segbuf", |state| {
             let connection = state.session().and_then(|(session, context)| session.links.connect(number, context));
@@ -302,7 +302,7 @@ impl Library {
         let begun = self.monitor().with(|state| {
             let starter = state.job.alloc::<u64>(starter_bytes.div_ceil(8).max(1) as usize)?;
             let sync_words = state.job.alloc::<u64>(2 * steps as usize)?;
-            // Pages that nobody touches cost nothing.
+            // Untouched pages of the heap take no memory.
             let heap = GlobalHeap::quiet(state.job, self.memory().layout().segment_bytes() / HEAP_SHARE)?;
             let (me, layout) = (state.job.rank(), self.memory().layout());
             let [starter_at, heap_at] = [starter.at(me, 0).address(), heap.start_of(me)].map(|start| layout.offset(start));
@@ -312,7 +312,7 @@ impl Library {
             let links = Links { connector, channels: Channels::new(), segments: SegmentBuffers::new() };
             let workspaces = Workspaces { settings: workspaces::Settings::DEFAULT, known: Slab::new(1) };
             state.session = Some(Session { _starter: starter, heap, sync_words, syncs: 0, links, workspaces });
-            // Nobody writes to memory that its owner has yet to clear.
+            // After the barrier, all owners have cleared their memory, so that other ranks may write to it.
             state.job.barrier()
         });
         begun?;
@@ -320,7 +320,7 @@ impl Library {
         Ok(())
     }
 
-    /// Ends a session: nothing is under way any more, and no memory is registered.
+    /// Ends a session: afterwards, no operation is in flight, and no memory is registered.
     fn end_session(&'static self) -> Result<(), Refusal> {
         self.sync()?;
         self.active.store(false, Ordering::Release);
@@ -339,12 +339,12 @@ impl Library {
         Ok(())
     }
 
-    /// `acp_reset`: every rank says which number it wants to have.
+    /// `acp_reset`: every rank requests a number.
     pub(crate) fn reset(&'static self, number: c_int) -> Result<(), Refusal> {
         let _lifecycle = process().lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
         let starter_bytes = starter_bytes()?;
         let size = self.size();
-        // A number that nobody can have is 0, all others are one more.
+        // An invalid number is encoded as 0, a valid number as the number plus one.
         let wanted = u32::try_from(number).ok().filter(|&number| number < size).map_or(0, |number| number + 1);
         let mut numbers = vec![0; size as usize];
         numbers[self.memory().me().index()] = wanted;
@@ -356,11 +356,11 @@ impl Library {
         self.begin(starter_bytes)
     }
 
-    /// `acp_sync`: everything that this rank has issued has ended, and so for all ranks.
+    /// `acp_sync`: afterwards, all operations that the ranks have issued before are complete.
     ///
-    /// Nothing orders two puts to one word, and no rank waits for the end of its own. So syncs use two words of each step by turns, as those
-    /// of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of sync e + 2 has left e + 1, to which all have
-    /// come after every word of e for them had arrived.
+    /// Two puts to one word are not ordered, and no rank waits for the completion of its own. Therefore syncs alternate between two words of each
+    /// step, as those of a team do (invariant B2 of `runtime/rma/src/barrier.rs`): a rank that puts a word of sync e + 2 has left e + 1, which all
+    /// ranks have entered after all their words of e had arrived.
     pub(crate) fn sync(&'static self) -> Result<()> {
         self.access.complete(ALL)?;
         let (me, size) = (self.memory().me().number(), self.size());
@@ -389,7 +389,7 @@ impl Library {
 }
 
 impl RankNumbering {
-    /// The ranks by these numbers, each one more; `None` if they are not the numbers of all ranks.
+    /// Returns the numbering with these numbers, which are encoded plus one; `None` unless every number from 0 on occurs exactly once.
     fn new(mut numbers: Vec<u32>) -> Option<Self> {
         let mut ranks = vec![u32::MAX; numbers.len()];
         for (rank, number) in numbers.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
-//! Which global addresses there are: starter memory, and what the program registered.
+//! The valid global addresses: starter memory, the heap, and registered memory.
 //!
-//! Invariant **A2**: registered addresses lead to memory that the program has registered and not unregistered, which it promises to keep
-//! valid and to touch by plain loads and stores only where no operation is under way, as C's rules for data races say.
+//! Invariant **A2**: registered addresses refer to memory that the program has registered and not unregistered. The program promises to keep
+//! it valid, and to access it by plain loads and stores only where no operation is in flight, according to C's rules for data races.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -14,19 +14,19 @@ use pelago_memory::{Cells, Reach};
 use crate::refusal::{End, Refusal};
 use pelago_c_support::slab::Slab;
 
-/// What addresses lead to, for all threads; starter memory and the heap without a lock.
+/// The memory behind global addresses, for all threads; starter memory and the heap are found without a lock.
 pub(crate) struct Memory {
     reach: Reach,
     me: Rank,
     size: u32,
     starter: Area,
-    /// Where the memory lies that `acp_malloc` allocates.
+    /// The memory from which `acp_malloc` allocates.
     heap: Area,
-    /// What this rank has registered.
+    /// The memory that this rank has registered.
     registered: RwLock<pelago_memory::Regions>,
 }
 
-/// A part of the symmetric heap of each rank; no bytes if there is none.
+/// A part of the symmetric heap of each rank; empty if there is none.
 #[derive(Default)]
 struct Area {
     offset: AtomicU64,
@@ -42,18 +42,18 @@ impl Area {
     /// Whether `bytes` bytes at `offset` are part of it.
     #[inline]
     fn holds(&self, offset: u64, bytes: u64) -> bool {
-        // Before the area, the difference wraps around and is past the end.
+        // For an offset before the area, the difference wraps around to a value beyond the end.
         let (inside, length) = (offset.wrapping_sub(self.offset.load(Ordering::Relaxed)), self.bytes.load(Ordering::Relaxed));
         inside <= length && bytes <= length - inside
     }
 }
 
-/// Bytes of the job's memory.
+/// A range of the job's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Located {
     pub(crate) address: GlobalAddress,
     pub(crate) rank: Rank,
-    /// The bytes themselves, if loads and stores reach them.
+    /// The bytes themselves, if they are mapped.
     pub(crate) cells: Option<Cells<'static>>,
 }
 
@@ -64,34 +64,35 @@ impl Memory {
         Self { reach, me, size, starter: Area::default(), heap: Area::default(), registered }
     }
 
-    /// This rank of the job.
+    /// Returns this rank of the job.
     pub(crate) fn me(&self) -> Rank {
         self.me
     }
 
-    /// How many ranks the job has.
+    /// Returns the number of ranks of the job.
     pub(crate) fn size(&self) -> u32 {
         self.size
     }
 
-    /// How addresses are made of ranks, segments and offsets.
+    /// Returns the layout of addresses: rank, segment and offset.
     pub(crate) fn layout(&self) -> AddressLayout {
         self.reach.addresses()
     }
 
-    /// Where starter memory and the global heap lie from now on, each by offset and bytes; of no bytes, there is none.
+    /// Sets the areas of starter memory and of the global heap, each by offset and bytes; an area of 0 bytes is absent.
     pub(crate) fn set_areas(&self, starter: (u64, u64), heap: (u64, u64)) {
         self.starter.set(starter);
         self.heap.set(heap);
     }
 
-    /// The starter memory of a rank.
+    /// Returns the starter memory of a rank.
     pub(crate) fn starter_of(&self, rank: Rank) -> GlobalAddress {
         let offset = self.starter.offset.load(Ordering::Relaxed);
         self.layout().encode(rank, SegmentId::SYMMETRIC, offset).unwrap_or(GlobalAddress::NULL)
     }
 
-    /// Finds `bytes` bytes of the job's memory. What another rank has registered is known to that rank alone, and found wanting there.
+    /// Finds `bytes` bytes of the job's memory. Only the owner knows its registered memory: an invalid address in another rank's registered memory is detected
+    /// at that rank.
     #[inline]
     pub(crate) fn locate(&'static self, end: End, address: u64, bytes: u64) -> Result<Located, Refusal> {
         let (layout, at) = (self.reach.addresses(), GlobalAddress::from_bits(address));
@@ -133,7 +134,7 @@ impl Memory {
         change(&mut self.registered.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// As `locate`, of this rank's own memory.
+    /// Like `locate`, for this rank's own memory.
     #[inline]
     pub(crate) fn own(&'static self, address: u64, bytes: u64) -> Result<Cells<'static>, Refusal> {
         let located = self.locate(End::Destination, address, bytes)?;
@@ -141,15 +142,15 @@ impl Memory {
     }
 }
 
-/// Memory that the program has registered, by key: each registration has addresses of its own, also where it lies in another.
+/// Registrations of memory, by key. Each registration has addresses of its own, also where it overlaps another one.
 pub(crate) struct Registrations {
     keys: Slab<Registration>,
 }
 
-/// What was registered under a key.
+/// The memory that was registered under a key.
 struct Registration {
     registered: Registered<'static, u8>,
-    /// Where the registered memory begins: at or before what the program named.
+    /// Start of the registered memory, at or before `start`; `start` and `bytes` are the range that the program has named.
     first: usize,
     start: usize,
     bytes: usize,
@@ -160,7 +161,7 @@ impl Registrations {
         Self { keys: Slab::new(1) }
     }
 
-    /// Lets all ranks reach `bytes` bytes from `address` on.
+    /// Registers `bytes` bytes from `address` on for access by all ranks, and returns the key.
     pub(crate) fn register(
         &mut self,
         world: &'static World,
@@ -177,7 +178,7 @@ impl Registrations {
         Ok(self.keys.insert(region).ok_or(Refusal::TooMany("registered regions"))? as u64)
     }
 
-    /// Ends what `register` began, when nothing that this rank has issued is under way.
+    /// Ends a registration. No operation that this rank has issued may be in flight.
     pub(crate) fn unregister(&mut self, memory: &Memory, key: u64) -> Result<(), Refusal> {
         self.keys.remove(key as usize).ok_or(Refusal::Key(key))?.end(memory)
     }
@@ -187,7 +188,7 @@ impl Registrations {
         self.keys.drain().try_for_each(|region| region.end(memory))
     }
 
-    /// The global address of a byte that was registered under `key`.
+    /// Returns the global address of a byte that is registered under `key`.
     pub(crate) fn address_of(&mut self, key: u64, address: usize) -> Result<GlobalAddress, Refusal> {
         let region = self.keys.get(key as usize).ok_or(Refusal::Key(key))?;
         if address.wrapping_sub(region.start) >= region.bytes {
@@ -199,9 +200,9 @@ impl Registrations {
 
 impl Registration {
     fn new(world: &'static World, memory: &Memory, start: usize, bytes: usize) -> Result<Self, Refusal> {
-        // What is aligned in memory is aligned in its addresses: up to seven bytes before the region, of a word of it, are part of that.
+        // Aligned memory has aligned global addresses. Therefore the registration begins at a word boundary, up to seven bytes before `start`.
         let (first, length) = (start & !7, bytes + (start & 7));
-        // SAFETY: A2: mapped, as was just looked, and the program's promise from now until it unregisters.
+        // SAFETY: A2: the memory is mapped, as the caller has checked, and stays valid until the program unregisters it.
         let registered = unsafe { world.register_raw(first as *mut u8, length) }?;
         let pointer = NonNull::new(first as *mut u8).expect("mapped memory has an address");
         // SAFETY: as above.
@@ -220,10 +221,10 @@ impl Registration {
 
 /// Whether all these bytes are mapped in this process.
 fn is_mapped(address: usize, bytes: usize) -> bool {
-    // SAFETY: asks for a number.
+    // SAFETY: queries a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let start = address & !(page - 1);
-    // SAFETY: begins to write pages of files back that would be anyhow, and says whether all are mapped.
+    // SAFETY: starts the write-back of file pages, which happens anyway, and returns whether all pages are mapped.
     address != 0 && unsafe { libc::msync(start as *mut libc::c_void, address + bytes - start, libc::MS_ASYNC) } == 0
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with a call, in one line.
+//! Reasons why a call is refused, and their output as one line.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use pelago::Error;
 /// Maximum number of error lines that a process writes about refused calls.
 const LINES_MAX: u32 = 32;
 
-/// Why a call cannot be done.
+/// The reason why a call is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("acp_init comes first, and acp_finalize last")]
@@ -80,7 +80,7 @@ pub(crate) enum Refusal {
     Earlier(Error),
 }
 
-/// Which of the addresses of a call.
+/// One of the addresses of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Destination,
@@ -98,7 +98,7 @@ impl fmt::Display for End {
     }
 }
 
-/// What a process, or a simulated rank, writes about calls that cannot be done: a bounded number of lines.
+/// Counter of the lines that a process, or a simulated rank, writes about refused calls: their number is bounded.
 pub(crate) struct Lines(AtomicU32);
 
 impl Lines {
@@ -106,13 +106,13 @@ impl Lines {
         Self(AtomicU32::new(0))
     }
 
-    /// Says in one line why `function` cannot be done by `rank`, which may not be one yet.
+    /// Writes one line with the reason why a call of `function` is refused. `rank` is `None` if the process has not joined a job.
     pub(crate) fn report(&self, rank: Option<u32>, function: &str, why: &dyn fmt::Display) {
         let line = self.0.fetch_add(1, Ordering::Relaxed);
         match line.cmp(&LINES_MAX) {
             std::cmp::Ordering::Less => write_line(rank, &format_args!("{function}: {why}")),
             std::cmp::Ordering::Equal => write_line(rank, &"further calls that cannot be done are not reported"),
-            // Far from wrapping around to be told again.
+            // Keeps the counter from wrapping around, after which lines would be written again.
             std::cmp::Ordering::Greater => self.0.store(LINES_MAX + 1, Ordering::Relaxed),
         }
     }
@@ -122,6 +122,6 @@ impl Lines {
 pub(crate) fn write_line(rank: Option<u32>, what: &dyn fmt::Display) {
     use std::io::Write;
     let who = rank.map(|rank| format!("rank {rank}: ")).unwrap_or_default();
-    // One write, so that the lines of ranks do not mix; nobody may listen any more.
+    // One write, so that the lines of ranks do not mix. A failed write is ignored: standard error may be closed.
     let _ = std::io::stderr().write_all(format!("acp: {who}{what}\n").as_bytes());
 }

@@ -1,4 +1,4 @@
-//! What the threads of a rank use one at a time.
+//! The state of a rank that one thread uses at a time.
 
 use pelago::containers::GlobalHeap;
 use pelago::{Context, Job, Result, Symmetric};
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::workspaces::Workspaces;
 use pelago_c_support::monitor::Progress;
 
-/// What threads use one at a time.
+/// The state that one thread uses at a time.
 pub(crate) struct LibraryState {
     pub(crate) context: &'static Context,
     pub(crate) pending: PendingOperations,
@@ -21,11 +21,11 @@ pub(crate) struct LibraryState {
     pub(crate) session: Option<Session>,
 }
 
-/// What there is from init to finalize.
+/// State that exists from init to finalize.
 pub(crate) struct Session {
     pub(crate) _starter: Symmetric<'static, u64>,
     pub(crate) heap: GlobalHeap<'static>,
-    /// Two words for each step of `acp_sync`: of even and of odd calls.
+    /// Two words for each step of `acp_sync`: one for even calls and one for odd ones.
     pub(crate) sync_words: Symmetric<'static, u64>,
     pub(crate) syncs: u64,
     pub(crate) links: Links,
@@ -57,19 +57,19 @@ impl Progress for LibraryState {
 }
 
 impl LibraryState {
-    /// Of a rank that has joined a job and not initialized the library.
+    /// Returns the state of a rank that has joined a job and has not initialized the library.
     pub(crate) fn new(job: &'static Job) -> Self {
         Self { context: job, pending: PendingOperations::default(), registrations: Registrations::new(), job, session: None }
     }
 
-    /// What there is from init to finalize.
+    /// Returns the session and the context, if the library is initialized.
     pub(crate) fn session(&mut self) -> Result<(&mut Session, &'static Context), Refusal> {
         Ok((self.session.as_mut().ok_or(Refusal::NotInitialized)?, self.context))
     }
 }
 
 impl Links {
-    /// Whether the ends of a segment buffer are connected.
+    /// Connects the ends of a segment buffer, if both exist.
     pub(crate) fn connect(&mut self, number: usize, context: &'static Context) -> Result<Connection<()>, Refusal> {
         self.connector.collect(context)?;
         Ok(self.segments.get(number)?.connect(&mut self.connector, context)?)

@@ -1,4 +1,4 @@
-//! The workspaces that a rank knows: many bytes, spread over ranks.
+//! The workspaces of a rank: large memory that is distributed over ranks.
 
 use pelago::GlobalAddress;
 use pelago::containers::{GlobalBytes, GlobalHeap};
@@ -6,20 +6,20 @@ use pelago::containers::{GlobalBytes, GlobalHeap};
 use crate::refusal::Refusal;
 use pelago_c_support::slab::Slab;
 
-/// The workspaces that this rank knows, and where the next begins.
+/// The workspaces that this rank has created, and the settings of the next one.
 pub(crate) struct Workspaces {
     pub(crate) settings: Settings,
     pub(crate) known: Slab<Workspace>,
 }
 
-/// What this rank knows of a workspace.
+/// This rank's description of a workspace.
 pub(crate) struct Workspace {
     pub(crate) parts: Vec<GlobalAddress>,
     pub(crate) part_bytes: u64,
     pub(crate) bytes: u64,
 }
 
-/// The rank on which the next workspace begins, and how many bytes each rank has of it.
+/// The rank of the first part of the next workspace, and the number of bytes of a part.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
     pub(crate) first: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Until a program says otherwise.
+    /// The settings until a program changes them.
     pub(crate) const DEFAULT: Self = Self { first: 0, part_bytes: 1 << 20 };
 }
 

@@ -1,19 +1,19 @@
-//! What the C interfaces of Pelago share.
+//! Support code that the C interfaces of Pelago share.
 //!
 //! The modules, from the highest to the lowest; each uses those below it only:
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`program`] | the program as each rank of `pelago sim`, in one process |
-//! | [`monitor`] | one thread at a time, and waits that let others in |
+//! | [`monitor`] | mutual exclusion of threads, with waits that hand over the lock |
 //! | [`exit`] | how the process ends |
-//! | [`simulated`] | which simulated rank runs, and the private data of each |
-//! | [`binding`] | the interface that uses this crate: its name, and the end of a rank |
-//! | [`slab`] | objects that C knows by an opaque pointer |
+//! | [`simulated`] | the simulated rank that runs, and the private data of each rank |
+//! | [`binding`] | the interface that uses this crate: its name, and its function that leaves the job |
+//! | [`slab`] | objects that C code names by an opaque pointer |
 //!
 //! A binding calls [`program::initialize`] from a function that the loader runs before the program, and [`exit::at_exit`] when a process joins its job.
 //!
-//! Absent on purpose: functions of any interface, operations, and the rules of any standard.
+//! Absent on purpose: the functions of an interface, operations, and the rules of a standard.
 
 pub mod binding;
 pub mod exit;

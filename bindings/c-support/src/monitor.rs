@@ -1,7 +1,8 @@
-//! One thread at a time, and waits that let others in.
+//! Mutual exclusion of threads, with waits that hand over the lock.
 //!
-//! Threads that wait in the library take part in one wait: the first leads it, and sleeps inside with the lock held. Whoever else wants
-//! in says so and wakes it; it hands the lock over and goes on waiting. Others that wait meanwhile look now and then.
+//! All threads that wait in the library share one wait: the first one leads it and sleeps with the lock held. A thread that wants to
+//! enter announces itself and wakes the leader, which hands over the lock and continues its wait afterwards. Further waiting threads
+//! poll their conditions with pauses.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,76 +13,77 @@ use std::time::Duration as Pause;
 use pelago::{Context, Duration, Error, GlobalPtr, Rank, Result, processes};
 use pelago_memory::Reach;
 
-/// How long a wait lasts before it is asked whether it may be one without end, which counts towards a deadlock.
+/// Time limit of a wait before it checks whether it may become a wait without limit, which counts towards the detection of deadlocks.
 const SLICE: Duration = Duration::from_milliseconds(1000);
 
-/// How often a thread that waits beside another looks before it pauses.
+/// Number of polls of a thread that waits beside the leader before it pauses between polls.
 const LOOKS: u32 = 20;
 
-/// The shortest and the longest pause between its looks.
+/// The shortest and the longest pause between its polls.
 const PAUSE: (Pause, Pause) = (Pause::from_micros(10), Pause::from_micros(200));
 
 /// Maximum number of yields of a thread to other threads that want to enter.
 const YIELDS_MAX: u32 = 1000;
 
-/// What threads use one at a time: a lock, and waits that hand it over.
+/// State that one thread uses at a time, guarded by a lock that waits hand over.
 pub struct Monitor<T> {
     state: Mutex<State<T>>,
-    /// How many threads want in.
+    /// Number of threads that want to enter.
     wanted: AtomicU32,
-    /// Whether all threads are coroutines of a simulated rank, which take turns.
+    /// Whether all threads are coroutines of a simulated rank, which run one at a time.
     are_coroutines: bool,
-    /// Where the bell hangs of the rank whose thread may sleep inside.
+    /// Access to the doorbell of `rank`, whose leading thread may sleep inside.
     reach: Reach,
     rank: Rank,
 }
 
 struct State<T> {
     inside: Confined<T>,
-    /// Whether a thread leads the wait of all that wait.
+    /// Whether a thread leads the shared wait.
     led: bool,
 }
 
-/// Invariant **A1**: what is inside is used by one thread at a time, the one that holds the lock, and nothing of it belongs to a thread: a
-/// world is bound to its thread by the callback of `on_peer_lost` alone, and nobody here sets one.
+/// Invariant **A1**: the content is used by one thread at a time, the holder of the lock, and no part of it is bound to a thread: only a
+/// callback of `on_peer_lost` binds a world to its thread, and no such callback is set here.
 struct Confined<T>(T);
 
 // SAFETY: A1.
 unsafe impl<T> Send for Confined<T> {}
 
-/// What waits go through.
+/// State whose waits the monitor performs.
 pub trait Progress {
-    /// The way to wait.
+    /// The context by which threads wait.
     fn context(&self) -> &'static Context;
 
-    /// Does what does not wait and whose time may have come.
+    /// Performs pending work that can be done without waiting.
     fn progress(&mut self) -> Result<()>;
 }
 
 impl<T: Progress> Monitor<T> {
-    /// For a state that nobody has used yet; `are_coroutines` says that threads are those of a simulated rank.
+    /// Returns a monitor of an unused state. `are_coroutines`: the threads are coroutines of a simulated rank.
     pub fn new(inside: T, are_coroutines: bool) -> Self {
         let (reach, rank) = (inside.context().reach().clone(), inside.context().rank());
         let state = Mutex::new(State { inside: Confined(inside), led: false });
         Self { state, wanted: AtomicU32::new(0), are_coroutines, reach, rank }
     }
 
-    /// Does something, when it is this thread's turn.
+    /// Calls `f` with the state, once this thread holds the lock.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(&mut self.lock().inside.0)
     }
 
-    /// As `with`, unless another thread is inside.
+    /// Like `with`, but returns `None` if another thread holds the lock.
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.state.try_lock().ok().map(|mut state| f(&mut state.inside.0))
     }
 
-    /// Waits until `ready` returns something; other threads have their turns meanwhile.
+    /// Waits until `ready` returns a value. Other threads can enter during the wait.
     pub fn wait<R>(&self, what: &'static str, ready: impl FnMut(&mut T) -> Result<Option<R>>) -> Result<R> {
         self.wait_for_word(what, None, ready)
     }
 
-    /// As [`wait`](Self::wait); where `ready` depends on a word of this rank's memory alone, it is not asked again for what others write beside that.
+    /// Like [`wait`](Self::wait). If `word` is given, `ready` depends on that word of this rank's memory alone, and writes to other memory do
+    /// not cause another call of it.
     pub fn wait_for_word<R>(
         &self,
         what: &'static str,
@@ -109,7 +111,7 @@ impl<T: Progress> Monitor<T> {
             state = self.lock();
         }
         state.led = true;
-        // Nobody else looks for deadlocks of a simulated job.
+        // A wait of a simulated rank has no limit, so that the simulation detects deadlocks.
         let mut limit = Some(SLICE).filter(|_| !self.are_coroutines);
         loop {
             let (context, inside) = (state.inside.0.context(), &mut state.inside.0);
@@ -141,7 +143,7 @@ impl<T: Progress> Monitor<T> {
         }
     }
 
-    /// Lets whoever wants in come in.
+    /// Yields until the threads that want to enter have entered, at most [`YIELDS_MAX`] times.
     fn yield_to_waiting(&self) {
         for _ in 0..YIELDS_MAX {
             if self.wanted.load(Ordering::SeqCst) == 0 {
@@ -155,14 +157,14 @@ impl<T: Progress> Monitor<T> {
         }
     }
 
-    /// Gives the core away for a moment: whoever asks again and again may hold what the other side needs. Ranks that are simulated have it in turns.
+    /// Yields the core: a thread that polls in a loop may occupy the core that the peer needs. Simulated ranks do not need this.
     pub fn yield_core(&self) {
         if !self.are_coroutines {
             yield_now();
         }
     }
 
-    /// Another thread has the lock.
+    /// Waits for a lock that another thread holds.
     fn lock_contended(&self) -> MutexGuard<'_, State<T>> {
         if self.are_coroutines {
             loop {
@@ -182,7 +184,7 @@ impl<T: Progress> Monitor<T> {
             Err(TryLockError::WouldBlock) => {}
         }
         self.wanted.fetch_add(1, Ordering::SeqCst);
-        // It announces itself as a sleeper before it looks for the last time, so that the bell is not missed.
+        // The leader arms its doorbell before its last check of `wanted`, so that this ring is not missed.
         if let Some(bell) = self.reach.bell(self.rank) {
             bell.ring();
         }
@@ -192,7 +194,7 @@ impl<T: Progress> Monitor<T> {
     }
 }
 
-/// Whether this process has no thread but the calling one and the library's: nobody else can do what is waited for.
+/// Whether the process has no threads except the calling one and those of the library: no other thread can then satisfy a wait.
 fn is_only_thread() -> bool {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return false };
     let name = |path: std::path::PathBuf| std::fs::read_to_string(path.join("comm")).unwrap_or_default();

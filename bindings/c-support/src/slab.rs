@@ -1,10 +1,11 @@
-//! What C knows by an opaque pointer: a number that is never an address, and that is known as old when what it stood for is gone.
+//! Objects that C code names by an opaque pointer. The pointer is a number that is never a valid address; a number whose object was removed is
+//! detected as stale.
 
-/// Bits of a number for the place; below them is the kind, above them how often the place was used.
+/// Bits of a number that hold the index of the slot. The bits below hold the kind, the bits above the use count of the slot.
 const PLACE_BITS: u32 = 24;
 const KIND_BITS: u32 = 2;
 
-/// Things that C holds, by number.
+/// Objects that C code holds, by number.
 pub struct Slab<T> {
     kind: usize,
     places: Vec<Slot<T>>,
@@ -17,13 +18,13 @@ struct Slot<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty one; `kind`, of 1 to 3, tells its numbers from those of others.
+    /// Returns an empty slab. `kind`, from 1 to 3, distinguishes its numbers from those of other slabs.
     pub const fn new(kind: usize) -> Self {
         assert!(kind > 0 && kind < 1 << KIND_BITS);
         Self { kind, places: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes something in; its number, which is not 0. `None` if there are too many.
+    /// Inserts an object and returns its number, which is not 0. Returns `None` if the slab is full.
     pub fn insert(&mut self, thing: T) -> Option<usize> {
         let place = match self.free.pop() {
             Some(place) => place,
@@ -39,13 +40,13 @@ impl<T> Slab<T> {
         Some((slot.uses << PLACE_BITS | place) << KIND_BITS | self.kind)
     }
 
-    /// The object with this number.
+    /// Returns the object with this number.
     pub fn get(&mut self, number: usize) -> Option<&mut T> {
         let place = self.place_of(number)?;
         self.places[place].inside.as_mut()
     }
 
-    /// Takes the object with this number out.
+    /// Removes and returns the object with this number.
     pub fn remove(&mut self, number: usize) -> Option<T> {
         let place = self.place_of(number)?;
         let thing = self.places[place].inside.take()?;
@@ -53,7 +54,7 @@ impl<T> Slab<T> {
         Some(thing)
     }
 
-    /// Takes out everything.
+    /// Removes and returns all objects.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         let full = self.places.iter_mut().enumerate();
         full.filter_map(|(place, slot)| {

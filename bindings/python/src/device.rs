@@ -1,7 +1,7 @@
 //! Memory of GPUs that all ranks reach.
 //!
-//! Invariant **V1**: what has memory that was adopted is kept until the process ends, as other ranks of the host may have opened it. Its other users are those
-//! of the program, who write it as other ranks do.
+//! Invariant **V1**: the owner of adopted memory is kept until the process ends, as other ranks of the host may have opened the memory. All other users of the
+//! memory belong to the program, and write it as other ranks do.
 #![allow(unsafe_code)]
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,16 +17,16 @@ use crate::memory::Memory;
 use crate::objects::Area;
 use crate::rank::Rank;
 
-/// What has the memory that was adopted (V1).
+/// The owners of adopted memory (V1).
 static OWNERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 
-/// What another rank is told that has no memory: no address.
+/// Sent in place of an address by a rank that has no memory.
 const NONE: u64 = u64::MAX;
 
-/// Memory of another library: its address, the stream that fills it, and what has it.
+/// Memory of another library: its address, the stream that fills it, and its owner.
 pub(crate) type Described = (u64, Option<u64>, Py<PyAny>);
 
-/// Memory on a device of every rank. Collective: if one has none, none has.
+/// Provides memory on a device of every rank. Collective: it fails at all ranks if it fails at one.
 pub(crate) fn new(
     link: &Arc<Link>,
     py: Python<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn new(
     let (number, memory) = link.call(py, |me| {
         let made = place.and_then(|place| own(me, ordinal, bytes, place));
         let start = made.as_ref().map_or(NONE, |(_, registered)| registered.ptr(0).address().bits());
-        // Who failed tells the others, so that nobody waits for it.
+        // A rank that failed takes part in the exchange to inform the others, which would wait for it otherwise.
         let mut told = me.team(None)?.start_allgather(vec![start, bytes])?;
         me.wait_for("memory of devices", None, || Ok(told.test()?.then_some(())))?;
         let told = told.wait()?;
@@ -61,7 +61,7 @@ pub(crate) fn new(
     Ok(Memory::on_device(link.clone(), number, memory))
 }
 
-/// This rank's memory.
+/// Allocates or adopts this rank's memory, and registers it.
 fn own<'w>(
     rank: &Rank<'_, 'w>,
     ordinal: u32,
@@ -74,7 +74,7 @@ fn own<'w>(
             // SAFETY: V1.
             let memory = unsafe { CudaMemory::adopt(&device, address, bytes) }?;
             if let Some(stream) = stream {
-                // SAFETY: the library that gave the memory says that there is such a stream.
+                // SAFETY: the library that provides the memory guarantees that the stream exists.
                 rank.poll_for("the stream of an array", || unsafe { device.is_stream_over(stream) })?;
             }
             memory

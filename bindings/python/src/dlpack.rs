@@ -1,7 +1,7 @@
-//! Tensors that libraries hand to each other: DLPack, in its form without a version, which every version of it knows.
+//! Exchange of tensors with other libraries by DLPack, in its unversioned form, which every version of DLPack supports.
 //!
-//! Invariant **L1**: types and numbers are those of `dlpack.h`. Who takes a tensor out of its capsule renames the capsule, and calls the deleter once, from any
-//! thread; until then the tensor is valid.
+//! Invariant **L1**: types and numbers are those of `dlpack.h`. The consumer of a tensor renames its capsule, and calls the deleter once, from any thread;
+//! until then the tensor is valid.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
@@ -19,7 +19,7 @@ const USED: &CStr = c"used_dltensor";
 /// `kDLCUDA`, and `kDLCUDAManaged`.
 const DEVICES: [i32; 2] = [2, 13];
 
-/// Dimensions of a tensor at most.
+/// Maximum number of dimensions of a tensor.
 const DIMENSIONS_MAX: i32 = 64;
 
 /// `DLTensor`.
@@ -47,14 +47,14 @@ struct Managed {
 
 const _: () = assert!(size_of::<Managed>() == 64, "as in dlpack.h on 64 bits");
 
-/// A tensor of ours, with what it needs.
+/// A tensor of this library, with its shape and its memory.
 struct Ours {
     managed: Managed,
     shape: Vec<i64>,
     _memory: Arc<CudaMemory>,
 }
 
-/// A capsule with memory of a device, contiguous. The memory lives until it is consumed and deleted.
+/// Returns a capsule with a contiguous tensor in memory of a device. The memory lives until the tensor is deleted.
 pub(crate) fn capsule(py: Python<'_>, memory: Arc<CudaMemory>, shape: Vec<i64>, code: u8, bits: u8) -> PyResult<Py<PyAny>> {
     let tensor = RawTensor {
         data: ptr::with_exposed_provenance_mut(memory.address() as usize),
@@ -70,7 +70,7 @@ pub(crate) fn capsule(py: Python<'_>, memory: Arc<CudaMemory>, shape: Vec<i64>, 
     };
     let managed = Managed { tensor, context: ptr::null_mut(), deleter: Some(delete) };
     let ours = Box::into_raw(Box::new(Ours { managed, shape, _memory: memory }));
-    // SAFETY: just made; the interpreter is attached. L1.
+    // SAFETY: the tensor was just allocated; the interpreter is attached. L1.
     unsafe {
         (*ours).managed.tensor.shape = (*ours).shape.as_mut_ptr();
         (*ours).managed.context = ours.cast();
@@ -83,14 +83,14 @@ pub(crate) fn capsule(py: Python<'_>, memory: Arc<CudaMemory>, shape: Vec<i64>, 
 }
 
 /// # Safety
-/// L1: called once, with a tensor of ours.
+/// L1: called once, with a tensor of this library.
 unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw((*managed).context.cast::<Ours>()) });
 }
 
 /// # Safety
-/// Called by the interpreter with a capsule of ours. Nobody consumed it if it has its first name.
+/// Called by the interpreter with a capsule of this library. A capsule that still has its first name was not consumed.
 unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
     // SAFETY: the caller's promise; L1.
     unsafe {
@@ -100,13 +100,13 @@ unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A tensor of another library, C-contiguous on a device, which lives as long as this.
+/// A C-contiguous tensor of another library on a device, which lives until this is dropped.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Tensor {
     managed: NonNull<Managed>,
 }
 
-// SAFETY: L1: any thread may call the deleter; nothing else changes.
+// SAFETY: L1: any thread may call the deleter; the tensor does not change otherwise.
 unsafe impl Send for Tensor {}
 // SAFETY: as above.
 unsafe impl Sync for Tensor {}
@@ -115,7 +115,7 @@ impl Tensor {
     /// Takes the tensor out of a capsule.
     ///
     /// # Errors
-    /// It is no capsule with a tensor, or was consumed; the tensor is of another device than a GPU, or not contiguous.
+    /// The object is not a capsule with a tensor, or was consumed; the tensor is not on a GPU, or is not contiguous.
     pub(crate) fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Self> {
         let object = capsule.as_ptr();
         // SAFETY: the interpreter is attached. L1.
@@ -150,7 +150,7 @@ impl Tensor {
         unsafe { &self.managed.as_ref().tensor }
     }
 
-    /// Shape and strides; no strides of a tensor that is contiguous by definition.
+    /// Returns shape and strides. The strides are empty if the tensor has none, which means that it is contiguous.
     fn extents(&self) -> PyResult<[&[i64]; 2]> {
         let tensor = self.tensor();
         let is_good = (0..=DIMENSIONS_MAX).contains(&tensor.dimensions) && (tensor.dimensions == 0 || !tensor.shape.is_null());
@@ -168,7 +168,7 @@ impl Tensor {
 
 #[pymethods]
 impl Tensor {
-    /// Address, device, lengths, and type of elements: code and bits.
+    /// Returns address, device, shape, and the type of elements: code and bits.
     fn describe(&self) -> PyResult<(u64, i32, Vec<i64>, u8, u8)> {
         let (tensor, [shape, _]) = (self.tensor(), self.extents()?);
         let address = (tensor.data.expose_provenance() as u64).wrapping_add(tensor.offset);

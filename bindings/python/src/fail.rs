@@ -14,26 +14,26 @@ create_exception!(
     "The job is at fault: a rank was lost, all ranks wait for each other, or ranks disagree."
 );
 
-/// Why a call of the package has no result.
+/// The reason why a call of the package fails.
 #[derive(Debug)]
 pub(crate) enum Fail {
-    /// The library says why.
+    /// An error of the library.
     Library(Error),
-    /// A GPU, or its driver, says why.
+    /// An error of a GPU or its driver.
     Device(CudaError),
     /// A signal handler of the program raised an exception while the rank waited.
     Raised(PyErr),
     /// A rank, an element or an object that does not exist.
     Index(String),
-    /// An argument that is impossible.
+    /// An invalid argument.
     Value(String),
-    /// Memory that NumPy still uses.
+    /// The memory to be freed is still used by NumPy arrays.
     InUse,
     /// The object belongs to a job that has ended, or was freed.
     Ended,
-    /// Another thread called.
+    /// The calling thread does not own the object.
     ForeignThread,
-    /// A signal handler called while the rank waits in the library.
+    /// A signal handler called the library while the rank waits inside it.
     Reentered,
 }
 

@@ -1,4 +1,4 @@
-//! Fields on a grid of blocks, and the exchange of their halos.
+//! Fields on a grid of blocks, and the update of their halos.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::memory::Memory;
 use crate::objects::AnyGrid;
 use crate::rank::Garbage;
 
-/// What a grid is made of: `(cells, parts, periodic, widths, element_bytes, fields, halo)`. No parts: those of the least surface.
+/// The parameters of a grid: `(cells, parts, periodic, widths, element_bytes, fields, halo)`. Without parts, those with the least surface are chosen.
 pub(crate) type Description = (Vec<usize>, Option<Vec<usize>>, Vec<bool>, Vec<[usize; 2]>, usize, usize, String);
 
-/// Fields of equal shape, one block of each on this rank, whose halos are exchanged together.
+/// Fields of equal shape, with one block of each on this rank, whose halos are updated together.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Grid {
     link: Arc<Link>,
@@ -28,7 +28,7 @@ pub(crate) struct Grid {
     /// Cells of the block.
     #[pyo3(get)]
     cells: Vec<usize>,
-    /// Where the cells of each field begin, and how many bytes they have.
+    /// Start address and number of bytes of the cells of each field.
     memories: Vec<(usize, usize)>,
 }
 
@@ -37,7 +37,7 @@ struct Typed<'w, T: Pod, const D: usize> {
     plan: Plan<'w, T, D>,
 }
 
-/// A grid, and what its object shows.
+/// A grid, and the properties that its Python object shows.
 struct Made<'w> {
     grid: Box<dyn AnyGrid + 'w>,
     parts: Vec<usize>,
@@ -60,7 +60,7 @@ impl<T: Pod, const D: usize> AnyGrid for Typed<'_, T, D> {
     }
 }
 
-/// A grid. Collective.
+/// Creates a grid. Collective.
 pub(crate) fn new(link: &Arc<Link>, py: Python<'_>, description: Description) -> Result<Grid, Fail> {
     let (number, (parts, first, cells, memories)) = link.call(py, |me| {
         let Made { grid, parts, first, cells, memories } = of_any(me.world, &description)?;
@@ -87,7 +87,7 @@ fn of_dimensions<'w, const D: usize>(world: &'w World, description: &Description
     }
 }
 
-/// As many as there are dimensions.
+/// Checks that there is one value for each dimension.
 fn each<V: Copy, const D: usize>(values: &[V], what: &str) -> Result<[V; D], Fail> {
     values.try_into().map_err(|_| Fail::Value(format!("{what} for {} of {D} dimensions", values.len())))
 }
@@ -119,7 +119,7 @@ fn made<'w, T: Pod, const D: usize>(world: &'w World, description: &Description)
     });
     let memories = memories.collect();
     let plan = Plan::build(world, &mut fields, &Settings::new(halo))?;
-    // A trial has brought halos.
+    // The plan's trials have written to the halos.
     fields.iter_mut().for_each(|field| field.cells_mut().fill(T::new_zeroed()));
     world.barrier()?;
     let block = fields.first().map(Field::block).ok_or_else(|| Fail::Value("a grid has at least one field".into()))?;
@@ -129,7 +129,7 @@ fn made<'w, T: Pod, const D: usize>(world: &'w World, description: &Description)
 
 #[pymethods]
 impl Grid {
-    /// The cells of a field, halo included.
+    /// Returns the cells of a field, halo included.
     fn memory(slf: Bound<'_, Self>, field: usize) -> PyResult<Memory> {
         let this = slf.get();
         let found = this.memories.get(field).copied();
@@ -138,17 +138,17 @@ impl Grid {
         Ok(Memory::part(this.link.clone(), Some(slf.into_any().unbind()), start, bytes))
     }
 
-    /// Sends the borders of all fields.
+    /// Starts the halo update: sends the borders of all fields.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
         Ok(self.link.call(py, |me| me.grids.with(self.number, |grid| Ok(grid.start()?)))?)
     }
 
-    /// Waits until all halos have come.
+    /// Waits until all halos have arrived.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         Ok(self.link.call(py, |me| me.grids.with(self.number, |grid| Ok(grid.wait()?)))?)
     }
 
-    /// How the halos travel, and why.
+    /// Explains how the halos are transferred, and why.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.link.call(py, |me| me.grids.with(self.number, |grid| Ok(grid.explain())))?)
     }

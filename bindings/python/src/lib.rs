@@ -1,17 +1,17 @@
-//! The extension module of the Python package `pelago-pgas`: bytes and numbers. `python/pelago` makes NumPy arrays of them.
+//! The extension module of the Python package `pelago-pgas`. It handles bytes and numbers; `python/pelago` makes NumPy arrays of them.
 //!
 //! The modules, from the highest to the lowest; each uses those below it only:
 //!
 //! | module | holds |
 //! |---|---|
-//! | `run` | `run(f)`: this process as one rank; in a simulation, a Python thread for each rank |
-//! | `world`, `team`, `mailbox`, `grid`, `map` | classes: what a rank does alone, with a team, and with distributed objects |
+//! | `run` | `run(f)`: executes this process as one rank; in a simulation, a Python thread for each rank |
+//! | `world`, `team`, `mailbox`, `grid`, `map` | classes for the operations of a single rank, of a team, and on distributed objects |
 //! | `memory` | class: memory that all ranks reach, exported to NumPy |
-//! | `device`, `dlpack` | memory of GPUs that all ranks reach; tensors that libraries hand to each other |
-//! | `link` | from a Python object to its rank, which belongs to one thread |
-//! | `rank` | the objects of a rank, by number, and its waits, which notice signals |
+//! | `device`, `dlpack` | memory of GPUs that all ranks reach; exchange of tensors with other libraries |
+//! | `link` | access of a Python object to its rank, which belongs to one thread |
+//! | `rank` | the objects of a rank, by number, and its waits, which check for signals |
 //! | `buffer` | contiguous bytes of Python objects |
-//! | `objects` | what a rank keeps of distributed objects, whatever their types |
+//! | `objects` | a rank's part of distributed objects, independent of their types |
 //! | `fail`, `limits` | errors as Python exceptions; bounds |
 //!
 //! Absent on purpose: types of elements, shapes, NumPy.

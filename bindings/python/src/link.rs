@@ -1,8 +1,8 @@
-//! From a Python object to its rank, which belongs to one thread.
+//! Access of a Python object to its rank, which belongs to one thread.
 //!
-//! - **Y1** The pointer of a [`Gate::Process`] leads to a rank on the stack of `run`, in the thread that owns the link; it is taken away before that rank is
-//!   dropped, and read by the owner alone. Lifetimes of a rank are erased, and every use is for any lifetimes.
-//! - **Y2** Work that is handed to a [`Counter`] borrows from the stack of a thread that waits until the rank has done it, or has let go of it.
+//! - **Y1** The pointer of a [`Gate::Process`] refers to a rank on the stack of `run`, in the thread that owns the link. It is set to null before that rank is
+//!   dropped, and only the owner reads it. The lifetimes of the rank are erased; every use is valid for any lifetimes.
+//! - **Y2** Work that is passed to a [`Counter`] borrows from the stack of a thread that waits until the rank has executed or abandoned the work.
 #![allow(unsafe_code)]
 
 use std::ptr::null_mut;
@@ -17,10 +17,10 @@ use pyo3::prelude::*;
 use crate::fail::Fail;
 use crate::rank::{Garbage, Rank};
 
-/// What is done with a rank.
+/// A function that is executed with a rank.
 type Work<'f> = dyn FnMut(&Rank<'_, '_>) + Send + 'f;
 
-/// What every object of a rank knows of it.
+/// The connection of every Python object to its rank.
 pub(crate) struct Link {
     owner: OnceLock<ThreadId>,
     gate: Gate,
@@ -39,7 +39,7 @@ enum Gate {
 }
 
 impl Link {
-    /// The way to `rank`, for the calling thread.
+    /// Returns a link to `rank`, owned by the calling thread.
     pub(crate) fn to_process(rank: &Rank<'_, '_>) -> Arc<Self> {
         let pointer = std::ptr::from_ref(rank).cast_mut().cast();
         let link = Self::new(rank.world, Gate::Process { rank: AtomicPtr::new(pointer), is_inside: AtomicBool::new(false) });
@@ -47,7 +47,7 @@ impl Link {
         Arc::new(link)
     }
 
-    /// The way to a simulated rank, for the thread that says that it is [the owner](Self::own).
+    /// Returns a link to a simulated rank. The thread that calls [`own`](Self::own) owns it.
     pub(crate) fn to_simulated(world: &World) -> Arc<Self> {
         Arc::new(Self::new(world, Gate::Simulated(Counter::default())))
     }
@@ -57,12 +57,12 @@ impl Link {
         Self { owner: OnceLock::new(), gate, garbage: Mutex::default(), _reach: reach, rank, size }
     }
 
-    /// The calling thread is the rank's.
+    /// Makes the calling thread the owner of the link.
     pub(crate) fn own(&self) {
         let _only_one = self.owner.set(thread::current().id());
     }
 
-    /// Nothing reaches the rank any more.
+    /// Closes the link: the rank is not accessible any more.
     pub(crate) fn close(&self) {
         match &self.gate {
             Gate::Process { rank, .. } => rank.store(null_mut(), Ordering::Release),
@@ -70,22 +70,22 @@ impl Link {
         }
     }
 
-    /// Lets the rank do what its thread asks for, until the link is closed from there. For the thread that simulates.
+    /// Executes the work that the rank's Python thread passes, until that thread closes the link. Called by the simulating thread.
     pub(crate) fn serve(&self, rank: &Rank<'_, '_>) {
         if let Gate::Simulated(counter) = &self.gate {
             counter.serve(rank);
         }
     }
 
-    /// The rank's object is not needed any more; from any thread.
+    /// Marks an object of the rank for removal. Any thread may call it.
     pub(crate) fn discard(&self, garbage: Garbage) {
         lock(&self.garbage).push(garbage);
     }
 
-    /// Does something with the rank; other threads of Python run meanwhile.
+    /// Calls `work` with the rank. Other threads of Python can run during the call.
     ///
     /// # Errors
-    /// The job has ended; the calling thread is another; those of `work`.
+    /// The job has ended; the calling thread is not the owner; the errors of `work`.
     pub(crate) fn call<R: Send>(
         &self,
         py: Python<'_>,
@@ -120,12 +120,12 @@ impl Link {
     }
 }
 
-/// There is such a rank.
+/// Checks that there is such a rank.
 pub(crate) fn check_rank(link: &Link, rank: u32) -> Result<(), Fail> {
     if rank < link.size { Ok(()) } else { Err(Fail::Index(format!("rank {rank} of a job of {} ranks", link.size))) }
 }
 
-/// The thread is inside the library.
+/// Marks the thread as inside the library, until it is dropped.
 struct Inside<'l>(&'l AtomicBool);
 
 impl Drop for Inside<'_> {
@@ -134,7 +134,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// Where the thread of a simulated rank hands work over, and waits for it.
+/// Hand-over of work from the Python thread of a simulated rank, which waits for its completion.
 #[derive(Default)]
 struct Counter {
     turn: Mutex<Turn>,
@@ -146,9 +146,9 @@ enum Turn {
     /// The program of the rank computes.
     #[default]
     Program,
-    /// The rank is to do this.
+    /// The rank executes this work.
     Rank(Handed),
-    /// Nobody asks any more, or nobody does anything.
+    /// One of the two threads has ended: no further work is passed or executed.
     Closed,
 }
 
@@ -164,10 +164,10 @@ impl Counter {
         self.changed.notify_all();
     }
 
-    /// Has the rank do something.
+    /// Passes work to the rank and waits until it is executed.
     fn ask(&self, work: &mut Work<'_>) {
         let pointer: *mut Work<'_> = work;
-        // SAFETY: Y2: nobody uses the pointer when this function has returned; only its lifetime is another.
+        // SAFETY: Y2: the pointer is not used after this function has returned; the cast changes only the lifetime.
         let handed = Handed(unsafe { std::mem::transmute::<*mut Work<'_>, *mut Work<'static>>(pointer) });
         let mut turn = lock(&self.turn);
         if matches!(*turn, Turn::Closed) {
@@ -181,7 +181,7 @@ impl Counter {
     }
 
     fn serve(&self, rank: &Rank<'_, '_>) {
-        // A rank that does not go on lets go of what it was to do.
+        // If the rank ends early, it abandons the work that was passed to it.
         struct LetGo<'c>(&'c Counter);
         impl Drop for LetGo<'_> {
             fn drop(&mut self) {
@@ -200,7 +200,7 @@ impl Counter {
             };
             drop(turn);
             let Some(Handed(work)) = handed else { break };
-            // SAFETY: Y2: its thread waits.
+            // SAFETY: Y2: the thread that passed the work waits.
             unsafe { (*work)(rank) };
             self.set(Turn::Program);
         }

@@ -14,10 +14,10 @@ use crate::link::{Link, check_rank};
 use crate::objects::Ends;
 use crate::rank::{Rank, duration};
 
-/// The part of a wait for a message in which the receiver takes back what senders do not use; after it, only a message ends the wait.
+/// The first part of a wait for a message, in which the receiver withdraws unused tickets of senders. After it, only a message ends the wait.
 const ACTIVE: Duration = Duration::from_milliseconds(100);
 
-/// A bounded inbox.
+/// A mailbox: bounded many-to-one messages.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Mailbox {
     link: Arc<Link>,
@@ -25,7 +25,7 @@ pub(crate) struct Mailbox {
     message_bytes: usize,
 }
 
-/// A mailbox of one receiver, or of every rank. Collective.
+/// Creates a mailbox of one receiver, or one for every rank. Collective.
 pub(crate) fn new(
     link: &Arc<Link>,
     py: Python<'_>,
@@ -62,7 +62,7 @@ impl<'a, 'w> Ends<'a, 'w> {
         self.receiver.as_mut().ok_or(Error::Invalid("this rank does not receive here"))
     }
 
-    /// The next message; waits for it.
+    /// Waits for the next message, and returns it.
     fn receive(&mut self, rank: &Rank<'_, '_>, limit: Option<Duration>) -> Result<(u32, Vec<u8>), Fail> {
         fn parts(message: pelago::messaging::MessageGuard<'_>) -> Result<(u32, Vec<u8>), Error> {
             let parts = (message.from().number(), message.to_vec());
@@ -81,20 +81,20 @@ impl<'a, 'w> Ends<'a, 'w> {
 
 #[pymethods]
 impl Mailbox {
-    /// The longest message in bytes.
+    /// Maximum size in bytes of a message.
     #[getter]
     fn message_bytes(&self) -> usize {
         self.message_bytes
     }
 
-    /// Sends bytes; waits for a slot.
+    /// Waits for a free slot, and sends bytes.
     fn send(&self, py: Python<'_>, to: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
         check_rank(&self.link, to)?;
         let message = Bytes::of(message)?.to_values::<u8>();
         Ok(self.link.call(py, |me| me.mailboxes.with(self.number, |ends| Ok(ends.sender(to)?.send(&message)?)))?)
     }
 
-    /// Sends bytes if a slot is free; whether they were sent.
+    /// Sends bytes if a slot is free. Returns whether they were sent.
     fn try_send(&self, py: Python<'_>, to: u32, message: &Bound<'_, PyAny>) -> PyResult<bool> {
         check_rank(&self.link, to)?;
         let message = Bytes::of(message)?.to_values::<u8>();
@@ -103,7 +103,7 @@ impl Mailbox {
         })?)
     }
 
-    /// The next message and its sender; waits for it.
+    /// Waits for the next message, and returns its sender and the message.
     #[pyo3(signature = (timeout=None))]
     fn receive(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<(u32, Vec<u8>)> {
         let limit = duration(timeout)?;

@@ -1,4 +1,4 @@
-//! Maps over all ranks: keys and values of fixed lengths, filled up with zeros.
+//! Maps over all ranks, with keys and values of fixed lengths, padded with zeros.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::link::Link;
 use crate::objects::AnyMap;
 use crate::rank::Garbage;
 
-/// Keys with values, spread over all ranks.
+/// Keys with values, distributed over all ranks.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Map {
     link: Arc<Link>,
@@ -20,7 +20,7 @@ pub(crate) struct Map {
     value_bytes: usize,
 }
 
-/// Bytes, filled up with zeros.
+/// Returns bytes padded with zeros.
 fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut whole = [0; N];
     whole[..bytes.len()].copy_from_slice(bytes);
@@ -59,7 +59,7 @@ impl<const K: usize, const V: usize> AnyMap for GlobalMap<'_, '_, [u8; K], [u8; 
     }
 }
 
-/// A map. Collective.
+/// Creates a map. Collective.
 pub(crate) fn new(
     link: &Arc<Link>,
     py: Python<'_>,
@@ -94,7 +94,7 @@ impl Map {
         [self.key_bytes, self.value_bytes]
     }
 
-    /// The bytes of keys, whole ones.
+    /// Returns the bytes of keys. Fails unless they are whole keys.
     fn keys(&self, keys: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let keys = Bytes::of(keys)?.to_values::<u8>();
         if keys.len().is_multiple_of(self.key_bytes) {
@@ -106,7 +106,7 @@ impl Map {
 
 #[pymethods]
 impl Map {
-    /// Writes values of keys, or adds those that are not there; how many were added.
+    /// Sets the values of keys, or with `is_insertion` adds only missing keys. Returns the number of added keys.
     fn store(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>, is_insertion: bool) -> PyResult<usize> {
         let (keys, values) = (self.keys(keys)?, Bytes::of(values)?.to_values::<u8>());
         if values.len() / self.value_bytes != keys.len() / self.key_bytes || !values.len().is_multiple_of(self.value_bytes) {
@@ -115,13 +115,13 @@ impl Map {
         Ok(self.call(py, |map| map.store(&keys, &values, self.lengths(), is_insertion))?)
     }
 
-    /// The values of keys, and a byte for each that says whether it was found.
+    /// Returns the values of keys, and for each key a byte that says whether it was found.
     fn find(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, Vec<u8>)> {
         let keys = self.keys(keys)?;
         Ok(self.call(py, |map| map.find(&keys, self.lengths()))?)
     }
 
-    /// Takes keys out; how many were there.
+    /// Removes keys. Returns the number of keys that the map contained.
     fn remove(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<usize> {
         let keys = self.keys(keys)?;
         Ok(self.call(py, |map| {
@@ -129,13 +129,13 @@ impl Map {
         })?)
     }
 
-    /// The rank of a key.
+    /// Returns the rank that stores a key.
     fn owner(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = self.keys(key)?;
         Ok(self.call(py, |map| Ok(map.owner(&key)))?)
     }
 
-    /// The keys of this rank and their values.
+    /// Returns the keys of this rank and their values.
     fn local(&self, py: Python<'_>) -> PyResult<(Vec<u8>, Vec<u8>)> {
         Ok(self.call(py, |map| map.local(self.lengths()))?)
     }

@@ -1,7 +1,7 @@
 //! Memory that all ranks reach, exported to NumPy; operations on it, and their handles.
 //!
-//! Invariant **X1**: the bytes of an exported memory stay mapped for as long as its [`Link`] lives, which every exported buffer keeps. Other ranks write them at any
-//! moment, as `docs/book/src/memory-model.md` says; no reference of Rust is made to them while Python may reach them.
+//! Invariant **X1**: the bytes of an exported memory stay mapped as long as its [`Link`] lives, and every exported buffer keeps the link alive. Other ranks may
+//! write the bytes at any time, as `docs/book/src/memory-model.md` specifies. No Rust reference to them exists while Python can access them.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -20,38 +20,38 @@ use crate::fail::Fail;
 use crate::link::{Link, check_rank};
 use crate::rank::{Garbage, Rank, duration};
 
-/// Bytes of this rank's memory, and of the same object on every other rank.
+/// Memory of this rank, and of the same object on every other rank.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Memory {
     link: Arc<Link>,
-    /// Among the symmetric memories of the rank; none for the cells of a grid.
+    /// The number among the memories of the rank; `None` for the cells of a grid.
     number: Option<u64>,
-    /// What has the bytes, if it is another object.
+    /// The object that owns the bytes, if it is another one.
     _owner: Option<Py<PyAny>>,
     start: usize,
     bytes: usize,
-    /// Its bytes, if they are a device's; then `start` is no address.
+    /// The memory on a device, if the bytes are there; then `start` is not an address.
     device: Option<Arc<CudaMemory>>,
     exports: AtomicUsize,
     is_freed: AtomicBool,
 }
 
 impl Memory {
-    /// The symmetric memory with this number.
+    /// Returns the symmetric memory with this number.
     pub(crate) fn symmetric(link: Arc<Link>, number: u64, start: usize, bytes: usize) -> Self {
         let mut memory = Self::part(link, None, start, bytes);
         memory.number = Some(number);
         memory
     }
 
-    /// The memory with this number, which lies on a device.
+    /// Returns the memory with this number, which is on a device.
     pub(crate) fn on_device(link: Arc<Link>, number: u64, device: Arc<CudaMemory>) -> Self {
         let mut memory = Self::symmetric(link, number, 0, device.bytes() as usize);
         memory.device = Some(device);
         memory
     }
 
-    /// Its bytes on a device.
+    /// Returns the memory on a device; fails if it is the host's.
     fn device(&self) -> Result<&Arc<CudaMemory>, Fail> {
         if self.is_freed.load(Ordering::Acquire) {
             return Err(Fail::Ended);
@@ -59,13 +59,13 @@ impl Memory {
         self.device.as_ref().ok_or_else(|| Fail::Value("the memory is the host's".into()))
     }
 
-    /// Bytes that belong to `owner`, which no operation names.
+    /// Returns bytes that belong to `owner` and have no remote operations.
     pub(crate) fn part(link: Arc<Link>, owner: Option<Py<PyAny>>, start: usize, bytes: usize) -> Self {
         let (exports, is_freed) = (AtomicUsize::new(0), AtomicBool::new(false));
         Self { link, number: None, _owner: owner, start, bytes, device: None, exports, is_freed }
     }
 
-    /// The number of the memory, if `bytes` bytes from `offset` on are a part of it at a rank of the job.
+    /// Returns the number of the memory, if `rank` is valid and the memory contains `bytes` bytes from `offset` on.
     fn check(&self, rank: u32, offset: usize, bytes: usize) -> Result<u64, Fail> {
         let number = self.number.ok_or_else(|| Fail::Value("the cells of a grid have no remote operations".into()))?;
         if self.is_freed.load(Ordering::Acquire) {
@@ -78,7 +78,7 @@ impl Memory {
         })
     }
 
-    /// The number of the memory, if there is a word of `width` bytes at `offset`.
+    /// Returns the number of the memory, if it contains an aligned word of `width` bytes at `offset`.
     fn check_word(&self, rank: u32, offset: usize, width: usize) -> Result<u64, Fail> {
         if !matches!(width, 4 | 8) || !offset.is_multiple_of(width) {
             return Err(Fail::Value("atomics and waits need aligned elements of 4 or 8 bytes".into()));
@@ -87,19 +87,19 @@ impl Memory {
     }
 }
 
-/// The address of a byte of the symmetric memory with this number.
+/// Returns the address of a byte of the memory with this number at rank `at`.
 fn address(rank: &Rank<'_, '_>, number: u64, at: u32, offset: usize) -> Result<GlobalAddress, Fail> {
     let start = rank.memories.with(number, |memory| Ok(memory.start(Number::new(at))))?;
     Ok(GlobalAddress::from_bits(start.bits() + offset as u64))
 }
 
-/// What an operation comes after.
+/// Returns the order of an operation that executes after the operation with handle `after`.
 fn ordered<'w>(rank: &Rank<'_, 'w>, after: Option<u64>) -> Result<Option<Ordered<'w>>, Fail> {
     let world: &'w Context = rank.world;
     after.map(|after| rank.handles.with(after, |handle| Ok(world.after(handle)))).transpose()
 }
 
-/// Puts bytes: whole words at once, others by pointer where that is done when the call returns, else as a copy.
+/// Puts bytes: aligned words of 4 or 8 bytes as one value; others without a copy where the put completes before the call returns, else from a copy.
 fn put<'w>(rank: &Rank<'_, 'w>, to: GlobalAddress, data: &Bytes, after: Option<u64>) -> Result<pelago::Handle<'w>, Fail> {
     fn typed<'w, T: pelago::Pod>(
         rank: &Rank<'_, 'w>,
@@ -119,17 +119,17 @@ fn put<'w>(rank: &Rank<'_, 'w>, to: GlobalAddress, data: &Bytes, after: Option<u
         4 if to.bits().is_multiple_of(4) => typed::<u32>(rank, to, data, after),
         bytes => {
             let world: &'w Context = rank.world;
-            // What is not done at once, such as a put to a device, needs a copy.
+            // A put that may not complete before the call returns, such as a put to a device, needs a copy.
             if after.is_some() || world.reach().cells(to, bytes as u64).is_none() {
                 return typed::<u8>(rank, to, data, after);
             }
-            // SAFETY: a put to mapped memory is done when it returns; until then `data` keeps the bytes, and no reference to them is used.
+            // SAFETY: a put to mapped memory completes before the call returns; until then `data` keeps the bytes valid, and no reference to them is used.
             Ok(unsafe { world.put_raw(to, data.pointer(), bytes) }?)
         }
     }
 }
 
-/// Performs an atomic that tells what was there.
+/// Starts an atomic that returns the previous value.
 fn fetch<'w, T: Word>(
     world: &'w Context,
     at: GlobalPtr<T>,
@@ -149,7 +149,7 @@ fn fetch<'w, T: Word>(
     }?)
 }
 
-/// Performs an atomic that tells nothing.
+/// Starts an atomic without a result.
 fn apply<'w, T: Word>(world: &'w Context, at: GlobalPtr<T>, operator: &str, operand: T) -> Result<pelago::Handle<'w>, Fail> {
     Ok(match operator {
         "add" => world.add(at, operand),
@@ -161,20 +161,20 @@ fn apply<'w, T: Word>(world: &'w Context, at: GlobalPtr<T>, operator: &str, oper
     }?)
 }
 
-/// The number of a handle among those of its rank; none for what was done at once.
+/// Keeps a handle and returns its number; `None` if the operation completed when it was issued.
 fn keep<'w>(rank: &Rank<'_, 'w>, handle: pelago::Handle<'w>) -> Option<u64> {
     (!handle.was_done_at_once()).then(|| rank.handles.insert(handle))
 }
 
 #[pymethods]
 impl Memory {
-    /// Bytes on each rank.
+    /// The number of bytes on each rank.
     #[getter]
     fn nbytes(&self) -> usize {
         self.bytes
     }
 
-    /// Gives the memory back; its bytes are used again when all ranks have.
+    /// Frees the memory. Its bytes are reused after all ranks have freed it.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         let Some(number) = self.number else { return Ok(()) };
         if self.exports.load(Ordering::Acquire) > 0 {
@@ -213,7 +213,7 @@ impl Memory {
         let number = self.check(rank, offset, into.len())?;
         self.link.call(py, |me| {
             let from = address(me, number, rank, offset)?;
-            // SAFETY: `into` keeps the bytes until the operation has ended; after an interrupted wait for ever.
+            // SAFETY: `into` keeps the bytes valid until the operation has completed; after an interrupted wait, it is leaked.
             let handle = unsafe { me.world.get_raw(from, into.pointer(), into.len()) }?;
             if let Err(fail) = me.wait(handle) {
                 if matches!(fail, Fail::Raised(_)) {
@@ -261,7 +261,7 @@ impl Memory {
         Ok(Handle { link: self.link.clone(), number: kept })
     }
 
-    /// Waits until this rank's own word compares with `value` as asked; returns it.
+    /// Waits until the comparison of a word of this rank with `value` holds. Returns the word.
     fn wait_until(
         &self,
         py: Python<'_>,
@@ -310,7 +310,7 @@ impl Memory {
         })?)
     }
 
-    /// Copies bytes of this rank's `source` to another rank's, without a way through the program.
+    /// Copies bytes of this rank's `source` to this memory at another rank, without a copy through Python.
     fn copy(&self, py: Python<'_>, to: (u32, usize), source: PyRef<'_, Self>, from: usize, bytes: usize) -> PyResult<Handle> {
         let ((rank, offset), own) = (to, self.link.rank);
         let numbers = [self.check(rank, offset, bytes)?, source.check(own, from, bytes)?];
@@ -326,13 +326,13 @@ impl Memory {
         Ok(Handle { link: self.link.clone(), number: kept })
     }
 
-    /// Where the bytes begin on their device, and its number.
+    /// Returns the start address on the device, and the number of the device.
     fn place(&self) -> PyResult<(u64, u32)> {
         let device = self.device()?;
         Ok((device.address(), device.device().ordinal()))
     }
 
-    /// The bytes as a tensor for another library, which keeps them.
+    /// Returns the bytes as a tensor for another library. The tensor keeps the memory alive.
     fn dlpack(&self, py: Python<'_>, shape: Vec<i64>, code: u8, bits: u8) -> PyResult<Py<PyAny>> {
         dlpack::capsule(py, self.device()?.clone(), shape, code, bits)
     }
@@ -358,7 +358,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// Called by the interpreter with a view that was filled.
+    /// Called by the interpreter with a filled view.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
         self.exports.fetch_sub(1, Ordering::AcqRel);
     }

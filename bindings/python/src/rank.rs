@@ -1,4 +1,4 @@
-//! The objects of a rank, by number, and its waits, which notice signals.
+//! The objects of a rank, by number, and its waits, which check for signals.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use crate::fail::Fail;
 use crate::limits::OBJECTS_MAX;
 use crate::objects::{AnyGrid, AnyMap, Area, Ends};
 
-/// How often a wait asks Python whether a signal came.
+/// Interval at which a wait asks Python whether a signal has arrived.
 const SIGNALS: Pause = Pause::from_millis(100);
 
-/// Bytes of the symmetric heap for the collective operations of a team, and for one of them.
+/// Bytes of the symmetric heap for all collective operations of a team, and for one of them.
 const TEAM_BYTES: (usize, usize) = (8 << 20, 1 << 20);
 
-/// What lives until the rank leaves the job, because other objects borrow from it.
+/// Objects that live until the rank leaves the job, because other objects borrow from them.
 #[derive(Default)]
 pub(crate) struct Arenas<'w> {
     pub(crate) teams: Arena<Collectives<'w>>,
@@ -28,11 +28,11 @@ pub(crate) struct Arenas<'w> {
     pub(crate) heaps: Arena<GlobalHeap<'w>>,
 }
 
-/// A rank of the job, with what its program has made.
+/// A rank of the job, with the objects that its program has created.
 pub(crate) struct Rank<'a, 'w> {
     pub(crate) world: &'w World,
     pub(crate) arenas: &'a Arenas<'w>,
-    /// Whether its waits answer signals: those of a simulation have the thread that simulates.
+    /// Whether its waits check for signals. Those of a simulated rank do not, because they run in the simulating thread.
     is_process: bool,
     all: OnceCell<&'a Collectives<'w>>,
     pub(crate) memories: Table<Area<'w>>,
@@ -43,7 +43,7 @@ pub(crate) struct Rank<'a, 'w> {
     pub(crate) maps: Table<Box<dyn AnyMap + 'a>>,
 }
 
-/// An object that no Python object names any more.
+/// An object to which no Python object refers any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Garbage {
     Memory(u64),
@@ -68,7 +68,7 @@ impl<'a, 'w> Rank<'a, 'w> {
         }
     }
 
-    /// Removes an object. What the library keeps until all ranks have removed theirs, it keeps.
+    /// Removes an object. The library still keeps resources that it can release only after all ranks have removed theirs.
     pub(crate) fn remove(&self, garbage: Garbage) {
         match garbage {
             Garbage::Memory(number) => drop(self.memories.take(number)),
@@ -78,7 +78,7 @@ impl<'a, 'w> Rank<'a, 'w> {
         }
     }
 
-    /// The collective operations of a team, or of all ranks; made with the first one of all, which is collective.
+    /// Returns the collective operations of a team, or of all ranks. Those of all ranks are created on first use, which is collective.
     pub(crate) fn team(&self, number: Option<u64>) -> Result<&'a Collectives<'w>, Fail> {
         let Some(number) = number else {
             if let Some(all) = self.all.get() {
@@ -90,10 +90,10 @@ impl<'a, 'w> Rank<'a, 'w> {
         self.teams.with(number, |team| Ok(*team))
     }
 
-    /// Waits until `ready` returns something, as [`Context::wait_for`](pelago::Context::wait_for). A wait without a limit counts towards a deadlock.
+    /// Waits until `ready` returns a value, like [`Context::wait_for`](pelago::Context::wait_for). Waits without a limit count for the detection of deadlocks.
     ///
     /// # Errors
-    /// Those of `ready`; the limit has passed; the job is at fault; a signal handler raised an exception.
+    /// The errors of `ready`; the limit has passed; the job has failed; a signal handler raised an exception.
     pub(crate) fn wait_for<T>(
         &self,
         what: &'static str,
@@ -118,10 +118,10 @@ impl<'a, 'w> Rank<'a, 'w> {
         }
     }
 
-    /// Waits until what the library knows nothing of is so, as [`Context::poll_for`](pelago::Context::poll_for); other ranks are served meanwhile.
+    /// Polls a condition outside the library until it holds, like [`Context::poll_for`](pelago::Context::poll_for). The library makes progress meanwhile.
     ///
     /// # Errors
-    /// Those of `is_so`; the job is at fault; a signal handler raised an exception.
+    /// The errors of `is_so`; the job has failed; a signal handler raised an exception.
     pub(crate) fn poll_for<E: Into<Fail>>(
         &self,
         what: &'static str,
@@ -150,7 +150,7 @@ impl<'a, 'w> Rank<'a, 'w> {
     }
 }
 
-/// A time limit in seconds.
+/// Checks and converts a time limit in seconds.
 pub(crate) fn duration(seconds: Option<f64>) -> Result<Option<Duration>, Fail> {
     let good = |seconds: &f64| (0.0..=1e6).contains(seconds);
     match seconds {
@@ -160,12 +160,12 @@ pub(crate) fn duration(seconds: Option<f64>) -> Result<Option<Duration>, Fail> {
     }
 }
 
-/// The settings of the collective operations of a team.
+/// Returns the settings of the collective operations of a team.
 pub(crate) fn team_settings() -> Settings {
     Settings { memory_bytes: TEAM_BYTES.0, plan_bytes: TEAM_BYTES.1, ..Settings::default() }
 }
 
-/// Objects by number; a number is never used again.
+/// Objects by number. Numbers are not reused.
 pub(crate) struct Table<T> {
     next: Cell<u64>,
     objects: RefCell<BTreeMap<u64, T>>,
@@ -189,12 +189,12 @@ impl<T> Table<T> {
         self.objects.borrow_mut().remove(&number)
     }
 
-    /// Does something with an object.
+    /// Calls `act` with an object.
     ///
     /// # Errors
-    /// It is gone.
+    /// The object was removed.
     pub(crate) fn with<R>(&self, number: u64, act: impl FnOnce(&mut T) -> Result<R, Fail>) -> Result<R, Fail> {
-        // Out of the table meanwhile: a call that waits may remove others.
+        // The object is out of the table during the call, because a call that waits may remove other objects.
         let mut object = self.take(number).ok_or(Fail::Ended)?;
         let result = act(&mut object);
         self.objects.borrow_mut().insert(number, object);
@@ -202,7 +202,7 @@ impl<T> Table<T> {
     }
 }
 
-/// Objects that stay where they are for as long as this does.
+/// Objects whose addresses stay valid as long as the arena lives.
 pub(crate) struct Arena<T> {
     first: OnceCell<Box<Node<T>>>,
     count: Cell<usize>,
@@ -220,10 +220,10 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Keeps an object.
+    /// Adds an object.
     ///
     /// # Errors
-    /// There are too many.
+    /// There are too many objects.
     pub(crate) fn keep(&self, value: T) -> Result<&T> {
         if self.count.get() == OBJECTS_MAX {
             return Err(Error::TooMany { what: "teams, mailboxes or maps", limit: OBJECTS_MAX });

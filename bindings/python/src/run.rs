@@ -1,4 +1,4 @@
-//! From a Python function to a rank and back.
+//! Execution of a Python function as a rank.
 
 use std::mem::{ManuallyDrop, forget};
 use std::panic::resume_unwind;
@@ -16,7 +16,7 @@ use crate::world::World;
 /// Stack of the thread that runs the function of a simulated rank.
 const STACK_BYTES: usize = 4 << 20;
 
-/// Calls `function` with the world of this rank, or in a simulation for each rank with its own, in a thread of its own.
+/// Calls `function` with the world of this rank; in a simulation, for each rank with the rank's world, in a thread of its own.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
     let is_simulated = processes::ranks().is_ok();
@@ -26,7 +26,7 @@ pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
     Ok(returned?)
 }
 
-/// Nobody uses the link any more.
+/// Closes a link when it is dropped.
 struct Closing<'l>(&'l Link);
 
 impl Drop for Closing<'_> {
@@ -74,19 +74,19 @@ fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, F
     returned.map_err(Fail::Raised)
 }
 
-/// Drops the objects of a rank, but not those whose drop may wait for other ranks: senders of mailboxes that found no room; after a failure, which ends
-/// the others, everything that has begun.
+/// Drops the objects of a rank, except those whose drop may wait for other ranks: senders of mailboxes that found no free slot and, after a failure, which
+/// ends the other ranks, all objects.
 fn end(rank: Rank<'_, '_>, is_good: bool) {
     if is_good { forget(rank.mailboxes) } else { forget(rank) }
 }
 
-/// Calls the function, and writes out what it has printed: a process that ends because of another rank writes nothing more.
+/// Calls the function, and flushes its output: a process that ends because of another rank does not flush.
 fn call(py: Python<'_>, function: &Py<PyAny>, link: &Arc<Link>) -> PyResult<Py<PyAny>> {
     let world = py.import("pelago._world")?.getattr("World")?.call1((World::new(link.clone()),))?;
     let returned = function.call1(py, (world,));
     let system = py.import("sys")?;
     for stream in ["stdout", "stderr"] {
-        // A stream that the program has closed or replaced needs nothing.
+        // Errors are ignored: the program may have closed or replaced the stream.
         let _ = system.getattr(stream).and_then(|stream| stream.call_method0("flush"));
     }
     returned

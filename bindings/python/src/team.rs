@@ -1,6 +1,6 @@
-//! What the members of a team do together.
+//! Collective operations of the members of a team.
 //!
-//! Operations are started and then waited for, so that signals are noticed meanwhile.
+//! Operations are started and then waited for, so that the wait can check for signals.
 
 use std::ops::{BitAnd, BitOr, BitXor};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::fail::Fail;
 use crate::link::Link;
 use crate::rank::Rank;
 
-/// Ranks in an order.
+/// An ordered set of ranks.
 #[pyclass(frozen, module = "pelago._pelago")]
 pub(crate) struct Team {
     link: Arc<Link>,
-    /// Among the teams of the rank; none for all ranks.
+    /// The number among the teams of the rank; `None` for the team of all ranks.
     number: Option<u64>,
     position: u32,
-    /// The members; none for all ranks.
+    /// The members; `None` for all ranks.
     members: Option<Vec<u32>>,
 }
 
@@ -45,14 +45,14 @@ impl Team {
     }
 }
 
-/// Waits for an operation that was started, and writes its values.
+/// Waits for a started operation, and writes its values to `into`.
 fn finish<T: Pod>(rank: &Rank<'_, '_>, what: &'static str, mut started: Started<'_, '_, T>, into: &Bytes) -> Result<(), Fail> {
     rank.wait_for(what, None, || Ok(started.test()?.then_some(())))?;
     into.write(&started.wait()?);
     Ok(())
 }
 
-/// Does something with the values of a buffer whose type has this name.
+/// Evaluates an expression with the type of elements of this name.
 macro_rules! with_type {
     ($name:expr, |$type:ident| $act:expr) => {
         with_type!(@of $name, $type, $act; "int8" i8, "uint8" u8, "int16" i16, "uint16" u16, "int32" i32, "uint32" u32,
@@ -69,13 +69,13 @@ macro_rules! with_type {
     };
 }
 
-/// What can be reduced.
+/// A type of elements of reductions.
 trait Reduced: Pod {
-    /// The operator of this name.
+    /// Returns the operator of this name.
     fn operator(name: &str) -> Option<fn(Self, Self) -> Self>;
 }
 
-/// Operators on bits, of integers.
+/// Returns the bitwise operator of this name, for integers.
 fn bits<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>>(name: &str) -> Option<fn(T, T) -> T> {
     match name {
         "and" => Some(|one, other| one & other),
@@ -85,7 +85,7 @@ fn bits<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>>(name: &s
     }
 }
 
-/// Other numbers have none.
+/// Returns `None`: floating-point types have no bitwise operators.
 fn no_bits<T>(_: &str) -> Option<fn(T, T) -> T> {
     None
 }
@@ -110,7 +110,7 @@ macro_rules! reduced {
 reduced!(no_bits, |one, other| one + other, |one, other| one * other; f32 f64);
 reduced!(bits, |one, other| one.wrapping_add(other), |one, other| one.wrapping_mul(other); i8 u8 i16 u16 i32 u32 i64 u64);
 
-/// A reduction by name.
+/// Performs a reduction by name.
 fn reduce<T: Reduced>(
     rank: &Rank<'_, '_>,
     team: &Collectives<'_>,
@@ -130,7 +130,7 @@ fn reduce<T: Reduced>(
     }
 }
 
-/// A movement of blocks by name.
+/// Performs a data movement by name.
 fn move_blocks<T: Pod>(
     rank: &Rank<'_, '_>,
     team: &Collectives<'_>,
@@ -160,7 +160,7 @@ impl Team {
         self.position
     }
 
-    /// How many members.
+    /// The number of members.
     #[getter]
     fn size(&self) -> usize {
         self.size_of()
@@ -199,7 +199,7 @@ impl Team {
         })?)
     }
 
-    /// Moves blocks of bytes; a broadcast from a buffer into itself.
+    /// Moves blocks of bytes. The source and the destination of a broadcast are the same buffer.
     #[pyo3(signature = (kind, source, into, root=0))]
     fn blocks(&self, py: Python<'_>, kind: &str, source: &Bound<'_, PyAny>, into: &Bound<'_, PyAny>, root: u32) -> PyResult<()> {
         self.check_root(root)?;
@@ -216,7 +216,7 @@ impl Team {
             let (from, into) = (from.len(), into.len());
             return Err(Fail::Value(format!("{kind} of {from} bytes into {into} among {size} members")).into());
         }
-        // The blocks of all members are as long, so that all of them take the same way.
+        // The blocks of all members have the same length, so that all members select the same type.
         let block = if kind == "scatter" {
             into.len()
         } else if kind == "alltoall" {

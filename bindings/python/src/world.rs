@@ -1,4 +1,4 @@
-//! What a rank does alone, and what all ranks make together.
+//! The operations of a single rank, and the collective creation of distributed objects.
 
 use std::sync::Arc;
 
@@ -37,13 +37,13 @@ impl World {
         self.link.rank
     }
 
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     #[getter]
     fn size(&self) -> u32 {
         self.link.size
     }
 
-    /// Bytes on every rank. Collective.
+    /// Allocates bytes on every rank. Collective.
     fn alloc(&self, py: Python<'_>, bytes: usize) -> PyResult<Memory> {
         let (number, start) = self.link.call(py, |me| {
             let memory = me.world.alloc::<u64>(bytes.div_ceil(8))?;
@@ -53,13 +53,13 @@ impl World {
         Ok(Memory::symmetric(self.link.clone(), number, start, bytes))
     }
 
-    /// Bytes on a device of every rank: zeros, or what another library has. Collective.
+    /// Provides bytes on a device of every rank: new memory of zeros, or memory of another library. Collective.
     #[pyo3(signature = (ordinal, bytes, adopted=None))]
     fn device(&self, py: Python<'_>, ordinal: u32, bytes: u64, adopted: Option<device::Described>) -> PyResult<Memory> {
         Ok(device::new(&self.link, py, ordinal, bytes, adopted)?)
     }
 
-    /// A tensor of another library, taken out of its capsule.
+    /// Takes a tensor of another library out of its capsule.
     #[staticmethod]
     fn tensor(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Tensor::take(capsule)
@@ -82,7 +82,7 @@ impl World {
         Ok(self.link.call(py, |me| Ok(me.world.progress()))?)
     }
 
-    /// Whether loads and stores reach the memory of a rank.
+    /// Whether the memory of a rank is mapped in this process.
     fn maps(&self, py: Python<'_>, rank: u32) -> PyResult<bool> {
         check_rank(&self.link, rank)?;
         Ok(self.link.call(py, |me| Ok(me.world.maps(Number::new(rank))))?)
@@ -93,7 +93,7 @@ impl World {
         Ok(self.link.call(py, |me| Ok(me.world.now().as_picoseconds() as f64 * 1e-12))?)
     }
 
-    /// Says that the program computes for so many seconds.
+    /// Accounts for a computation of the program of `seconds` seconds.
     fn compute(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let time = duration(Some(seconds))?.unwrap_or(Duration::ZERO);
         Ok(self.link.call(py, |me| {
@@ -102,12 +102,12 @@ impl World {
         })?)
     }
 
-    /// All ranks.
+    /// Returns the team of all ranks.
     fn all(&self) -> Team {
         Team::all(self.link.clone())
     }
 
-    /// The team of some ranks; none for a rank that is no member. Collective over all ranks.
+    /// Creates the team of the listed ranks; `None` for a rank that is not a member. Collective over all ranks.
     fn team(&self, py: Python<'_>, ranks: Vec<u32>) -> PyResult<Option<Team>> {
         ranks.iter().try_for_each(|&rank| check_rank(&self.link, rank))?;
         let members = ranks.clone();
@@ -121,18 +121,18 @@ impl World {
         Ok(made.map(|(number, position)| Team::of(self.link.clone(), number, position, ranks)))
     }
 
-    /// A bounded inbox. Collective.
+    /// Creates a mailbox. Collective.
     fn mailbox(&self, py: Python<'_>, receiver: Option<u32>, slots: u32, message_bytes: usize) -> PyResult<Mailbox> {
         receiver.map_or(Ok(()), |receiver| check_rank(&self.link, receiver))?;
         Ok(mailbox::new(&self.link, py, receiver, slots, message_bytes)?)
     }
 
-    /// Fields on a grid of blocks, one for each rank. Collective.
+    /// Creates fields on a grid of blocks, one block for each rank. Collective.
     fn grid(&self, py: Python<'_>, description: grid::Description) -> PyResult<Grid> {
         Ok(grid::new(&self.link, py, description)?)
     }
 
-    /// A map of keys to values, both of a fixed length, over all ranks. Collective.
+    /// Creates a map of keys to values, both of a fixed length, over all ranks. Collective.
     fn map(&self, py: Python<'_>, key_bytes: usize, value_bytes: usize, buckets: usize, heap_bytes: u64) -> PyResult<Map> {
         Ok(map::new(&self.link, py, [key_bytes, value_bytes], buckets, heap_bytes)?)
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::routines::FAMILIES;
 
-/// The file's path and text: a line for each routine, and their number.
+/// Returns the path and the text of the file, which has a line for each routine and the number of routines.
 pub fn reductions() -> (String, String) {
     let mut text = String::from("/* Written by a test from the table of routines. */\n");
     let mut number = 0;

@@ -1,11 +1,11 @@
-//! The Rust files: one macro for each pair of routines, with their names.
+//! The Rust files of the exported functions: one macro call for each pair of routines, with their names.
 
 use std::collections::BTreeMap;
 
 use crate::routines::{FAMILIES, Family, Needs, Routine};
 use crate::types::Type;
 
-/// The files, by path and text.
+/// Returns the path and the text of each file.
 pub fn files() -> Vec<(String, String)> {
     let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     for family in FAMILIES {

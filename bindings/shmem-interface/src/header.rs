@@ -108,7 +108,7 @@ extern "C" {
     result pshmem_##name parameters;
 "#;
 
-/// The text of the header.
+/// Returns the text of the header.
 pub fn header() -> String {
     let mut text = BEGIN.to_owned();
     for (section, routines) in PLAIN {
@@ -141,7 +141,7 @@ fn generic_families() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().filter(|family| family.generic > 0)
 }
 
-/// Macros that choose a routine by the type of an argument.
+/// Returns the C11 macros that select a routine by the type of an argument.
 fn generics() -> String {
     let mut text = String::from(
         "\n#if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && !defined(SHMEM_NO_GENERICS)\n\
@@ -172,17 +172,17 @@ fn generics() -> String {
     text + "#define shmem_sync(...) _Generic(SMA_FIRST(__VA_ARGS__, 0), shmem_team_t: shmem_team_sync, default: shmem_sync)(__VA_ARGS__)\n#endif\n"
 }
 
-/// Whether the argument that tells the type points to constant elements.
+/// Whether the argument that determines the type points to constant elements.
 fn takes_constant(family: &Family) -> bool {
     family.parameters.split(", ").nth(usize::from(family.generic) - 1).is_some_and(|parameter| parameter.starts_with("const "))
 }
 
-/// Functions of C++ with the names of the generics.
+/// Returns the overloaded C++ functions with the names of the generics.
 fn overloads() -> String {
     let mut text = String::from("\n#if defined(__cplusplus) && !defined(SHMEM_NO_GENERICS)\n");
     for family in generic_families() {
         for of in distinct(family.types) {
-            // A function of C has this signature.
+            // A C function already has this name and signature.
             let is_taken = family.name == "wait_until" && of.name == "long";
             for routine in family.routines(&of).into_iter().filter(|_| !is_taken) {
                 let result = with_type(family.result, of.c);

@@ -2,36 +2,36 @@
 
 use crate::types::{self, Type};
 
-/// A family: one routine for each of its types, and for sizes or bytes.
+/// A family of routines: one routine for each of its types, and for sizes or bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
-    /// What follows the type in the names, such as `put`.
+    /// The part of the names after the type, such as `put`.
     pub name: &'static str,
-    /// What it returns: a C type, `T` for the type of elements.
+    /// The result, as a C type; `T` is the type of elements.
     pub result: &'static str,
-    /// Its parameters without a context; `T` is the type of elements.
+    /// The parameters except the context; `T` is the type of elements.
     pub parameters: &'static str,
-    /// Its types.
+    /// The types of elements.
     pub types: &'static [Type],
-    /// Whether there is the same routine with a context.
+    /// Whether each routine also exists with a context.
     pub has_context: bool,
-    /// Which argument, counted from 1 without a context, tells the type to a generic; 0: there is no generic.
+    /// Position of the argument by which a generic selects the type, counted from 1 without the context; 0 if there is no generic.
     pub generic: u8,
-    /// What begins and ends the names by size in bits, and the name for bytes.
+    /// Beginning and end of the names by size in bits, and the name of the routine for bytes.
     pub by_size: Option<(&'static str, &'static str, &'static str)>,
     /// The sizes in bits.
     pub sizes: &'static [u32],
-    /// The macro of its exports, and what it needs besides the type and the names.
+    /// The macro of the exports, and its arguments besides the type and the names.
     pub export: (&'static str, &'static str),
-    /// What the export needs of the type.
+    /// The property of the type that the export needs.
     pub needs: Needs,
-    /// The file of its exports.
+    /// The file of the exports.
     pub file: &'static str,
-    /// Whether programs should no longer use it.
+    /// Whether the family is deprecated.
     pub is_deprecated: bool,
 }
 
-/// What an export needs of a type.
+/// The property of a type that an export needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Its size.
@@ -45,9 +45,9 @@ pub enum Needs {
 pub struct Routine {
     /// Its name without `shmem_`.
     pub name: String,
-    /// A C type.
+    /// Its result, as a C type.
     pub result: String,
-    /// C declarations of its parameters.
+    /// Its parameters, as C declarations.
     pub parameters: String,
 }
 
@@ -228,10 +228,10 @@ pub const FAMILIES: &[Family] = &[
     to_all("prod_to_all", types::ACTIVE_NUMBERS, "Product"),
 ];
 
-/// Name, result and parameters of a routine, as C declares them.
+/// Name, result and parameters of a routine, in the syntax of C.
 pub type Signature = (&'static str, &'static str, &'static str);
 
-/// Routines without types, by sections of the header: name, result, parameters. The library has them written by hand.
+/// Routines without types, by sections of the header. Their exports are written by hand.
 pub const PLAIN: &[(&str, &[Signature])] = &[
     (
         "Initialization, end, queries",
@@ -396,18 +396,18 @@ pub const OLDEST: &[Signature] = &[
 ];
 
 impl Family {
-    /// Its routine for a type, without and with a context.
+    /// Returns the routine for a type, without and with a context.
     pub fn routines(&self, of: &Type) -> Vec<Routine> {
         self.named(&format!("{}_{}", of.name, self.name), of.c)
     }
 
-    /// Its routines for a size in bits.
+    /// Returns the routines for a size in bits.
     pub fn routines_by_size(&self, bits: u32) -> Vec<Routine> {
         let Some((before, after, _)) = self.by_size else { return Vec::new() };
         self.named(&format!("{before}{bits}{after}"), "void")
     }
 
-    /// Its routines for bytes.
+    /// Returns the routines for bytes.
     pub fn routines_of_bytes(&self) -> Vec<Routine> {
         match self.by_size {
             Some((_, _, name)) if !name.is_empty() => self.named(name, "void"),
@@ -424,7 +424,7 @@ impl Family {
         routines
     }
 
-    /// All its routines.
+    /// Returns all routines of the family.
     pub fn all(&self) -> Vec<Routine> {
         let mut all: Vec<_> = self.types.iter().flat_map(|of| self.routines(of)).collect();
         all.extend(self.sizes.iter().flat_map(|&bits| self.routines_by_size(bits)));
@@ -433,7 +433,7 @@ impl Family {
     }
 }
 
-/// Every routine whose name begins with `shmem_`.
+/// Returns every routine whose name begins with `shmem_`.
 pub fn all() -> Vec<Routine> {
     let typed = FAMILIES.iter().flat_map(Family::all);
     let plain = PLAIN.iter().flat_map(|(_, routines)| routines.iter());
@@ -445,7 +445,7 @@ pub fn all() -> Vec<Routine> {
     typed.chain(plain).collect()
 }
 
-/// `T` replaced by a C type.
+/// Replaces `T` by a C type.
 pub fn with_type(text: &str, c: &str) -> String {
     let is_letter = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
     let mut replaced = String::new();
@@ -456,7 +456,7 @@ pub fn with_type(text: &str, c: &str) -> String {
     replaced
 }
 
-/// The names of the parameters of a declaration.
+/// Returns the names of the parameters of a declaration.
 pub fn names(parameters: &str) -> Vec<String> {
     let name = |parameter: &str| parameter.rsplit([' ', '*']).next().unwrap_or_default().to_owned();
     parameters.split(", ").map(name).collect()

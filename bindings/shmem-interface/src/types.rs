@@ -1,17 +1,17 @@
-//! The types of elements, and the sets of them that families of routines have.
+//! The types of elements, and the sets of types of the families of routines.
 
 /// A type of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its name in names of routines.
+    /// Its name in the names of routines.
     pub name: &'static str,
     /// Its name in C.
     pub c: &'static str,
-    /// The C type that it is, by which generics tell types apart.
+    /// The C type that it denotes, by which generics distinguish types.
     pub canonical: &'static str,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u32,
-    /// The type in Rust that is passed and combined like it.
+    /// The Rust type that is passed and combined like it.
     pub rust: &'static str,
 }
 
@@ -46,7 +46,7 @@ const PTRDIFF: Type = of("ptrdiff", "ptrdiff_t", "long", 8, "i64");
 const COMPLEX_DOUBLE: Type = of("complexd", "sma_complexd", "sma_complexd", 16, "Complex<f64>");
 const COMPLEX_FLOAT: Type = of("complexf", "sma_complexf", "sma_complexf", 8, "Complex<f32>");
 
-/// Puts, gets, and what moves data like them.
+/// Types of puts, gets, and other routines that move data.
 pub const RMA: &[Type] = &[
     FLOAT,
     DOUBLE,
@@ -73,20 +73,20 @@ pub const RMA: &[Type] = &[
     SIZE,
     PTRDIFF,
 ];
-/// Standard atomics.
+/// Types of the standard atomics.
 pub const STANDARD: &[Type] = &[INT, LONG, LONG_LONG, UINT, ULONG, ULONG_LONG, INT32, INT64, UINT32, UINT64, SIZE, PTRDIFF];
-/// Extended atomics.
+/// Types of the extended atomics.
 pub const EXTENDED: &[Type] =
     &[FLOAT, DOUBLE, INT, LONG, LONG_LONG, UINT, ULONG, ULONG_LONG, INT32, INT64, UINT32, UINT64, SIZE, PTRDIFF];
-/// Bitwise atomics.
+/// Types of the bitwise atomics.
 pub const BITWISE: &[Type] = &[UINT, ULONG, ULONG_LONG, INT32, INT64, UINT32, UINT64];
-/// Waits and tests.
+/// Types of waits and tests.
 pub const WAITS: &[Type] =
     &[SHORT, INT, LONG, LONG_LONG, USHORT, UINT, ULONG, ULONG_LONG, INT32, INT64, UINT32, UINT64, SIZE, PTRDIFF];
-/// Reductions of bits.
+/// Types of bitwise reductions.
 pub const REDUCED_BITS: &[Type] =
     &[UCHAR, USHORT, UINT, ULONG, ULONG_LONG, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, SIZE];
-/// Reductions that compare.
+/// Types of the reductions `min` and `max`.
 pub const REDUCED_ORDERED: &[Type] = &[
     CHAR,
     SCHAR,
@@ -113,7 +113,7 @@ pub const REDUCED_ORDERED: &[Type] = &[
     DOUBLE,
     LONG_DOUBLE,
 ];
-/// Reductions and scans that calculate.
+/// Types of arithmetic reductions and of scans.
 pub const REDUCED_NUMBERS: &[Type] = &[
     CHAR,
     SCHAR,
@@ -142,20 +142,20 @@ pub const REDUCED_NUMBERS: &[Type] = &[
     COMPLEX_DOUBLE,
     COMPLEX_FLOAT,
 ];
-/// Deprecated reductions of bits over active sets.
+/// Types of the deprecated bitwise reductions over active sets.
 pub const ACTIVE_BITS: &[Type] = &[SHORT, INT, LONG, LONG_LONG];
-/// Deprecated reductions over active sets that compare.
+/// Types of the deprecated reductions `min` and `max` over active sets.
 pub const ACTIVE_ORDERED: &[Type] = &[SHORT, INT, LONG, LONG_LONG, FLOAT, DOUBLE, LONG_DOUBLE];
-/// Deprecated reductions over active sets that calculate.
+/// Types of the deprecated arithmetic reductions over active sets.
 pub const ACTIVE_NUMBERS: &[Type] = &[SHORT, INT, LONG, LONG_LONG, FLOAT, DOUBLE, LONG_DOUBLE, COMPLEX_DOUBLE, COMPLEX_FLOAT];
-/// Deprecated atomics.
+/// Types of the deprecated atomics.
 pub const OLD_ATOMICS: &[Type] = &[INT, LONG, LONG_LONG];
-/// Deprecated atomics of which floating-point types have some.
+/// Types of the deprecated atomics that also exist for floating-point types.
 pub const OLD_EXTENDED: &[Type] = &[FLOAT, DOUBLE, INT, LONG, LONG_LONG];
-/// Deprecated waits.
+/// Types of the deprecated waits.
 pub const OLD_WAITS: &[Type] = &[SHORT, INT, LONG, LONG_LONG];
 
-/// The types of a set of which no earlier one is the same C type.
+/// Returns the types of a set, without those that denote the same C type as an earlier one.
 pub fn distinct(set: &[Type]) -> Vec<Type> {
     let mut found: Vec<Type> = Vec::new();
     for one in set {

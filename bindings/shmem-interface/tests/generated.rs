@@ -1,4 +1,4 @@
-//! The committed files are those of the table.
+//! Test that the committed files are those generated from the table.
 
 use std::path::Path;
 

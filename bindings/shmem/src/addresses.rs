@@ -1,6 +1,6 @@
-//! Memory by its address in this process.
+//! Access to memory by its address in this process.
 //!
-//! Pointers of the program are as invariant B3 of `transfer` says.
+//! Pointers from the program satisfy invariant B3 of `transfer`.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -8,15 +8,15 @@ use std::ptr::NonNull;
 use pelago::{Context, GlobalAddress, Result};
 use pelago_memory::Cells;
 
-/// The bytes at an address of a call, or of a team's memory.
+/// Returns the bytes at an address that is an argument of a call, or lies in the memory of a team.
 pub(crate) fn cells(address: usize, bytes: usize) -> Cells<'static> {
     let start = NonNull::new(address as *mut u8).unwrap_or(NonNull::dangling());
-    // SAFETY: B3: addresses of a call, for as many bytes as it names; memory of a team otherwise.
+    // SAFETY: B3: an argument of a call, which states as many bytes; otherwise memory of a team.
     unsafe { Cells::new(start, bytes) }
 }
 
-/// A get whose destination is memory of the caller, which waits for it.
+/// Starts a get into memory of the caller. The caller waits for its completion.
 pub(crate) fn get_later(context: &Context, from: GlobalAddress, into: Cells<'static>) -> Result<()> {
-    // SAFETY: B3: the caller waits for it, and ends the process if it fails.
+    // SAFETY: B3: the caller waits for the get, and ends the process if it fails.
     unsafe { context.get_raw(from, into.pointer(), into.bytes()) }.map(drop)
 }

@@ -1,6 +1,6 @@
 //! Atomics on words of 4 and 8 bytes.
 //!
-//! Pointers of the program are as invariant B3 of `transfer` says.
+//! Pointers from the program satisfy invariant B3 of `transfer`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -13,7 +13,7 @@ use crate::library::{Library, direct, library};
 use crate::refusal::refuse;
 use crate::transfer;
 
-/// Performs an atomic and returns what was there.
+/// Performs an atomic and returns the previous value.
 #[inline(always)]
 pub(crate) fn fetch<T: Word>(
     routine: &str,
@@ -54,14 +54,14 @@ fn fetch_remote<T: Word>(
     let mut found = T::new_zeroed();
     let into = NonNull::from(&mut found);
     let slot = library.context(routine, context);
-    // SAFETY: the word lives until the operation has ended, below; if it fails, the process ends.
+    // SAFETY: the word lives until the operation has completed, below; if it fails, the process ends.
     let handle = library.or_end(routine, slot.issue(|context| unsafe { context.fetch_raw(at, operator, operand, into) }));
     library.or_end(routine, slot.monitor.wait("shmem_atomic", |_| Ok(handle.has_ended()?.then_some(()))));
-    // SAFETY: the operation has written it.
+    // SAFETY: the operation has written the word.
     unsafe { into.read() }
 }
 
-/// Performs an atomic, whose result nobody asks for.
+/// Performs an atomic without a result.
 #[inline(always)]
 pub(crate) fn update<T: Word>(routine: &str, context: usize, dest: *mut T, operator: AtomicOperator, operand: T, pe: c_int) {
     match direct(context, dest as usize, pe) {
@@ -104,7 +104,7 @@ fn update_remote<T: Word>(
     library.or_end(routine, library.context(routine, context).issue(issue));
 }
 
-/// Performs an atomic and stores what was there at `into`, at the latest when a quiet has ended.
+/// Starts an atomic that stores the previous value at `into`. The value is there at the latest after a quiet.
 pub(crate) fn fetch_later<T: Word>(
     routine: &str,
     context: usize,

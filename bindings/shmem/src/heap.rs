@@ -1,6 +1,6 @@
 //! The symmetric heap: every PE makes the same calls in the same order, so that equal calls give equal offsets.
 //!
-//! Pointers of the program are as invariant B3 of `transfer` says.
+//! Pointers from the program satisfy invariant B3 of `transfer`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ use crate::collectives;
 use crate::library::{Library, library};
 use crate::refusal::refuse;
 
-/// The least alignment: a cache line, so that objects of different interest do not share one.
+/// The minimum alignment: a cache line, so that unrelated objects do not share one.
 const ALIGNMENT: usize = 64;
 
 /// Objects of a page or more begin at a page.
@@ -20,7 +20,7 @@ fn with_heap<R>(library: &Library, f: impl FnOnce(&mut pelago_memory::Heap) -> R
     f(&mut library.heap.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Allocates without meeting the other PEs; null if there is no room.
+/// Allocates without synchronization with the other PEs; null if there is no room.
 fn take(library: &Library, alignment: usize, bytes: usize) -> *mut c_void {
     let area = library.heap_area();
     let least = if bytes >= PAGE_BYTES { PAGE_BYTES } else { ALIGNMENT };
@@ -29,13 +29,13 @@ fn take(library: &Library, alignment: usize, bytes: usize) -> *mut c_void {
     offset.map_or(std::ptr::null_mut(), |offset| (area.start + offset as usize) as *mut c_void)
 }
 
-/// Frees without meeting the other PEs; how many bytes there were, `None` if nothing was allocated there.
+/// Frees without synchronization with the other PEs. Returns the size of the object; `None` if there is no object at `pointer`.
 fn give_back(library: &Library, pointer: *mut c_void) -> Option<u64> {
     let offset = (pointer as usize).checked_sub(library.heap_area().start)?;
     with_heap(library, |heap| heap.free(offset as u64))
 }
 
-/// Allocates `bytes` bytes at a multiple of `alignment`, of zeros if asked. Collective.
+/// Allocates `bytes` bytes at a multiple of `alignment`, zeroed if `zeroed` is set. Collective.
 pub(crate) fn allocate(routine: &'static str, alignment: usize, bytes: usize, zeroed: bool) -> *mut c_void {
     let library = library(routine);
     collectives::compare(library, routine, &[alignment as u64, bytes as u64]);
@@ -53,7 +53,7 @@ pub(crate) fn allocate(routine: &'static str, alignment: usize, bytes: usize, ze
     pointer
 }
 
-/// Zeroes an object; whole pages are given back to the system.
+/// Zeroes an object, and returns its whole pages to the system.
 fn clear(library: &Library, pointer: *mut c_void, bytes: usize) {
     let address = library.symmetric(pointer as usize, bytes).map(|bits| library.at(bits, library.me));
     if let Some(address) = address {
@@ -90,12 +90,12 @@ pub(crate) fn reallocate(routine: &'static str, pointer: *mut c_void, bytes: usi
     if moved.is_null() {
         return moved;
     }
-    // What others have written to the object has come, and nobody uses it any more.
+    // After the barrier, all writes to the object have completed, and no PE uses it any more.
     collectives::barrier_all(routine);
     let Some(before) = give_back(library, pointer) else {
         refuse(routine, &format_args!("ptr {pointer:p} is not an object of the symmetric heap"))
     };
-    // SAFETY: both were allocated, are as long, and are apart; the old one is used again after the barrier at the earliest.
+    // SAFETY: both objects are allocated, have at least this length, and do not overlap. The old one is reused after the barrier at the earliest.
     unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), moved.cast::<u8>(), bytes.min(before as usize)) };
     collectives::barrier_all(routine);
     moved

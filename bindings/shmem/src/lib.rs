@@ -4,8 +4,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `program` | what the loader and `pelago sim` call |
-//! | `ffi` | the functions that C sees; `ffi/exports` is generated from one table of types and routines |
+//! | `program` | entry points for the loader and `pelago sim` |
+//! | `ffi` | the exported C functions; `ffi/exports` is generated from one table of types and routines |
 //! | `lifecycle` | initialization, finalization, the end of the job |
 //! | `locks` | fair locks |
 //! | `collectives` | synchronization, broadcast, collects, exchanges, reductions and scans of teams |
@@ -14,15 +14,15 @@
 //! | `heap` | the symmetric heap |
 //! | `library` | the library in this process: teams, contexts, addresses |
 //! | `statics` | variables of the executable in memory of the job |
-//! | `values` | types of elements, and operators |
-//! | `addresses` | memory by its address in this process |
-//! | `refusal` | misuse: one line, and the end of the job |
+//! | `values` | types of elements, and operators of reductions |
+//! | `addresses` | access to memory by its address in this process |
+//! | `refusal` | misuse: an error message of one line, and the end of the job |
 //! | `limits` | bounds |
 //!
 //! A PE is a rank. A symmetric address is an address of this process: the symmetric heap and the variables of the executable lie at the same
 //! offsets in the memory of every rank, so that an offset and the number of a PE give a global address.
 //!
-//! Absent on purpose: networks, launchers, and the order of operations; these are `pelago`'s.
+//! Absent on purpose: networks, launchers, and the order of operations, which the crate `pelago` provides.
 
 mod addresses;
 mod atomics;

@@ -1,4 +1,4 @@
-//! The library in this process: its teams, its contexts, and the way from a symmetric address to a global one.
+//! The library in this process: its teams, its contexts, and the translation of symmetric addresses to global ones.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -12,24 +12,24 @@ use pelago_memory::{Heap, Place, Reach, Window};
 use crate::limits::{CONTEXTS_MAX, STATIC_AREAS_MAX, TEAMS_MAX};
 use crate::refusal::{end, refuse};
 
-/// The handle of no team and of no context.
+/// The invalid handle of teams and contexts.
 pub(crate) const INVALID: usize = 0;
 /// The handle of the default context, and of the team of all PEs.
 pub(crate) const DEFAULT: usize = 1;
-/// The handle of the team of the PEs whose memory this one reaches by loads and stores.
+/// The handle of the team of the PEs whose memory is mapped in this process.
 pub(crate) const SHARED: usize = 2;
 
-/// Comparisons of waits.
+/// Comparison operators of waits.
 pub(crate) const EQUAL: c_int = 0;
 pub(crate) const NOT_EQUAL: c_int = 1;
 
 /// The highest level of thread support.
 pub(crate) const THREAD_MULTIPLE: c_int = 3;
 
-/// A part of this PE's memory that lies at the same place in the memory of every PE.
+/// A part of this PE's memory that has the same offset in the memory of every PE.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Area {
-    /// Where it begins in this process.
+    /// Its start address in this process.
     pub(crate) start: usize,
     pub(crate) bytes: usize,
     /// The bits of its global address at rank 0.
@@ -39,26 +39,26 @@ pub(crate) struct Area {
 /// The library in this process, from its first initialization on.
 pub(crate) struct Library {
     pub(crate) reach: Reach,
-    /// The heap and the largest area of variables, open while the library is initialized.
+    /// Windows of the heap and of the largest area of variables, open while the library is initialized.
     direct: [Window; 2],
     pub(crate) me: u32,
     pub(crate) size: u32,
-    /// What a rank adds to the bits of an address.
+    /// Difference between the bits of the same address at consecutive ranks.
     rank_bits: u64,
     heap_area: Area,
-    /// What the heap begins at a multiple of: the largest alignment of its objects.
+    /// Alignment of the start of the heap, and so the largest alignment of its objects.
     pub(crate) alignment: usize,
     statics: [Area; STATIC_AREAS_MAX],
-    /// Memory for teams, [`TEAM_BYTES`](crate::collectives::TEAM_BYTES) for each.
+    /// Memory of the teams, [`TEAM_BYTES`](crate::collectives::TEAM_BYTES) for each.
     scratch: Area,
     pub(crate) is_simulated: bool,
     pub(crate) heap: Mutex<Heap>,
     contexts: Box<[OnceLock<ContextSlot>]>,
     teams: Box<[Team]>,
     factory: Mutex<Option<ContextFactory>>,
-    /// `SHMEM_THREAD_…` as provided.
+    /// The provided level of thread support, `SHMEM_THREAD_…`.
     pub(crate) threads: AtomicU32,
-    /// Initializations that no finalization has matched.
+    /// Number of initializations without a matching finalization.
     pub(crate) depth: AtomicU32,
     /// Whether collective operations compare their arguments.
     pub(crate) is_debugged: AtomicBool,
@@ -67,7 +67,7 @@ pub(crate) struct Library {
 /// A context: operations with their own order and completion.
 pub(crate) struct ContextSlot {
     pub(crate) monitor: Monitor<ContextState>,
-    /// Whether operations may be under way.
+    /// Whether operations may be in flight.
     busy: AtomicBool,
     is_used: AtomicBool,
     /// The index of its team.
@@ -77,10 +77,10 @@ pub(crate) struct ContextSlot {
     pub(crate) session: AtomicBool,
 }
 
-/// What threads use one at a time.
+/// State of a context that one thread uses at a time.
 pub(crate) struct ContextState {
     pub(crate) context: &'static Context,
-    /// Of the default context.
+    /// The job; only in the default context.
     pub(crate) job: Option<&'static Job>,
 }
 
@@ -88,20 +88,20 @@ pub(crate) struct ContextState {
 pub(crate) struct Team {
     pub(crate) start: AtomicU32,
     pub(crate) stride: AtomicI64,
-    /// 0: there is none.
+    /// 0 in an unused slot.
     pub(crate) size: AtomicU32,
     pub(crate) me: AtomicU32,
     pub(crate) contexts: AtomicU32,
-    /// Synchronizations and data operations so far.
+    /// Number of synchronizations so far; below, of data operations, short reductions and whole exchanges.
     pub(crate) syncs: AtomicU64,
     pub(crate) operations: AtomicU64,
     pub(crate) short_reductions: AtomicU64,
     pub(crate) exchanges: AtomicU64,
-    /// Arrivals that operations have counted so far; parts and results of long reductions.
+    /// Number of arrivals that operations have waited for so far; below, of parts and of results of long reductions.
     pub(crate) arrivals: AtomicU64,
     pub(crate) parts: AtomicU64,
     pub(crate) results: AtomicU64,
-    /// Operations of one team that two threads call are a mistake of the program that must not corrupt the library.
+    /// Lock held during an operation: if a program erroneously calls operations of one team from two threads, the state is not corrupted.
     pub(crate) turn: Mutex<()>,
 }
 
@@ -123,7 +123,7 @@ impl Progress for ContextState {
     }
 }
 
-/// What there is once in a process, and once for each rank that is simulated in it.
+/// State that exists once in a process, or once for each rank that is simulated in it.
 pub(crate) struct Process {
     pub(crate) library: OnceLock<Library>,
     /// Held while the library is initialized or finalized.
@@ -138,12 +138,12 @@ impl Process {
 
 static PROCESSES: PerRank<Process> = PerRank::new(Process::new(), Process::new);
 
-/// This process, or the rank that runs of those that are simulated in it.
+/// Returns the state of this process, or of the running simulated rank.
 pub(crate) fn process() -> &'static Process {
     PROCESSES.get()
 }
 
-/// The library, which must be initialized.
+/// Returns the library. Ends the job if it is not initialized.
 #[inline(always)]
 pub(crate) fn library(routine: &str) -> &'static Library {
     match PROCESSES.own().library.get() {
@@ -152,22 +152,22 @@ pub(crate) fn library(routine: &str) -> &'static Library {
     }
 }
 
-/// The word of a PE at a symmetric address, if loads and stores reach it and little need be asked: the library is initialized and not simulated, the context is
-/// the default one, and the word is aligned and lies in the heap or in the largest area of variables. Others are left to [`Library::pointer`].
+/// Fast path: returns the word of a PE at a symmetric address if it is mapped and few checks suffice: the library is initialized and not simulated, the
+/// context is the default one, and the word is aligned and lies in the heap or in the largest area of variables. [`Library::pointer`] handles all other words.
 #[inline(always)]
 pub(crate) fn direct<T: Pod>(context: usize, address: usize, pe: c_int) -> Option<Place<'static, T>> {
     let [heap, variables] = &PROCESSES.own().library.get().filter(|_| context == DEFAULT)?.direct;
     heap.place(address, pe as u32).or_else(|| variables.place(address, pe as u32))
 }
 
-/// The library of the simulated rank that runs.
+/// Returns the library of the running simulated rank. Ends the job if the library is not initialized.
 #[cold]
 #[inline(never)]
 fn other_library(routine: &str) -> &'static Library {
     let library = process().library.get();
     match library.filter(|library| library.depth.load(Ordering::Acquire) > 0) {
         Some(library) if simulated::running().is_some() => {
-            // A rank that calls again and again may look for something that comes with time.
+            // Advances virtual time: a rank that calls in a loop may wait for an event of a later time.
             pelago::processes::now();
             library
         }
@@ -177,11 +177,11 @@ fn other_library(routine: &str) -> &'static Library {
     }
 }
 
-/// What a library is made of.
+/// Arguments of [`Library::new`].
 pub(crate) struct Parts {
     pub(crate) job: &'static Job,
     pub(crate) heap: Area,
-    /// What the heap begins at a multiple of.
+    /// Alignment of the start of the heap.
     pub(crate) alignment: usize,
     pub(crate) statics: [Area; STATIC_AREAS_MAX],
     pub(crate) scratch: Area,
@@ -226,29 +226,29 @@ impl Library {
         }
     }
 
-    /// The library is initialized so many times and not finalized.
+    /// Sets the number of initializations without a matching finalization; opens the windows if it is not 0, else closes them.
     pub(crate) fn set_depth(&self, depth: u32) {
         self.depth.store(depth, Ordering::Release);
         self.direct.iter().for_each(|window| window.open(depth > 0));
     }
 
-    /// Where the symmetric heap lies.
+    /// Returns the area of the symmetric heap.
     pub(crate) fn heap_area(&self) -> Area {
         self.heap_area
     }
 
-    /// Memory for teams.
+    /// Returns the memory of the teams.
     pub(crate) fn scratch(&self) -> Area {
         self.scratch
     }
 
-    /// The default context.
+    /// Returns the default context.
     #[inline(always)]
     pub(crate) fn default_context(&self) -> &ContextSlot {
         self.contexts[0].get().expect("made with the library")
     }
 
-    /// The bits at rank 0 of the symmetric address of `bytes` bytes; `None` if they are not symmetric.
+    /// Returns the bits, at rank 0, of the symmetric address of `bytes` bytes; `None` if the bytes are not symmetric.
     #[inline(always)]
     pub(crate) fn symmetric(&self, address: usize, bytes: usize) -> Option<u64> {
         let inside = address.wrapping_sub(self.heap_area.start);
@@ -258,7 +258,7 @@ impl Library {
         self.symmetric_static(address, bytes)
     }
 
-    /// As `symmetric`, of a variable of the executable.
+    /// Like `symmetric`, for a variable of the executable.
     #[inline]
     fn symmetric_static(&self, address: usize, bytes: usize) -> Option<u64> {
         let found = self.statics.iter().find(|area| {
@@ -268,25 +268,26 @@ impl Library {
         found.map(|area| area.bits + (address - area.start) as u64)
     }
 
-    /// Where a static variable with this global address lies in this process.
+    /// Returns the address in this process of a static variable of this PE with the given global address.
     pub(crate) fn own_address(&self, at: GlobalAddress) -> Option<usize> {
         let bits = at.bits() - u64::from(self.me) * self.rank_bits;
         let found = self.statics.iter().find(|area| bits.wrapping_sub(area.bits) < area.bytes as u64);
         found.map(|area| area.start + (bits - area.bits) as usize)
     }
 
-    /// The address at `rank` of what has these bits at rank 0.
+    /// Returns the global address at `rank` that corresponds to the address with these bits at rank 0.
     #[inline(always)]
     pub(crate) fn at(&self, bits: u64, rank: u32) -> GlobalAddress {
         GlobalAddress::from_bits(bits + u64::from(rank) * self.rank_bits)
     }
 
-    /// The word of this PE that a wait is for, as a hint. Threads of a simulated PE take turns, so that one that waits waits for all of them.
+    /// Returns the word of this PE that a wait depends on, as a hint. There is no hint in a simulation: threads of a simulated PE run one at a time, and the
+    /// thread that leads the wait waits for all of them.
     pub(crate) fn awaited(&self, word: GlobalAddress) -> Option<GlobalPtr<u8>> {
         GlobalPtr::from_address(word).ok().filter(|_| !self.is_simulated)
     }
 
-    /// The global address of `bytes` bytes at `rank` that lie here at `address`, an argument of `routine`.
+    /// Returns the global address at `rank` of `bytes` bytes whose address in this process is `address`, the argument `argument` of `routine`.
     #[inline(always)]
     pub(crate) fn global(&self, routine: &str, argument: &str, address: usize, bytes: usize, rank: u32) -> GlobalAddress {
         match self.symmetric(address, bytes) {
@@ -295,7 +296,7 @@ impl Library {
         }
     }
 
-    /// As `global`, of a value.
+    /// Like `global`, for one value, as a pointer.
     #[inline(always)]
     pub(crate) fn pointer<T: Pod>(&self, routine: &str, argument: &str, address: usize, rank: u32) -> GlobalPtr<T> {
         match GlobalPtr::from_address(self.global(routine, argument, address, size_of::<T>(), rank)) {
@@ -304,7 +305,7 @@ impl Library {
         }
     }
 
-    /// The rank of a PE of the team of a context.
+    /// Returns the rank of a PE, which is numbered in the team of the context.
     #[inline(always)]
     pub(crate) fn rank(&self, routine: &str, context: usize, pe: c_int) -> u32 {
         if context == DEFAULT {
@@ -322,7 +323,7 @@ impl Library {
         members.rank(pe).unwrap_or_else(|| refuse_pe(routine, pe, members.size))
     }
 
-    /// The context with a handle.
+    /// Returns the context with a handle. Ends the job if the handle is not valid.
     #[inline(always)]
     pub(crate) fn context(&self, routine: &str, context: usize) -> &ContextSlot {
         if context == DEFAULT {
@@ -334,20 +335,20 @@ impl Library {
         }
     }
 
-    /// The context with a handle, if there is one.
+    /// Returns the context with a handle, if the handle is valid.
     pub(crate) fn find_context(&self, context: usize) -> Option<&ContextSlot> {
         let slot = self.contexts.get(context.wrapping_sub(1))?.get()?;
         slot.is_used.load(Ordering::Acquire).then_some(slot)
     }
 
-    /// The team with a handle; `None` for the invalid one.
+    /// Returns the team with a handle, and its index; `None` if the handle is not valid.
     pub(crate) fn find_team(&self, team: usize) -> Option<(usize, &Team)> {
         let index = team.checked_sub(1)?;
         let found = self.teams.get(index)?;
         (found.size.load(Ordering::Acquire) > 0).then_some((index, found))
     }
 
-    /// The team with a handle, which must be one.
+    /// Returns the team with a handle, and its index. Ends the job if the handle is not valid.
     pub(crate) fn team(&self, routine: &str, team: usize) -> (usize, &Team) {
         match self.find_team(team) {
             Some(found) => found,
@@ -356,12 +357,12 @@ impl Library {
         }
     }
 
-    /// All slots of teams.
+    /// Returns all slots of teams.
     pub(crate) fn teams(&self) -> &[Team] {
         &self.teams
     }
 
-    /// Makes a context of the team at an index; `None` if there are too many.
+    /// Makes a context of the team at an index, and returns its handle; `None` if there are too many contexts.
     pub(crate) fn make_context(&self, team: usize, options: i64) -> Option<usize> {
         let mut factory = self.lock(&self.factory);
         let index = (1..CONTEXTS_MAX)
@@ -384,7 +385,8 @@ impl Library {
         Some(index + 1)
     }
 
-    /// Locks what threads use one at a time while they may wait for a context. Threads of a simulated rank are coroutines, which take turns.
+    /// Locks a mutex that a thread may hold while it waits for a context. Threads of a simulated rank are coroutines: instead of blocking, the caller lets the
+    /// others run.
     fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         if self.is_simulated {
             loop {
@@ -397,7 +399,7 @@ impl Library {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The contexts in use of the team at an index.
+    /// Returns the contexts in use of the team at an index.
     pub(crate) fn contexts_of(&self, team: usize) -> impl Iterator<Item = &ContextSlot> {
         let made = self.contexts.iter().skip(1).filter_map(OnceLock::get);
         made.filter(move |slot| slot.is_used.load(Ordering::Relaxed) && slot.team() == team)
@@ -408,7 +410,7 @@ impl Library {
         self.threads.load(Ordering::Relaxed) == THREAD_MULTIPLE as u32
     }
 
-    /// The result, or the end of the job.
+    /// Returns the value of `result`, or ends the job if it is an error.
     #[inline]
     pub(crate) fn or_end<R>(&self, routine: &str, result: Result<R>) -> R {
         match result {
@@ -436,7 +438,7 @@ impl ContextSlot {
         self.team.load(Ordering::Relaxed) as usize
     }
 
-    /// Issues operations that may go on afterwards.
+    /// Issues operations that may still be in flight afterwards.
     pub(crate) fn issue<R>(&self, issue: impl FnOnce(&'static Context) -> R) -> R {
         self.monitor.with(|state| {
             self.busy.store(true, Ordering::Relaxed);
@@ -444,7 +446,7 @@ impl ContextSlot {
         })
     }
 
-    /// Orders what was issued before what comes, for each target.
+    /// Orders the issued operations before later ones, for each target.
     #[inline]
     pub(crate) fn fence(&self) -> Result<()> {
         std::sync::atomic::fence(Ordering::SeqCst);
@@ -454,7 +456,7 @@ impl ContextSlot {
         self.monitor.with(|state| state.context.fence())
     }
 
-    /// Waits for what was issued; it is visible to all PEs afterwards.
+    /// Waits for the completion of all issued operations, which are visible to all PEs afterwards.
     #[inline]
     pub(crate) fn quiet(&self) -> Result<()> {
         std::sync::atomic::fence(Ordering::SeqCst);
@@ -468,7 +470,7 @@ impl ContextSlot {
         })
     }
 
-    /// As `quiet`, of what concerns some ranks.
+    /// Like `quiet`, for the operations to some ranks.
     pub(crate) fn flush(&self, ranks: impl Iterator<Item = u32>) -> Result<()> {
         std::sync::atomic::fence(Ordering::SeqCst);
         if !self.busy.load(Ordering::Relaxed) {
@@ -477,7 +479,7 @@ impl ContextSlot {
         self.monitor.with(|state| ranks.map(Rank::new).try_for_each(|rank| state.context.flush(rank)))
     }
 
-    /// Ends the use of the context, and its session.
+    /// Ends the session of the context, and marks it as unused.
     pub(crate) fn release(&self) {
         if self.session.swap(false, Ordering::Relaxed) {
             self.monitor.with(|state| state.context.set_batching(false));
@@ -494,7 +496,7 @@ impl Team {
         Self { start, stride, size, me, contexts, syncs, operations, short_reductions, exchanges, arrivals, parts, results, turn }
     }
 
-    /// The team has these members from now on, with this PE at position `me`.
+    /// Sets the members of the team, with this PE at position `me`.
     pub(crate) fn begin(&self, members: Members, me: u32, contexts: u32) {
         self.start.store(members.start, Ordering::Relaxed);
         self.stride.store(members.stride, Ordering::Relaxed);
@@ -508,7 +510,7 @@ impl Team {
         self.size.store(members.size, Ordering::Release);
     }
 
-    /// Its members.
+    /// Returns the members.
     pub(crate) fn members(&self) -> Members {
         Members {
             start: self.start.load(Ordering::Relaxed),
@@ -517,27 +519,27 @@ impl Team {
         }
     }
 
-    /// The position of this PE.
+    /// Returns the position of this PE.
     pub(crate) fn me(&self) -> u32 {
         self.me.load(Ordering::Relaxed)
     }
 }
 
 impl Members {
-    /// The rank of the member at a position.
+    /// Returns the rank of the member at a position, if there is one.
     #[inline]
     pub(crate) fn rank(self, position: c_int) -> Option<u32> {
         let position = u32::try_from(position).ok().filter(|&position| position < self.size)?;
         Some(self.rank_at(position))
     }
 
-    /// As `rank`, of a position that is one.
+    /// Like `rank`, for a position that is known to be valid.
     #[inline]
     pub(crate) fn rank_at(self, position: u32) -> u32 {
         (i64::from(self.start) + i64::from(position) * self.stride) as u32
     }
 
-    /// The position of a rank.
+    /// Returns the position of a rank, if it is a member.
     pub(crate) fn position(self, rank: u32) -> Option<u32> {
         let distance = i64::from(rank) - i64::from(self.start);
         if self.size == 1 || self.stride == 0 {

@@ -1,7 +1,7 @@
 //! Initialization, finalization, the end of the job.
 //!
-//! The process joins the job at its first initialization and leaves it when it exits, because what a launcher leaves for a rank can be taken once, and
-//! initialization may follow finalization.
+//! The process joins the job at its first initialization and leaves it when it exits: the data that a launcher passes to a rank can be used only once, and
+//! a program may initialize the library again after a finalization.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -22,18 +22,18 @@ use crate::statics;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// The heap begins at a multiple of a large page.
+/// Alignment of the start of the heap: a large page.
 const HEAP_ALIGNMENT: usize = 2 << 20;
 
-/// One over the part of a rank's memory that the symmetric heap takes, unless the environment says how many bytes.
+/// Divisor of a rank's memory that gives the size of the symmetric heap, unless the environment sets the size.
 const HEAP_SHARE: u64 = 2;
 
-/// Begins; the level of thread support. Collective.
+/// Initializes the library and returns the provided level of thread support. Collective.
 pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     let process = process();
     let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(library) = process.library.get() {
-        // Held: nobody else changes it.
+        // No other thread changes the depth while the lock is held.
         let depth = library.depth.load(Ordering::Acquire);
         library.set_depth(depth + 1);
         if depth == 0 {
@@ -54,7 +54,7 @@ pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     requested
 }
 
-/// What `SHMEM_VERSION` and `SHMEM_INFO` ask for, at the first PE.
+/// Prints the information that `SHMEM_VERSION` and `SHMEM_INFO` request, at the first PE.
 fn tell(library: &Library) {
     if library.me > 0 {
         return;
@@ -68,7 +68,7 @@ fn tell(library: &Library) {
     }
 }
 
-/// A variable of the environment: `SHMEM_name`, else `SMA_name`.
+/// Returns the environment variable `SHMEM_name`, or else `SMA_name`.
 fn variable(name: &str) -> Option<String> {
     ["SHMEM_", "SMA_"].iter().find_map(|prefix| std::env::var(format!("{prefix}{name}")).ok())
 }
@@ -106,7 +106,7 @@ fn join(routine: &'static str) -> Result<Parts> {
     Ok(Parts { job, heap, alignment, statics, scratch, is_simulated })
 }
 
-/// Memory at the same place of every rank.
+/// Allocates memory at the same offset on every rank.
 fn allocate(job: &'static Job, bytes: u64) -> Result<(Area, Symmetric<'static, u64>)> {
     let words = job.alloc::<u64>(bytes.div_ceil(8).max(1) as usize)?;
     let bits = words.at(Rank::new(0), 0).address().bits();
@@ -114,7 +114,8 @@ fn allocate(job: &'static Job, bytes: u64) -> Result<(Area, Symmetric<'static, u
     Ok((Area { start, bytes: bytes as usize, bits }, words))
 }
 
-/// The part of `room` from the first multiple of [`HEAP_ALIGNMENT`] on, or of a page, if those lie at different offsets in different ranks; and which of the two.
+/// Returns the part of `room` from the first multiple of [`HEAP_ALIGNMENT`] on, or from the first page if those multiples have different offsets on different
+/// ranks; and the alignment used.
 fn aligned(job: &'static Job, room: Area) -> Result<(Area, usize)> {
     let skip = |alignment: usize| room.start.next_multiple_of(alignment) - room.start;
     let mut both = [skip(HEAP_ALIGNMENT) as u64, !(skip(HEAP_ALIGNMENT) as u64)];
@@ -143,7 +144,7 @@ fn too_many(routine: &'static str, ranges: &[Range<usize>]) {
     }
 }
 
-/// Makes the variables of the executable memory of the job.
+/// Moves the variables of the executable into memory of the job, at unchanged addresses.
 fn move_statics(job: &'static Job, routine: &'static str, ranges: &[Range<usize>]) -> Result<[Area; STATIC_AREAS_MAX]> {
     too_many(routine, ranges);
     let mut numbers = [0; STATIC_AREAS_MAX];
@@ -161,7 +162,7 @@ fn move_statics(job: &'static Job, routine: &'static str, ranges: &[Range<usize>
     Ok(areas)
 }
 
-/// Registers the private copy of the variables that a simulated rank has.
+/// Registers a simulated rank's private copy of the variables.
 fn register_statics(job: &'static Job, routine: &'static str, ranges: &[Range<usize>]) -> Result<[Area; STATIC_AREAS_MAX]> {
     too_many(routine, ranges);
     let layout = job.reach().addresses();
@@ -170,8 +171,8 @@ fn register_statics(job: &'static Job, routine: &'static str, ranges: &[Range<us
     for ((range, area), number) in ranges.iter().zip(&mut areas).zip(&mut numbers) {
         let place = simulated::shared_address(range.start, range.len()).and_then(|place| NonNull::new(place as *mut u8));
         let Some(place) = place else { refuse(routine, &"the variables of the executable have no private copy") };
-        // SAFETY: the copy of this rank, which lives as long as the process (A9 of `pelago-c-support`); words that others change are read by
-        // atomic loads, everything else is the program's, as in C.
+        // SAFETY: the copy of this rank, which lives as long as the process (A9 of `pelago-c-support`). Words that other ranks change are read by
+        // atomic loads; the program is responsible for all other accesses, as in C.
         let registered = unsafe { job.register_raw(place.as_ptr(), range.len()) }?;
         let at = registered.ptr(0).address();
         std::mem::forget(registered);
@@ -184,7 +185,7 @@ fn register_statics(job: &'static Job, routine: &'static str, ranges: &[Range<us
     Ok(areas)
 }
 
-/// The bytes that a size says: a number, which may have a fraction, and one of k, m, g, t; what follows is ignored.
+/// Parses a size: a number, which may have a fraction, and one of k, m, g, t. Further characters are ignored. Returns bytes.
 fn bytes_of(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -200,7 +201,7 @@ fn bytes_of(text: &str) -> Option<u64> {
     (bytes.is_finite() && bytes >= 1.0 && bytes < u64::MAX as f64 / 4.0).then_some((bytes as u64).next_multiple_of(PAGE_BYTES))
 }
 
-/// Ends what an initialization began; the last one ends the use of the library. Collective.
+/// Matches one initialization; the last finalization ends the use of the library. Collective.
 pub(crate) fn finalize(routine: &'static str) {
     let process = process();
     let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -223,32 +224,32 @@ pub(crate) fn finalize(routine: &'static str) {
     library.set_depth(0);
 }
 
-/// Ends the job: with status 0 for all PEs in good order, otherwise as the exit of this PE with an error does.
+/// Ends the job: with status 0, as a regular end of all PEs; otherwise, like an exit of this PE with an error.
 pub(crate) fn exit_all(routine: &'static str, status: c_int) -> ! {
     let library = crate::library::library(routine);
-    // What a system makes of an exit code.
+    // The system keeps only eight bits of an exit code.
     if status & 0xff == 0 {
         library.default_context().monitor.with(|state| state.job.into_iter().for_each(Job::end_for_all));
     }
     exit::immediately(status)
 }
 
-/// Leaves the job when the process ends with an exit code; the exit code to end with instead, if something is wrong. A program that returns from `main` or
-/// calls `exit` without an error has finalized.
+/// Leaves the job when the process ends with an exit code. Returns a different exit code if leaving fails. A return from `main` or a call of `exit` without
+/// an error finalizes the library, if the program has not.
 pub(crate) fn leave(code: i32) -> Option<i32> {
     let library = process().library.get().filter(|_| code == 0)?;
     if library.depth.load(Ordering::Acquire) > 0 {
         library.set_depth(1);
         finalize("exit");
     }
-    // A thread that is still inside will not come out any more.
+    // A thread that still holds the lock will not release it any more.
     let left =
         library.default_context().monitor.try_with(|state| state.job.and_then(|job| Some((job.leave().err()?, job.exit_code()))));
     let (error, code) = left??;
     Some(exit_code(code, &error))
 }
 
-/// The exit code for an error, which is told here unless a launcher does.
+/// Returns the exit code for an error, and reports the error unless the launcher does.
 fn exit_code(code: Option<i32>, error: &Error) -> i32 {
     code.unwrap_or_else(|| {
         refusal::write_line("exit", error);
@@ -256,7 +257,7 @@ fn exit_code(code: Option<i32>, error: &Error) -> i32 {
     })
 }
 
-/// Has the process leave the job when it exits.
+/// Makes the process leave the job when it exits.
 fn at_exit() {
     unsafe extern "C" {
         fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;

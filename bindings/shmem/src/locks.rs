@@ -1,8 +1,8 @@
-//! Fair locks on a symmetric `long`: a queue of the PEs that wait, by one-sided operations alone (Mellor-Crummey and Scott, 1991).
+//! Fair locks on a symmetric `long`: a queue of the waiting PEs, by one-sided operations alone (Mellor-Crummey and Scott, 1991).
 //!
-//! The upper half of the word at the lock's home is the number of the last PE of the queue and one, 0 if the lock is free. The lower half at each
-//! PE is its node: bit 0 while it waits, above it the number of its successor and one. Halves are changed by atomics only. A PE clears its node before
-//! the next PE can write to it, and all words are zero when the lock is free.
+//! The upper half of the word at the lock's home is the number of the last PE of the queue plus one, or 0 if the lock is free. The lower half at each
+//! PE is its node: bit 0 is set while the PE waits, the bits above hold the number of its successor plus one. Only atomics change the halves. A PE clears
+//! its node before the next PE can write to it, and all words are zero when the lock is free.
 
 use std::ffi::{c_int, c_long};
 
@@ -14,7 +14,7 @@ use crate::{atomics, transfer};
 
 const WAITS: u32 = 1;
 
-/// A lock of a call.
+/// The lock that a call names.
 struct Lock {
     library: &'static Library,
     routine: &'static str,
@@ -28,7 +28,7 @@ impl Lock {
         let library = library(routine);
         library.pointer::<u64>(routine, "lock", lock as usize, library.me);
         let node = lock.cast::<u32>();
-        // Locks that lie side by side have different homes.
+        // Adjacent locks have different homes.
         let home = library.symmetric(lock as usize, 8).map_or(0, |bits| bits / 8 % u64::from(library.size)) as c_int;
         Self { library, routine, node, tail: node.wrapping_add(1), home }
     }
@@ -45,14 +45,14 @@ impl Lock {
         self.fetch(self.node, operator, operand, self.library.me as c_int)
     }
 
-    /// Takes the tail's place if the queue ends with `expected`; whether it did.
+    /// Replaces the tail of the queue if it is `expected`. Returns whether it was.
     fn replace_tail(&self, expected: u32, new: u32) -> bool {
         let operator = AtomicOperator::CompareSwap { expected: u64::from(expected) };
         self.fetch(self.tail, operator, new, self.home) == expected
     }
 
     fn wait(&self, comparison: c_int, with: u32, node: impl Fn(u32) -> u32) {
-        // The node changes at most twice while its PE waits: the successor is entered, the lock is handed over.
+        // The node changes at most twice while its PE waits: a successor enters itself, and the lock is passed on.
         loop {
             let found = self.own(AtomicOperator::Load, 0);
             if (node(found) == with) == (comparison == EQUAL) {
@@ -88,7 +88,7 @@ pub(crate) fn clear(routine: &'static str, lock: *mut c_long) {
     atomics::update(routine, DEFAULT, lock.node, AtomicOperator::And, !WAITS, next as c_int - 1);
 }
 
-/// `shmem_test_lock`: 0 if it took the lock.
+/// `shmem_test_lock`: 0 if it has acquired the lock.
 pub(crate) fn test(routine: &'static str, lock: *mut c_long) -> c_int {
     let lock = Lock::new(routine, lock);
     if lock.replace_tail(0, lock.me()) {

@@ -1,4 +1,4 @@
-//! What the loader and `pelago sim` call: the program as each rank of a simulated job.
+//! Entry points for the loader and `pelago sim`, which execute the program as each rank of a simulated job.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -21,11 +21,11 @@ static INITIALIZER: extern "C" fn() = {
     initialize
 };
 
-/// Calls the `main` of a shared object, which the calling process has loaded, for each rank of the simulation that the environment asks for;
-/// returns the exit code. Of the `count` arguments, the first is the program's name.
+/// Calls the `main` of a shared object, which the calling process has loaded, for each rank of the simulation that the environment requests.
+/// Returns the exit code. The first of the `count` arguments is the program's name.
 ///
 /// # Safety
-/// `arguments` has as many texts; the process has one thread.
+/// `arguments` has `count` texts; the process has one thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn isma_simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! Puts, gets and signals.
 //!
-//! Invariant **B3**: pointers that come from a program are what the standard says: a source may be read and a destination written for as many
-//! elements as the call names, until the call returns or, for calls that do not wait, until a quiet has ended.
+//! Invariant **B3**: pointers from the program satisfy the requirements of the standard: a source is readable and a destination is writable for
+//! the number of elements of the call, until the call returns or, for nonblocking calls, until a quiet has completed.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -14,18 +14,18 @@ use pelago_memory::Cells;
 use crate::library::{DEFAULT, Library, direct, library};
 use crate::refusal::refuse;
 
-/// The word of a signal: set, or add.
+/// Operations on the word of a signal: set, or add.
 pub(crate) const SIGNAL_SET: c_int = 0;
 pub(crate) const SIGNAL_ADD: c_int = 1;
 
-/// Whether a call waits for its operation.
+/// Whether a call waits for the completion of its operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Blocking,
     Later,
 }
 
-/// Bytes of some elements.
+/// Returns the number of bytes of `elements` elements.
 #[inline(always)]
 fn total(routine: &str, elements: usize, element: usize) -> usize {
     match elements.checked_mul(element) {
@@ -34,16 +34,16 @@ fn total(routine: &str, elements: usize, element: usize) -> usize {
     }
 }
 
-/// The bytes at a pointer of the program.
+/// Returns the bytes at a pointer from the program.
 #[inline(always)]
 fn own(pointer: *const c_void, bytes: usize) -> Cells<'static> {
     let start = NonNull::new(pointer.cast_mut().cast()).unwrap_or(NonNull::dangling());
-    // SAFETY: B3; no bytes at no address.
+    // SAFETY: B3; a null pointer has no bytes.
     unsafe { Cells::new(start, bytes) }
 }
 
-/// Where an operation that goes on after this call finds memory of the program: the same, but for variables of a simulated rank, which others find in
-/// its private copy while it does not run. `None` if they do not find them.
+/// Returns the address at which an operation that continues after this call accesses memory of the program. It differs only for variables of a simulated
+/// rank, which are accessed in the rank's private copy while the rank does not run. Returns `None` if they cannot be accessed there.
 pub(crate) fn lasting(library: &Library, cells: Cells<'static>) -> Option<Cells<'static>> {
     if !library.is_simulated {
         return Some(cells);
@@ -52,7 +52,7 @@ pub(crate) fn lasting(library: &Library, cells: Cells<'static>) -> Option<Cells<
     Some(own(start as *const c_void, cells.bytes()))
 }
 
-/// Writes `bytes` bytes at a rank and rings its bell, if loads and stores reach them.
+/// Writes bytes to memory of a rank and rings its doorbell, if the memory is mapped. Returns whether it is.
 #[inline]
 pub(crate) fn write_mapped(library: &Library, to: GlobalAddress, rank: u32, from: Cells<'static>) -> bool {
     let Some(target) = library.reach.cells(to, from.bytes() as u64) else { return false };
@@ -84,7 +84,7 @@ pub(crate) fn put<const ELEMENT: usize>(
         return;
     }
     if rank == library.me {
-        // A variable of a simulated rank.
+        // A variable of this simulated rank.
         return own(dest, bytes).copy_from(own(source, bytes));
     }
     put_remote(routine, library, context, mode, to, own(source, bytes));
@@ -101,9 +101,9 @@ fn put_remote(routine: &str, library: &Library, context: usize, mode: Mode, to: 
     library.or_end(routine, issued);
 }
 
-/// Puts bytes that the caller may change as soon as the call returns.
+/// Puts bytes that are captured before the call returns.
 fn put_captured(context: &pelago::Context, to: GlobalAddress, from: Cells<'static>) -> pelago::Result<()> {
-    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    // SAFETY: B3: the program does not access the bytes during the call.
     let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
     context.put(GlobalPtr::from_address(to)?, bytes).map(drop)
 }
@@ -219,7 +219,7 @@ fn get_value_remote<T: Pod>(routine: &str, context: usize, source: *const T, pe:
     value
 }
 
-/// Blocks of elements at equal distances, at both ends: distances and lengths in elements.
+/// Blocks of elements at equal strides, at the source and at the destination. Strides and lengths are in elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Strided {
     pub(crate) dest: *mut c_void,
@@ -230,7 +230,7 @@ pub(crate) struct Strided {
     pub(crate) blocks: usize,
 }
 
-/// The shape of blocks in bytes, and how many bytes they span.
+/// Returns the shape of the blocks in bytes, and the number of bytes that they span.
 fn shape(routine: &str, argument: &str, element: usize, stride: isize, block: usize, blocks: usize) -> (Shape, usize) {
     let Ok(stride) = usize::try_from(stride) else { refuse(routine, &format_args!("{argument} {stride} is negative")) };
     if stride < block && blocks > 1 {
@@ -243,7 +243,7 @@ fn shape(routine: &str, argument: &str, element: usize, stride: isize, block: us
     }
 }
 
-/// Copies blocks of equal lengths between memory that loads and stores reach.
+/// Copies blocks of equal lengths between mapped memory.
 fn copy_blocks(into: Cells<'_>, into_shape: Shape, from: Cells<'_>, from_shape: Shape) {
     for index in 0..into_shape.counts[2] {
         let part = |cells: Cells<'_>, shape: Shape| {
@@ -251,7 +251,7 @@ fn copy_blocks(into: Cells<'_>, into_shape: Shape, from: Cells<'_>, from_shape: 
             part.map(|part| (part.pointer(), part.bytes()))
         };
         if let (Some((to, bytes)), Some((from, _))) = (part(into, into_shape), part(from, from_shape)) {
-            // SAFETY: B3, or memory of the job that lives as long as it; parts are inside.
+            // SAFETY: B3, or memory of the job, which lives as long as the job; the parts lie within it.
             unsafe { Cells::new(to, bytes).copy_from(Cells::new(from, bytes)) }
         }
     }
@@ -275,7 +275,7 @@ pub(crate) fn put_blocks<const ELEMENT: usize>(routine: &str, context: usize, bl
         }
         return;
     }
-    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    // SAFETY: B3: the program does not access the bytes during the call.
     let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from_bytes) };
     let issued = library
         .context(routine, context)
@@ -307,7 +307,7 @@ pub(crate) fn get_blocks<const ELEMENT: usize>(routine: &str, context: usize, bl
     copy_blocks(into, into_shape, Cells::from_mut(&mut packed), packed_shape);
 }
 
-/// The word by which a put tells that it has come.
+/// The word of a put with signal, and its change.
 #[derive(Clone, Copy)]
 pub(crate) struct SignalWord {
     pub(crate) address: *mut u64,
@@ -315,7 +315,7 @@ pub(crate) struct SignalWord {
     pub(crate) operation: c_int,
 }
 
-/// Puts elements, and then changes the word of a signal.
+/// Puts elements, and changes the word of a signal after they have arrived.
 pub(crate) fn put_signal<const ELEMENT: usize>(
     routine: &str,
     context: usize,
@@ -345,7 +345,7 @@ pub(crate) fn put_signal<const ELEMENT: usize>(
     library.or_end(routine, put_with_signal(library, routine, context, to, from, at, word));
 }
 
-/// One message with data and signal, to a rank whose memory is not mapped.
+/// Sends data and signal in one message to a rank whose memory is not mapped.
 pub(crate) fn put_with_signal(
     library: &Library,
     routine: &str,
@@ -356,14 +356,14 @@ pub(crate) fn put_with_signal(
     word: SignalWord,
 ) -> pelago::Result<()> {
     let change = if word.operation == SIGNAL_SET { Signal::Set(word.value) } else { Signal::Add(word.value) };
-    // SAFETY: B3: the program reads and writes them at no other time than between its calls.
+    // SAFETY: B3: the program does not access the bytes during the call.
     let bytes = unsafe { std::slice::from_raw_parts(from.pointer().as_ptr(), from.bytes()) };
     library
         .context(routine, context)
         .issue(|context| context.put_signal(GlobalPtr::<u8>::from_address(to)?, bytes, at, change).map(drop))
 }
 
-/// One message with data and a word that is put after them, to a rank whose memory is not mapped. The word is changed by nothing but such puts.
+/// Sends data, and a word that is put after the data, in one message to a rank whose memory is not mapped. Only such puts change the word.
 pub(crate) fn put_with_flag(
     library: &Library,
     routine: &str,
@@ -396,7 +396,7 @@ fn signal(routine: &str, library: &Library, context: usize, at: GlobalPtr<u64>, 
     library.or_end(routine, issued);
 }
 
-/// Changes a signal without data.
+/// Changes the word of a signal, without data.
 pub(crate) fn signal_alone(routine: &str, context: usize, word: SignalWord, pe: c_int) {
     let library = library(routine);
     let rank = library.rank(routine, context, pe);
@@ -405,7 +405,7 @@ pub(crate) fn signal_alone(routine: &str, context: usize, word: SignalWord, pe: 
     signal(routine, library, context, at, word);
 }
 
-/// Where a PE's object lies for loads and stores of this one; null if they do not reach it.
+/// Returns the address by which this PE loads and stores an object of another PE (`shmem_ptr`); null if the object is not mapped.
 pub(crate) fn local_pointer(routine: &str, address: *const c_void, rank: u32) -> *mut c_void {
     let library = library(routine);
     if rank == library.me && library.symmetric(address as usize, 1).is_some() {
@@ -432,7 +432,7 @@ pub(crate) fn complete(routine: &str, context: usize) {
     }
 }
 
-/// Completes the operations of a context that concern some PEs.
+/// Completes the operations of a context to some PEs.
 pub(crate) fn complete_some(routine: &str, context: usize, pes: *const c_int, count: usize) {
     let library = library(routine);
     if context == crate::library::INVALID || count == 0 {
@@ -444,7 +444,7 @@ pub(crate) fn complete_some(routine: &str, context: usize, pes: *const c_int, co
     library.or_end(routine, library.context(routine, context).flush(ranks.into_iter()));
 }
 
-/// The default context, for routines that have none.
+/// Returns the default context, for routines without a context argument.
 pub(crate) const fn default_context() -> usize {
     DEFAULT
 }

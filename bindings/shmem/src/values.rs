@@ -1,9 +1,9 @@
-//! Types of elements of reductions and scans, and what they become when they are combined.
+//! Types of elements of reductions and scans, and the operators that combine them.
 #![allow(unsafe_code)]
 
 use pelago::Pod;
 
-/// How two values become one.
+/// An operator that combines two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Combine {
     And,
@@ -15,18 +15,18 @@ pub(crate) enum Combine {
     Product,
 }
 
-/// A type whose values are combined.
+/// A type of elements of reductions.
 pub(crate) trait Value: Pod {
-    /// The two as one.
+    /// Returns the combination of both values.
     fn combine(self, with: Self, how: Combine) -> Self;
 }
 
-/// `into` becomes what came before it, combined with it.
+/// Combines each element of `before` with that of `into`, in this order, into `into`.
 pub(crate) fn combine_before<T: Value>(before: &[T], into: &mut [T], how: Combine) {
     combine_each(into, before, how, |into, before, how| before.combine(into, how));
 }
 
-/// `into` becomes it, combined with what comes after it.
+/// Combines each element of `into` with that of `after`, in this order, into `into`.
 pub(crate) fn combine_after<T: Value>(into: &mut [T], after: &[T], how: Combine) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
@@ -37,14 +37,14 @@ pub(crate) fn combine_after<T: Value>(into: &mut [T], after: &[T], how: Combine)
     combine_each(into, after, how, |into, after, how| into.combine(after, how));
 }
 
-/// The same by instructions that not every processor has. The others have none that compares integers of 8 bytes.
+/// The same with AVX2, which not every core has. Without it, there is no vector comparison of 8-byte integers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn combine_after_wide<T: Value>(into: &mut [T], after: &[T], how: Combine) {
     combine_each(into, after, how, |into, after, how| into.combine(after, how));
 }
 
-/// Each operation has a loop of its own: a choice for each value takes longer than most operations.
+/// Each operator has a loop of its own: selecting the operator for each value takes longer than most operations.
 #[inline(always)]
 fn combine_each<T: Value>(into: &mut [T], with: &[T], how: Combine, combine: impl Fn(T, T, Combine) -> T) {
     macro_rules! each {
@@ -87,7 +87,7 @@ macro_rules! floats {
                     Combine::Max => if with > self { with } else { self },
                     Combine::Min => if with < self { with } else { self },
                     Combine::Product => self * with,
-                    // The interface has no bitwise reductions of these.
+                    // The interface has no bitwise reductions of floating-point types.
                     _ => self + with,
                 }
             }
@@ -97,7 +97,7 @@ macro_rules! floats {
 
 floats! { f32 f64 }
 
-/// A complex number of C: real and imaginary part.
+/// A complex number of C: its real and imaginary parts.
 pub(crate) type Complex<T> = [T; 2];
 
 macro_rules! complex {
@@ -114,7 +114,7 @@ macro_rules! complex {
 
 complex! { f32 f64 }
 
-/// A `long double` of C on x86-64: ten bytes of a number, six without meaning.
+/// A `long double` of C on x86-64: a number of ten bytes, and six bytes of padding.
 pub(crate) type LongDouble = [u8; 16];
 
 #[cfg(target_arch = "x86_64")]
@@ -126,7 +126,7 @@ impl Value for LongDouble {
         let into = combined.as_mut_ptr();
         macro_rules! compute {
             ($instruction:literal) => {
-                // SAFETY: reads ten bytes of each operand and writes ten of the result; the stack of the unit is as before.
+                // SAFETY: reads ten bytes of each operand and writes ten of the result; the register stack of the floating-point unit is unchanged.
                 unsafe {
                     asm!(
                         "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", $instruction, "fstp tbyte ptr [{into}]",
@@ -141,7 +141,7 @@ impl Value for LongDouble {
             Combine::Product => compute!("fmulp"),
             Combine::Max | Combine::Min => {
                 let is_right_greater: u8;
-                // SAFETY: reads ten bytes of each operand; the stack of the unit is as before.
+                // SAFETY: reads ten bytes of each operand; the register stack of the floating-point unit is unchanged.
                 unsafe {
                     asm!(
                         "fld tbyte ptr [{left}]", "fld tbyte ptr [{right}]", "fcomip st(0), st(1)", "seta {greater}", "fstp st(0)",

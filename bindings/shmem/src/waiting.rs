@@ -1,6 +1,6 @@
 //! Waits and tests of memory.
 //!
-//! Pointers of the program are as invariant B3 of `transfer` says; words that others change are read by atomic loads.
+//! Pointers from the program satisfy invariant B3 of `transfer`. Words that other PEs change are read by atomic loads.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -10,10 +10,10 @@ use crate::library::{Library, library};
 use crate::limits::WAIT_LOOKS;
 use crate::refusal::refuse;
 
-/// A type of elements that others change while this PE waits.
+/// A type of elements that other PEs may change while this PE waits.
 pub(crate) trait Waitable: Copy + PartialOrd + 'static {
     /// # Safety
-    /// `place` is an element that may be read.
+    /// `place` is a readable, aligned element.
     unsafe fn look(place: *const Self) -> Self;
 }
 
@@ -38,7 +38,7 @@ waitable! {
     u64: AtomicU64;
 }
 
-/// Comparisons: `SHMEM_CMP_…`.
+/// Whether a comparison `SHMEM_CMP_…` holds.
 #[inline(always)]
 fn holds<T: PartialOrd>(comparison: c_int, value: T, with: T) -> bool {
     match comparison {
@@ -51,20 +51,20 @@ fn holds<T: PartialOrd>(comparison: c_int, value: T, with: T) -> bool {
     }
 }
 
-/// Elements that are compared with one value, or each with its own.
+/// Elements that are compared with one value, or each with a value of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Elements<T> {
     routine: &'static str,
     library: &'static Library,
     values: *const T,
     count: usize,
-    /// Null, or a word for each element; one that is not 0 excludes its element.
+    /// Null, or a word for each element; an element whose word is not 0 is excluded.
     status: *const c_int,
     comparison: c_int,
     with: With<T>,
 }
 
-/// What elements are compared with.
+/// The values that elements are compared with.
 #[derive(Clone, Copy)]
 pub(crate) enum With<T> {
     One(T),
@@ -72,7 +72,7 @@ pub(crate) enum With<T> {
 }
 
 impl<T: Waitable> Elements<T> {
-    /// The elements of a call, which must be symmetric.
+    /// Returns the elements of a call. Ends the job if they are not symmetric.
     pub(crate) fn new(
         routine: &'static str,
         values: *const T,
@@ -125,7 +125,7 @@ impl<T: Waitable> Elements<T> {
         (0..self.count).find(|&index| !self.is_excluded(index) && self.is_met(index))
     }
 
-    /// Stores the indices of elements that are met.
+    /// Stores the indices of the elements whose comparison holds, and returns their number.
     fn store_met(&self, indices: *mut usize) -> usize {
         let met = (0..self.count).filter(|&index| !self.is_excluded(index) && self.is_met(index));
         let mut stored = 0;
@@ -137,7 +137,7 @@ impl<T: Waitable> Elements<T> {
         stored
     }
 
-    /// Waits until `look` finds something.
+    /// Waits until `look` returns a value.
     #[inline]
     fn wait<R>(&self, look: impl Fn() -> Option<R>) -> R {
         if !self.library.is_simulated {
@@ -156,7 +156,7 @@ impl<T: Waitable> Elements<T> {
         self.library.or_end(self.routine, waited)
     }
 
-    /// Looks once, and lets the library go on if nothing was found.
+    /// Checks once. If the result is `None`, makes progress and checks again.
     fn test<R>(&self, look: impl Fn() -> Option<R>) -> Option<R> {
         let found = look();
         if found.is_some() {
@@ -166,38 +166,38 @@ impl<T: Waitable> Elements<T> {
         look()
     }
 
-    /// Waits until all are met.
+    /// Waits until the comparisons of all elements hold.
     pub(crate) fn wait_all(self) {
         self.wait(|| self.are_all_met().then_some(()));
     }
 
-    /// Waits until one is met; its index, `usize::MAX` of none.
+    /// Waits until the comparison of an element holds, and returns its index; `usize::MAX` if all elements are excluded.
     pub(crate) fn wait_any(self) -> usize {
         if self.is_empty() { usize::MAX } else { self.wait(|| self.first_met()) }
     }
 
-    /// Waits until some are met; how many there are.
+    /// Waits until the comparison of at least one element holds, and returns the number of such elements.
     pub(crate) fn wait_some(self, indices: *mut usize) -> usize {
         if self.is_empty() { 0 } else { self.wait(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)) }
     }
 
-    /// Whether all are met.
+    /// Whether the comparisons of all elements hold.
     pub(crate) fn test_all(self) -> c_int {
         self.test(|| self.are_all_met().then_some(())).is_some().into()
     }
 
-    /// The index of one that is met, else `usize::MAX`.
+    /// Returns the index of an element whose comparison holds; `usize::MAX` if there is none.
     pub(crate) fn test_any(self) -> usize {
         self.test(|| self.first_met()).unwrap_or(usize::MAX)
     }
 
-    /// How many are met.
+    /// Returns the number of elements whose comparison holds.
     pub(crate) fn test_some(self, indices: *mut usize) -> usize {
         self.test(|| Some(self.store_met(indices)).filter(|&stored| stored > 0)).unwrap_or(0)
     }
 }
 
-/// Lets the library go on, for a caller that looks again and again.
+/// Makes progress, for a caller that polls.
 pub(crate) fn progress(library: &Library) {
     let context = library.default_context();
     if context.monitor.try_with(|state| state.context.progress()).is_none() || !library.is_simulated {
@@ -205,7 +205,7 @@ pub(crate) fn progress(library: &Library) {
     }
 }
 
-/// Waits for a signal; the value that satisfied the comparison.
+/// Waits for a signal, and returns the value that satisfied the comparison.
 pub(crate) fn wait_for_signal(routine: &'static str, word: *mut u64, comparison: c_int, with: u64) -> u64 {
     let elements = Elements::new(routine, word.cast_const(), 1, std::ptr::null(), comparison, With::One(with));
     elements.wait(|| {
@@ -215,7 +215,7 @@ pub(crate) fn wait_for_signal(routine: &'static str, word: *mut u64, comparison:
     })
 }
 
-/// The value of a signal.
+/// Returns the value of a signal.
 pub(crate) fn signal(routine: &'static str, word: *const u64) -> u64 {
     let library = library(routine);
     if library.symmetric(word as usize, 8).is_none() || !word.is_aligned() {

@@ -1,4 +1,4 @@
-//! Making datagrams that no rank would send.
+//! Construction of datagrams that no rank would send.
 
 use pelago_base::limits::SEGMENT_BITS_MAX;
 
@@ -7,13 +7,13 @@ use crate::job::{PRESENT, RANKS};
 use crate::memory::SEGMENT_BYTES;
 use crate::random::Random;
 
-/// Alterations of one datagram.
+/// Maximum number of alterations of one datagram.
 const ALTERATIONS_MAX: usize = 4;
 
-/// Frames that are made up for one datagram.
+/// Maximum number of invented frames of one datagram.
 const FRAMES_MAX: usize = 20;
 
-/// Random bytes, half of which begin like a datagram of a rank.
+/// Returns random bytes. Half of the results begin like a datagram of a rank.
 pub(crate) fn noise(random: &mut Random) -> Vec<u8> {
     let most = *random.pick(&[16, 100, 300, 1_500]);
     let bytes = random.below(most + 1);
@@ -26,7 +26,7 @@ pub(crate) fn noise(random: &mut Random) -> Vec<u8> {
     noise
 }
 
-/// Alters what lies from byte `start` on, in up to four ways.
+/// Alters the bytes from `start` on, in up to four ways.
 pub(crate) fn alter(random: &mut Random, datagram: &mut Vec<u8>, start: usize, other: &[u8]) {
     for _ in 0..=random.below(ALTERATIONS_MAX) {
         let start = start.min(datagram.len());
@@ -53,7 +53,7 @@ fn flip(random: &mut Random, datagram: &mut [u8], at: usize) {
     datagram.get_mut(at).into_iter().for_each(|byte| *byte ^= 1 << random.below(8));
 }
 
-/// Goes on as another datagram ends.
+/// Replaces the end by that of another datagram.
 fn splice(random: &mut Random, datagram: &mut Vec<u8>, at: usize, other: &[u8]) {
     datagram.truncate(at);
     datagram.extend_from_slice(&other[random.below(other.len())..]);
@@ -66,13 +66,13 @@ fn extend(random: &mut Random, datagram: &mut Vec<u8>) {
     datagram.extend_from_slice(&bytes);
 }
 
-/// Puts an extreme number into a field: where it begins and how long it is.
+/// Writes an extreme number to a field, which is given by offset and length.
 fn overwrite(random: &mut Random, datagram: &mut [u8], (at, bytes): (usize, usize)) {
     let end = datagram.len().min(at + bytes);
     datagram[at..end].copy_from_slice(&extreme(random).to_le_bytes()[..end - at]);
 }
 
-/// Puts frames into a datagram that are made up, in place of its own or after the first of them.
+/// Writes invented frames to a datagram, in place of its own or after the first of them.
 pub(crate) fn invent(random: &mut Random, datagram: &mut Vec<u8>) {
     let Some(at) = frames_at(datagram) else { return };
     if random.one_in(2) {
@@ -90,7 +90,7 @@ pub(crate) fn invent(random: &mut Random, datagram: &mut Vec<u8>) {
     datagram.truncate(DATAGRAM_BYTES_MAX);
 }
 
-/// A number at which something begins or ends: a power of two, a bound, an address near the end of a segment, the number of an operation.
+/// Returns a number near a boundary: a power of two, a bound, an address near the end of a segment, the number of an operation.
 fn extreme(random: &mut Random) -> u64 {
     let near = (random.below(5) as u64).wrapping_sub(2);
     let value = match random.below(8) {
@@ -99,7 +99,7 @@ fn extreme(random: &mut Random) -> u64 {
         2 => 1 << random.below(64),
         3 => *random.pick(&[960, 1_200, SEGMENT_BYTES as u64, 65_507, 1 << 20, u64::from(u32::MAX)]),
         4 | 5 => {
-            // Segment on top, three bits of the rank above twenty of the offset.
+            // Address layout: the segment in the top bits, three bits of the rank above twenty bits of the offset.
             let (segment, rank) = (random.below(4) as u64, random.below(PRESENT + 1) as u64);
             let offset = *random.pick(&[0, 8, 64, 1_000, SEGMENT_BYTES as u64]);
             return (segment << (64 - SEGMENT_BITS_MAX) | rank << 20 | offset).wrapping_add(near);

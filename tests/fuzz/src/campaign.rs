@@ -1,4 +1,4 @@
-//! Rounds on all cores until there have been enough inputs, or one round does not end well.
+//! Rounds on all cores until the number of inputs is reached, or a round fails.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,19 +11,19 @@ use std::time::{Duration, Instant};
 use crate::hex::hex;
 use crate::round::{Current, INPUTS, Tally, run};
 
-/// A round takes a small part of a second; one that takes so long will not end.
+/// Time limit of a round. A round takes a fraction of a second; one that exceeds the limit will not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What to do.
+/// The parameters of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many datagrams.
+    /// The number of datagrams.
     pub inputs: u64,
-    /// What they follow from.
+    /// The seed of all rounds.
     pub seed: u64,
 }
 
-/// A round that did not end well.
+/// A round that failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The seed and the number of the round.
@@ -32,11 +32,11 @@ pub struct Failure {
     pub round: u64,
     /// The last input, by its number in the round.
     pub input: u64,
-    /// Its bytes.
+    /// The bytes of the last input.
     pub bytes: Vec<u8>,
-    /// What happened.
+    /// The description of the failure.
     pub what: String,
-    /// Whether the round goes on and on.
+    /// Whether the round does not end.
     pub is_endless: bool,
 }
 
@@ -52,10 +52,10 @@ enum News {
     Failed(Failure),
 }
 
-/// Feeds datagrams to endpoints; `progress` hears now and then how many there have been.
+/// Injects datagrams into endpoints. Calls `progress` from time to time with the number of datagrams so far.
 ///
 /// # Errors
-/// A round panicked or does not end. In the latter case its thread goes on.
+/// A round panicked or does not end. In the latter case, its thread continues.
 pub fn campaign(plan: Plan, mut progress: impl FnMut(u64)) -> Result<Tally, Failure> {
     let next = Arc::new(AtomicU64::new(0));
     let (sender, receiver) = channel();
@@ -83,10 +83,10 @@ pub fn campaign(plan: Plan, mut progress: impl FnMut(u64)) -> Result<Tally, Fail
     }
 }
 
-/// One thread.
+/// State of one thread.
 #[derive(Default)]
 struct Worker {
-    /// The round that it is in, and the one it was in when somebody looked.
+    /// The current round, and the round at the last check.
     round: AtomicU64,
     seen: AtomicU64,
     current: Current,
@@ -105,7 +105,7 @@ impl Worker {
             let round = next.fetch_add(1, Ordering::Relaxed);
             let inputs = plan.inputs.saturating_sub(round.saturating_mul(INPUTS)).min(INPUTS);
             if inputs == 0 {
-                // Nobody waits for who has nothing to do.
+                // Marks the thread as idle, so that it does not count as endless.
                 return self.round.store(u64::MAX, Ordering::Relaxed);
             }
             self.round.store(round, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Bytes as two digits each, datagrams with commas between them.
+/// Formats bytes as two digits each, with commas between datagrams.
 pub fn hex(datagrams: &[Vec<u8>]) -> String {
     let mut text = String::new();
     for (index, datagram) in datagrams.iter().enumerate() {
@@ -12,10 +12,10 @@ pub fn hex(datagrams: &[Vec<u8>]) -> String {
     text
 }
 
-/// Datagrams from such a text.
+/// Parses datagrams from such a text.
 ///
 /// # Errors
-/// It is none.
+/// The text is not valid.
 pub fn parse_hex(text: &str) -> Result<Vec<Vec<u8>>, String> {
     let byte = |digits: &[u8]| {
         let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.len() == 2 && !digits.starts_with('+'));

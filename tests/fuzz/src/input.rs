@@ -1,4 +1,4 @@
-//! One input for a job: noise, what comes from outside, or what comes from inside.
+//! One input for a job: noise, a datagram from outside, or a datagram from inside.
 
 use pelago_base::Rank;
 use pelago_protocol::reseal;
@@ -8,21 +8,21 @@ use crate::anatomy::{DATAGRAM_BYTES_MAX, HEADER_BYTES, TAG_BYTES, frames_at, fro
 use crate::job::{Job, KEY, PRESENT};
 use crate::random::Random;
 
-/// Sequence numbers so far past the last that was sent count as used when somebody else uses them; those further on come too early.
+/// Distance from the last sent sequence number up to which injected numbers count as used; larger ones are rejected as too early.
 const AHEAD: u64 = 64;
 
-/// Half of what is altered is among the last datagrams that were sent, most of which have not arrived.
+/// Number of last sent datagrams from which half of the altered ones are taken. Most of these have not arrived.
 const LATEST: usize = 8;
 
 /// An input.
 pub(crate) struct Input {
     pub(crate) to: usize,
     pub(crate) bytes: Vec<u8>,
-    /// Whether a rank has sent it, or somebody with the key.
+    /// Whether a rank, or another holder of the key, has sent it.
     pub(crate) is_genuine: bool,
 }
 
-/// The next input; without the key if it is to come `from_outside`.
+/// Returns the next input, made without the key if `from_outside` is set.
 pub(crate) fn make(random: &mut Random, job: &mut Job, from_outside: bool) -> Input {
     if job.recent.is_empty() || random.one_in(16) {
         return Input { to: random.below(PRESENT), bytes: noise(random), is_genuine: false };
@@ -36,14 +36,14 @@ pub(crate) fn make(random: &mut Random, job: &mut Job, from_outside: bool) -> In
     }
 }
 
-/// A datagram that was sent to a rank.
+/// Returns a datagram that was sent to a rank.
 fn recent<'a>(random: &mut Random, job: &'a Job) -> &'a (usize, Vec<u8>) {
     let all = job.recent.len();
     let among = if random.one_in(2) { LATEST.min(all) } else { all };
     &job.recent[all - 1 - random.below(among)]
 }
 
-/// A datagram of the job, repeated or altered, for the same rank or another one.
+/// Returns a datagram of the job, repeated or altered, for the same rank or another one.
 fn outside(random: &mut Random, job: &Job, (to, mut bytes): (usize, Vec<u8>), other: &[u8]) -> Input {
     if !random.one_in(16) {
         alter(random, &mut bytes, 0, other);
@@ -52,7 +52,7 @@ fn outside(random: &mut Random, job: &Job, (to, mut bytes): (usize, Vec<u8>), ot
     Input { to: if random.one_in(16) { random.below(PRESENT) } else { to }, bytes, is_genuine }
 }
 
-/// A datagram of the job that was altered before it was sealed; its number is often one that has not come.
+/// Returns a datagram of the job that was altered before it was sealed. Its number is often one that has not arrived.
 fn inside(random: &mut Random, job: &mut Job, (to, mut bytes): (usize, Vec<u8>), other: &[u8]) -> Input {
     bytes.truncate(bytes.len() - TAG_BYTES);
     let other = &other[..other.len() - TAG_BYTES];

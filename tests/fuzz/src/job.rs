@@ -1,4 +1,5 @@
-//! Three ranks that work for each other over a network that loses datagrams, in virtual time, and what must hold whatever else they are sent.
+//! Three ranks that perform operations on each other over a network that loses datagrams, in virtual time, and the properties that must hold for any
+//! injected datagrams.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +10,7 @@ use crate::anatomy::{DATAGRAM_BYTES_MAX, from, sequence};
 use crate::memory::RankMemory;
 use crate::random::Random;
 
-/// The ranks that are there, and those that addresses and headers may name.
+/// Number of ranks, and number of ranks that addresses and headers may name.
 pub(crate) const PRESENT: usize = 3;
 pub(crate) const RANKS: u32 = 6;
 
@@ -17,35 +18,35 @@ pub(crate) const KEY: Key = Key([0x5A; 16]);
 
 const FAILURE_LIMIT: Duration = Duration::from_milliseconds(1_000);
 
-/// How long a datagram takes, and how far apart inputs are: several datagrams are on their way at any moment.
+/// Latency of a datagram, and interval of inputs: several datagrams are in flight at any time.
 const DELAY: Duration = Duration::from_microseconds(50);
 const TICK: Duration = Duration::from_microseconds(20);
 
-/// After so many inputs time leaps so far that whoever is idle is forgotten and whoever is silent is lost.
+/// Number of inputs after which time advances by a large step, and the step: it discards the state of idle peers, and silent peers count as failed.
 const LEAP_TICKS: u64 = 512;
 const LEAP: Duration = Duration::from_milliseconds(3_000);
 
-/// While more datagrams are on their way, nothing new is asked.
+/// Number of datagrams in flight above which no new operations are issued.
 const BUSY: usize = 64;
 
-/// Datagrams that are remembered, to be altered and repeated.
+/// Maximum number of recent datagrams that are kept for alteration and repetition.
 const RECENT_MAX: usize = 256;
 
-/// Calls in a row, or things that happen in one stretch of time, after which there is no end to them.
+/// Number of consecutive calls, or of events in one period, above which a loop counts as endless.
 const ENDLESS: usize = 100_000;
 
-/// How a job begins.
+/// The initial state of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     pub(crate) encrypt: bool,
-    /// What the network carries, and of how many datagrams it loses one.
+    /// Maximum datagram size of the network, and number of datagrams of which it loses one.
     pub(crate) datagram_bytes: usize,
     pub(crate) lost_one_in: usize,
-    /// How long the ranks have worked when the first input comes, in ticks.
+    /// Ticks before the first input.
     pub(crate) warm_up: u64,
 }
 
-/// Ranks that have not spoken, and ranks in the middle of it, for small and large datagrams.
+/// Ranks that have not communicated yet, and ranks that are communicating, for small and large datagrams.
 pub(crate) const SCENARIOS: [Scenario; 6] = [
     Scenario { encrypt: false, datagram_bytes: 1_400, lost_one_in: 50, warm_up: 0 },
     Scenario { encrypt: false, datagram_bytes: 1_200, lost_one_in: 5, warm_up: 100 },
@@ -55,7 +56,7 @@ pub(crate) const SCENARIOS: [Scenario; 6] = [
     Scenario { encrypt: true, datagram_bytes: 8_972, lost_one_in: 50, warm_up: 600 },
 ];
 
-/// A job under way.
+/// A running job.
 pub(crate) struct Job {
     pub(crate) layout: AddressLayout,
     pub(crate) random: Random,
@@ -63,30 +64,30 @@ pub(crate) struct Job {
     pub(crate) endpoints: Vec<Conversations<RankMemory>>,
     pub(crate) memories: Vec<RankMemory>,
     pub(crate) scenario: Scenario,
-    /// What has not ended, by rank and token.
+    /// The operations in flight, by rank and token.
     pub(crate) under_way: BTreeMap<(usize, u64), Outcome>,
     pub(crate) asked: u64,
-    /// Additions asked of each rank.
+    /// Number of additions issued to each rank.
     pub(crate) additions: [u64; PRESENT],
-    /// Whether nobody has the key but the ranks: then all their work must come out right.
+    /// Whether only the ranks have the key: in this case, all operations must have correct results.
     is_sound: bool,
     ticks: u64,
     on_the_way: VecDeque<(Instant, usize, Vec<u8>)>,
-    /// The last datagrams that were sent, and for whom.
+    /// The last datagrams that were sent, and their targets.
     pub(crate) recent: VecDeque<(usize, Vec<u8>)>,
-    /// The number after the last that was sent from each rank to each.
+    /// For each pair of ranks, the number after the last sequence number that was sent.
     next: [[u64; PRESENT]; PRESENT],
     buffer: Vec<u8>,
 }
 
-/// What an operation leaves.
+/// The expected result of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// A rank's memory has been written.
+    /// Memory of a rank is written.
     Written { rank: usize, offset: usize, bytes: usize },
-    /// Local memory is what lies at an offset of the segment that is only read.
+    /// Local memory equals the bytes at an offset of the read-only segment.
     Fetched { offset: usize },
-    /// A word has been worked on.
+    /// A word is changed by an atomic.
     Changed,
 }
 
@@ -115,7 +116,7 @@ impl Job {
         job
     }
 
-    /// A little time passes, in which the ranks go on with their work; sometimes a long time.
+    /// Advances time by a tick, in which the ranks continue their work; sometimes by a long step.
     pub(crate) fn tick(&mut self) {
         self.ticks += 1;
         self.pass(if self.ticks.is_multiple_of(LEAP_TICKS) { LEAP } else { TICK });
@@ -124,19 +125,19 @@ impl Job {
         }
     }
 
-    /// A datagram comes that may be from anybody.
+    /// Delivers a datagram from any sender.
     pub(crate) fn inject(&mut self, to: usize, datagram: &mut [u8]) -> Result<(), Rejected> {
         let taken = self.endpoints[to].handle_datagram(self.now, datagram, &mut self.memories[to]);
         self.pump(to);
         taken
     }
 
-    /// A datagram from `from` to `to` has had all numbers below this one.
+    /// Returns the number below which all sequence numbers from `from` to `to` are used.
     pub(crate) fn next_sequence(&self, from: usize, to: usize) -> u64 {
         self.next.get(from).map_or(0, |next| next[to])
     }
 
-    /// A number was used up by somebody else.
+    /// Marks a sequence number as used by an injected datagram.
     pub(crate) fn use_sequence(&mut self, from: usize, to: usize, sequence: u64) {
         if let Some(next) = self.next.get_mut(from) {
             next[to] = next[to].max(sequence.saturating_add(1));
@@ -144,7 +145,7 @@ impl Job {
     }
 
     /// # Panics
-    /// Memory was touched that should not have been, or a table has more entries than the job has ranks.
+    /// There was an access to forbidden memory, or a table has more entries than the job has ranks.
     pub(crate) fn check(&self) {
         self.memories.iter().for_each(RankMemory::check);
         for endpoint in &self.endpoints {
@@ -153,7 +154,7 @@ impl Job {
         }
     }
 
-    /// Ends the job: in a sound one all work ends well; in any, what waits for ranks that are gone ends, once.
+    /// Ends the job. If only the ranks have the key, all operations must succeed. In any job, operations that wait for failed ranks complete exactly once.
     pub(crate) fn finish(mut self) {
         for _ in 0..ENDLESS {
             if !self.is_sound || self.under_way.is_empty() {
@@ -175,7 +176,7 @@ impl Job {
         self.check();
     }
 
-    /// Everything happens that is due within a time.
+    /// Advances time, and processes all events of the period.
     fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         for _ in 0..ENDLESS {
@@ -205,7 +206,7 @@ impl Job {
         assert!(understood, "what a rank sends is {taken:?} to its peer");
     }
 
-    /// Sends and tells what a rank has to send and to tell.
+    /// Sends the datagrams of a rank, and processes its completions.
     pub(crate) fn pump(&mut self, rank: usize) {
         self.tell(rank);
         for _ in 0..ENDLESS {
@@ -237,7 +238,7 @@ impl Job {
         }
     }
 
-    /// Tells what has ended and who was met.
+    /// Processes the completions and events of a rank.
     fn tell(&mut self, rank: usize) {
         while let Some(Completion { token, result, local }) = self.endpoints[rank].poll_completion() {
             let expected = self.under_way.remove(&(rank, token));

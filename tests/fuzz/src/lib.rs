@@ -1,28 +1,29 @@
-//! Datagrams that no rank would send, by the million, for ranks that talk to each other meanwhile.
+//! Millions of datagrams that no rank would send, injected into ranks that communicate with each other.
 //!
 //! | part | for |
 //! |---|---|
-//! | `job` | three endpoints in virtual time, and what must hold whatever they are sent |
-//! | `work` | what they ask of each other, and what must come of it |
-//! | `memory` | their memory, between guards |
-//! | `anatomy`, `alter` | where the parts of a datagram lie, and how it is altered |
+//! | `job` | three endpoints in virtual time, and the properties that must hold for any input |
+//! | `work` | the operations of the endpoints, and their expected results |
+//! | `memory` | the memory of a rank, between guards |
+//! | `anatomy`, `alter` | the layout of a datagram, and its alterations |
 //! | `input` | one input for a job |
 //! | `round` | some thousand inputs for one job, from a seed |
 //! | `campaign` | rounds on all cores |
-//! | `replay` | a round or a few datagrams once more |
+//! | `replay` | repetition of a round or of a few datagrams |
 //! | `hex` | datagrams as text |
 //!
-//! # What is sent
+//! # Injected datagrams
 //!
 //! - **Noise**: random bytes, some of which begin like a datagram.
-//! - **From outside**: datagrams of the job, repeated, or altered without its key. In a quarter of the rounds there is nothing else; then all
-//!   work of the ranks must come out right.
-//! - **From inside**: datagrams that are altered or made up and sealed with the key, as a rank that has gone mad might send. They reach the
-//!   parser and what lies behind it. Then work may fail, but nothing may panic, loop, grow, end twice or touch what is not registered.
+//! - **From outside**: datagrams of the job, repeated, or altered without its key. A quarter of the rounds has only these; then all operations
+//!   of the ranks must have correct results.
+//! - **From inside**: datagrams that are altered or invented and sealed with the key, as a faulty rank might send. They reach the parser and
+//!   the code behind it. Then operations may fail, but no input may cause a panic, an endless loop, unbounded memory, a second completion, or
+//!   an access to unregistered memory.
 //!
-//! Everything follows from the seed and the number of a round. Run without `--release`, overflows of numbers count as bugs too.
+//! Everything follows from the seed and the number of a round. Without `--release`, arithmetic overflows count as bugs, too.
 //!
-//! `libfuzzer` beside it lets libFuzzer make the choices ([`guided`]), which learns which of them lead to code that none has reached before.
+//! In the folder `libfuzzer`, libFuzzer makes the choices ([`guided`]) and learns which of them lead to code that was not reached before.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `pelago-fuzz`: sends the endpoints of a job datagrams that no rank would send, until there have been enough.
+//! `pelago-fuzz`: injects a number of datagrams that no rank would send into the endpoints of jobs.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -26,7 +26,7 @@ struct Arguments {
     replay: Option<String>,
 }
 
-/// Bytes of an argument that a command line takes: a page less than Linux's 128 KiB.
+/// Maximum size in bytes of an argument of a command line: a page less than Linux's 128 KiB.
 const ARGUMENT_BYTES_MAX: usize = 124 << 10;
 
 fn main() -> ExitCode {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A line that is written over, on a terminal.
+/// Writes a progress line, which the next one overwrites, on a terminal.
 fn show(done: u64, inputs: u64) {
     if stderr().is_terminal() {
         eprint!("\r{done} of {inputs}{}", if done == inputs { "\r\x1b[K" } else { "" });

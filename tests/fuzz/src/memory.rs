@@ -1,7 +1,7 @@
-//! The memory of one rank between guards, and a count of what should never have been asked of it.
+//! The memory of one rank between guards, and a count of invalid accesses.
 //!
-//! Registered bytes are checked here, as every implementation has to. What the protocol promises to have checked itself, which are copies
-//! inside the rank and local memory, is counted as a trespass if it was not, and left undone.
+//! Accesses to registered memory are checked here, as in every implementation. The protocol guarantees the validity of copies inside the rank and
+//! of accesses to local memory: invalid ones are counted as trespasses, and are not executed.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use pelago_protocol::{Denied, Memory};
 /// Bytes of each of the two segments; the second begins with words for atomics.
 pub(crate) const SEGMENT_BYTES: usize = 1 << 16;
 
-/// The segment that is only read, and the one that is written.
+/// The read-only segment, and the written one.
 pub(crate) const SOURCE: u32 = 1;
 pub(crate) const TARGET: u32 = 2;
 
 const GUARD_BYTES: usize = 64;
 const GUARD: u8 = 0xC5;
 
-/// What byte `offset` of the segment that is only read holds, and of the other where it was written.
+/// Returns the value of byte `offset` of the read-only segment, and of written bytes of the other one.
 pub(crate) fn pattern(offset: usize) -> u8 {
     offset as u8
 }
@@ -58,7 +58,7 @@ pub(crate) struct RankMemory {
     layout: AddressLayout,
     me: Rank,
     segments: [Guarded; 2],
-    /// What is lent to operations.
+    /// Local memory of the operations in flight.
     locals: BTreeMap<u64, Guarded>,
     lent: u64,
     trespasses: Cell<u64>,
@@ -71,30 +71,30 @@ impl RankMemory {
         Self { layout, me, segments: [source, target], locals: BTreeMap::new(), lent: 0, trespasses: Cell::new(0) }
     }
 
-    /// Lends local memory with these bytes to an operation.
+    /// Allocates local memory with these bytes for an operation.
     pub(crate) fn lend(&mut self, bytes: impl ExactSizeIterator<Item = u8>) -> Local {
         self.lent += 1;
         self.locals.insert(self.lent, Guarded::new(bytes));
         Local(self.lent)
     }
 
-    /// Takes it back, with its bytes.
+    /// Removes the local memory of an operation, and returns its bytes.
     ///
     /// # Panics
-    /// It is not lent.
+    /// There is no such local memory.
     pub(crate) fn take_back(&mut self, Local(number): Local) -> Vec<u8> {
         let local = self.locals.remove(&number).expect("local memory is given back once");
         assert!(local.is_whole(), "bytes around local memory were changed");
         local.inside().to_vec()
     }
 
-    /// The segment that is written.
+    /// Returns the bytes of the written segment.
     pub(crate) fn target(&self) -> &[u8] {
         self.segments[1].inside()
     }
 
     /// # Panics
-    /// Something was touched that is nobody's business.
+    /// There was an invalid access.
     pub(crate) fn check(&self) {
         assert_eq!(self.trespasses.get(), 0, "rank {}: unchecked accesses went outside", self.me);
         assert!(self.segments.iter().all(Guarded::is_whole), "rank {}: bytes around a segment were changed", self.me);

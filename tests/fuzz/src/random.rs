@@ -1,12 +1,12 @@
-//! Numbers that look random and follow from a seed, or from whoever guides them.
+//! Pseudorandom numbers from a seed, or from a guide.
 
-/// Bytes of a guide that make a number.
+/// Number of bytes of a guide for one number.
 const GUIDE_BYTES: usize = 4;
 
-/// A generator that is the same on every machine, behind numbers that were given.
+/// Given numbers, followed by those of a generator that is the same on every machine.
 pub(crate) struct Random {
     generator: fastrand::Rng,
-    /// Numbers to come before those that follow from the seed, the last one first.
+    /// Given numbers that precede those of the seed, in reverse order.
     guide: Vec<u64>,
 }
 
@@ -15,12 +15,12 @@ impl Random {
         Self { generator: fastrand::Rng::with_seed(seed), guide: Vec::new() }
     }
 
-    /// The numbers of part `part` of what follows from `seed`.
+    /// Returns the generator for part `part` of `seed`.
     pub(crate) fn of_part(seed: u64, part: u64) -> Self {
         Self::new(Self::new(seed).draw() ^ Self::new(part).draw())
     }
 
-    /// A number for each four of these bytes, and then what follows from 0.
+    /// Returns a generator with a number for each four of these bytes, followed by the numbers of seed 0.
     pub(crate) fn guided(bytes: &[u8]) -> Self {
         let (words, _) = bytes.as_chunks::<GUIDE_BYTES>();
         let number = |word: &[u8; GUIDE_BYTES]| u64::from(u32::from_le_bytes(*word));
@@ -30,7 +30,7 @@ impl Random {
         }
     }
 
-    /// Whether the next number is one that was given.
+    /// Whether the next number is a given one.
     pub(crate) fn is_guided(&self) -> bool {
         !self.guide.is_empty()
     }
@@ -42,12 +42,12 @@ impl Random {
         self.generator.u64(..)
     }
 
-    /// A number below `bound`; 0 if there is none.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.draw() % bound.max(1) as u64) as usize
     }
 
-    /// True in one of `cases` cases.
+    /// Returns true in one of `cases` cases.
     pub(crate) fn one_in(&mut self, cases: usize) -> bool {
         self.below(cases) == 0
     }

@@ -1,4 +1,4 @@
-//! From a round that failed to the few datagrams that make it fail, and from their bytes back to what they do.
+//! Reduction of a failed round to the few datagrams that cause the failure, and repetition of datagrams.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,13 +6,13 @@ use crate::campaign::Failure;
 use crate::job::SCENARIOS;
 use crate::round::{Course, Current, INPUTS, play, run};
 
-/// Trials to find out which datagrams matter.
+/// Maximum number of trials for the reduction.
 const TRIALS_MAX: usize = 2_000;
 
-/// A line for each way in which a job may begin, with what each rank answers to each of these datagrams.
+/// Passes a line to `line` for each initial state of a job, with the response of each rank to each of these datagrams.
 ///
 /// # Panics
-/// A rank panics, or something happens that must not: what was to be shown.
+/// A rank panics, or a property is violated: the failure to be repeated.
 pub fn replay(datagrams: &[Vec<u8>], mut line: impl FnMut(String)) {
     for scenario in SCENARIOS {
         let answers = play(Course { scenario, from_outside: false }, datagrams);
@@ -20,16 +20,16 @@ pub fn replay(datagrams: &[Vec<u8>], mut line: impl FnMut(String)) {
     }
 }
 
-/// Round `round` of `seed` once more.
+/// Repeats round `round` of `seed`.
 ///
 /// # Panics
-/// As it did.
+/// The failure of the round.
 pub fn replay_round(seed: u64, round: u64) -> String {
     run(seed, round, INPUTS, &Current::default(), |_| {}).to_string()
 }
 
-/// The datagrams of a round that failed which are enough to make [`replay`] fail; `None` if they are not, because it matters when
-/// they come or for how long. Tries up to two thousand jobs, of which those that fail panic.
+/// Returns the datagrams of a failed round that suffice to make [`replay`] fail; `None` if they do not suffice, because the failure depends
+/// on their times or on the duration. Runs up to two thousand jobs; those that fail panic.
 pub fn shrink(failure: &Failure) -> Option<Vec<Vec<u8>>> {
     let mut kept = Vec::new();
     let see = |bytes: &[u8]| kept.push(bytes.to_vec());
@@ -40,7 +40,7 @@ pub fn shrink(failure: &Failure) -> Option<Vec<Vec<u8>>> {
     fails(&kept).then(|| minimal(kept, &mut fails))
 }
 
-/// Leaves out what can be left out, in halves, quarters and so on, as long as `fails` holds.
+/// Removes halves, quarters and so on of the datagrams, as long as `fails` holds.
 fn minimal(mut kept: Vec<Vec<u8>>, fails: &mut impl FnMut(&[Vec<u8>]) -> bool) -> Vec<Vec<u8>> {
     let mut part = kept.len().div_ceil(2);
     let mut trials = 0;

@@ -9,28 +9,28 @@ use crate::input;
 use crate::job::{Job, PRESENT, SCENARIOS, Scenario};
 use crate::random::Random;
 
-/// Inputs after which the endpoints are renewed.
+/// Number of inputs after which the endpoints are renewed.
 pub(crate) const INPUTS: u64 = 2_048;
 
-/// Inputs after which it is checked what must hold.
+/// Number of inputs between checks of the required properties.
 const BATCH: u64 = 64;
 
-/// How often datagrams met which answer.
+/// Number of datagrams by the response of the endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many there were.
+    /// Number of inputs.
     pub inputs: u64,
-    /// Not made with the job's key, or altered.
+    /// Datagrams that were not made with the job's key, or were altered.
     pub forged: u64,
-    /// Made with the key, and without sense.
+    /// Datagrams that were made with the key, but are not valid.
     pub malformed: u64,
-    /// Executed before.
+    /// Datagrams that were executed before.
     pub duplicate: u64,
-    /// Before their time.
+    /// Datagrams that arrived too early.
     pub early: u64,
-    /// From nobody whom the job knows.
+    /// Datagrams from unknown senders.
     pub foreign: u64,
-    /// Executed.
+    /// Datagrams that were executed.
     pub accepted: u64,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The input that a round is at, for whoever has to tell of it if the round does not end.
+/// The current input of a round, for the report if the round does not end.
 #[derive(Default)]
 pub(crate) struct Current(Mutex<(u64, Vec<u8>)>);
 
@@ -80,22 +80,22 @@ impl Current {
         current.1.extend_from_slice(bytes);
     }
 
-    /// The number of the input in its round, and its bytes.
+    /// Returns the number of the input in its round, and its bytes.
     pub(crate) fn get(&self) -> (u64, Vec<u8>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// How a round begins.
+/// The initial state of a round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course {
     pub(crate) scenario: Scenario,
-    /// Whether the inputs come from somebody without the key.
+    /// Whether the inputs come from a sender without the key.
     pub(crate) from_outside: bool,
 }
 
 impl Course {
-    /// The course of round `round` and the numbers that its inputs follow from.
+    /// Returns the initial state of round `round` and the generator of its inputs.
     pub(crate) fn of_round(seed: u64, round: u64) -> (Self, Random) {
         let mut random = Random::of_part(seed, round);
         (Self::draw(&mut random), random)
@@ -105,7 +105,7 @@ impl Course {
         let from_outside = random.one_in(4);
         let scenario = loop {
             let scenario = *random.pick(&SCENARIOS);
-            // What is encrypted can be altered from outside only.
+            // Encrypted datagrams can be altered only from outside.
             if from_outside || !scenario.encrypt {
                 break scenario;
             }
@@ -114,10 +114,10 @@ impl Course {
     }
 }
 
-/// Round `round` of `seed`, with so many inputs, each of which is shown to `see` before it is given to a rank.
+/// Runs round `round` of `seed` with `inputs` inputs. Each input is passed to `see` before it is given to a rank.
 ///
 /// # Panics
-/// Something happened that must not, whatever a rank is sent.
+/// A property is violated that must hold for any input.
 pub(crate) fn run(seed: u64, round: u64, inputs: u64, current: &Current, mut see: impl FnMut(&[u8])) -> Tally {
     let (course, mut random) = Course::of_round(seed, round);
     go(
@@ -131,18 +131,18 @@ pub(crate) fn run(seed: u64, round: u64, inputs: u64, current: &Current, mut see
     )
 }
 
-/// A job whose inputs, and how it begins, are what `guide` says: for a fuzzer that learns which choices lead somewhere new. It ends with the guide, or
-/// after as many inputs as a round has.
+/// Runs a job whose inputs and initial state follow from `guide`, for a fuzzer that learns which choices reach new code. The job ends with the guide,
+/// or after the number of inputs of a round.
 ///
 /// # Panics
-/// Something happened that must not, whatever a rank is sent.
+/// A property is violated that must hold for any input.
 pub fn guided(guide: &[u8]) -> Tally {
     let mut random = Random::guided(guide);
     let course = Course::draw(&mut random);
     go(course, &mut random, |input, random| input < INPUTS && random.is_guided(), |_, _| ())
 }
 
-/// A job with inputs as long as there are `more`, each of which is shown to `see` before it is given to a rank.
+/// Runs a job with inputs as long as `more` holds. Each input is passed to `see` before it is given to a rank.
 fn go(course: Course, random: &mut Random, more: impl Fn(u64, &Random) -> bool, mut see: impl FnMut(u64, &[u8])) -> Tally {
     let mut job = Job::new(course.scenario, course.from_outside);
     let mut tally = Tally::default();
@@ -165,10 +165,10 @@ fn go(course: Course, random: &mut Random, more: impl Fn(u64, &Random) -> bool, 
     tally
 }
 
-/// Gives a job these datagrams, each to every rank: for all but the one it is for, a datagram is forged. Returns what they answer.
+/// Gives each of these datagrams to every rank of a job; a datagram counts as forged at all ranks except its target. Returns the responses.
 ///
 /// # Panics
-/// As [`run`].
+/// Those of [`run`].
 pub(crate) fn play(course: Course, datagrams: &[Vec<u8>]) -> Vec<[Result<(), Rejected>; PRESENT]> {
     let mut job = Job::new(course.scenario, course.from_outside);
     let answer = |datagram: &Vec<u8>| {
@@ -185,7 +185,7 @@ pub(crate) fn play(course: Course, datagrams: &[Vec<u8>]) -> Vec<[Result<(), Rej
 mod tests {
     use super::*;
 
-    /// A guide decides what is sent, and for how long.
+    /// A guide determines the inputs and their number.
     #[test]
     fn a_guide_decides() {
         let bytes = |seed| Random::new(seed).bytes(60_000);

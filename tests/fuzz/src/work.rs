@@ -1,7 +1,7 @@
-//! What the ranks of a job ask of each other, and what must come of it.
+//! The operations of the ranks of a job, and their expected results.
 //!
-//! Whatever order things happen in, the same comes of them: each byte that is written follows from where it lies, and each word is worked
-//! on by one operator.
+//! The results do not depend on the order of execution: each byte that is written follows from its offset, and only one operator is applied
+//! to each word.
 
 use pelago_base::{AtomicOperator, Block, Blocks, GlobalAddress, Rank, SegmentId, Shape, Width};
 use pelago_protocol::Request;
@@ -9,7 +9,7 @@ use pelago_protocol::Request;
 use crate::job::{Job, Outcome, PRESENT};
 use crate::memory::{SEGMENT_BYTES, SOURCE, TARGET, pattern};
 
-/// Atomics on the words at the beginning of the segment that is written, in order, with their operands.
+/// Atomics on the first words of the written segment, in order, with their operands.
 const ATOMICS: [(Width, AtomicOperator, u64); 8] = [
     (Width::Eight, AtomicOperator::Add, 1),
     (Width::Eight, AtomicOperator::Load, 0),
@@ -24,7 +24,7 @@ const ATOMICS: [(Width, AtomicOperator, u64); 8] = [
 const WORDS_BYTES: usize = 8 * ATOMICS.len();
 
 impl Job {
-    /// Any operation, of any rank to any, also itself; sometimes a fence after it. None if there is no room.
+    /// Issues a random operation of any rank to any rank, including itself, sometimes followed by a fence. Issues none if there is no room.
     pub(crate) fn ask(&mut self) {
         let token = self.asked;
         let [rank, to, third] = [0; 3].map(|_| self.random.below(PRESENT));
@@ -35,7 +35,7 @@ impl Job {
         let peer = self.endpoints[rank].connect(Rank::new(to as u32), self.scenario.datagram_bytes);
         let written: Vec<u8> = (offset..offset + bytes).map(pattern).collect();
         let mut local = None;
-        // Blocks that cover all bytes: columns first on both sides, and a list, backwards if it is written to.
+        // Blocks that cover all bytes: columns first on both sides, and a list, in reverse order if it is the target.
         let side = 1 + self.random.below(24);
         let counts = [1, side as u64, (bytes / side / 8) as u64];
         let across = Shape { block: 8, counts, strides: [0, 8, 8 * side as u64] };
@@ -119,7 +119,7 @@ impl Job {
     }
 
     /// # Panics
-    /// An operation has not left what it should.
+    /// The result of an operation is wrong.
     pub(crate) fn verify(&self, outcome: Outcome, local: Option<&[u8]>) {
         let (found, offset) = match outcome {
             Outcome::Written { rank, offset, bytes } => (&self.memories[rank].target()[offset..offset + bytes], offset),
@@ -131,7 +131,7 @@ impl Job {
     }
 
     /// # Panics
-    /// An addition was made twice, or not at all.
+    /// An addition was executed twice, or not at all.
     pub(crate) fn check_additions(&self) {
         let sum = |rank: usize| self.memories[rank].target()[..8].iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
         assert_eq!([0, 1, 2].map(sum), self.additions, "additions that each rank was asked for");

@@ -6,8 +6,8 @@ use pelago_fuzz::{Plan, campaign};
 fn nothing_that_ranks_are_sent_makes_them_panic() {
     let tally = campaign(Plan { inputs: 200_000, seed: 1 }, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(tally.inputs, 200_000);
-    // Each kind of answer is met often enough to say that what lies behind it was reached. Altered acknowledgements that say nothing new count as
-    // repeated, although they are read.
+    // Each kind of response occurs often enough to conclude that the code behind it was reached. Altered acknowledgements without new information count
+    // as repeated, although they are parsed.
     for (count, least) in [
         (tally.forged, 50_000),
         (tally.malformed, 1_000),

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where programs look for libraries first. Cargo names folders there in which an older library may lie.
+/// The environment variable with the folders that programs search for libraries first. Cargo sets it to folders that may contain an older library.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// Whether a program that a test needs is missing here; then it says so, and the test leaves out what needs it.
+/// Whether a program that a test needs is missing. In this case, it prints a line, and the test skips the parts that need the program.
 pub fn lacks(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {
@@ -15,12 +15,12 @@ pub fn lacks(program: &str) -> bool {
     !is_there
 }
 
-/// Where the C interface lies.
+/// Returns the folder of the C interface.
 pub fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/acp")
 }
 
-/// Where the library lies.
+/// Returns the folder of the library.
 pub fn libraries() -> PathBuf {
     let this = std::env::current_exe().expect("a path");
     let folder = this.parent().expect("a folder");
@@ -28,7 +28,7 @@ pub fn libraries() -> PathBuf {
     folder.into()
 }
 
-/// Compiles a program of `bindings/acp/tests/c`, C or C++ by its name, to `output`, which is returned.
+/// Compiles a program of `bindings/acp/tests/c`, C or C++ according to its name, to `output`, and returns `output`.
 pub fn compile(source: &str, output: &Path) -> PathBuf {
     let (compiler, standard) = if source.ends_with("cpp") { ("c++", "-std=c++11") } else { ("cc", "-std=c11") };
     let libraries = libraries();
@@ -41,7 +41,7 @@ pub fn compile(source: &str, output: &Path) -> PathBuf {
     output.into()
 }
 
-/// Installs what a build leaves to a folder below `folder`, which is made anew; returns it.
+/// Installs the results of a build to a folder below `folder`, which is created anew. Returns the folder of the installation.
 pub fn install(folder: &Path, pelago: &Path) -> PathBuf {
     let _ = std::fs::remove_dir_all(folder);
     let built = folder.join("built");
@@ -50,7 +50,7 @@ pub fn install(folder: &Path, pelago: &Path) -> PathBuf {
     for (from, name) in [library("libacp.so"), library("libacp.a"), (pelago.into(), "pelago".into())] {
         std::os::unix::fs::symlink(from, built.join(name)).expect("a link");
     }
-    // A second time, over what is there.
+    // Twice, to check that an installation can be overwritten.
     for _ in 0..2 {
         let ended = Command::new(bindings().join("install")).arg(folder.join("acp")).arg(&built).output().expect("install");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
@@ -58,7 +58,7 @@ pub fn install(folder: &Path, pelago: &Path) -> PathBuf {
     folder.join("acp")
 }
 
-/// Builds the programs of `bindings/acp/tests/c/Makefile`, which has the link names of the original, with what is installed; returns their folder.
+/// Builds the programs of `bindings/acp/tests/c/Makefile`, which has the link names of the original, with the installed library. Returns their folder.
 pub fn make_programs(prefix: &Path) -> PathBuf {
     let programs = prefix.join("../programs");
     std::fs::create_dir_all(&programs).expect("a folder");

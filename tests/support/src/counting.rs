@@ -1,4 +1,4 @@
-//! The allocator of the system, which counts for each thread what it is asked for and given back. A test program that installs it is counted:
+//! The allocator of the system with counts of allocations and freed bytes for each thread. A test program installs it:
 //!
 //! ```
 //! use pelago_test_support::counting::{CountingAllocator, allocations};
@@ -20,17 +20,17 @@ thread_local! {
     static FREED_BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has asked for memory, or for more of it.
+/// Returns the number of allocations and reallocations of this thread.
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// How many bytes this thread has given back.
+/// Returns the number of bytes that this thread has freed.
 pub fn freed_bytes() -> u64 {
     FREED_BYTES.get()
 }
 
-/// The allocator, to be installed by `#[global_allocator]`.
+/// The counting allocator, to be installed by `#[global_allocator]`.
 pub struct CountingAllocator;
 
 // SAFETY: it is the system's allocator; counting neither allocates nor fails.

@@ -10,10 +10,10 @@ use pelago_platform::{Clock, Completion, Endpoint, Flags, Network, Operation, Po
 use pelago_rma::{Result, World};
 use pelago_simulator::{Computing, Data, FaultInjection, Protocol, Settings, simulate};
 
-/// How long after a death all are told.
+/// Time from the failure of a rank to its announcement to all ranks.
 const TOLD_AFTER: Duration = Duration::from_microseconds(200);
 
-/// So many ranks on the bundled machine of paper D, with 1 MiB each, on the library's own protocol with these faults.
+/// Returns the settings of a job of `ranks` ranks on the bundled machine of paper D, with 1 MiB each, on the library's own protocol with these faults.
 pub fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
     Settings {
         machine: Machine::parse(Machine::bundled("rx200-qdr").unwrap()).unwrap(),
@@ -31,10 +31,11 @@ pub fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
     }
 }
 
-/// When a rank has asked for something.
+/// Times at which a rank has posted operations.
 pub type Noted = Arc<Mutex<Vec<Instant>>>;
 
-/// Runs a program on all ranks, and notes when those that are noted ask for something. What it returned, by rank; `None` for those that died.
+/// Runs a program on all ranks, and records the times at which the ranks of `is_noted` post operations. Returns its results by rank; `None` for ranks that
+/// failed.
 pub fn run<T>(
     settings: &Settings,
     is_noted: impl Fn(Rank) -> bool,
@@ -55,8 +56,8 @@ pub fn run<T>(
     outcome.results.into_iter().map(|result| result.map(|ended| ended.unwrap())).collect()
 }
 
-/// As [`run`], with two ranks on each node, of which `victim` dies at a time or never. Returns as well when the victim asked for something after
-/// all had called what the program gets as its second argument.
+/// Like [`run`], with two ranks on each node, of which `victim` fails at a given time or never. Also returns the times at which the victim posted
+/// operations after all ranks had called the program's second argument.
 pub fn run_with_death<T>(
     ranks: u32,
     faults: FaultInjection,
@@ -66,7 +67,7 @@ pub fn run_with_death<T>(
     run_with_death_noting(victim, ranks, faults, (victim, dies), program)
 }
 
-/// As [`run_with_death`], but returns when the rank `watched` asked for something.
+/// Like [`run_with_death`], but returns the times at which the rank `watched` posted operations.
 pub fn run_with_death_noting<T>(
     watched: Rank,
     ranks: u32,
@@ -92,7 +93,7 @@ pub fn run_with_death_noting<T>(
     (noted, found)
 }
 
-/// Notes when its rank asks for something.
+/// A transport that records the times at which its rank posts operations.
 struct Notes {
     inner: Box<dyn Transport>,
     clock: Arc<dyn Clock>,
@@ -142,11 +143,11 @@ impl Transport for Notes {
     }
 }
 
-/// How much later than all others an operation leaves that is late: longer than any meeting takes.
+/// Delay of a late operation: longer than any barrier takes.
 const LATE: Duration = Duration::from_microseconds(400);
 
-/// Runs a program on all ranks, one on each node, whose writes and atomics leave late where `is_late`, unless a fence comes behind them: no
-/// transport owes any other order. All end well.
+/// Runs a program on all ranks, one on each node. Writes and atomics for which `is_late` holds are delayed, except before a fence, the only order
+/// that a transport guarantees. All ranks must succeed.
 pub fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
     let outcome = simulate(&settings(ranks, 1, FaultInjection::default()), |parts| -> Result<()> {
         let mut parts = *parts;
@@ -160,23 +161,23 @@ pub fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl F
     assert!(outcome.results.iter().all(|ended| *ended == Some(Ok(()))), "{:?}", outcome.results);
 }
 
-/// Holds some operations back.
+/// A transport that delays some operations.
 struct Late {
     inner: Box<dyn Transport>,
     is_late: fn(&Operation<'_>) -> bool,
     held: VecDeque<(Instant, Endpoint, Kept, Token)>,
-    /// Where a fence comes before what is posted inside next.
+    /// Endpoints for which the next post to the inner transport must follow a fence.
     fenced: BTreeSet<Endpoint>,
 }
 
-/// An operation that is held back.
+/// A delayed operation.
 enum Kept {
     Write(GlobalAddress, Vec<u8>),
     Atomic(Operation<'static>),
 }
 
 impl Late {
-    /// Posts what was held back, as far as it is to leave now.
+    /// Posts the delayed operations that leave now.
     fn let_go(&mut self, now: Instant, leaves: impl Fn(Instant, Endpoint) -> bool) {
         for (due, to, kept, token) in std::mem::take(&mut self.held) {
             if !leaves(due, to) {

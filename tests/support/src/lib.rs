@@ -1,12 +1,12 @@
-//! What the tests of several crates share. A dev-dependency only: no library or program is built with it.
+//! Support code that the tests of several crates share. A dev-dependency only: no library or program is built with it.
 //!
 //! | part | feature | for |
 //! |---|---|---|
-//! | [`threads`] | `threads` | jobs of several ranks in one process, a thread each, on several platforms |
+//! | [`threads`] | `threads` | jobs of several ranks in one process, one thread for each rank, on several platforms |
 //! | [`simulated`] | `simulated` | jobs in virtual time on a bundled or altered machine |
-//! | [`faulty`] | `simulated` | the same on the library's own protocol, with deaths, late operations and notes of what ranks ask for |
+//! | [`faulty`] | `simulated` | the same on the library's own protocol, with failures of ranks, delayed operations and records of posts |
 //! | [`traffic`] | `traffic` | open-loop traffic on a simulated network, without ranks |
-//! | [`counting`] | – | an allocator that counts, which a test program installs |
+//! | [`counting`] | – | a counting allocator, which a test program installs |
 //! | [`moments`] | – | random moments, for tests that kill processes |
 //! | [`c`] | – | C programs, compiled and linked with `libacp` |
 //! | [`shmem`] | – | C programs, compiled and linked with `libsma` |

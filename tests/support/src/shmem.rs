@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The conformance programs, one for each group of routines. Each prints `good` on every PE when all was as it should be.
+/// The conformance programs, one for each group of routines. Each prints `good` on every PE if all its checks succeed.
 pub const GROUPS: [&str; 13] = [
     "setup",
     "transfers",
@@ -20,12 +20,12 @@ pub const GROUPS: [&str; 13] = [
     "allocations",
 ];
 
-/// Where the C interface lies.
+/// Returns the folder of the C interface.
 pub fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/shmem")
 }
 
-/// Where the library lies.
+/// Returns the folder of the library.
 pub fn libraries() -> PathBuf {
     let this = std::env::current_exe().expect("a path");
     let folder = this.parent().expect("a folder");
@@ -33,14 +33,14 @@ pub fn libraries() -> PathBuf {
     folder.into()
 }
 
-/// A compiler with the flags of a strict project.
+/// Returns the command of a compiler with strict warnings.
 pub fn compiler(name: &str, standard: &str) -> Command {
     let mut command = Command::new(name);
     command.args([standard, "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(bindings().join("include"));
     command
 }
 
-/// Compiles and links `source` to `output`, which is returned.
+/// Compiles and links `source` to `output`, and returns `output`.
 pub fn link(mut command: Command, source: &Path, output: &Path) -> PathBuf {
     let libraries = libraries();
     command.arg(source).arg("-o").arg(output).arg("-L").arg(&libraries).args(["-lsma", "-lpthread", "-lm"]);
@@ -49,7 +49,7 @@ pub fn link(mut command: Command, source: &Path, output: &Path) -> PathBuf {
     output.into()
 }
 
-/// Compiles a program of `bindings/shmem/tests/c` with further flags, to `output`, which is returned.
+/// Compiles a program of `bindings/shmem/tests/c` with additional flags to `output`, and returns `output`.
 pub fn program(source: &str, flags: &[&str], output: &Path) -> PathBuf {
     let mut command = compiler("cc", "-std=c11");
     command.args(flags);

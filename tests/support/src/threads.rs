@@ -1,5 +1,5 @@
-//! Jobs of several ranks in one process, a thread each, on several platforms: where every heap is mapped, where a transport leads to
-//! everything but a rank's own memory, where there is both, where ranks share hosts, and where there are two such transports.
+//! Jobs of several ranks in one process, one thread for each rank, on several platforms: all heaps mapped, a transport to all memory of other
+//! ranks, both, ranks that share hosts, and two transports.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,15 +16,15 @@ use pelago_platform::{
 };
 use pelago_rma::{Parts, World};
 
-/// The heap of each rank, where a test does not say otherwise.
+/// Bytes of the heap of each rank, unless a test sets another size.
 pub const HEAP_BYTES: u64 = 4 << 20;
 const CONTROLS: usize = 4096;
 const CONTROL_BYTES: usize = 128;
 
-/// What stands for "does not hang".
+/// Time limit after which a job counts as hanging.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What passed through the transport of one rank.
+/// Counters of the transport of one rank.
 pub type Passed = Arc<Mutex<Counters>>;
 
 /// How the ranks of a test reach each other.
@@ -34,23 +34,23 @@ pub enum Platform {
     Mapped,
     /// By a transport.
     Remote,
-    /// By a transport whose writes wake nobody without a notification, and that takes short messages only. Ranks sleep until they are woken.
+    /// By a transport whose writes wake no rank without a notification, and that takes only short messages. Ranks sleep until they are woken.
     Fabric,
-    /// By a transport that refuses, delays and reorders what it may, and that captures long writes, as UDP does.
+    /// By a transport that refuses, delays and reorders operations as far as permitted, and that captures long writes, as UDP does.
     Unruly,
-    /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders what it may.
+    /// By loads and stores, or by rail 1: a transport that refuses, delays and reorders operations as far as permitted.
     Rails,
-    /// Hosts of two ranks, which reach each other by loads and stores, and others by rail 1.
+    /// Hosts of two ranks, which reach each other by loads and stores, and other ranks by rail 1.
     Hosts,
-    /// By either of two transports that refuse, delay and reorder what they may, each by itself: several times as slow.
+    /// By either of two transports that independently refuse, delay and reorder operations as far as permitted: several times slower.
     Networks,
 }
 
-/// Those on which every test runs.
+/// The platforms on which every test runs.
 pub const PLATFORMS: [Platform; 6] =
     [Platform::Mapped, Platform::Remote, Platform::Fabric, Platform::Unruly, Platform::Rails, Platform::Hosts];
 
-/// What a fabric does by itself: little.
+/// The few capabilities of a fabric.
 const FABRIC: Capabilities = Capabilities {
     inject_size: 16,
     message_bytes_max: 1000,
@@ -61,7 +61,7 @@ const FABRIC: Capabilities = Capabilities {
     ..Loopback::CAPABILITIES
 };
 
-/// Ranks of a host, where there are hosts.
+/// Number of ranks of a host, on platforms with hosts.
 const HOST_RANKS: u32 = 2;
 
 /// Runs `body` as every rank of jobs of each of the given sizes, on every platform.
@@ -73,15 +73,15 @@ pub fn on_every_platform(sizes: &[u32], body: impl Fn(&World, Platform) + Sync) 
     }
 }
 
-/// The fabric that replaces [`Platform::Remote`], if [`FABRIC_VARIABLE`] names one; jobs on all other platforms are left out then.
+/// Returns the fabric that replaces [`Platform::Remote`], if [`FABRIC_VARIABLE`] names one. In this case, jobs on all other platforms are skipped.
 pub fn fabric() -> Option<String> {
     std::env::var(FABRIC_VARIABLE).ok().filter(|fabric| !fabric.is_empty())
 }
 
-/// Names a fabric of libfabric, such as `tcp;ofi_rxm`, over which suites are to be run instead of on their platforms: `cargo xtask fabric`.
+/// The environment variable that names a fabric of libfabric, such as `tcp;ofi_rxm`, over which suites run instead of on their platforms: `cargo xtask fabric`.
 pub const FABRIC_VARIABLE: &str = "PELAGO_SUITE_FABRIC";
 
-/// The transport of a rank over a fabric, served by a progress thread; `None`, and a line, where the library or the provider is not installed.
+/// Returns the transport of a rank over a fabric, with a progress thread; `None`, with a printed line, where the library or the provider is not installed.
 fn over_fabric(
     fabric: &str,
     me: Rank,
@@ -120,11 +120,11 @@ fn over_fabric(
     Some(ofi)
 }
 
-/// What a transport does that captures long writes, and whose messages cost much.
+/// The capabilities of a transport that captures long writes, and whose messages are costly.
 const CAPTURING: Capabilities =
     Capabilities { inject_size: 1 << 20, put_message_bytes: COSTLY_MESSAGE_BYTES, ..Loopback::CAPABILITIES };
 
-/// The most bytes of a put that a message carries there.
+/// Maximum number of bytes of a put in one message of that transport.
 pub const COSTLY_MESSAGE_BYTES: usize = 70_000;
 
 /// Runs `body` as every rank of one job.
@@ -132,12 +132,12 @@ pub fn run(platform: Platform, size: u32, body: impl Fn(&World) + Sync) {
     run_counted(platform, size, |world, _| body(world));
 }
 
-/// As `run`; each rank also sees what passes through its transport.
+/// Like `run`; each rank also gets the counters of its transport.
 pub fn run_counted(platform: Platform, size: u32, body: impl Fn(&World, &Passed) + Sync) {
     run_with_heaps(platform, size, HEAP_BYTES, body);
 }
 
-/// As `run_counted`, with heaps of so many bytes.
+/// Like `run_counted`, with heaps of `heap_bytes` bytes.
 pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl Fn(&World, &Passed) + Sync) {
     let fabric = fabric();
     if fabric.is_some() && platform != Platform::Remote {
@@ -180,7 +180,7 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
             let transport: Box<dyn Transport> = match platform {
                 Platform::Remote if fabric.is_some() => {
                     let fabric = fabric.as_deref().unwrap_or_default();
-                    // The first rank finds out, before any has started.
+                    // The first rank detects a missing fabric before any other has started.
                     let Some(ofi) = over_fabric(fabric, rank, addresses, &meeting, wake.clone()) else { return };
                     let counted = Count::new(ofi);
                     passed = counted.counters();
@@ -235,7 +235,7 @@ impl Clock for Wall {
     }
 }
 
-/// Gives up on a job that lasts too long.
+/// A wait that yields, and fails in a job that takes too long.
 struct Yielding(Arc<Meeting>, std::time::Instant);
 
 impl Wait for Yielding {
@@ -267,7 +267,7 @@ impl Wait for Yielding {
     }
 }
 
-/// Sleeps until it is woken, and gives up on a job that lasts too long: nothing that it was not woken for is noticed before.
+/// A wait that sleeps until it is woken, and fails in a job that takes too long: missing wake-ups are thus detected.
 struct Sleeping {
     yielding: Yielding,
     reach: Reach,
@@ -282,7 +282,7 @@ impl Wait for Sleeping {
 
     fn park(&self, _what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
         let limit = until.map_or(PATIENCE, |until| until.since(self.clock.now()).into());
-        // Asked once; where the kernel lacks membarrier each millisecond, which finds what nobody has told of.
+        // Checked once; where the kernel lacks membarrier, each millisecond, which also finds changes without a wake-up.
         let slept = self.reach.bell(self.rank).unwrap().sleep(Some(limit.min(PATIENCE)), ready);
         let overslept = slept == Slept::TimedOut && until.is_none();
         let fault = self.fault().or(overslept.then_some(platform::Fault::Deadlock));
@@ -308,7 +308,7 @@ impl Wait for Sleeping {
 
 struct Meeting {
     published: Mutex<HashMap<(Rank, String), Vec<u8>>>,
-    /// How many have come to barriers, ever.
+    /// Total number of arrivals at barriers.
     arrived: AtomicUsize,
     failed: AtomicBool,
 }

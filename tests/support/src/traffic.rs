@@ -1,4 +1,4 @@
-//! Open-loop traffic: every node sends packets at random times, whatever has become of earlier ones.
+//! Open-loop traffic: every node sends packets at random times, independent of the delivery of earlier ones.
 
 /// The random numbers of traffic.
 pub use fastrand::Rng;
@@ -8,7 +8,7 @@ use pelago_netsim::{Machine, Netsim, NetworkOperation, Notice};
 /// One flit is a byte, one cycle a nanosecond.
 pub const CYCLE: u64 = 1_000;
 
-/// A machine whose NICs cost nothing. A head needs one cycle for each of: a virtual channel, the switch, passing it.
+/// Returns a machine whose NICs cost nothing. A head flit needs one cycle for each of: allocation of a virtual channel, allocation of the switch, traversal.
 pub fn machine(topology: &str, cable_ns: u32, vcs: u8, buffer: u32, packet: u32) -> Machine {
     Machine::parse(&format!(
         r#"
@@ -44,7 +44,7 @@ buffer_bytes = {buffer}
     .unwrap()
 }
 
-/// Every node sends packets of so many flits, at random times.
+/// Traffic of packets of equal size, which every node sends at random times.
 pub struct Traffic {
     random: Rng,
     chance: f64,
@@ -52,7 +52,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// `load` flits per node and cycle.
+    /// Returns traffic of `load` flits per node and cycle.
     pub fn new(netsim: &mut Netsim, load: f64, packet: u32) -> Self {
         let mut traffic = Self { random: Rng::with_seed(7), chance: load / f64::from(packet), packet };
         (0..netsim.nodes()).for_each(|node| traffic.wake(netsim, node));
@@ -65,8 +65,8 @@ impl Traffic {
         netsim.wake_at(Instant::from_picoseconds(at), node, u64::from(node));
     }
 
-    /// Goes on until `cycles`. `target` says where a node's packet goes; `seen` is told of arrivals: from
-    /// whom, when generated, and when.
+    /// Runs until `cycles`. `target` returns the destination of a node's packet; `seen` is called at arrivals, with
+    /// source, time of generation, and time of arrival.
     pub fn run(
         &mut self,
         netsim: &mut Netsim,
@@ -94,18 +94,18 @@ impl Traffic {
     }
 }
 
-/// What was measured, in cycles and flits.
+/// Measured values, in cycles and flits.
 #[derive(Debug)]
 pub struct Measured {
-    /// From generation to the last flit, on average.
+    /// Average time from the generation of a packet to the arrival of its last flit.
     pub latency: f64,
-    /// Flits that arrived per node and cycle.
+    /// Arrived flits per node and cycle.
     pub throughput: f64,
 }
 
-/// Sends packets of `packet` flits at `load` flits per node and cycle to where `target` says; measures those that are generated
-/// from `warm` cycles on for `cycles`, and waits as long again for them to arrive. Only nodes that are `counted` enter the
-/// figures.
+/// Sends packets of `packet` flits at `load` flits per node and cycle to the destinations of `target`. Measures the packets that are
+/// generated from `warm` cycles on for `cycles`, and waits for the same time until they have arrived. Only nodes for which `counted`
+/// holds enter the results.
 pub fn measure(
     machine: &Machine,
     nodes: u32,

@@ -1,7 +1,7 @@
-//! The ranks that run a program together, and how they treat one that may die.
+//! The ranks that run a program together (the crew), and their operations on a rank that may fail (the stranger).
 //!
-//! Usually all ranks of the job are the crew. In a job that survives losses the rank that may die is no member: the crew meets
-//! as a group of its own, and each member now and then has to do with the stranger, who does the same until it dies.
+//! Usually, all ranks of the job are the crew. In a job that survives failures, the rank that may fail is not a member: the crew
+//! synchronizes as a group of its own. Each member occasionally accesses the stranger, which accesses the crew until it fails.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,52 +14,52 @@ use crate::program::{Memory, Program, Room, Trouble, demand};
 use crate::random::Random;
 use crate::scenario::Scenario;
 
-/// How often the stranger asks something of the crew, at most.
+/// Maximum number of requests of the stranger to the crew.
 const REQUESTS_MAX: u64 = 30;
 
-/// A program on the stage, the same for all its ranks.
+/// A program of a run, the same for all its ranks.
 pub(crate) trait Act {
-    /// Words and bytes that each rank needs, all zero at first.
+    /// Returns the words and bytes that each rank needs, initially zero.
     fn memory(&self) -> Memory;
 
-    /// What it needs besides, made by all ranks of the job together.
+    /// Makes the program's mailbox or channels, collectively over all ranks of the job.
     ///
     /// # Errors
-    /// The library reports something.
+    /// The library reports an error.
     fn room<'w>(&self, _world: &'w World, _team: &Team, _stranger: Option<Rank>) -> Result<Room<'w>, Error> {
         Ok(Room::Empty)
     }
 
-    /// What one rank does.
+    /// Performs the part of one rank.
     ///
     /// # Errors
-    /// The library reports something, or something is not as it must be.
+    /// The library reports an error, or a property is violated.
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble>;
 
-    /// What the stranger does meanwhile, if there is one.
+    /// Performs the part of the stranger, if there is one.
     ///
     /// # Errors
-    /// As [`play`](Self::play).
+    /// Those of [`play`](Self::play).
     fn play_stranger(&self, _world: &World, _room: &Room<'_>, _team: &Team, _pause: &dyn Fn()) -> Result<(), Trouble> {
         Ok(())
     }
 }
 
-/// What all ranks of one run know, besides the simulated memory.
+/// State that all ranks of one run share, in addition to the simulated memory.
 pub(crate) struct Stage<'s> {
     pub(crate) scenario: &'s Scenario,
     pub(crate) acts: Vec<Box<dyn Act>>,
-    /// Who is no member of the crew, and when it dies, if it does.
+    /// The rank that is not a member of the crew, and the time of its failure, if it fails.
     pub(crate) stranger: Option<Rank>,
     pub(crate) dies: Option<Instant>,
-    /// When all ranks were ready to begin.
+    /// The time at which all ranks were ready to begin.
     pub(crate) ready: Cell<Instant>,
-    /// What the stranger has asked of each rank, and what was answered.
+    /// The stranger's requests to each rank, and the answered ones.
     asked: Vec<Cell<u64>>,
     answered: Vec<Cell<u64>>,
 }
 
-/// A rank among the crew.
+/// A rank of the crew.
 pub(crate) struct Crew<'w> {
     world: &'w World,
     stage: &'w Stage<'w>,
@@ -69,26 +69,26 @@ pub(crate) struct Crew<'w> {
     words: &'w Symmetric<'w, u64>,
     bytes: &'w Symmetric<'w, u8>,
     rooms: &'w [Room<'w>],
-    /// The number of the program that runs, and its first word.
+    /// The number of the running program, and its first word.
     act: Cell<usize>,
     base: Cell<usize>,
     random: RefCell<Random>,
     stranger: Option<Stranger<'w>>,
 }
 
-/// What a member has to do with the stranger.
+/// A member's state for its accesses to the stranger.
 struct Stranger<'w> {
     rank: Rank,
-    /// A word for each rank, which it alone counts up.
+    /// A word for each rank, which only that rank increments.
     requests: &'w Symmetric<'w, u64>,
     answered: Cell<u64>,
-    /// Whether it was found to be lost.
+    /// Whether its failure was detected.
     lost: Cell<bool>,
     told: Rc<RefCell<Vec<Rank>>>,
 }
 
 impl<'s> Stage<'s> {
-    /// The stage of a run whose death comes at `dies`, if it comes; `act` makes a program for so many ranks, with its parameters.
+    /// Returns the state of a run in which the stranger fails at `dies`, if it is given. `act` makes a program with its parameters for a number of ranks.
     pub(crate) fn new(
         scenario: &'s Scenario,
         dies: Option<Instant>,
@@ -109,7 +109,7 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// Does the part of a rank in all programs.
+    /// Performs the part of a rank in all programs.
     pub(crate) fn play(&self, world: &World) -> Result<(), Trouble> {
         let told = Rc::new(RefCell::new(Vec::new()));
         if self.stranger.is_some() {
@@ -153,7 +153,7 @@ impl<'s> Stage<'s> {
         crew.take_leave()
     }
 
-    /// Asks the crew for this and that, as long as it lives, and in the middle does its part in the programs.
+    /// Sends requests to the crew until the stranger fails, and performs its part in the programs in between.
     fn play_stranger(
         &self,
         world: &World,
@@ -200,12 +200,12 @@ impl<'w> Crew<'w> {
         &self.team
     }
 
-    /// Where the messages of the program that runs are.
+    /// Returns the mailbox or channels of the running program.
     pub(crate) fn room(&self) -> &'w Room<'w> {
         &self.rooms[self.act.get()]
     }
 
-    /// Who is no member, and may die.
+    /// Returns the rank that is not a member, and may fail.
     pub(crate) fn stranger(&self) -> Option<Rank> {
         self.stage.stranger
     }
@@ -214,12 +214,12 @@ impl<'w> Crew<'w> {
         self.stage.dies.is_some_and(|at| self.world.now() > at)
     }
 
-    /// A word of a member.
+    /// Returns a word of a member.
     pub(crate) fn word(&self, position: u32, index: usize) -> GlobalPtr<u64> {
         self.words.at(self.rank_at(position), self.base.get() + index)
     }
 
-    /// A byte of a member.
+    /// Returns a byte of a member.
     pub(crate) fn byte(&self, position: u32, index: usize) -> GlobalPtr<u8> {
         self.bytes.at(self.rank_at(position), index)
     }
@@ -233,12 +233,12 @@ impl<'w> Crew<'w> {
         self.bytes.local().write(0, content);
     }
 
-    /// This rank's bytes.
+    /// Returns this rank's bytes.
     pub(crate) fn content(&self) -> Vec<u8> {
         self.bytes.local().to_vec()
     }
 
-    /// Waits for a word of this rank; the loss of the stranger, which does not write it, is no reason to give up.
+    /// Waits for a word of this rank. The failure of the stranger, which does not write the word, does not end the wait.
     pub(crate) fn await_word(&self, index: usize, condition: impl Fn(u64) -> bool) -> Result<u64, Trouble> {
         loop {
             match self.world.wait_until(self.words.local(), self.base.get() + index, &condition) {
@@ -248,7 +248,7 @@ impl<'w> Crew<'w> {
         }
     }
 
-    /// As `await_word`, for one of several words; returns which one and its value.
+    /// Like `await_word`, for one of several words. Returns its index and its value.
     pub(crate) fn await_any_word(
         &self,
         indices: &[usize],
@@ -265,12 +265,12 @@ impl<'w> Crew<'w> {
         }
     }
 
-    /// Fails if the job is at fault: for loops that do not wait.
+    /// Fails if the job has failed: for loops that do not wait.
     pub(crate) fn look_for_fault(&self) -> Result<(), Trouble> {
         self.world.fault().map_or(Ok(()), |fault| Err(Error::from(fault).into()))
     }
 
-    /// Meets the others, by an algorithm or the library's choice.
+    /// Synchronizes with the other members, by the given barrier algorithm or the library's choice.
     pub(crate) fn meet(&self, algorithm: Option<BarrierAlgorithm>) -> Result<(), Trouble> {
         self.ask_stranger()?;
         Ok(match (&self.group, algorithm) {
@@ -281,7 +281,7 @@ impl<'w> Crew<'w> {
         }?)
     }
 
-    /// Adds up the values of all members.
+    /// Sums the values of all members.
     pub(crate) fn allreduce(&self, values: &mut [u64]) -> Result<(), Trouble> {
         self.ask_stranger()?;
         match &self.group {
@@ -291,7 +291,7 @@ impl<'w> Crew<'w> {
         Ok(())
     }
 
-    /// Brings the values of a member to all.
+    /// Broadcasts the values of a member to all.
     pub(crate) fn broadcast(&self, position: u32, values: &mut [u64]) -> Result<(), Trouble> {
         match &self.group {
             None => self.world.broadcast(self.rank_at(position), values)?,
@@ -300,7 +300,7 @@ impl<'w> Crew<'w> {
         Ok(())
     }
 
-    /// Computes for a while, or not.
+    /// Computes for a random time, which may be zero.
     pub(crate) fn pause(&self) {
         pause(self.world, self.stage.scenario, &mut self.random.borrow_mut());
     }
@@ -313,7 +313,7 @@ impl<'w> Crew<'w> {
         self.stage.stranger == Some(rank)
     }
 
-    /// Asks something of the stranger, now and then: it answers each request once, until it is dead, and none that began later.
+    /// Sends an occasional request to the stranger. The stranger answers each request once until it fails, and no request that began later.
     fn ask_stranger(&self) -> Result<(), Trouble> {
         let Some(stranger) = &self.stranger else { return Ok(()) };
         if !self.random.borrow_mut().one_in(3) {
@@ -338,7 +338,7 @@ impl<'w> Crew<'w> {
         Ok(())
     }
 
-    /// Checks in the end what the stranger has done here, and what is known of its loss.
+    /// Checks, at the end, the operations of the stranger on this rank, and the detection of its failure.
     fn take_leave(&self) -> Result<(), Trouble> {
         let Some(stranger) = &self.stranger else { return Ok(()) };
         let Stranger { rank, requests, lost, told, .. } = stranger;
@@ -358,7 +358,7 @@ impl<'w> Crew<'w> {
     }
 }
 
-/// Computes for up to the pause of the scenario; if it rests, now and then for very long.
+/// Computes for up to the pause of the scenario; if the scenario rests, occasionally for a very long time.
 fn pause(world: &World, scenario: &Scenario, random: &mut Random) {
     let most = if scenario.rests && random.one_in(20) { Scenario::REST_MAX } else { scenario.pause_max };
     if most > Duration::ZERO && random.one_in(2) {

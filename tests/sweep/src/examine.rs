@@ -24,51 +24,51 @@ use crate::scenario::{Brief, Chosen, Death, MACHINE, Scenario};
 /// Bytes of each heap: room for scratch memory of two teams and for the programs.
 const HEAP_BYTES: u64 = 1 << 20;
 
-/// The same where borders are long enough to go in parts.
+/// Bytes of each heap in scenarios whose borders are long enough to be transferred in parts.
 const LARGE_HEAP_BYTES: u64 = 4 << 20;
 
 const STACK_BYTES: usize = 256 << 10;
 
-/// The end of time: more than ten times what the slowest job takes.
+/// The limit of virtual time: more than ten times the duration of the slowest job.
 const LIMIT: Duration = Duration::from_milliseconds(300_000);
 
-/// How long after it was told of a death a rank may take to end, besides what it computes.
+/// Maximum time from the announcement of a failure to the end of a rank, in addition to its computations.
 const MARGIN: Duration = Duration::from_milliseconds(100);
 
-/// One of so many scenarios runs twice.
+/// Number of scenarios of which one runs twice.
 const REPEATED: u64 = 50;
 
-/// What passed in scenarios.
+/// Statistics of scenarios.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many there were, and how many runs they took.
+    /// Number of scenarios.
     pub scenarios: u64,
-    /// Runs: those with a death take one without it first.
+    /// Number of runs: a scenario with a failure first runs without it.
     pub runs: u64,
-    /// Ranks of all runs.
+    /// Number of ranks of all runs.
     pub ranks: u64,
-    /// Deaths that came before the end of the job, and how many of those jobs went on.
+    /// Number of failures before the end of the job.
     pub deaths: u64,
-    /// Jobs that went on after a death.
+    /// Number of jobs that continued after a failure.
     pub survived: u64,
-    /// Datagrams that left.
+    /// Number of datagrams sent.
     pub sent: u64,
-    /// Datagrams that the network lost.
+    /// Number of datagrams that the network lost.
     pub lost: u64,
-    /// Datagrams that left again.
+    /// Number of retransmitted datagrams.
     pub repeated: u64,
     /// Virtual time of all runs, in nanoseconds.
     pub virtual_ns: u64,
     /// The longest virtual time of a run, in nanoseconds.
     pub virtual_ns_max: u64,
-    /// Scenarios of programs in C, of which nothing but the end is known; and those that were passed over, as there is no C compiler.
+    /// Number of scenarios of C programs, of which only the outcome is known.
     pub processes: u64,
-    /// Scenarios that were passed over.
+    /// Number of scenarios that were skipped, as there is no C compiler.
     pub skipped: u64,
 }
 
 impl Tally {
-    /// Adds what passed in others.
+    /// Adds the statistics of other scenarios.
     pub fn add(&mut self, other: &Self) {
         self.scenarios += other.scenarios;
         self.runs += other.runs;
@@ -85,14 +85,14 @@ impl Tally {
     }
 }
 
-/// A scenario in which something is not as it must be. Its text is one line, with the way to run it again.
+/// A scenario that violates a property. Its text is one line, with the command that repeats it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The seed of the scenario.
     pub seed: u64,
-    /// What was chosen instead of what the seed says.
+    /// The choices that override the seed.
     pub chosen: Chosen,
-    /// What is wrong.
+    /// The violation.
     pub what: String,
 }
 
@@ -109,23 +109,23 @@ impl fmt::Display for Violation {
 /// Cost: up to three simulations of some thousand datagrams.
 ///
 /// # Errors
-/// Something is not as it must be; a panic is told as such.
+/// A property is violated. A panic counts as a violation.
 pub fn examine(seed: u64) -> Result<Tally, Violation> {
     examine_by(seed, Chosen::default())
 }
 
-/// As [`examine`], but for what is chosen instead of what the seed says.
+/// Like [`examine`], with choices that override the seed.
 ///
 /// # Errors
-/// As [`examine`].
+/// Those of [`examine`].
 pub fn examine_by(seed: u64, chosen: Chosen) -> Result<Tally, Violation> {
     examine_all(seed, chosen, &|transport| transport)
 }
 
-/// As [`examine`], with the transport of each rank inside of another: tests show that what that does wrong is found. Programs in C have none.
+/// Like [`examine`], with the transport of each rank wrapped by another one: tests check that errors of the wrapper are found. C programs have no wrapper.
 ///
 /// # Errors
-/// As [`examine`].
+/// Those of [`examine`].
 pub fn examine_through(seed: u64, around: &Around<'_>) -> Result<Tally, Violation> {
     examine_all(seed, Chosen::default(), around)
 }
@@ -137,7 +137,7 @@ fn examine_all(seed: u64, chosen: Chosen, around: &Around<'_>) -> Result<Tally, 
     judged.map_err(|what| Violation { seed, chosen, what: what.replace('\n', " ") })
 }
 
-/// Puts a transport inside of another.
+/// A function that wraps a transport.
 type Around<'a> = dyn Fn(Box<dyn Transport>) -> Box<dyn Transport> + 'a;
 
 /// A simulation that has ended.
@@ -173,7 +173,7 @@ fn judge(scenario: &Scenario, around: &Around<'_>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// When a rank dies, given the same job without a death. Those that are to survive it have begun.
+/// Returns the time at which a rank fails, from a run of the same job without a failure. In jobs that survive the failure, all ranks have begun by then.
 fn moment(death: &Death, peaceful: &Run<'_>) -> Instant {
     let first = if death.survival { peaceful.stage.ready.get() } else { Instant::ZERO };
     let span = peaceful.outcome.end.since(first).as_picoseconds();
@@ -230,7 +230,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
     Ok(Run { stage, outcome, late: late.load(Ordering::Relaxed) })
 }
 
-/// While nobody dies all must end well.
+/// Without a failure of a rank, all ranks must succeed.
 fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
     check_violations(run)?;
     check_end(run)?;
@@ -249,11 +249,11 @@ fn check_peaceful(run: &Run<'_>) -> Result<(), String> {
     }
 }
 
-/// After a death the others end well or know why not.
+/// After a failure, the other ranks succeed or get the error of that failure.
 fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), String> {
     check_violations(run)?;
     check_end(run)?;
-    // Whoever computes when it is told hears of it afterwards.
+    // A rank that computes at the announcement detects the failure only afterwards.
     let computes = if run.stage.scenario.rests { Scenario::REST_MAX } else { run.stage.scenario.pause_max };
     let told = dies + death.told_after + computes + MARGIN;
     for (rank, result) in ranks(run) {
@@ -285,7 +285,7 @@ fn check_mourning(run: &Run<'_>, death: &Death, dies: Instant) -> Result<(), Str
     Ok(())
 }
 
-/// No program has found anything wrong.
+/// Checks that no program has found a violation.
 fn check_violations(run: &Run<'_>) -> Result<(), String> {
     let violated = ranks(run).filter_map(|(rank, result)| match result?.as_ref().map_err(Box::as_ref) {
         Err((at, Trouble::Violated(what))) => Some((at, rank, what)),
@@ -297,7 +297,7 @@ fn check_violations(run: &Run<'_>) -> Result<(), String> {
     }
 }
 
-/// Everything has ended, and in time.
+/// Checks that all ranks have ended within the time limit.
 fn check_end(run: &Run<'_>) -> Result<(), String> {
     let SimulationOutcome { stuck, fault, .. } = &run.outcome;
     if !stuck.is_empty() || *fault == Some(Fault::Deadlock) {
@@ -324,7 +324,7 @@ fn check_same(one: &Run<'_>, other: &Run<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The rank whose loss ended a program.
+/// Returns the rank whose failure ended a program.
 fn lost_by(trouble: &Trouble) -> Option<Rank> {
     match trouble {
         Trouble::Library(
@@ -336,10 +336,10 @@ fn lost_by(trouble: &Trouble) -> Option<Rank> {
     }
 }
 
-/// How a rank has ended, and when.
+/// Outcome of a rank, and the time of its end.
 type Ended = Result<Instant, Box<(Instant, Trouble)>>;
 
-/// What became of all ranks, of the one first that failed first: others may have failed because of it.
+/// Returns the outcomes of all ranks, beginning with the rank that failed first, as others may have failed because of it.
 fn ranks<'r>(run: &'r Run<'_>) -> impl Iterator<Item = (Rank, Option<&'r Ended>)> {
     let all = || (0..).map(Rank::new).zip(run.outcome.results.iter().map(Option::as_ref));
     let is_first = |rank: Rank| run.outcome.failed == Some(rank);

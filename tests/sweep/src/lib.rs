@@ -1,33 +1,33 @@
-//! Whole jobs on networks that lose, double and delay, by the thousand, each from a seed.
+//! Thousands of whole jobs on networks that lose, duplicate and delay datagrams, each determined by a seed.
 //!
 //! | part | for |
 //! |---|---|
-//! | [`Scenario`] | what a seed says: the job, its programs, what goes wrong |
-//! | [`Program`] | which programs exist, and what each needs |
-//! | `programs` | what ranks do, and what must come of it |
-//! | `crew` | the ranks that run a program together, and how they treat one that may die |
+//! | [`Scenario`] | the meaning of a seed: the job, its programs, and the faults |
+//! | [`Program`] | the existing programs, and the requirements of each |
+//! | `programs` | the actions of the ranks, and the expected results |
+//! | `crew` | the ranks that run a program together, and their operations on a rank that may fail |
 //! | [`examine`] | runs a scenario and judges it |
 //! | [`sweep()`] | many seeds on several threads, in order |
-//! | `limit` | the end of time for ranks that would wait for ever |
+//! | `limit` | the limit of virtual time, for ranks that would wait forever |
 //! | `process` | jobs of the program in C, each a process of its own |
 //!
-//! Odd seeds draw everything by chance. Even ones have, by turns, each program that writes words again and again on each kind of network:
-//! where datagrams are late and nothing else, lost, doubled, and all of it.
+//! Odd seeds draw everything at random. Even seeds combine, in turn, each program that repeatedly writes words with each kind of network:
+//! datagrams are only delayed, only lost, only duplicated, or all of these.
 //!
 //! The ranks are those of the simulator: the library's own code from `World` down to datagrams, on a simulated machine in
 //! virtual time.
 //!
-//! # What must hold
+//! # Required properties
 //!
-//! - While nobody dies, whatever the network does, no rank sees an error and every program comes out exactly right.
-//! - All ranks end within a limit of virtual time; nobody waits for ever.
-//! - When a rank dies, each other one ends well or learns that this rank was lost, within the time after which a launcher tells all of
-//!   them (at most twice the failure limit) and some margin.
-//! - In a job that survives losses the others finish exactly what does not need the dead rank.
-//! - The same seed gives the same events: now and then a scenario runs twice and is compared.
+//! - If no rank fails, no rank gets an error, and the results of every program are exact, for any behavior of the network.
+//! - All ranks end within a limit of virtual time; no rank waits forever.
+//! - If a rank fails, each other rank succeeds or detects the failure within the time after which a launcher announces it to all ranks
+//!   (at most twice the failure limit) and some margin.
+//! - In a job that survives failures, the other ranks complete exactly the work that does not need the failed rank.
+//! - The same seed gives the same events: some scenarios run twice and are compared.
 //!
-//! Absent on purpose: chance that does not follow from the seed, real time (but for the last line), and any knowledge of how
-//! the library reaches what it promises.
+//! Absent on purpose: random numbers that do not follow from the seed, real time (except for the last line), and any dependence on
+//! the implementation of the library.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The end of time, for ranks that would wait for ever.
+//! The limit of virtual time, for ranks that would wait forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pelago_base::{Instant, Rank};
 use pelago_platform::{Activity, Clock, Fault, For, Wait, WaitPolicy, Woken};
 
-/// Waits as another does, until the time has come: then the job is aborted, and `late` says so.
+/// Waits like the inner wait until the time limit. Then it aborts the job, and sets `late`.
 pub(crate) struct Limit {
     pub(crate) inner: Arc<dyn Wait>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -68,7 +68,7 @@ mod tests {
     use pelago_netsim::Machine;
     use pelago_simulator::{Computing, Data, Settings, simulate};
 
-    /// A rank that nobody wakes.
+    /// A rank that no other rank wakes.
     #[test]
     fn a_wait_ends_when_the_time_has_come() {
         let settings = Settings {

@@ -37,7 +37,7 @@ struct Arguments {
     ranks: Option<u32>,
 }
 
-/// How often progress is shown on a terminal, in seeds.
+/// Number of seeds between updates of the progress on a terminal.
 const SHOWN: u64 = 50;
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     if let Some(seed) = seed {
         println!("seed {seed}: {}", Scenario::new(seed).chosen(chosen));
     }
-    // A violation says what the panic said.
+    // The message of a panic is part of the violation.
     std::panic::set_hook(Box::new(|_| {}));
     let begin = Instant::now();
     let (tally, failures) = sweep(plan, |progress| match progress {
@@ -96,7 +96,7 @@ fn summary(tally: &Tally, failures: usize, seconds: f64) -> String {
     )
 }
 
-/// A line that is written over, on a terminal.
+/// Writes a progress line, which the next one overwrites, on a terminal.
 fn show(done: u64, seeds: u64) {
     if stderr().is_terminal() && (done.is_multiple_of(SHOWN) || done == seeds) {
         eprint!("\r{done} of {seeds}{}", if done == seeds { "\r\x1b[K" } else { "" });

@@ -1,4 +1,4 @@
-//! A machine with two networks, each unruly in its own way.
+//! A machine with two networks, each with its own faults.
 
 use pelago_base::Duration;
 use pelago_kit::Manner;
@@ -6,31 +6,31 @@ use pelago_netsim::{Machine, MachineError};
 
 use crate::random::Random;
 
-/// Packets of a thousand that a network loses at most; its adapters send them again.
+/// Maximum number of packets per thousand that a network loses; its adapters retransmit them.
 const LOSS_MAX: u64 = 20;
 
-/// Operations of a thousand that are held back at most, and for how long at most.
+/// Maximum number of delayed operations per thousand, and maximum delay.
 const DELAY_CHANCE_MAX: u64 = 600;
 const DELAY_MAX_NS: u64 = 300_000;
 
-/// How long an adapter takes to begin at most.
+/// Maximum overhead of an adapter.
 const OVERHEAD_MAX_NS: u64 = 50_000;
 
-/// After how long an adapter sends again what was lost, at least: longer than the slowest network takes for what the others have under way.
+/// Minimum retransmission timeout of an adapter: longer than the slowest network takes for the packets in flight of the other ranks.
 const TIMEOUT_MIN_NS: u64 = 4_000_000;
 
-/// Megabytes per second of a network.
+/// Bounds of the bandwidth of a network, in megabytes per second.
 const RATE_MIN: u64 = 100;
 const RATE_MAX: u64 = 8_000;
 
-/// Two networks, and what goes wrong on each.
+/// Two networks, and the faults of each.
 #[derive(Clone, Debug)]
 pub struct Networks {
-    /// The machine, as a description.
+    /// The text of the machine file.
     pub(crate) machine: String,
-    /// How operations on each are held back, so that others overtake them.
+    /// The delays of operations on each network, by which others overtake them.
     pub(crate) manners: Vec<Manner>,
-    /// Posts of a thousand that are refused.
+    /// Number of refused posts per thousand.
     pub(crate) refused: u32,
 }
 
@@ -52,7 +52,7 @@ impl Networks {
     }
 }
 
-/// A network; the second may lead to neighbours only.
+/// Returns a network; the second may reach only neighbours.
 fn rail(random: &mut Random, is_second: bool) -> String {
     let group = if is_second && random.one_in(4) { "group = 2\n" } else { "" };
     let mut rate = || random.spread(RATE_MAX).max(RATE_MIN) as f64 / 1e3;

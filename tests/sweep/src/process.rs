@@ -1,4 +1,4 @@
-//! Jobs of the program in C: each is a process of its own, in which libacp simulates the ranks.
+//! Jobs of the C program: each is a separate process, in which libacp simulates the ranks.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,18 +12,18 @@ use pelago_simulator::{Computing, Data, SimulationRequest, Summary, VARIABLE};
 use crate::program::Program;
 use crate::scenario::{MACHINE, Scenario};
 
-/// Where the program and what it includes lie.
+/// Paths of the program and of its include files.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/acp.c");
 const INCLUDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/acp/include");
 
-/// The library, and what the program is called beside it.
+/// File names of the library, and of the built program beside it.
 const LIBRARY: &str = "libacp.so";
 const BUILT: &str = "pelago-sweep-acp";
 
-/// A job takes a small part of a second; one that takes so long will not end.
+/// Time limit of a job. A job takes a fraction of a second; one that exceeds the limit will not end.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// How often a job is looked at.
+/// Interval at which a job is polled.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Runs the job of a scenario as a process; `false` if there is no C compiler.
@@ -56,7 +56,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
     judge(&wait(child)?, ranks)
 }
 
-/// Every rank says that all was good, and nobody says anything else.
+/// Checks that every rank has printed its success, and that there is no other output.
 fn judge(ended: &Output, ranks: u32) -> Result<bool, String> {
     if ended.status.success() && ended.stderr.is_empty() && ended.stdout == b"good\n".repeat(ranks as usize) {
         return Ok(true);
@@ -65,7 +65,7 @@ fn judge(ended: &Output, ranks: u32) -> Result<bool, String> {
     Err(format!("the program ended with {}: {}", ended.status, said.trim_end()))
 }
 
-/// What a process has said when it ends.
+/// Waits for the end of a process, and returns its output.
 fn wait(mut child: Child) -> Result<Output, String> {
     let broken = |error: std::io::Error| format!("a process cannot be waited for: {error}");
     let since = Instant::now();
@@ -84,11 +84,11 @@ fn wait(mut child: Child) -> Result<Output, String> {
 fn build() -> Result<Option<PathBuf>, String> {
     let this = std::env::current_exe().map_err(|error| format!("where is this program? {error}"))?;
     let folder = this.parent().unwrap_or(Path::new("."));
-    // What Cargo has built for this program, rather than what somebody has asked it for before.
+    // The library that Cargo has built for this program takes precedence over one of an earlier build command.
     let folders = [folder.join("deps"), folder.to_owned()];
     let found = folders.iter().find(|folder| folder.join(LIBRARY).exists());
     let folder = found.ok_or_else(|| format!("{LIBRARY} is built with this program, and is not in {}", folder.display()))?;
-    // Others may be at work: the program is there when it is whole.
+    // Other processes may build the program, too: the complete file is renamed to its final name.
     let (built, making) = (folder.join(BUILT), folder.join(format!("{BUILT}-{}", std::process::id())));
     let mut command = Command::new("cc");
     command.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", INCLUDES, SOURCE, "-o"]).arg(&making);

@@ -1,43 +1,43 @@
-//! Which programs exist, what each needs, and how a rank fails in one.
+//! The programs, their requirements, and the failures of a rank in a program.
 
 use pelago_messaging::{Channel, Mailbox};
 
-/// What the ranks of a scenario do.
+/// A program of the ranks of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Each puts to its right neighbour, then counts up a word there.
+    /// Each rank puts to its right neighbour, then increments a word there.
     Ring,
-    /// They meet by all algorithms, in any order.
+    /// The ranks synchronize by all barrier algorithms, in any order.
     Barriers,
-    /// Each counts up words of any rank.
+    /// Each rank increments words of any rank.
     Atomics,
-    /// They take a lock by turns.
+    /// The ranks acquire a lock in turn.
     Locks,
-    /// They put, get and copy between all of them.
+    /// The ranks put, get and copy between all ranks.
     Copies,
-    /// Each orders operations on several ranks behind each other.
+    /// Each rank orders operations on several ranks after each other.
     Chains,
-    /// They combine and distribute values.
+    /// The ranks combine and distribute values.
     Collectives,
-    /// All send to the mailbox of one.
+    /// All ranks send to the mailbox of one.
     Mailboxes,
-    /// Each sends to its right neighbour through a channel.
+    /// Each rank sends to its right neighbour through a channel.
     Channels,
-    /// They exchange the halos of distributed arrays.
+    /// The ranks update the halos of distributed arrays.
     Halos,
-    /// They put by one network, another or both at once, each behind what it is to come behind, and exchange halos so.
+    /// The ranks put by one network, another or both at once, each put ordered after others, and update halos in the same way.
     Rails,
-    /// They run plans of collective operations, again and again.
+    /// The ranks repeatedly run plans of collective operations.
     Plans,
-    /// They use tables, rows, lists and memory of each other.
+    /// The ranks use tables, rows, lists and memory of each other.
     Containers,
-    /// They share variables and a region.
+    /// The ranks share variables and a region.
     Shared,
-    /// They are a program in C that uses one group of ACP's functions.
+    /// The ranks run a C program that uses one group of ACP's functions.
     Acp(Group),
 }
 
-/// Functions of ACP that a program in C uses: `tests/sweep/c/acp.c` has one part for each.
+/// Groups of functions of ACP that a C program uses: `tests/sweep/c/acp.c` has one part for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// `acp_sync`, many times.
@@ -85,11 +85,11 @@ impl Program {
         Self::Acp(Group::Rows),
     ];
 
-    /// How many of them, the first, use operations alone, and how many after them send messages or exchange halos.
+    /// Number of the first programs, which use only operations, and of the following ones, which send messages or update halos.
     pub(crate) const OPERATIONS: usize = 7;
     pub(crate) const MESSAGES: usize = 3;
 
-    /// Those that write words again and again, one for each library at least: on networks where only one thing goes wrong, and all of it.
+    /// Programs that repeatedly write words, at least one for each library. They run on networks with only one kind of fault, and with all kinds.
     pub const REPEATING: [Self; 17] = [
         Self::Barriers,
         Self::Acp(Group::Sync),
@@ -110,7 +110,7 @@ impl Program {
         Self::Chains,
     ];
 
-    /// What it is called.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "ring",
@@ -138,18 +138,18 @@ impl Program {
         }
     }
 
-    /// Whether it knows what to do about a rank that dies.
+    /// Whether the program supports the failure of a rank.
     pub(crate) const fn knows_of_death(self) -> bool {
         !matches!(self, Self::Rails | Self::Plans | Self::Containers | Self::Shared | Self::Acp(_))
     }
 
-    /// Whether it is a program in C.
+    /// Whether it is a C program.
     pub const fn is_c(self) -> bool {
         matches!(self, Self::Acp(_))
     }
 }
 
-/// Where messages of a program are.
+/// The mailbox or the channels of a program.
 pub(crate) enum Room<'w> {
     Empty,
     Mailbox(Box<Mailbox<'w>>),
@@ -157,20 +157,20 @@ pub(crate) enum Room<'w> {
     Channels(Vec<Channel<'w>>),
 }
 
-/// What a program needs of each rank.
+/// The memory that a program needs on each rank.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Memory {
     pub(crate) words: usize,
     pub(crate) bytes: usize,
 }
 
-/// Why a rank did not come to the end of its program.
+/// The reason why a rank has not completed its program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The library reported something.
+    /// The library has reported an error.
     #[error(transparent)]
     Library(#[from] pelago_rma::Error),
-    /// Something is not as it must be.
+    /// A property is violated.
     #[error("{0}")]
     Violated(String),
 }

@@ -1,11 +1,11 @@
-//! Numbers that look random and follow from a seed.
+//! Pseudorandom numbers from a seed.
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The numbers for `part` of what follows from `seed`.
+    /// Returns the generator for `part` of the properties of `seed`.
     pub(crate) fn of(seed: u64, part: u64) -> Self {
         Self(mix(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)) ^ mix(part.wrapping_add(1)))
     }
@@ -15,23 +15,23 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number below `end`, which is above 0.
+    /// Returns a number below `end`, which is above 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number from `first` to `last`.
+    /// Returns a number from `first` to `last`.
     pub(crate) fn within(&mut self, first: u64, last: u64) -> u64 {
         first + self.below(last - first + 1)
     }
 
-    /// A number from 1 to `last`; each power of two is as likely as the next.
+    /// Returns a number from 1 to `last`; the ranges between powers of two are equally likely.
     pub(crate) fn spread(&mut self, last: u64) -> u64 {
         let bits = self.below(u64::from(last.ilog2()) + 1);
         self.within(1 << bits, (2 << bits) - 1).min(last)
     }
 
-    /// True in one of `cases` cases.
+    /// Returns true in one of `cases` cases.
     pub(crate) fn one_in(&mut self, cases: u64) -> bool {
         self.below(cases) == 0
     }
@@ -41,7 +41,7 @@ impl Random {
     }
 }
 
-/// A number that tells apart what follows from different `parts` of a seed.
+/// Returns a number that depends on the seed and on its `parts`.
 pub(crate) fn stamp(seed: u64, parts: [u64; 3]) -> u64 {
     parts.into_iter().fold(mix(seed), |known, part| mix(known ^ part.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }

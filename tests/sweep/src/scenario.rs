@@ -1,4 +1,4 @@
-//! What a seed says: the job, its programs, and what goes wrong.
+//! The meaning of a seed: the job, its programs, and the faults.
 
 use std::fmt;
 
@@ -13,96 +13,96 @@ use crate::random::Random;
 /// The machine of all scenarios.
 pub(crate) const MACHINE: &str = "rx200-qdr";
 
-/// Datagrams of a thousand that are lost at most, and that come twice at most.
+/// Maximum number of lost datagrams per thousand, and of duplicated ones.
 const LOSS_MAX: u64 = 400;
 const DUPLICATION_MAX: u64 = 300;
 
-/// Datagrams of a thousand that are late at most, and how late: a hundred times as long as the machine takes for there and back.
+/// Maximum number of delayed datagrams per thousand, and maximum delay: a hundred round-trip times of the machine.
 const DELAY_CHANCE_MAX: u64 = 500;
 const DELAY_MAX_NS: u64 = 300_000;
 
-/// How late datagrams reach a slow rank at most.
+/// Maximum delay of datagrams to a slow rank.
 const SLOW_MAX_NS: u64 = 1_000_000;
 
-/// When partitions begin at most, and how long they last at most: much shorter than the shortest failure limit.
+/// Latest start and maximum duration of network partitions: much shorter than the shortest failure limit.
 const PARTITION_BEGIN_MAX_NS: u64 = 200_000_000;
 const PARTITION_MAX_NS: u64 = 400_000_000;
 
-/// The failure limit where up to four of ten datagrams are lost, and where it is one of ten at most.
+/// The failure limit where up to four of ten datagrams are lost, and the shorter one where at most one of ten is lost.
 const FAILURE_LIMIT: Duration = Duration::from_milliseconds(5_000);
 const FAILURE_LIMIT_SHORT: Duration = Duration::from_milliseconds(2_000);
 const LOSS_SHORT_MAX: u32 = 100;
 
-/// How soon a launcher tells of a death in some scenarios. In the others it waits for twice the failure limit, so that ranks
-/// find out by themselves as far as they can.
+/// Maximum time after which a launcher announces a failure in some scenarios. In the others, it waits for twice the failure limit, so that
+/// ranks detect the failure by themselves as far as they can.
 const TOLD_SOON_MAX_NS: u64 = 10_000_000;
 
-/// One of so many seeds has two networks.
+/// Number of seeds of which one has two networks.
 const NETWORKS_ONE_IN: u64 = 16;
 
-/// One of so many seeds, the even ones, says which program comes on which kind of network by turns.
+/// Number of seeds of which one, the even one, combines programs and kinds of networks in turn.
 const TURNS_ONE_IN: u64 = 2;
 
-/// Ranks of those by turns: a power of two and others, so that every algorithm has members that are left over.
+/// Numbers of ranks of these scenarios: a power of two and others, so that every algorithm has surplus members.
 const TURNS_RANKS: [u32; 3] = [4, 5, 7];
 
-/// Datagrams of a thousand that are lost, come twice or are late where something goes wrong at all, and how late they may be at least and at
-/// most: long enough for others to overtake them, and now and then for all that is retransmitted.
+/// Minimum number of lost, duplicated or delayed datagrams per thousand on networks with faults, and bounds of losses and delays: a delay is long
+/// enough for other datagrams to overtake, and sometimes longer than all retransmissions.
 const SOME: u64 = 20;
 const TURNS_LOSS_MAX: u64 = 250;
 const LATE_MIN_NS: u64 = 5_000;
 const LATE_MAX_NS: u64 = 3_000_000;
 
-/// A job and what goes wrong in it; a seed determines it.
+/// A job and its faults, determined by a seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The seed.
     pub seed: u64,
-    /// How many ranks, at least two.
+    /// The number of ranks, at least two.
     pub ranks: u32,
-    /// How many consecutive ranks share a node.
+    /// The number of consecutive ranks that share a node.
     pub per_node: u32,
-    /// What the ranks do, one after another.
+    /// The programs that the ranks run, one after another.
     pub programs: Vec<Program>,
-    /// What happens to datagrams; no deaths yet.
+    /// The faults of datagrams, without failures of ranks.
     pub faults: FaultInjection,
     /// Two networks that the ranks use instead of sending datagrams.
     pub networks: Option<Networks>,
     /// Whether datagrams are encrypted.
     pub encrypt: bool,
-    /// After how long without an answer a peer is lost.
+    /// Time without an answer after which a peer counts as failed.
     pub failure_limit: Duration,
-    /// How long a rank computes between two steps at most.
+    /// Maximum computing time of a rank between two steps.
     pub pause_max: Duration,
-    /// Whether it sometimes computes for so long that its peers forget what they need not know.
+    /// Whether ranks sometimes compute for so long that their peers discard idle state.
     pub rests: bool,
-    /// The rank that dies, if one does.
+    /// The failure of a rank, if there is one.
     pub death: Option<Death>,
 }
 
-/// A rank that dies.
+/// The failure of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
-    /// Which.
+    /// The rank.
     pub rank: Rank,
-    /// When, in thousandths of the time that the job takes otherwise.
+    /// The time of the failure, in thousandths of the duration of the job without it.
     pub per_mille: u64,
-    /// Whether the others go on without it.
+    /// Whether the other ranks continue without it.
     pub survival: bool,
-    /// After how long all ranks are told.
+    /// Time from the failure to its announcement to all ranks.
     pub told_after: Duration,
 }
 
-/// What goes wrong with datagrams: one thing alone, or all.
+/// Kinds of faults of datagrams: one kind alone, or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// They are late, so that others overtake them.
+    /// Datagrams are delayed, so that others overtake them.
     Delay,
-    /// They are lost.
+    /// Datagrams are lost.
     Loss,
-    /// They come twice.
+    /// Datagrams are duplicated.
     Duplication,
-    /// All of it.
+    /// All faults.
     All,
 }
 
@@ -110,7 +110,7 @@ impl FaultKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Delay, Self::Loss, Self::Duplication, Self::All];
 
-    /// What it is called.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delay => "delay",
@@ -130,25 +130,25 @@ impl FaultKind {
     }
 }
 
-/// What somebody chooses instead of what a seed says.
+/// Choices of the user that override the seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chosen {
-    /// The program of all.
+    /// The program that replaces all programs.
     pub program: Option<Program>,
-    /// What goes wrong with datagrams; nobody dies then.
+    /// The faults of datagrams; no rank fails in this case.
     pub faults: Option<FaultKind>,
-    /// How many ranks; nobody dies then.
+    /// The number of ranks; no rank fails in this case.
     pub ranks: Option<u32>,
 }
 
 impl Chosen {
-    /// A program, and nothing else.
+    /// Returns the choice of a program, without other choices.
     pub const fn program(program: Program) -> Self {
         Self { program: Some(program), faults: None, ranks: None }
     }
 }
 
-/// As options of the command.
+/// Formats the choices as options of the command.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, faults, ranks } = self;
@@ -159,10 +159,10 @@ impl fmt::Display for Chosen {
 }
 
 impl Scenario {
-    /// The longest computing of a rank that rests.
+    /// Maximum computing time of a rank that rests.
     pub const REST_MAX: Duration = Duration::from_milliseconds(3_000);
 
-    /// What `seed` says.
+    /// Returns the scenario of `seed`.
     pub fn new(seed: u64) -> Self {
         if seed.is_multiple_of(TURNS_ONE_IN) {
             return Self::by_turns(seed);
@@ -185,7 +185,7 @@ impl Scenario {
         if seed % NETWORKS_ONE_IN == NETWORKS_ONE_IN - 1 { scenario.with(Program::Rails) } else { scenario }
     }
 
-    /// A program of those that write words again and again, on a network of one kind: so few seeds have each program on each kind.
+    /// Returns a program that repeatedly writes words, on a network of one kind: few seeds cover each program on each kind.
     fn by_turns(seed: u64) -> Self {
         let mut random = Random::of(seed, 5 << 33);
         let turn = (seed / TURNS_ONE_IN) as usize;
@@ -207,7 +207,7 @@ impl Scenario {
         }
     }
 
-    /// The same job but for what somebody has chosen.
+    /// Returns the same job with the choices applied.
     pub fn chosen(self, Chosen { program, faults, ranks }: Chosen) -> Self {
         let mut scenario = program.map_or_else(|| self.clone(), |program| self.clone().with(program));
         if let Some(kind) = faults {
@@ -220,8 +220,8 @@ impl Scenario {
         scenario
     }
 
-    /// The same job with another program alone; nobody dies if it knows nothing of that. That for several networks has two, and ranks that are
-    /// often late.
+    /// Returns the same job with another program alone. No rank fails if the program does not support that. The program for several networks gets two
+    /// networks, and ranks with frequent delays.
     pub fn with(self, program: Program) -> Self {
         let death = self.death.filter(|_| program.knows_of_death());
         let count = if program.is_c() { 1 } else { self.programs.len() };
@@ -235,7 +235,7 @@ impl Scenario {
         Self { faults: FaultInjection::default(), networks, encrypt: false, pause_max, ..scenario }
     }
 
-    /// How the ranks speak to each other when the death, if there is to be one, comes at `death`.
+    /// Returns the protocol of the ranks. If `death` is given, the rank of the scenario's failure fails at that time.
     pub(crate) fn protocol(&self, death: Option<Instant>) -> Protocol {
         let mut faults = self.faults.clone();
         if let (Some(Death { rank, told_after, .. }), Some(at)) = (self.death, death) {
@@ -246,7 +246,7 @@ impl Scenario {
     }
 }
 
-/// Programs of one kind stand in for others by chance of their own, so that what seeds say of all else does not depend on them.
+/// Draws programs. Programs of one kind replace others by random numbers of their own, so that all other properties of a seed do not depend on them.
 fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Program> {
     let (operations, others) = Program::ALL.split_at(Program::OPERATIONS);
     let messages = &others[..Program::MESSAGES];
@@ -258,7 +258,7 @@ fn programs(random: &mut Random, stand_in: &mut Random, count: u64) -> Vec<Progr
 }
 
 fn faults(random: &mut Random, ranks: u32) -> FaultInjection {
-    // Little goes wrong as often as much.
+    // Few faults are as frequent as many.
     let mut chance = |most: u64| match random.below(4) {
         0 => 0,
         1 => random.below(most / 8 + 1) as u32,
@@ -341,7 +341,7 @@ impl fmt::Display for Scenario {
     }
 }
 
-/// A duration with three digits or so.
+/// Formats a duration with about three digits.
 pub(crate) struct Brief(pub(crate) Duration);
 
 impl fmt::Display for Brief {

@@ -1,4 +1,4 @@
-//! Many seeds on several threads, told in their order.
+//! Many seeds on several threads, reported in their order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use std::time::{Duration, Instant};
 use crate::examine::{Tally, Violation, examine_by};
 use crate::scenario::Chosen;
 
-/// After so many violations a sweep ends.
+/// Maximum number of violations, after which a sweep ends.
 pub const FAILURES_MAX: usize = 10;
 
-/// A scenario takes a small part of a second; one that takes so long will not end.
+/// Time limit of a scenario. A scenario takes a fraction of a second; one that exceeds the limit will not end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How far threads may be ahead of what has been told.
+/// Maximum number of seeds by which threads may be ahead of the reported ones.
 const AHEAD_MAX: u64 = 256;
 
-/// Which seeds, and on how many threads.
+/// The seeds of a sweep, and the number of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
     pub first: u64,
-    /// How many.
+    /// The number of seeds.
     pub seeds: u64,
-    /// How many threads, at least one.
+    /// The number of threads, at least one.
     pub threads: usize,
-    /// What is chosen instead of what seeds say.
+    /// Choices that override the seeds.
     pub chosen: Chosen,
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'p> {
-    /// So many seeds have been examined.
+    /// The number of examined seeds.
     Done(u64),
-    /// One of them was violated.
+    /// A seed has violated a property.
     Violated(&'p Violation),
 }
 
 type News = (u64, Result<Tally, Violation>);
 
-/// Examines all seeds of a plan; `tell` hears of them in their order, which is the same for any number of threads.
+/// Examines all seeds of a plan, and reports them to `tell` in their order, which is the same for any number of threads.
 ///
-/// Returns what passed, and how many were violated: at [`FAILURES_MAX`] it ends. A scenario that does not end counts as
-/// violated and ends the sweep; its thread goes on.
+/// Returns the tally and the number of violations; the sweep ends at [`FAILURES_MAX`]. A scenario that does not end counts as
+/// a violation and ends the sweep; its thread continues.
 pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
     let shared = Arc::new(Shared { plan, next: AtomicU64::new(0), told: AtomicU64::new(0) });
     let (sender, news) = sync_channel(AHEAD_MAX as usize);
@@ -80,7 +80,7 @@ pub fn sweep(plan: Plan, mut tell: impl FnMut(Progress<'_>)) -> (Tally, usize) {
     (all, failures)
 }
 
-/// The end of the scenario of a number; `None` if it does not come.
+/// Waits for the result of the scenario with a number; `None` if the scenario does not end.
 fn await_seed(
     news: &Receiver<News>,
     early: &mut BTreeMap<u64, Result<Tally, Violation>>,
@@ -98,7 +98,7 @@ fn await_seed(
     }
 }
 
-/// What all threads know.
+/// State that all threads share.
 struct Shared {
     plan: Plan,
     next: AtomicU64,

@@ -1,4 +1,4 @@
-//! Seeds hold, on any number of threads, and a library that breaks its promises is found out.
+//! The required properties hold for seeds, on any number of threads, and errors of a transport are detected.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ fn four_hundred_seeds_hold() {
     let (tally, violations) = swept(Plan { first: 0, seeds: 400, threads: 2, chosen: Chosen::default() });
     assert_eq!(violations, [""; 0]);
     assert_eq!(tally.scenarios, 400);
-    // Each program in C on each kind of network, if there is a compiler.
+    // Each C program on each kind of network, if there is a compiler.
     assert!(tally.processes + tally.skipped > 60, "{tally:?}");
     assert!(tally.runs + tally.skipped > 400 && tally.deaths > 30 && tally.survived > 10, "{tally:?}");
     assert!(tally.sent > 100_000 && tally.lost > 10_000 && tally.repeated > 10_000, "{tally:?}");
@@ -56,51 +56,51 @@ fn a_seed_says_the_same_each_time() {
     }
 }
 
-/// The lock lies in the memory of a rank that spins, and its holder dies: only the fault of the job ends that.
+/// The lock is in the memory of the spinning rank, and its holder fails: only the failure of the job ends the loop.
 #[test]
 fn seed_11417_who_spins_on_its_own_memory_learns_of_a_death() {
     assert_eq!(examine(11_417).map(|tally| (tally.deaths, tally.survived)), Ok((1, 0)));
 }
 
-/// Looking takes time for a rank that has looked for long, and its last message comes meanwhile.
+/// A check takes time for a rank that has polled for long, and its last message arrives meanwhile.
 #[test]
 fn seed_1411_what_happens_while_a_rank_looks_is_not_missed() {
     examine(1411).unwrap();
 }
 
-/// A rank dies before it acknowledges the last word of a meeting; an operation after all others is no worse for it.
+/// A rank fails before it acknowledges the last word of a barrier. An operation that is ordered after all others must not fail because of that.
 #[test]
 fn seed_24869_what_follows_a_meeting_does_not_fail_with_its_signals() {
     assert_eq!(examine(24_869).map(|tally| (tally.deaths, tally.survived)), Ok((1, 1)));
 }
 
-/// A promise that a transport breaks.
+/// A guarantee that a transport violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
-    /// None, to see that the rest changes nothing.
+    /// None, to check that the wrapper itself has no effect.
     Nothing,
-    /// It does an atomic twice, if it is the thirtieth operation.
+    /// The transport performs an atomic twice if it is the thirtieth operation.
     Repeats,
-    /// It forgets a write, if it is the thirtieth operation, and says that it was done.
+    /// The transport drops a write if it is the thirtieth operation, and reports its completion.
     Forgets,
-    /// It never says that the thirtieth operation was done.
+    /// The transport does not report the completion of the thirtieth operation.
     KeepsSilent,
-    /// It says that writes were done as soon as they are posted.
+    /// The transport reports the completion of writes when they are posted.
     Hurries,
-    /// It does not order anything.
+    /// The transport ignores all ordering requirements.
     Disorders,
 }
 
-/// A transport that breaks a promise.
+/// A transport that violates a guarantee.
 struct Saboteur {
     inner: Box<dyn Transport>,
     wrong: Wrong,
     posted: u64,
-    /// Completions that it makes up.
+    /// Invented completions.
     early: Vec<Completion>,
 }
 
-/// What it posts itself; nobody hears of its end.
+/// Token of operations that the wrapper posts itself. Their completions are not reported.
 const OWN: Token = Token(u64::MAX);
 
 impl Transport for Saboteur {
@@ -165,7 +165,7 @@ impl Transport for Saboteur {
     }
 }
 
-/// How many of the first seeds are violated over transports that do something wrong.
+/// Returns the number of the first seeds that are violated over transports with an error.
 fn violated(wrong: Wrong, seeds: u64) -> u64 {
     let violated = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -183,7 +183,7 @@ fn violated(wrong: Wrong, seeds: u64) -> u64 {
     violated.into_inner()
 }
 
-/// A broken promise is found in more than a few of the first seeds.
+/// Checks that an error is detected in more than a few of the first seeds.
 fn assert_found(wrong: Wrong) {
     let violated = violated(wrong, 60);
     assert!(violated >= 5, "{violated} of 60 seeds found that a transport does wrong: {wrong:?}");
@@ -219,7 +219,7 @@ fn what_is_out_of_order_is_found() {
     assert_found(Wrong::Disorders);
 }
 
-/// Two jobs in which a sender looks at the counters of a rank that dies: the failure of the second look is not left to the next barrier.
+/// Two jobs in which a sender reads the counters of a failing rank: the failure of the second read is not reported at the next barrier.
 #[test]
 fn who_goes_on_learns_of_no_failure_twice() {
     for first in [4733, 7849] {

@@ -8,10 +8,10 @@ pub(crate) use pelago_test_support::c::{LIBRARY_PATH, bindings, libraries};
 /// The transport whose ranks are simulated.
 pub(crate) const SIMULATED: &str = "simulated";
 
-/// Every transport on which programs have to do the same.
+/// Every transport on which programs must have the same results.
 pub(crate) const TRANSPORTS: [&str; 3] = ["shm", "udp", SIMULATED];
 
-/// Compiles a program of `tests/c`, to `name`.
+/// Compiles a program of `tests/c` to `name`.
 pub(crate) fn program(source: &str, name: &str) -> PathBuf {
     pelago_test_support::c::compile(source, &Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
 }
@@ -25,7 +25,7 @@ pub(crate) fn run(ranks: u32, transport: &str, program: &Path, argument: &str, s
     command.output().expect("the command under test")
 }
 
-/// As `run`, with several arguments.
+/// Like `run`, with several arguments.
 pub(crate) fn run_with(ranks: u32, transport: &str, program: &Path, arguments: &[&str]) -> Output {
     command(ranks, transport, program, arguments).output().expect("the command under test")
 }

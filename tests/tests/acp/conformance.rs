@@ -1,15 +1,15 @@
-//! Programs that check what they do, one for each group of functions, by every transport.
+//! Programs that check their own results, one for each group of functions, by every transport.
 
 use crate::build::{TRANSPORTS, program, run};
 
-/// Runs a program that prints one line on each rank when all was as it should be.
+/// Runs a program that prints one line on each rank if all its checks succeed.
 fn conforms(group: &str) {
     let built = program(&format!("{group}.c"), group);
     for transport in TRANSPORTS {
         for ranks in [1, 2, 3, 4, 7] {
             let ended = run(ranks, transport, &built, &ranks.to_string(), None);
             let said = String::from_utf8_lossy(&ended.stderr);
-            // Some calls are meant to be refused.
+            // The programs also make calls that must be refused.
             let refused_only = said.lines().all(|line| line.starts_with("acp: "));
             assert!(ended.status.success() && refused_only, "{group}, {ranks} ranks, {transport}: {said}");
             assert_eq!(ended.stdout, b"good\n".repeat(ranks as usize), "{group}, {ranks} ranks, {transport}");
@@ -27,7 +27,7 @@ fn memory_of_every_kind_is_reached() {
     conforms("memory");
 }
 
-/// As many regions as a large program has, each with addresses and a key of its own.
+/// As many registrations as a large program has, each with addresses and a key of its own.
 #[test]
 fn a_hundred_thousand_regions_are_registered_at_once() {
     let built = program("regions.c", "regions");
@@ -105,7 +105,7 @@ fn workspaces_are_read_and_written_at_every_offset() {
     conforms("workspace");
 }
 
-/// The internal symbols that samples of the C library call.
+/// The internal symbols that samples of the original C library call.
 #[test]
 fn samples_find_the_internal_symbols() {
     conforms("samples");
@@ -118,13 +118,13 @@ fn samples_find_the_internal_symbols() {
     }
 }
 
-/// As some samples do, a program defines the internal symbols itself.
+/// A program defines the internal symbols itself, as some samples do.
 #[test]
 fn programs_define_internal_symbols_of_their_own() {
     conforms("overrides");
 }
 
-/// Where ranks are processes, a rank that polls memory sees it change.
+/// Where ranks are processes, a rank that polls memory observes its changes.
 #[test]
 fn memory_that_is_polled_without_a_call_changes() {
     let built = program("polling.c", "polling");

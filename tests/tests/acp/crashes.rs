@@ -1,4 +1,4 @@
-//! Programs in C that crash, or never come back: what is said of them where they are simulated, and where they are processes.
+//! C programs that crash or do not return to the library: the messages where they are simulated, and where they are processes.
 
 use crate::build::{SIMULATED, program, run_with};
 
@@ -7,7 +7,7 @@ fn a_crash_has_the_same_exit_code_everywhere_and_names_its_rank() {
     let built = program("crash.c", "crash");
     for (how, says) in [
         ("null", "was killed by signal 11 (SIGSEGV) at address 0x0; the job was ended"),
-        // The kernel does not tell which address that was.
+        // The kernel does not report the address.
         ("wild", "was killed by signal 11 (SIGSEGV); the job was ended"),
         ("raise", "was killed by signal 11 (SIGSEGV); the job was ended"),
         ("divide", "was killed by signal 8 (SIGFPE) at instruction 0x"),
@@ -28,7 +28,7 @@ fn a_crash_has_the_same_exit_code_everywhere_and_names_its_rank() {
 #[test]
 fn a_rank_that_never_comes_back_ends_with_the_time_limit() {
     let built = program("crash.c", "crash-spin");
-    // One that computes is interrupted, and ends; one that sleeps in the system keeps the process until that is ended.
+    // A computing rank is interrupted and ends. A rank that sleeps in the system keeps the process alive until the process is ended.
     for (how, line) in [("spin", "pelago: the time limit of 0.25 s has passed"), ("sleep", "rank 1 was running, and did not end")]
     {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));

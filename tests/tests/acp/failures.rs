@@ -1,10 +1,10 @@
-//! What the C library that the interface comes from gets wrong, one test for each: here it is right. What a receiver with little room does to
-//! the messages that follow, what workspaces do to bytes around a piece, and what set and map do when they are merged, moved and
-//! assigned is in the conformance programs; a network that loses datagrams is in the tests with namespaces.
+//! Errors of the original C library, with one test for each, which this library does not have. The conformance programs cover the messages that
+//! follow one for which a receiver has too little room, the bytes around a transferred piece of a workspace, and merges, moves and assignments of
+//! sets and maps. The tests with namespaces cover networks that lose datagrams.
 
 use crate::build::{SIMULATED, TRANSPORTS, program, run};
 
-/// Runs an act of the program, which must end well on every rank.
+/// Runs an action of the program, which must succeed on every rank.
 fn act_well(act: &str, argument: &str, ranks: u32, transport: &str) {
     let built = program("failures.c", &format!("failures-{act}-{transport}"));
     let ended = crate::build::run_with(ranks, transport, &built, &[act, argument]);

@@ -1,11 +1,11 @@
-//! What `bindings/acp/install` installs is enough: a program is compiled, linked and run from there, without the source tree.
+//! The files that `bindings/acp/install` installs suffice to compile, link and run a program without the source tree.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::build::{LIBRARY_PATH, bindings, libraries};
 
-/// A command that finds nothing but what is installed.
+/// Returns a command that finds only installed files.
 fn alone(program: impl AsRef<Path>, prefix: &Path) -> Command {
     let mut command = Command::new(program.as_ref());
     command.current_dir(prefix).env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
@@ -15,14 +15,14 @@ fn alone(program: impl AsRef<Path>, prefix: &Path) -> Command {
     command
 }
 
-/// The standard output of a command that succeeds.
+/// Returns the standard output of a command, which must succeed.
 fn output(command: &mut Command) -> String {
     let ended = command.output().unwrap();
     assert!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
     String::from_utf8(ended.stdout).unwrap()
 }
 
-/// Installs what these tests were built with, as a release would be.
+/// Installs the libraries of these tests like a release.
 fn install() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-installed");
     let (built, prefix) = (folder.join("built"), folder.join("prefix"));

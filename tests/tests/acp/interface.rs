@@ -1,4 +1,4 @@
-//! The header and the library say the same: every function with its type, in C and in C++, and nothing else.
+//! The header and the library agree: every function with its type, in C and in C++, and nothing else.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -7,10 +7,10 @@ use pelago_test_support::c::lacks;
 
 use crate::build::{bindings, libraries, program, run};
 
-/// Functions that programs declare themselves, as the library that the interface comes from exports them so.
+/// Functions that the original library exports without a declaration, and that programs declare themselves.
 const UNDECLARED: [&str; 5] = ["acp_send_ch", "acp_recv_ch", "acp_free_ws", "acp_clear_local_set", "acp_clear_local_multiset"];
 
-/// Internal symbols that the samples of that library call or define themselves.
+/// Internal symbols that the samples of the original library call or define themselves.
 const INTERNAL: [&str; 10] = [
     "iacp_init_dl",
     "iacp_init_cl",
@@ -24,7 +24,7 @@ const INTERNAL: [&str; 10] = [
     "iacp_starter_memory_size_cl",
 ];
 
-/// By which the command starts a shared object's simulation.
+/// The function by which the command starts the simulation of a shared object.
 const OF_COMMAND: &str = "iacp_simulate_main";
 
 /// The functions that the header declares.

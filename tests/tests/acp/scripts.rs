@@ -1,4 +1,4 @@
-//! `acpcc` and `acprun`: what they find, and what they refuse.
+//! `acpcc` and `acprun`: the files that they find, and the arguments that they refuse.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -40,7 +40,7 @@ fn programs_are_compiled_and_run_by_the_names_that_users_know() {
     }
 }
 
-/// What a script prints instead of running it.
+/// Returns the command that a script would run.
 fn shown(script_name: &str, arguments: &[&str]) -> String {
     let ended = script(script_name).env("PELAGO", "/bin/echo").args(arguments).output().unwrap();
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr)), (Some(0), "".into()), "{arguments:?}");
@@ -90,7 +90,7 @@ fn starter_memory_has_the_size_that_is_asked_for() {
     let program = compiled("acpcc", "bad.c", "acpcc-bad");
     let program = program.to_str().unwrap();
     for network in ["--acp-envnet=udp", "--acp-envnet=shm"] {
-        // The program finds that there is nothing past 4096 bytes.
+        // The program checks that accesses beyond 4096 bytes are refused.
         let ended = acprun(&["--acp-nprocs=2", network, "--acp-startermemsize=4096", program, "calls"]);
         assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), &b"good\ngood\n"[..]));
         let ended = acprun(&["--acp-nprocs=2", network, "--acp-startermemsize=8192", program, "calls"]);
@@ -98,7 +98,7 @@ fn starter_memory_has_the_size_that_is_asked_for() {
     }
 }
 
-/// What a build leaves, installed.
+/// Installs the results of a build.
 fn installed() -> PathBuf {
     install(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acp-install"), env!("CARGO_BIN_EXE_pelago-under-test").as_ref())
 }
@@ -139,8 +139,8 @@ fn makefiles_with_the_link_names_of_the_original_work_on_what_is_installed() {
     }
 }
 
-/// Programs with the archive in them are simulated by the shared library: they poll memory without a call, find internal symbols, and read the variable that
-/// the library sets.
+/// Programs that contain the archive are simulated by the shared library: they poll memory without a call, find internal symbols, and read the variable
+/// that the library sets.
 #[test]
 fn programs_with_the_archive_in_them_are_simulated() {
     let prefix = install(
@@ -192,7 +192,7 @@ fn programs_with_the_archive_in_them_are_simulated() {
     assert!(whole.status.code() == Some(2) && String::from_utf8_lossy(&whole.stderr).contains("is linked statically as a whole"));
 }
 
-/// Of the library that users install; that of these tests has less optimization.
+/// The size of the library that users install; that of these tests has less optimization.
 #[test]
 fn the_stripped_library_has_at_most_four_and_a_half_megabytes() {
     const BYTES_MAX: u64 = 4_500_000;

@@ -1,4 +1,4 @@
-//! Programs in C on simulated machines: what is a rank's own, how ranks end, and what is refused.
+//! C programs on simulated machines: private data of ranks, ends of ranks, and refusals.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,17 +7,17 @@ use pelago_test_support::c::lacks;
 
 use crate::build::{LIBRARY_PATH, SIMULATED, TRANSPORTS, bindings, libraries, program, run_with};
 
-/// Links only what the program calls.
+/// Links only the libraries whose functions the program calls.
 const AS_NEEDED: [&str; 1] = ["-Wl,--as-needed"];
 
-/// The lines of an output, sorted: ranks end in any order.
+/// Returns the lines of an output, sorted, because ranks end in any order.
 fn lines(output: &Output) -> Vec<String> {
     let mut lines: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }
 
-/// Compiles a program of `tests/c` with options of the compiler's.
+/// Compiles a program of `tests/c` with compiler options.
 fn built_with(options: &[&str], source: &str, name: &str) -> PathBuf {
     let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Command::new("cc");
@@ -38,7 +38,7 @@ fn sim(program: &Path, arguments: &[&str]) -> Output {
     run_with(3, SIMULATED, program, arguments)
 }
 
-/// The one line that a program is refused with.
+/// Returns the only line of the refusal of a program.
 fn refusal(program: &Path, arguments: &[&str]) -> String {
     let ended = sim(program, arguments);
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -58,7 +58,7 @@ fn every_rank_has_its_own_variables_and_its_own_end() {
             assert_eq!(ended.status.code(), Some(0), "{how}, {transport}: {}", String::from_utf8_lossy(&ended.stderr));
             assert_eq!(lines(&ended), all, "{how}, {transport}");
         }
-        // Who does not say that it leaves is lost.
+        // A rank that ends without leaving the job counts as failed.
         let ended = run_with(3, transport, &built, &["-n", "12", "quiet"]);
         assert_eq!((ended.status.code(), &ended.stdout[..]), (Some(3), &b""[..]), "{transport}");
     }
@@ -188,11 +188,11 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
         let took_us = measured("2", steps)[0][0];
         assert!((took_us / paper_us - 1.0).abs() < 0.05, "{steps:?}: {took_us} us, {paper_us} us in the paper");
     }
-    // A progress thread that serves beside the one that orders keeps its rank from being disturbed.
+    // A separate serving thread beside the ordering progress thread keeps its rank undisturbed.
     let together = measured("4", &[progress_thread, software, "serving=together"]);
     let apart = measured("4", &[progress_thread, software, "serving=apart"]);
     assert!(together[1][0] > 1.5 * together[0][0] && apart[1][0] < 1.01 * apart[0][0], "{together:?} {apart:?}");
-    // Figures 1 and 2: a copy between two others beside a get and a put, by bytes.
+    // Figures 1 and 2: a copy between two other ranks compared with a get and a put, by bytes.
     let copies = run("3", &[progress_thread], &["1", "1", "copies"]);
     assert_eq!(copies.iter().map(|row| row[0]).collect::<Vec<_>>(), [8.0, 256.0, 8192.0, 262_144.0]);
     for row in copies {
@@ -200,7 +200,7 @@ fn the_steps_of_the_basic_layer_take_what_the_paper_has_measured() {
     }
 }
 
-/// A word of an earlier meeting that comes after one of a later meeting does not hide that.
+/// A word of an earlier synchronization that arrives after one of a later synchronization does not overwrite it.
 #[test]
 fn meetings_end_where_datagrams_overtake_each_other() {
     let built = program("syncs.c", "syncs");
@@ -217,7 +217,7 @@ fn meetings_end_where_datagrams_overtake_each_other() {
     }
 }
 
-/// What programs read of containers is right, and 100,000 regions are found, where datagrams are lost, delayed and doubled.
+/// Programs read correct words of containers, and 100,000 regions are found, where datagrams are lost, delayed and duplicated.
 #[test]
 fn words_of_containers_and_many_regions_survive_a_bad_network() {
     for (name, argument) in [("layout", "3"), ("regions", "100003")] {
@@ -241,7 +241,7 @@ fn polls(how: &str, options: &[&str]) -> Output {
     limited("60", options, &program("polling.c", &format!("polling-{how}-{}", options.len())), &[how])
 }
 
-/// Simulates a program for so many seconds at most.
+/// Simulates a program with a time limit in seconds.
 fn limited(seconds: &str, options: &[&str], program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
     command.env(LIBRARY_PATH, libraries()).args(["sim", "-n", "3", "--machine", "rx200-qdr", "--quiet", "--time-limit", seconds]);
@@ -260,7 +260,7 @@ fn ranks_that_poll_memory_without_a_call_let_time_pass() {
     }
 }
 
-/// A rank that computes for long is not taken for one that polls, whatever others do meanwhile.
+/// A rank that computes for a long time is not mistaken for one that polls, regardless of the actions of other ranks.
 #[test]
 fn a_rank_may_compute_for_long_while_others_poll() {
     let ended = polls("computed", &[]);
@@ -282,7 +282,7 @@ fn a_rank_that_polls_memory_which_nobody_writes_is_named() {
     }
 }
 
-/// Whoever cannot be told from a rank that computes, or cannot be interrupted, is named, and the job goes on.
+/// A rank that cannot be distinguished from a computing one, or cannot be interrupted, is named, and the job continues.
 #[test]
 fn a_rank_that_does_not_call_for_seconds_is_named() {
     let named = "pelago: rank 2 has run for 3 s without a call of the library, at ";

@@ -1,4 +1,4 @@
-//! The program of the tutorial, compiled and run as its page says.
+//! The program of the tutorial, compiled and run as described on its page.
 
 use crate::build::{TRANSPORTS, program, run};
 

@@ -1,11 +1,11 @@
-//! What programs do wrong: the result says so, or the job ends with one line.
+//! Errors of programs: the result reports them, or the job ends with one line.
 
 use crate::build::{LIBRARY_PATH, SIMULATED, TRANSPORTS, libraries, program, run};
 
 /// Bytes of starter memory that the program expects.
 const STARTER_BYTES: u32 = 4096;
 
-/// What a job of three ranks says, without the numbers of processes; and its exit code.
+/// Returns the exit code and the lines of a job of three ranks, without the numbers of processes.
 fn ended(transport: &str, act: &str) -> (Option<i32>, Vec<String>, String) {
     let built = program("bad.c", &format!("bad-{transport}-{act}"));
     let ended = run(3, transport, &built, act, Some(STARTER_BYTES));
@@ -69,9 +69,9 @@ fn whatever_ends_a_rank_is_told_once() {
         assert_eq!(ended("shm", act).0, Some(code), "{act}");
         let lines = ended("udp", act).1;
         assert_eq!(lines.last().map(String::as_str), Some(line), "{act}: {lines:?}");
-        // A deadlock is told with where ranks wait.
+        // The report of a deadlock also has the waits of the ranks.
         assert!(act == "deadlock" || lines.len() == 1, "{act}: {lines:?}");
-        // A simulation knows more: when, and who waits.
+        // A simulation reports more: the time, and the waiting ranks.
         let (simulated, lines, _) = ended(SIMULATED, act);
         let begins = line.split([':', ';']).take(2).collect::<Vec<_>>().join(":");
         assert!(simulated == Some(code) && lines.len() == 1 && lines[0].starts_with(&begins), "{act}: {lines:?}");

@@ -1,5 +1,5 @@
-//! Plain processes of a launcher that gives them a number and a store become a job by themselves: what comes out, how it ends, and that nothing
-//! is left of it.
+//! Processes of a launcher that provides only a number and a key-value store set up a job among themselves: its output, its end, and that no
+//! process is left.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,13 +14,13 @@ use pelago_test_support::moments::{below, kills, wait};
 /// The command, which has the bundled programs.
 const PELAGO: &str = env!("CARGO_BIN_EXE_pelago-under-test");
 
-/// What `himeno S --iterations 3` must find, whoever computes it.
+/// Result of `himeno S --iterations 3`, independent of the number of ranks.
 const HASH: &str = "79dc8598e66ba7bc";
 
-/// As of ranks that the command has started.
+/// Maximum private memory of a rank, as for ranks that the command has started.
 const PRIVATE_KIB_MAX: u64 = 2048;
 
-/// Limits of tests that wait until they are over.
+/// Time limits of tests that wait until the limits have passed.
 const START: (&str, &str) = ("PELAGO_START_SECONDS", "0.5");
 const FAILURE: (&str, &str) = ("PELAGO_FAILURE_SECONDS", "0.2");
 
@@ -30,13 +30,13 @@ fn run(ranks: u32, command: &[&str], variables: &[(&str, &str)]) -> Over {
     Start { ranks, command, variables, ..NOTHING }.run()
 }
 
-/// Four ranks that print a line each and go on until they are ended.
+/// Starts four ranks that print a line each and continue until they are ended.
 fn start(command: &[&str], variables: &[(&str, &str)]) -> Started {
     Start { ranks: 4, command, variables, ..NOTHING }.start().await_lines(4)
 }
 
-/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their monitor threads, as those that look at
-/// nothing that others could change, and those that have no core for long.
+/// Checks that these ranks of four were killed and that the others ended because of it: by themselves, or by their monitor threads, which end ranks that
+/// do not check memory that others change, and ranks that get no core for long.
 #[track_caller]
 fn expect_killed(over: &Over, killed: &[usize]) {
     for (rank, code) in over.codes().into_iter().enumerate() {
@@ -44,7 +44,7 @@ fn expect_killed(over: &Over, killed: &[usize]) {
     }
 }
 
-/// What each of these ranks says about the loss of another.
+/// Returns the lines by which these ranks report the failure of another.
 fn lost(ranks: &[u32], lost: u32) -> Vec<String> {
     ranks.iter().map(|rank| format!("pelago: rank {rank}: rank {lost} was lost; the job was ended")).collect()
 }
@@ -68,10 +68,10 @@ fn himeno_finds_the_same() {
     }
 }
 
-/// Blocks of ranks on two hosts, round robin on two and on three, and neither.
+/// Placements: blocks of ranks on two hosts, round robin on two and on three hosts, and an irregular one.
 const PLACEMENTS: [&str; 4] = ["(vector,(0,2,2))", "(vector,(0,2,1))", "(vector,(0,3,1))", "(vector,(0,1,1),(1,1,2))"];
 
-/// Four ranks that the launcher has placed so; each of its hosts is this machine.
+/// Returns the start of four ranks in the placement of the store; each of its hosts is this machine.
 fn placed<'a>(store: &'a [(&'a str, &'a str)], command: &'a [&'a str]) -> Start<'a> {
     Start { ranks: 4, command, store, ..NOTHING }
 }
@@ -156,7 +156,7 @@ fn a_rank_has_little_memory_to_itself() {
 fn ranks_that_are_killed_at_random_moments_are_reported_by_all_others() {
     for variables in [&[][..], &[UDP]] {
         for _ in 0..kills() {
-            // The first is the one that has gathered them.
+            // Rank 0 has gathered the others.
             for victim in [0, 1 + below(3)] {
                 let way = ["put", "get", "add", "barrier"][below(4)];
                 let job = start(&[PROGRAM, "exchange", way], variables);
@@ -187,7 +187,7 @@ fn ranks_that_are_killed_together_are_reported_by_who_is_left() {
 fn a_rank_that_computes_is_ended_when_another_is_lost() {
     let job = start(&[RANK, "wait"], &[]);
     job.signal(2, Signal::KILL);
-    // Rank 0 never looks.
+    // Rank 0 never checks for failures.
     let over = job.end();
     expect_killed(&over, &[2]);
     assert!(over.codes()[0] == -15 && over.told().contains(&"pelago: rank 0: rank 2 was lost; the job was ended"), "{over:?}");
@@ -217,7 +217,7 @@ fn a_rank_that_is_stopped_for_longer_than_the_limit_is_lost() {
 fn a_job_that_is_stopped_and_goes_on_loses_nobody() {
     let job = start(&[PROGRAM, "exchange", "barrier"], &[FAILURE]);
     (0..4).for_each(|rank| job.signal(rank, Signal::STOP));
-    // More than the failure limit.
+    // Longer than the failure limit.
     std::thread::sleep(std::time::Duration::from_millis(400));
     (0..4).for_each(|rank| job.signal(rank, Signal::CONT));
     wait();
@@ -302,11 +302,11 @@ fn ranks_that_do_not_agree_are_refused() {
     refused(&[(1, "PMI_RANK", "0")], "did not come within the start limit");
 }
 
-/// Somebody else's process, which does this at the place where the first ranks of a job of this name meet; `None` if this user cannot start one.
+/// Starts a process of another user, which performs `act` at the socket where the first ranks of a job of this name meet; `None` if this user cannot start one.
 fn other_user(act: &str, job: &str, text: &str) -> Option<Child> {
     const NOBODY: u32 = 65534;
     let user = rustix::process::geteuid();
-    // As the ranks find it; if that changes, nobody is met there.
+    // The same digest as that of the ranks; if theirs changes, the process meets no rank there.
     let digest =
         job.bytes().fold(0xcbf2_9ce4_8422_2325, |digest: u64, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let name = format!("pelago/{}/{digest:016x}/0", user.as_raw());
@@ -374,7 +374,7 @@ fn a_launcher_that_does_not_keep_to_the_protocol_is_an_error() {
     }
 }
 
-/// A job of Hydra, where it is installed.
+/// A job of the launcher Hydra, where it is installed.
 #[test]
 fn hydra_starts_jobs() {
     let hydra = |ranks: &str, command: &[&str]| {
@@ -391,17 +391,17 @@ fn hydra_starts_jobs() {
     }
     let ring = hydra("4", &[PELAGO, "bundled", "ring"]);
     assert_eq!((ring.code, ring.sorted_lines().len(), ring.error.as_str()), (Some(0), 4, ""), "{ring:?}");
-    // It reports the exit codes of all ranks, each bit of any: 1 of the first, 3 of those that were told.
+    // It reports the bitwise OR of the exit codes of all ranks: 1 of the first, 3 of those that detected the failure.
     let left = hydra("3", &[PROGRAM, "leave"]);
     assert_eq!((left.code, left.error.matches("rank 0 was lost; the job was ended").count()), (Some(3), 2), "{left:?}");
-    // It ends the others at once.
+    // It ends the other ranks immediately.
     let killed = hydra("3", &[PROGRAM, "late"]);
     assert!(killed.code.is_some_and(|code| code != 0), "{killed:?}");
     let placed = hydra("4", &["-launcher", "fork", "-hosts", "a,b", PELAGO, "bundled", "himeno", "S", "--iterations", "3"]);
     assert!(placed.code == Some(0) && placed.output.contains(HASH), "{placed:?}");
 }
 
-/// Has a job of Open MPI's launcher on one host use PMIx, as one on several hosts does: a variable is missing that its ranks would have to know.
+/// Makes a job of Open MPI's launcher on one host use PMIx, as on several hosts, by removing a variable that its ranks would otherwise use.
 const BY_PMIX: [&str; 3] = ["env", "-u", "OMPI_MCA_orte_precondition_transports"];
 
 /// A job of Open MPI's launcher, where it is installed.
@@ -419,7 +419,7 @@ fn open_mpi_starts_jobs() {
         let himeno = mpirun(ranks, &[PELAGO, "bundled", "himeno", "S", "--iterations", "3"]);
         assert!(himeno.code == Some(0) && himeno.output.contains(HASH), "{himeno:?}");
     }
-    // On one host nobody needs its library, and so this one does no harm.
+    // On one host no rank needs the library, so that this invalid one has no effect.
     let folder = std::env::temp_dir().join(format!("pelago-bad-pmix-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("libpmix.so.2"), "").expect("a file");
@@ -431,7 +431,7 @@ fn open_mpi_starts_jobs() {
     let refused = mpirun("2", &[&BY_PMIX[..], &[&without, PELAGO, "bundled", "ring"]].concat());
     assert!(refused.code == Some(1) && refused.error.contains("libpmix.so.2 cannot be used"), "{refused:?}");
     std::fs::remove_dir_all(&folder).expect("the folder");
-    // It ends the others at once, with the code of the first.
+    // It ends the other ranks immediately, with the code of the first.
     let left = mpirun("3", &[PROGRAM, "leave"]);
     assert_eq!(left.code, Some(1), "{left:?}");
     let killed = mpirun("3", &[PROGRAM, "late"]);
@@ -440,7 +440,7 @@ fn open_mpi_starts_jobs() {
 
 #[test]
 fn a_missing_pmix_library_is_one_line_that_says_what_to_install() {
-    // What lies there under its name is not it.
+    // The file of this name is not the library.
     let folder = std::env::temp_dir().join(format!("pelago-no-pmix-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("libpmix.so.2"), "").expect("a file");
@@ -453,7 +453,7 @@ fn a_missing_pmix_library_is_one_line_that_says_what_to_install() {
     assert!(ended.code == Some(1) && says && ended.error.lines().count() == 1, "{ended:?}");
 }
 
-/// Open MPI's launcher is killed and takes nobody along: the kernel, or the library of PMIx, tells the ranks, and they end by themselves.
+/// Open MPI's launcher is killed and does not end the ranks: they detect its end by the kernel or by the PMIx library, and end by themselves.
 #[test]
 fn ranks_end_with_an_open_mpi_launcher_that_is_killed() {
     if Command::new("mpirun.openmpi").arg("--version").output().is_err() {

@@ -1,4 +1,4 @@
-//! Jobs in allocations of schedulers. `srun` and `ssh` are scripts that run the command on this machine and say which host they were given.
+//! Jobs in allocations of schedulers. `srun` and `ssh` are scripts that run the command on this machine and pass the name of the requested host.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::{Ended, PROGRAM, RANK, Running, end, pelago, shared_memory_names, wait_until_gone};
 
-/// Shell words that print where a rank runs. It is no Pelago program, so that the job ends with exit code 1.
+/// Shell words that print the host of a rank. They are not a Pelago program, so that the job ends with exit code 1.
 const PLACE: [&str; 3] = ["sh", "-c", "echo $PELAGO_RANK of $PELAGO_SIZE on $PELAGO_TEST_HOST"];
 
 const SRUN: &str = r#"#!/bin/sh
@@ -31,7 +31,7 @@ const SSH: &str = "#!/bin/sh\nexport PELAGO_TEST_HOST=\"$1 by ssh\"\nshift\nexec
 
 const SCONTROL: &str = "#!/bin/sh\necho 'TaskPlugin = task/affinity'\n";
 
-/// A folder with stand-ins for the commands of a cluster, and with files of nodes.
+/// A folder with replacements for the commands of a cluster, and with node files.
 struct Site(PathBuf);
 
 impl Site {
@@ -45,14 +45,14 @@ impl Site {
         site
     }
 
-    /// A file of nodes.
+    /// Writes a node file and returns its path.
     fn file(&self, text: &str) -> String {
         let path = self.0.join("nodes");
         fs::write(&path, text).expect("a file");
         path.to_str().expect("text").into()
     }
 
-    /// `pelago` with these arguments in an allocation with these variables.
+    /// Returns the command `pelago` with these arguments in an allocation with these variables.
     fn command(&self, variables: &[(&str, &str)], arguments: &[&str]) -> (Command, String) {
         let (mut command, mark) = pelago(arguments);
         let path = format!("{}:{}", self.0.display(), std::env::var("PATH").unwrap_or_default());
@@ -67,14 +67,14 @@ impl Site {
         ended
     }
 
-    /// The lines of ranks that say where they run.
+    /// Returns the lines by which the ranks print their hosts.
     fn places(&self, variables: &[(&str, &str)], options: &[&str]) -> Vec<String> {
         let ended = self.run(variables, &[&["run"], options, &PLACE].concat());
         assert_eq!(ended.code, Some(1), "{ended:?}");
         ended.sorted_lines().into_iter().map(str::to_owned).collect()
     }
 
-    /// The only line of a refusal.
+    /// Returns the only line of a refusal.
     fn refusal(&self, variables: &[(&str, &str)], options: &[&str]) -> String {
         let ended = self.run(variables, &[&["run"], options, &[RANK, "meet"]].concat());
         assert_eq!((ended.code, ended.error.lines().count()), (Some(2), 1), "{ended:?}");
@@ -132,7 +132,7 @@ fn named_hosts_and_refusals_beat_the_allocation() {
     for variables in [&SLURM[..], &gone] {
         assert_eq!(site.places(variables, &["--no-allocation", "-n", "1"]), ["0 of 1 on"]);
     }
-    // What a launcher has started is no job script.
+    // A process that a launcher has started is not a job script.
     for name in ["SLURM_STEP_ID", "PMI_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"] {
         assert_eq!(site.places(&[&SLURM[..], &[(name, "1")]].concat(), &["-n", "1"]), ["0 of 1 on"], "{name}");
     }
@@ -172,7 +172,7 @@ fn what_an_allocation_does_not_allow_is_one_line() {
     }
     fs::remove_file(site.0.join("srun")).expect("a script");
     let (mut command, mark) = site.command(&SLURM, &["run", RANK, "meet"]);
-    // Where Slurm is installed, its own command is not to be found either.
+    // If Slurm is installed, its own command must not be found either.
     let program = fs::canonicalize("/usr/bin/env").expect("env");
     std::os::unix::fs::symlink(program, site.0.join("env")).expect("a link");
     let ended = end(std::mem::replace(command.env("PATH", &site.0), Command::new("true")));

@@ -1,8 +1,8 @@
-//! Programs on active messages and work queues, which verify what they find: on one host, on several that share a machine, over UDP, and simulated.
+//! Programs with active messages and work queues, which verify their results: on one host, on several hosts of one machine, over UDP, and simulated.
 
 use crate::{Ended, run};
 
-/// Each, and the end of what it prints.
+/// The programs, and the end of the output of each.
 const PROGRAMS: [(&[&str], &str); 5] = [
     (&["gups", "--log-words", "9", "--by", "atomics"], " wrong 0"),
     (&["gups", "--log-words", "9", "--by", "messages"], " wrong 0"),
@@ -11,7 +11,7 @@ const PROGRAMS: [(&[&str], &str); 5] = [
     (&["bfs", "--scale", "9", "--roots", "3"], " trees right"),
 ];
 
-/// The words of a line that depend neither on the number of ranks nor on time.
+/// Returns the words of a line that depend neither on the number of ranks nor on time.
 fn fixed(program: &str, output: &str) -> String {
     let line = output.lines().next().unwrap_or_default();
     let after = |word: &str| line.split(' ').skip_while(|found| *found != word).nth(1).unwrap_or_default().to_owned();
@@ -44,7 +44,7 @@ fn programs_find_what_one_rank_finds() {
     }
 }
 
-/// Whether a job has found the same as the ones before.
+/// Checks that a job has the same results as the earlier ones.
 #[track_caller]
 fn same(ended: &Ended, (program, says): (&str, &str), alone: &mut Option<String>) {
     ended.expect(0, "");

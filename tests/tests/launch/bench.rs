@@ -1,8 +1,8 @@
-//! Benchmarks that are to be named: they measure here, whatever the times are.
+//! Benchmarks that run only when they are named: the tests check that they run, not their times.
 
 use crate::run;
 
-/// The names and conditions of the rows that `pelago bench` prints.
+/// Returns the names and conditions of the rows that `pelago bench` prints.
 fn rows(arguments: &[&str]) -> Vec<(String, String)> {
     let ended = run(&[&["bench", "--format", "json"], arguments].concat());
     ended.expect(0, "");
@@ -14,7 +14,7 @@ fn rows(arguments: &[&str]) -> Vec<(String, String)> {
     ended.output.lines().map(row).collect()
 }
 
-/// Through the queue, past it, and by the communication thread of the target.
+/// Steps: through the queue, without the queue, and by the communication thread of the target.
 #[test]
 fn steps_of_tuning_are_measured_on_each_transport() {
     for (transport, steps) in [
@@ -51,7 +51,7 @@ fn copies_between_two_others_are_measured_on_each_transport() {
     assert!(ended.code == Some(2) && ended.error.contains("-n 3"), "{ended:?}");
 }
 
-/// By turns, where Open MPI is installed; elsewhere the message says what to install.
+/// The two libraries alternate where Open MPI is installed; elsewhere, the message says what to install.
 #[test]
 fn operations_are_compared_with_open_mpi() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));

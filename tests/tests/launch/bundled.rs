@@ -1,10 +1,10 @@
-//! The bundled programs: the same result for every number of ranks and every split, and one line for wrong arguments.
+//! The bundled programs: the same result for every number of ranks and every decomposition, and one line for wrong arguments.
 
 use rustix::process::{Signal, kill_process};
 
 use crate::{Ended, end, pelago, run, shared_memory_names, wait_until_gone};
 
-/// What `himeno S --iterations 3` must find, whoever computes it.
+/// Result of `himeno S --iterations 3`, independent of the number of ranks.
 pub(crate) const HASH: &str = "79dc8598e66ba7bc";
 const GOSA: f64 = 3.296794e-3;
 
@@ -85,7 +85,7 @@ fn himeno_is_bitwise_the_same_by_every_rail() {
     assert!(ended.code == Some(1) && ended.error.contains("there is no rail \"tca\" here: give shm, udp or -"));
 }
 
-/// What every program prints when nothing is wrong with what it moved does not depend on who shares memory with whom.
+/// The output of a program with correct transfers does not depend on the pairs of ranks that share memory.
 #[test]
 fn programs_agree_whatever_the_rails() {
     for program in [
@@ -222,7 +222,7 @@ fn every_rank_puts_to_every_other() {
     assert!(ended.code == Some(1) && ended.error.starts_with("alltoall: no 8000000000 bytes are left"), "{ended:?}");
 }
 
-/// What `particles --side 16` must have in the end, whoever has it.
+/// Final checksum of `particles --side 16`, independent of the distribution of the particles.
 const TALLY: &str = "4a8e535186652e28";
 
 #[test]
@@ -288,7 +288,7 @@ fn particles_are_read_from_a_file() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Published values of the class, whoever computes them; on one host and on several.
+/// The published values of the class for every number of ranks, on one host and on several.
 #[test]
 fn nas_programs_verify_for_every_number_of_ranks() {
     for program in ["is", "cg"] {
@@ -298,7 +298,7 @@ fn nas_programs_verify_for_every_number_of_ranks() {
             assert!(ended.output.trim_end().ends_with(" verified"), "{ended:?}");
         }
     }
-    // The other class whose run is short; `tools/peers/nas.sh` runs all.
+    // The other class with short runs; `tools/peers/nas.sh` runs all classes.
     for transport in ["shm", "udp"] {
         let ended = run(&["run", "-n", "2", "--transport", transport, "is", "W"]);
         ended.expect(0, "");
@@ -306,7 +306,7 @@ fn nas_programs_verify_for_every_number_of_ranks() {
     }
 }
 
-/// Each finds what one rank finds, however many there are, and says so; and moves no more than whole pages would.
+/// Each program finds the results of one rank for any number of ranks, prints that it does, and transfers no more bytes than whole pages would take.
 #[test]
 fn programs_that_share_memory_find_what_one_rank_finds() {
     let programs = [
@@ -337,7 +337,7 @@ fn programs_that_share_memory_find_what_one_rank_finds() {
         };
         assert_eq!(after("ranks").to_string(), *ranks);
         assert!(after("ms") > 0.0 && after("serial") > 0.0 && after("speedup") >= 0.0);
-        // Notes of changed pages travel besides what is in them.
+        // Notes of changed pages are transferred in addition to their contents.
         assert!(after("bytes") <= after("whole") * 1.25, "{line}");
         assert!(ranks == "1" || after("bytes") > 0.0, "{line}");
     }
@@ -349,8 +349,8 @@ fn no_rank_sees_what_is_forbidden() {
     for (ranks, transport, runs, games) in [("2", "shm", "2000", 9), ("4", "shm", "600", 12), ("4", "udp", "300", 12)] {
         assert_none_forbidden(&real(ranks, transport, runs), games);
     }
-    // Games in which all ranks always see the same show nothing. On cores that are busy ranks may run one after another; in virtual
-    // time they never do.
+    // Runs in which all ranks observe the same values prove nothing. On busy cores, ranks may run one after another; in virtual time
+    // they never do.
     let simulated = ["sim", "-n", "4", "--machine", "rx200-qdr", "--protocol", "--faults", "delay=0.3:20us", "--seed", "1"];
     let ended = run(&[&simulated[..], &["litmus", "--runs", "100"]].concat());
     assert_none_forbidden(&ended, 12);
@@ -418,12 +418,12 @@ fn particles(ranks: u32, options: &[&str], arguments: &[&str]) -> Ended {
     ended
 }
 
-/// The checksum of a report.
+/// Returns the checksum of a report.
 fn tally_of(ended: &Ended) -> &str {
     ended.output.trim_end().rsplit(' ').next().expect("a word")
 }
 
-/// Checks the report and returns how many particles moved.
+/// Checks the report and returns the number of particles that moved.
 #[track_caller]
 fn expect_particles(ranks: u32, options: &[&str], arguments: &[&str], tally: &str) -> u64 {
     let ended = particles(ranks, options, arguments);

@@ -1,11 +1,11 @@
-//! Execution traces of Chakra: files as its tools write them run on every transport and machine, and what is wrong with one is named.
+//! Execution traces of Chakra: files in the format of its tools run on every transport and machine, and errors in a file are named.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::{Ended, run};
 
-/// A number as protobuf writes it.
+/// Encodes a number as a protobuf varint.
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -27,7 +27,7 @@ fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
     [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
 }
 
-/// An attribute whose value is a field of some type.
+/// Encodes an attribute whose value is a field of any type.
 fn attribute(name: &str, value: Vec<u8>) -> Vec<u8> {
     bytes(10, &[bytes(1, name.as_bytes()), value].concat())
 }
@@ -37,7 +37,7 @@ const SEND: u64 = 5;
 const RECV: u64 = 6;
 const COLL: u64 = 7;
 
-/// A node with its type, what it waits for, its microseconds and attributes, of type int64 as the tools of Chakra write them.
+/// Encodes a node with its type, its dependencies, its microseconds and its attributes, which have type int64 as the tools of Chakra write them.
 fn node(id: u64, node_type: u64, deps: &[u64], micros: u64, attributes: &[(&str, u64)]) -> Vec<u8> {
     let packed: Vec<u8> = deps.iter().copied().flat_map(varint).collect();
     let attributes: Vec<u8> = attributes.iter().flat_map(|(name, value)| attribute(name, number(9, *value))).collect();
@@ -51,7 +51,7 @@ fn trace(nodes: &[Vec<u8>]) -> Vec<u8> {
     messages.flat_map(|message| [varint(message.len() as u64), message.clone()].concat()).collect()
 }
 
-/// Writes the traces of all ranks; returns the prefix of their names.
+/// Writes the traces of all ranks, and returns the prefix of their names.
 fn files(name: &str, traces: &[Vec<u8>]) -> String {
     let prefix = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).to_str().unwrap().to_owned();
     traces.iter().enumerate().for_each(|(rank, trace)| fs::write(format!("{prefix}.{rank}.et"), trace).unwrap());
@@ -70,7 +70,7 @@ fn microseconds(ended: &Ended) -> f64 {
     ended.output.trim().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Layers of a model on four ranks: computing, a sum of all, a message to the next rank, and all other collective operations at the end.
+/// Layers of a model on four ranks: computation, a reduction over all, a message to the next rank, and all other collective operations at the end.
 #[test]
 fn a_trace_runs_on_every_transport_and_machine() {
     let traces: Vec<_> = (0..4_u64)
@@ -110,7 +110,7 @@ fn communication_goes_on_beside_computing_and_processor_and_accelerator_too() {
     assert_eq!(time("beside", &[compute(1, &[], 0), compute(2, &[], 1)], &[]), 50.0);
     assert_eq!(time("after", &[compute(1, &[], 0), compute(2, &[1], 1)], &[]), 100.0);
     assert_eq!(time("zero", &[compute(1, &[], 0), compute(2, &[1], 1)], &["--compute", "zero"]), 0.0);
-    // A sum of all that takes 100 us of a slow network.
+    // A reduction over all that takes 100 us on a slow network.
     let both = |name: &str, deps: &[u64]| {
         let sum = node(1, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 400_000)]);
         let prefix = files(name, &[0, 1].map(|_| trace(&[sum.clone(), node(2, COMP, deps, 200, &[])])));

@@ -1,4 +1,4 @@
-//! `pelago doctor`: on a machine as it is, where a system call is refused, without huge pages, and with a small `/dev/shm`.
+//! `pelago doctor`: on the unchanged machine, with a refused system call, without huge pages, and with a small `/dev/shm`.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::{PROGRAM, end, pelago};
 const REFUSE: &str = env!("CARGO_BIN_EXE_refuse-under-test");
 const PELAGO: &str = env!("CARGO_BIN_EXE_pelago-under-test");
 
-/// What `EPERM` is.
+/// The number of `EPERM`.
 const REFUSED: &str = "1";
 
 #[test]
@@ -42,7 +42,7 @@ fn a_call_that_is_refused_is_named_with_what_it_costs() {
     }
 }
 
-/// In a namespace of its own, where mounts may be made, `/dev/shm` has one mebibyte and the kernel seems to refuse huge pages; jobs work.
+/// In a namespace in which mounts are allowed, `/dev/shm` has one mebibyte and huge pages seem to be unavailable; jobs work.
 #[test]
 fn a_small_dev_shm_and_no_huge_pages_cost_little_and_jobs_work() {
     let script = format!(
@@ -67,7 +67,7 @@ fn a_small_dev_shm_and_no_huge_pages_cost_little_and_jobs_work() {
     );
 }
 
-/// Under each filter, `pelago doctor` and a job over each transport: what the doctor says is what jobs do.
+/// Under each filter of system calls, the result of `pelago doctor` agrees with the outcome of a job over each transport.
 #[test]
 fn what_is_said_of_a_filter_is_what_jobs_do() {
     let under = |calls: &[&str], arguments: &[&str]| {
@@ -81,7 +81,7 @@ fn what_is_said_of_a_filter_is_what_jobs_do() {
         command.args(&words[1..]).args(arguments);
         end(command)
     };
-    // As the profiles of containers refuse them: the refused calls, and the exit codes of doctor and of jobs over shm and udp.
+    // Filters like those of container profiles: the refused calls, and the exit codes of doctor and of jobs over shm and udp.
     for (calls, doctor, jobs) in [
         (&["process_vm_readv", "process_vm_writev", "userfaultfd"][..], 0, [0, 0]),
         (&["membarrier", "sched_setaffinity"], 0, [0, 0]),

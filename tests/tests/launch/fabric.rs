@@ -1,4 +1,4 @@
-//! Jobs over libfabric, where that is installed, and what is said where it is not.
+//! Jobs over libfabric, where it is installed, and the messages where it is not.
 
 use rustix::process::{Signal, kill_process};
 
@@ -12,7 +12,7 @@ fn over(fabric: &str, ranks: &str, program: &[&str]) -> Ended {
     run(&[&["run", "-n", ranks, "--transport", "ofi", "--fabric", fabric], program].concat())
 }
 
-/// Whether libfabric is installed, told in a line if not.
+/// Whether libfabric is installed; writes a line if not.
 pub(crate) fn is_installed() -> bool {
     let ended = run(&["info"]);
     let line = ended.output.lines().find(|line| line.starts_with("transport ofi")).expect("a line for it");
@@ -32,7 +32,7 @@ fn every_operation_works_over_each_provider_of_sockets() {
         return;
     }
     over("tcp;ofi_rxm:lo", "2", &[PROGRAM, "everything"]).expect(0, "");
-    // Two rails, of which a provider has an endpoint each.
+    // Two rails, with an endpoint of a provider each.
     over("tcp;ofi_rxm:lo,sockets", "2", &[PROGRAM, "everything"]).expect(0, "");
     for (fabric, ranks) in [("tcp;ofi_rxm", ["1", "2", "5"]), ("udp;ofi_rxd", ["1", "2", "3"]), ("shm", ["1", "2", "3"])] {
         for ranks in ranks {
@@ -69,7 +69,7 @@ fn every_bundled_program_runs_over_a_fabric() {
         return;
     }
     let reads = std::env::temp_dir().join(format!("pelago-fabric-{}.fa", std::process::id()));
-    // A schedule, and the trace of a rank without nodes, for each rank.
+    // A schedule, and for each rank a trace without nodes.
     let [schedule, traces] =
         ["goal", "trace"].map(|name| std::env::temp_dir().join(format!("pelago-fabric-{}.{name}", std::process::id())));
     std::fs::write(&schedule, "num_ranks 3\nrank 0 { send 4000b to 2 tag 1 }\nrank 2 { recv 4000b from 0 tag 1 }")
@@ -103,7 +103,7 @@ fn every_bundled_program_runs_over_a_fabric() {
     ];
     let bundled = run(&["run", "--list"]).output;
     let names = bundled.lines().filter_map(|line| line.split_whitespace().next());
-    // The other test has the first three; the last one needs a driver of GPUs.
+    // The other test runs the first three; the last one needs a driver of GPUs.
     let elsewhere = ["ring", "himeno", "counter", "gpu"];
     let is_run = |name: &&str| programs.iter().any(|program| program[0] == *name) || elsewhere.contains(name);
     assert_eq!(names.filter(|name| !is_run(name)).collect::<Vec<_>>(), [""; 0], "every program");
@@ -129,7 +129,7 @@ fn a_killed_rank_ends_the_job_and_nothing_is_left() {
     }
     let ended = over("tcp;ofi_rxm", "4", &[PROGRAM, "lost"]);
     ended.expect(3, "rank 1 (process *) was killed by signal 6 (SIGABRT); the job was ended");
-    // A rank inside a call of the provider may come out of it too late, after the grace period, to save anything.
+    // A rank inside a call of the provider may return from it only after the grace period, too late to save its work.
     let saved = [0, 2, 3].map(|rank| format!("rank {rank} saves its work"));
     assert!(ended.sorted_lines().iter().all(|line| saved.iter().any(|saved| saved == line)), "{ended:?}");
 }
@@ -167,7 +167,7 @@ fn what_a_fabric_cannot_do_is_one_line() {
 
 #[test]
 fn a_missing_library_is_one_line_that_says_what_to_install() {
-    // What lies there under its name is not it.
+    // The file of this name is not the library.
     let folder = std::env::temp_dir().join(format!("pelago-no-fabric-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("libfabric.so.1"), "").expect("a file");

@@ -1,16 +1,16 @@
-//! Shallow water: the same fields for every number of ranks, split, method and route, on every platform. The serial run is
+//! Shallow water: the same fields for every number of ranks, decomposition, method and route, on every platform. The serial run is
 //! `examples/src/fields/tests.rs`: whole arrays, without this library.
 
 use crate::{Ended, run};
 
-/// What a serial run of so many steps finds.
+/// Arguments, and the result of the serial run with them.
 pub(crate) const CHANNELS: [(&[&str], &str); 3] = [
     (&["--length", "192", "--width", "128", "--steps", "20"], "2988337b8056d529"),
     (&["--length", "37", "--width", "23", "--steps", "30"], "d2bafc329198df63"),
     (&["--length", "2", "--width", "2", "--steps", "5"], "7937bf7e1ff90c38"),
 ];
 
-/// No way that is asked for, and every one that can be.
+/// Options that select the method and the route: none, and every valid selection.
 const WAYS: [&[&str]; 7] = [
     &[],
     &["--method", "direct", "--route", "direct"],
@@ -76,7 +76,7 @@ fn the_choice_is_explained() {
             "{explained:?}"
         );
     }
-    // Rank 1 is a neighbour on both sides, as the channel goes round.
+    // Rank 1 is a neighbour on both sides, as the channel is periodic.
     for step in ["rank 1 at (+0 +1)", "rank 1 at (+0 -1)", "rank 2 at (+1 +0)"] {
         let at = lines.iter().position(|line| line.starts_with(step)).unwrap_or_else(|| panic!("{step}: {explained:?}"));
         let ways = [1, 2, 3].map(|line| lines[at + line].trim_start());

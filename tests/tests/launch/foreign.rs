@@ -1,10 +1,10 @@
-//! Programs that another launcher starts: they end with one line instead of running as many jobs of one rank.
+//! Programs that another launcher starts: they end with one line instead of running as separate jobs of one rank each.
 
 use std::process::Command;
 
 use crate::{Ended, PROGRAM, end, pelago, run};
 
-/// A rank's part of nothing, by itself, with these variables.
+/// Runs a program that does nothing, without a launcher, with these variables.
 fn alone(variables: &[(&str, &str)]) -> Ended {
     let mut command = Command::new(PROGRAM);
     command.arg("nothing").envs(variables.iter().copied());

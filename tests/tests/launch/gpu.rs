@@ -1,4 +1,4 @@
-//! Programs on memory of GPUs, over the mock driver of `pelago-cuda`: results are those of the host, and one line says what a driver refuses.
+//! Programs on memory of GPUs, with the mock driver of `pelago-cuda`: results equal those of the host, and one line names what a driver refuses.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ fn driver() -> &'static Path {
     DRIVER.get_or_init(|| MockDriver::build(Path::new(env!("CARGO_TARGET_TMPDIR")), "launched-cuda", &[]))
 }
 
-/// A job whose ranks find this library as the driver.
+/// Runs a job whose ranks find this library as the driver.
 fn job_with(library: &str, words: &str, ranks: u32, transport: &str, program: &[&str]) -> Ended {
     let ranks = ranks.to_string();
     let (mut command, mark) = pelago(&[&["run", "-n", &ranks, "--transport", transport][..], program].concat());
@@ -34,7 +34,7 @@ fn job(words: &str, ranks: u32, transport: &str, program: &[&str]) -> Ended {
     job_with(driver().to_str().expect("a path of letters"), words, ranks, transport, program)
 }
 
-/// The hash that `gpu` prints, of memory of this name.
+/// Returns the hash that `gpu` prints for memory of this name.
 #[track_caller]
 fn hash(ended: &Ended, memory: &str) -> String {
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -61,7 +61,7 @@ fn operations_on_devices_have_the_results_of_the_host() {
 #[test]
 fn fields_on_devices_are_bitwise_those_of_the_host() {
     for (arguments, hash) in CHANNELS {
-        // Two rows and columns are too few for more ranks.
+        // The last grid has too few rows and columns for more ranks.
         for ranks in [1, 2, 4, 8].into_iter().filter(|&ranks| ranks == 1 || arguments != CHANNELS[2].0) {
             for (transport, words) in [("shm", "devices=3"), ("udp", "devices=3"), ("shm", "devices=2,ipc-refused")] {
                 let program = [&["fields", "--device", "cuda"][..], arguments].concat();
@@ -80,7 +80,7 @@ fn himeno_on_devices_is_bitwise_that_of_the_host() {
     }
 }
 
-/// Streams of several processes order themselves by words in memory of each other; where they cannot, the host exchanges.
+/// Streams of several processes synchronize by words in memory of each other; where they cannot, the host exchanges the halos.
 #[test]
 fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
     let program = ["himeno", "S", "--iterations", "5", "--device", "cuda", "--queued", "--trial-limit", "0", "--explain"];
@@ -99,7 +99,7 @@ fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
             ("devices=3,no-stream-values", "shm", false),
             ("devices=3", "udp", false),
         ];
-        // What a driver lacks is the same for any number of ranks.
+        // The effect of missing driver features is the same for any number of ranks.
         for (words, transport, is_queued) in drivers.into_iter().take(if ranks == 2 { 6 } else { 1 }) {
             for method in ["direct", "packed"] {
                 let ended = job(words, ranks, transport, &[&program[..], &["--method", method]].concat());
@@ -112,7 +112,7 @@ fn himeno_in_streams_of_processes_is_bitwise_that_of_the_host() {
     }
 }
 
-/// Over a fabric of sockets memory of devices is staged, and the plan says why.
+/// Over a fabric of sockets, device memory is staged, and the plan states the reason.
 #[test]
 fn a_plan_says_how_a_fabric_reaches_memory_of_devices() {
     if !crate::fabric::is_installed() {
@@ -130,7 +130,7 @@ fn a_plan_says_how_a_fabric_reaches_memory_of_devices() {
     expect_field(&job("devices=1", 2, "ofi", &himeno), HASH);
 }
 
-/// What the program said before it failed, in one line, and the launcher after it.
+/// Returns the line that the program wrote before it failed; only a line of the launcher follows it.
 #[track_caller]
 fn only_line(ended: &Ended) -> &str {
     let lines: Vec<_> = ended.error.lines().collect();

@@ -1,4 +1,4 @@
-//! Jobs of several hosts. All of them are this machine here, but each has a launcher, memory and a remote shell of its own.
+//! Jobs of several hosts. All hosts are this machine, but each has a node daemon, memory and a remote shell of its own.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{Ended, MARK, PROGRAM, RANK, Running, end, pelago, run, shared_memory_names, wait_until_gone, with_environment};
 
-/// A remote shell that reaches this machine, and lets each host's processes be told apart.
+/// A remote shell that runs commands on this machine, and marks the processes of each host.
 const SHELL: &str = "env PELAGO_TEST_HOST={host}";
 
 /// Four ranks on two hosts.
@@ -18,7 +18,7 @@ fn on(ranks: &str, hosts: &str, arguments: &[&str]) -> Ended {
     run(&[&["run", "-n", ranks, "--hosts", hosts, "--remote-shell", SHELL], arguments].concat())
 }
 
-/// The launcher on a host of a job: of the host's processes, the one that the job's launcher has started.
+/// Returns the node daemon on a host of a job: of the host's processes, the one that the job's launcher has started.
 fn launcher_on(job: &Running, host: &str) -> Pid {
     let here = with_environment(&format!("PELAGO_TEST_HOST={host}"));
     let of_job = with_environment(&format!("{MARK}={}", job.mark));
@@ -202,7 +202,7 @@ fn a_launcher_that_is_killed_takes_all_hosts_along() {
 
 #[test]
 fn a_remote_shell_that_outlives_its_kill_leaves_the_end_to_the_host() {
-    // The shell forks instead of becoming the host's launcher, which learns of the end by its input.
+    // The shell forks instead of executing the node daemon, which detects the end of the launcher by its standard input.
     let shell = "sh -c 'setsid \"$@\"; true' {host} env PELAGO_TEST_HOST={host}";
     let job = Running::start(&["--hosts", "a:2,b:2", "--remote-shell", shell, RANK, "wait"]);
     job.signal_launcher(Signal::KILL);

@@ -1,4 +1,4 @@
-//! Whoever is killed, all end, and nothing is left: no process, no memory with a name.
+//! If any process of a job is killed, all end, and neither a process nor named memory is left.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn what_a_rank_has_started_ends_with_it() {
     run(&["run", "-n", "2", RANK, "grandchild", "leave"]).expect(0, "");
 }
 
-/// The processes that have this mark and were started by that one.
+/// Returns the processes with this mark that `parent` has started.
 fn children(mark: &str, parent: u32) -> Vec<Pid> {
     let is_child = |process: &String| {
         let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -83,7 +83,7 @@ fn ranks_die_with_a_launcher_whose_guard_is_gone() {
     job.end();
 }
 
-/// Whatever ranks have left is killed and collected, and so are the guard and the remote shells.
+/// Processes that ranks have left are killed and reaped, and so are the guard and the remote shells.
 #[test]
 fn a_launcher_leaves_no_process_behind() {
     let hosts = ["--hosts", "a,b", "--remote-shell", "env PELAGO_TEST_HOST={host}"];

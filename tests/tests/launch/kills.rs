@@ -1,5 +1,5 @@
-//! Ranks, launchers of hosts and launchers that are killed at random moments of an exchange: the exit code and the line are as they should
-//! be, and nothing is left. `PELAGO_KILLS` says how often for each kind; `cargo xtask kills` tries two hundred, those in namespaces included.
+//! Ranks, node daemons and launchers that are killed at random moments of an exchange: exit code and line are correct, and no process is
+//! left. `PELAGO_KILLS` sets the number of repetitions for each kind; `cargo xtask kills` repeats 200 times, also in namespaces.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -8,12 +8,12 @@ use rustix::process::{Signal, kill_process};
 use crate::{PROGRAM, Running, pelago, shared_memory_names};
 use pelago_test_support::moments::{below, kills, wait};
 
-/// What ranks do until they are ended.
+/// Operations that ranks repeat until they are ended.
 const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
 
 const RANKS: usize = 4;
 
-/// A job that exchanges, and has come to a random moment of it.
+/// Starts a job, and waits until a random moment of its exchange.
 fn start(transport: &str) -> Running {
     let way = WAYS[below(WAYS.len())];
     let ranks = RANKS.to_string();

@@ -10,7 +10,7 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// What was counted, without who has done it and how long it took.
+/// Returns the counts of the output, without the number of ranks and the time.
 fn counts(ended: &Ended) -> Vec<String> {
     ended.expect(0, "");
     let (first, rest) = ended.output.split_once('\n').unwrap();

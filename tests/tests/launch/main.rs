@@ -1,4 +1,4 @@
-//! Jobs from the command line: what comes out, how they end, and that nothing is left of them.
+//! Jobs from the command line: their output, their ends, and that no process or memory is left.
 
 mod adopted;
 mod allocation;
@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What stands for "does not hang".
+/// Time limit after which a test counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The rank program of these tests.
@@ -57,14 +57,14 @@ const RANK: &str = env!("CARGO_BIN_EXE_rank-under-test");
 /// The program of these tests that uses the library.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
-/// Marks the processes of one job, and their children, in their environment.
+/// Environment variable that marks the processes of one job, and their children.
 const MARK: &str = "PELAGO_TEST_JOB";
 
-/// `pelago` with these arguments.
+/// Returns the command `pelago` with these arguments, and the mark of its job.
 fn pelago(arguments: &[&str]) -> (Command, String) {
     static JOBS: AtomicU32 = AtomicU32::new(0);
     let mark = format!("{}-{}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed));
-    // Whoever runs the tests may ignore signals (nohup, jobs in the background of a shell), which would be inherited.
+    // The tests may run with ignored signals (nohup, background jobs of a shell), which would be inherited.
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP,INT,TERM,QUIT", env!("CARGO_BIN_EXE_pelago-under-test")]);
     command.args(arguments).env(MARK, &mark).stdin(Stdio::null());
@@ -75,7 +75,7 @@ fn pelago(arguments: &[&str]) -> (Command, String) {
     (command, mark)
 }
 
-/// What came of a command that ended.
+/// The outcome of a command that has ended.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -83,7 +83,7 @@ struct Ended {
     error: String,
 }
 
-/// Runs `pelago` to its end, after which nothing of the job may be left.
+/// Runs `pelago` to its end, after which no process or memory of the job may be left.
 fn run(arguments: &[&str]) -> Ended {
     let (command, mark) = pelago(arguments);
     let ended = end(command);
@@ -98,7 +98,7 @@ fn end(mut command: Command) -> Ended {
 }
 
 impl Ended {
-    /// Checks that the job ended with `code` and that this is the only thing that was said about it; `*` is any number.
+    /// Checks that the job ended with `code` and wrote only `line` to standard error; `*` stands for any number.
     #[track_caller]
     fn expect(&self, code: i32, line: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -110,7 +110,7 @@ impl Ended {
         assert_eq!(said, if line.is_empty() { String::new() } else { format!("pelago: {line}\n") });
     }
 
-    /// As `expect`, after a report of where the ranks wait, which is returned.
+    /// Like `expect`, after a report of the waits of the ranks, which is returned.
     #[track_caller]
     fn expect_after_report(mut self, code: i32, line: &str) -> Vec<String> {
         let is_report =
@@ -121,7 +121,7 @@ impl Ended {
         report
     }
 
-    /// The lines that ranks wrote, without regard to the order among ranks.
+    /// Returns the sorted lines that the ranks have written, as their order among ranks is arbitrary.
     fn sorted_lines(&self) -> Vec<&str> {
         let mut lines: Vec<_> = self.output.lines().collect();
         lines.sort();
@@ -129,7 +129,7 @@ impl Ended {
     }
 }
 
-/// A job under way, whose ranks have each printed a line that ends with the number of a process.
+/// A running job, each of whose ranks has printed a line that ends with the number of a process.
 struct Running {
     launcher: Child,
     mark: String,
@@ -143,7 +143,7 @@ impl Running {
         Self::of(4, pelago(&[&["run", "-n", "4"], arguments].concat()))
     }
 
-    /// As `start`, with a command that starts so many ranks.
+    /// Like `start`, with a command that starts `ranks` ranks.
     fn of(ranks: usize, (mut command, mark): (Command, String)) -> Self {
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
         let mut output = BufReader::new(launcher.stdout.take().expect("piped"));
@@ -163,7 +163,7 @@ impl Running {
         kill_process(Pid::from_child(&self.launcher), signal).expect("it runs");
     }
 
-    /// Waits for the launcher, and for everything that the job has started.
+    /// Waits for the end of the launcher, and of all processes that the job has started.
     fn end(mut self) -> (ExitStatus, Ended) {
         let status = self.launcher.wait().expect("a status");
         wait_until_gone(&self.mark);
@@ -174,7 +174,7 @@ impl Running {
     }
 }
 
-/// Waits until no process is left of the job with this mark.
+/// Waits until no process of the job with this mark is left.
 #[track_caller]
 fn wait_until_gone(mark: &str) {
     let patience = Instant::now() + PATIENCE;
@@ -198,7 +198,7 @@ fn with_environment(variable: &str) -> Vec<String> {
     marked.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The names of shared memory that are visible to all.
+/// Returns the names of shared memory that other processes can see.
 fn shared_memory_names() -> Vec<std::ffi::OsString> {
     let folder = std::fs::read_dir("/dev/shm").into_iter().flatten();
     folder.filter_map(|entry| Some(entry.ok()?.file_name())).filter(|name| name.to_string_lossy().contains("pelago")).collect()

@@ -1,4 +1,4 @@
-//! What is wrong with the machine is said as it is: networks that are down, memory that runs out, paths with blanks.
+//! Messages name the actual problem of a machine: networks that are down, memory that runs out, paths with blanks.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::{RANK, end, pelago, run, wait_until_gone};
 
-/// A folder of this test's own.
+/// Creates a folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -28,7 +28,7 @@ fn a_loopback_that_is_down_is_named() {
     ended.expect(2, &format!("{line} --transport shm needs no network"));
 }
 
-/// A remote shell that gives a shell on the host all words as one, as ssh does.
+/// The remote shell passes all words as one to a shell on the host, like ssh.
 #[test]
 fn a_remote_path_may_contain_blanks() {
     let folder = folder("it's a remote");
@@ -43,7 +43,7 @@ fn a_remote_path_may_contain_blanks() {
     ended.expect(0, "");
 }
 
-/// A group of processes that may use little memory, where this user may make one.
+/// A control group with little memory, where this user may create one.
 struct Confined(PathBuf);
 
 impl Confined {

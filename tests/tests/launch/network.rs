@@ -1,8 +1,8 @@
-//! What ranks are given to reach each other over a network. They are shells here, which show what they have.
+//! The sockets and addresses that ranks get to reach each other over a network. The ranks are shells that print them.
 
 use crate::{Ended, end, pelago, run, wait_until_gone};
 
-/// Shows the rank's socket, its address as the kernel writes it, and every socket that the rank could use.
+/// Prints the rank's socket, its address in the kernel's notation, and every socket that the rank could use.
 const SHOW: &str = r#"
 own=$(readlink /proc/$$/fd/$PELAGO_SOCKET)
 inode=${own#socket:[}

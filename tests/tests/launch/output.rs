@@ -1,4 +1,4 @@
-//! What ranks write comes out whole, in order, and labelled on request.
+//! The output of ranks is complete, in order, and labelled on request.
 
 use std::io::Write;
 use std::process::Stdio;

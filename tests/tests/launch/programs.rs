@@ -2,7 +2,7 @@
 
 use crate::{PROGRAM, end, pelago, run, wait_until_gone};
 
-/// Bytes of private memory that a rank may have after start and one barrier.
+/// Maximum private memory of a rank, in KiB, after start and one barrier.
 const PRIVATE_KIB_MAX: u64 = 2048;
 
 #[test]
@@ -100,7 +100,7 @@ fn what_passes_through_the_transport_is_told_on_request() {
     wait_until_gone(&mark);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let last = |rank: &str| ended.error.lines().rfind(|line| line.starts_with(rank)).unwrap_or_default();
-    // 200 additions, one put of many values, one get, one copy; each of them completed.
+    // 200 additions, one put of many values, one get and one copy, all of which complete.
     assert_eq!(last("rank 1: "), "rank 1: puts_posted 1, gets_posted 1, copies_posted 1, atomics_posted 200, completed 203");
     assert_eq!(last("rank 0: "), "rank 0: nothing passed through the transport");
     assert_eq!(ended.error.lines().filter(|line| line.starts_with("rank 1: ") && line.contains(" post ")).count(), 203);

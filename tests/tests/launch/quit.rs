@@ -1,4 +1,4 @@
-//! What can be seen of a job: a hang is explained at SIGQUIT, by the launcher for all ranks and by a rank for itself, and the job goes on; counters.
+//! Inspection of a running job: at SIGQUIT, the launcher reports the waits of all ranks and a rank its own, and the job continues; and counters.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::{PATIENCE, PROGRAM, Running, pelago};
 
-/// A job whose ranks 0 and 1 wait for rank 2, which computes until the file is there.
+/// A job whose ranks 0 and 1 wait for rank 2, which computes until the file exists.
 struct Hang {
     job: Running,
     error: BufReader<std::process::ChildStderr>,
@@ -26,7 +26,7 @@ impl Hang {
         Self { job, error, file }
     }
 
-    /// The next line of standard error, if one comes within a second.
+    /// Returns the next line of standard error, if one arrives within a second.
     fn line(&mut self) -> Option<String> {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
         if self.error.buffer().is_empty()
@@ -39,7 +39,7 @@ impl Hang {
         Some(line).filter(|line| !line.is_empty())
     }
 
-    /// What `ask` makes the job write, as soon as `is_expected` says that the ranks have come where they hang.
+    /// Returns the report that `ask` makes the job write, once `is_expected` accepts it because the ranks have reached their waits.
     fn report(&mut self, ask: impl Fn(&Running), lines: usize, is_expected: impl Fn(&[String]) -> bool) -> Vec<String> {
         let patience = std::time::Instant::now() + PATIENCE;
         loop {
@@ -55,7 +55,7 @@ impl Hang {
         }
     }
 
-    /// Lets the job end, well.
+    /// Lets the job end without an error.
     fn end(self) {
         std::fs::write(&self.file, "").expect("a file");
         let Self { mut job, mut error, file } = self;

@@ -1,4 +1,4 @@
-//! Paper B's messages, faces and collectives over two networks, as docs/evaluation/rails.md has them.
+//! Messages, faces and collectives of paper B over two networks, as in docs/evaluation/rails.md.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::run;
 
-/// Microseconds by policy, of an operation of so many ranks and bytes.
+/// Microseconds by policy, for each operation, number of ranks and number of bytes.
 type Times = HashMap<(String, u64, u64), HashMap<String, f64>>;
 
 fn committed() -> Times {
@@ -21,7 +21,7 @@ fn committed() -> Times {
     times
 }
 
-/// How many times faster than MVAPICH2 the hybrid is at most, the sizes at which it is slower, and at how many sizes it was measured.
+/// Returns the largest speedup of the hybrid over MVAPICH2, the sizes at which it is slower, and the number of measured sizes.
 fn hybrid(times: &Times, operation: &str, ranks: u64) -> (f64, Vec<u64>, usize) {
     let rows = times.iter().filter(|((name, size, _), _)| name == operation && *size == ranks);
     let mut ratios: Vec<_> = rows.map(|((_, _, bytes), us)| (*bytes, us["mvapich"] / us["hybrid"])).collect();
@@ -49,7 +49,7 @@ fn the_hybrid_gains_what_its_paper_tells_and_the_plan_never_loses() {
     }
 }
 
-/// The committed rows are those of this library: a small message, the peaks, and a dip.
+/// The committed rows equal the results of this library: a small message, the peaks, and a dip.
 #[test]
 fn what_is_committed_is_what_is_simulated() {
     const STAGING: &str = "8K:750:6.714,524280:7600:3.55,1024M:7600:6.714";
@@ -97,13 +97,13 @@ fn what_is_committed_is_what_is_simulated() {
     }
 }
 
-/// Rows of figures 4, 6, 9, 10, 14 and 15.
+/// Returns the rows of figures 4, 6, 9, 10, 14 and 15.
 fn figures() -> Vec<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/evaluation/rails-figures.jsonl");
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The microseconds of the row that has these values.
+/// Returns the microseconds of the row with these values.
 #[track_caller]
 fn figure(rows: &[Value], values: &[(&str, Value)]) -> f64 {
     let mut found = rows.iter().filter(|row| values.iter().all(|(name, value)| row[name] == *value));
@@ -127,7 +127,7 @@ fn the_rails_cross_where_the_page_says() {
         };
         face("tca") < face("ib")
     };
-    // The last edge at which TCA is ahead and the first at which it is not, as published.
+    // The published last edge length at which TCA is faster, and the first at which it is not.
     for (machine, shape, ahead, behind) in
         [("refitted", "block", 320, 384), ("refitted", "block-stride", 512, 576), ("ha-pacs-tca", "stride", 448, 512)]
     {
@@ -135,7 +135,7 @@ fn the_rails_cross_where_the_page_says() {
     }
 }
 
-/// The committed rows are those of this library.
+/// The committed rows equal the results of this library.
 #[test]
 fn messages_and_faces_are_what_is_simulated() {
     let rows = figures();

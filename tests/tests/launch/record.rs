@@ -1,4 +1,4 @@
-//! `pelago run --record`: a recorded run is a schedule that replays in the time of the run.
+//! `pelago run --record`: the recording of a run is a schedule whose replay takes the time of the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::run;
 
-/// A file of this test's own.
+/// Returns the path of a file for this test.
 fn file(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("pelago-record-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -19,7 +19,7 @@ fn removed(file: &Path) {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Records a run; returns its ranks, operations and seconds, as the launcher states them.
+/// Records a run. Returns its ranks, operations and seconds, as the launcher states them.
 #[track_caller]
 fn recorded(file: &Path, options: &[&str], program: &[&str]) -> (String, u64, f64) {
     let ended = run(&[&["run", "--record", file.to_str().unwrap()], options, program].concat());
@@ -30,7 +30,7 @@ fn recorded(file: &Path, options: &[&str], program: &[&str]) -> (String, u64, f6
     (words[0].to_owned(), words[2].parse().unwrap(), words[4].parse().unwrap())
 }
 
-/// The operations and seconds of the replay.
+/// Returns the operations and seconds of the replay.
 #[track_caller]
 fn replayed(file: &Path, machine: &[&str], ranks: &str) -> (u64, f64) {
     let ended = run(&[&["sim", "--quiet", "-n", ranks], machine, &["goal", file.to_str().unwrap()]].concat());
@@ -39,7 +39,7 @@ fn replayed(file: &Path, machine: &[&str], ranks: &str) -> (u64, f64) {
     (words[4].parse().unwrap(), words[10].parse::<f64>().unwrap() / 1e6)
 }
 
-/// Seconds that the rank computes which computes longest, as the file says.
+/// Returns the computing time, in seconds, of the rank that computes longest, according to the file.
 fn computing(file: &Path) -> f64 {
     let text = Command::new("gzip").arg("-dc").arg(file).output().expect("gzip").stdout;
     let text = String::from_utf8(text).unwrap();
@@ -47,7 +47,7 @@ fn computing(file: &Path) -> f64 {
     text.split("rank ").map(of_rank).max().unwrap() as f64 / 1e9
 }
 
-/// How long a rank of a busy machine takes to be woken is not in the recording, so that the replay may be shorter than the run.
+/// The recording does not contain the time to wake up a rank of a busy machine, so that the replay may be shorter than the run.
 #[test]
 fn a_recorded_run_replays_in_its_time() {
     let file = file("time");
@@ -61,7 +61,7 @@ fn a_recorded_run_replays_in_its_time() {
         computing > 0.0 && replay >= computing && replay < 1.1 * seconds,
         "{computing} s, recorded {seconds} s, replayed {replay} s"
     );
-    // On a network, messages take longer; computing does not.
+    // On a network, messages take longer, but computing does not.
     let (_, elsewhere) = replayed(&file, &["--machine", "rx200-qdr"], "2");
     assert!(elsewhere >= computing, "{computing} s, on another machine {elsewhere} s");
     removed(&file);
@@ -83,7 +83,7 @@ fn runs_of_many_programs_replay_to_their_end() {
     }
 }
 
-/// Of four ranks on two hosts, those are recorded that are not the first of theirs.
+/// Of four ranks on two hosts, only the second of each host is recorded.
 #[test]
 fn a_sample_is_recorded_and_replays() {
     let file = file("sample");
@@ -105,7 +105,7 @@ fn a_sample_is_recorded_and_replays() {
     removed(&file);
 }
 
-/// What a job does before and after a part of its time is left out.
+/// Operations before and after the recorded part of the time are omitted.
 #[test]
 fn a_part_of_the_time_is_recorded() {
     let file = file("window");
@@ -116,7 +116,7 @@ fn a_part_of_the_time_is_recorded() {
     let (ranks, some, _) = recorded(&file, &["-n", "2", "--transport", "shm", "--sample", &sample], &himeno);
     assert!(ranks == "2" && some < all, "{some} of {all}");
     assert_eq!(replayed(&file, &["--machine", "laptop", "--per-node", "2"], "2").0, some);
-    // After the end of the job there is nothing.
+    // After the end of the job, there are no operations.
     let (_, none, _) = recorded(&file, &["-n", "2", "--transport", "shm", "--sample", "all@100000s-"], &["ring"]);
     assert_eq!(none, 0);
     removed(&file);

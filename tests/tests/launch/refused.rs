@@ -1,5 +1,5 @@
-//! Bundled programs on systems that refuse one call: each job works without it, or ends at once with one line that names it. What comes of
-//! each is written down in the project's `docs/book/src/system-calls.md`.
+//! Bundled programs on systems that refuse one system call: each job works without the call, or ends immediately with one line that names it.
+//! The outcomes are listed in `docs/book/src/system-calls.md`.
 
 use std::fmt::Write;
 use std::process::{Command, Stdio};
@@ -14,12 +14,12 @@ use crate::{Ended, PATIENCE, RANK, Running, pelago, wait_until_gone};
 
 const REFUSE: &str = env!("CARGO_BIN_EXE_refuse-under-test");
 
-/// How the document is renewed.
+/// The environment variable by which the document is renewed.
 const RENEW: &str = "PELAGO_RENEW_DOCUMENTS";
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/book/src/system-calls.md");
 
-/// What filters say, and kernels that are too old.
+/// The errors of kernels that are too old, and of filters.
 const ERRORS: [Errno; 2] = [Errno::NOSYS, Errno::PERM];
 
 /// The jobs of each transport.
@@ -28,11 +28,11 @@ const JOBS: [(&str, &[&[&str]]); 2] = [
     ("udp", &[&["ring"], &["counter", "--turns", "20"]]),
 ];
 
-/// What comes of a job.
+/// The outcome of a job.
 #[derive(Clone, PartialEq)]
 enum Effect {
     Works,
-    /// It ended with exit code 2 and this line.
+    /// The job ended with exit code 2 and this line.
     Refused(String),
 }
 
@@ -60,7 +60,7 @@ fn a_job_works_without_a_call_or_says_which_is_refused() {
     );
 }
 
-/// The guard, which has to close what it has inherited, still notices the end of the launcher.
+/// The guard, which must close inherited descriptors, still detects the end of the launcher.
 #[test]
 fn nothing_is_left_without_close_range() {
     let call = SYSTEM_CALLS.iter().find(|call| call.name == "close_range").expect("it is listed");
@@ -72,7 +72,7 @@ fn nothing_is_left_without_close_range() {
     }
 }
 
-/// What the command says that a call is refused.
+/// The command lists a refused call.
 #[test]
 fn what_is_refused_is_listed() {
     let call = SYSTEM_CALLS.iter().find(|call| call.name == "pidfd_open").expect("it is listed");
@@ -83,13 +83,13 @@ fn what_is_refused_is_listed() {
     );
 }
 
-/// What is said about a call.
+/// Returns the row of the document for a call.
 fn row(call: &SystemCall) -> String {
     let [unknown, forbidden] = ERRORS.map(|error| cell(call, error));
     format!("| `{}` | {} | {unknown} | {forbidden} |", call.name, call.purpose)
 }
 
-/// What comes of jobs for which the system refuses a call.
+/// Returns the outcomes of jobs for which the system refuses a call.
 fn cell(call: &SystemCall, error: Errno) -> String {
     let effects = JOBS.map(|(transport, programs)| {
         let mut effects = programs.iter().map(|program| effect(call, error, transport, program));
@@ -115,7 +115,7 @@ fn text(call: &SystemCall, effect: &Effect) -> String {
     }
 }
 
-/// Runs a job to its end, after which nothing of it is left.
+/// Runs a job to its end, after which no process of it is left. Returns the outcome.
 fn effect(call: &SystemCall, error: Errno, transport: &str, program: &[&str]) -> Effect {
     let (command, mark) = pelago(&[&["run", "-n", "2", "--transport", transport], program].concat());
     let ended = end_in_time(refusing(call, error, command));
@@ -135,7 +135,7 @@ fn effect(call: &SystemCall, error: Errno, transport: &str, program: &[&str]) ->
     }
 }
 
-/// `command` on a system that refuses a call.
+/// Returns `command`, modified to run on a system that refuses a call.
 fn refusing(call: &SystemCall, error: Errno, command: Command) -> Command {
     let mut refusing = Command::new(REFUSE);
     refusing
@@ -147,7 +147,7 @@ fn refusing(call: &SystemCall, error: Errno, command: Command) -> Command {
     refusing
 }
 
-/// As `end`, but a command that does not end fails the test.
+/// Like `end`, but a command that does not end fails the test.
 fn end_in_time(mut command: Command) -> Ended {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
     let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).expect("a child");

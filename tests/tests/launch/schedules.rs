@@ -1,4 +1,4 @@
-//! Schedules in the GOAL language: the same file runs on every transport and machine, and what is wrong with it is named.
+//! Schedules in the GOAL language: the same file runs on every transport and machine, and errors in a file are named.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ fn simulated(ranks: u32, file: &str, options: &[&str]) -> Ended {
     run(&[&["sim", "-n", &ranks.to_string(), "--machine", "rx200-qdr", "--quiet"], options, &["goal", file]].concat())
 }
 
-/// Microseconds until the last rank has ended.
+/// Returns the microseconds until the last rank has ended.
 #[track_caller]
 fn microseconds(ended: &Ended) -> f64 {
     ended.expect(0, "");
     ended.output.trim().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// A dissemination barrier of 16 ranks, each of which also sends more messages to its neighbour than a ring has words, before that receives any.
+/// Returns a dissemination barrier of 16 ranks. Each rank also sends more messages to its neighbour than a ring has words, before the neighbour receives any.
 fn dissemination() -> String {
     let mut text = "num_ranks 16\n".to_owned();
     for rank in 0..16_u32 {
@@ -70,7 +70,8 @@ fn a_schedule_runs_on_every_transport_and_machine() {
     assert_eq!(simulated(16, &packed, &[]).output, simulated(16, &file, &[]).output);
 }
 
-/// A receiver waits for a rank that waits for a sender that has no room at the receiver: what the sender tells is read although no receive is open for it, in whatever order it arrives.
+/// A receiver waits for a rank that waits for a sender without room at the receiver. The receiver reads the sender's messages although no receive is
+/// posted for them, in any order of arrival.
 #[test]
 fn a_sender_without_room_is_heard_whatever_overtakes_what() {
     let many = |what: &str| (0..100).map(|number| what.replace('#', &number.to_string())).collect::<String>();
@@ -99,7 +100,7 @@ fn computing_takes_its_time_and_excludes_what_is_on_the_same_core() {
     assert!(microseconds(&real) >= 12_000.0, "{real:?}");
 }
 
-/// What the network does beside a rank that computes depends on what waits for what.
+/// The overlap of communication and computation depends on the dependencies.
 #[test]
 fn operations_wait_for_the_end_or_the_beginning_of_others() {
     let time = |dependency: &str| {
@@ -127,7 +128,7 @@ fn what_is_wrong_is_told_once_with_file_line_and_column() {
             assert!(ended.code == Some(code) && ended.error.matches("goal: ").count() == 1, "{ended:?}");
         }
     }
-    // These are found before any rank starts.
+    // These errors are found before any rank starts.
     let path = file("few.goal", "num_ranks 2\n");
     let ended = simulated(3, &path, &[]);
     assert!(ended.code == Some(2) && ended.error.contains("is for 2 ranks, the job has 3: use -n 2"), "{ended:?}");

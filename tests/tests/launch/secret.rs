@@ -11,11 +11,11 @@ use crate::{MARK, PROGRAM, RANK, Running, pelago, with_environment};
 
 const KEY_BYTES: usize = 16;
 
-/// Rank 0 tells the key, rank 1 uses the network.
+/// Rank 0 writes the key to a file, rank 1 uses the network.
 const SCRIPT: &str = r#"ulimit -c unlimited
 if [ $PELAGO_RANK = 0 ]; then exec "$0" secret "$2"; else exec "$1" exchange put; fi"#;
 
-/// A folder in which dumps are left, if this system leaves any there.
+/// Returns a folder for core dumps, if this system writes them to the working directory.
 fn folder(name: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
@@ -29,7 +29,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     leaves.then_some(folder)
 }
 
-/// A dump that lies there, which is removed.
+/// Returns the dump in a folder, and removes it.
 fn dump(folder: &Path) -> Option<Vec<u8>> {
     let is_dump = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"));
     let path = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).find(is_dump)?;
@@ -45,7 +45,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 #[test]
 fn the_key_of_a_job_is_seen_nowhere() {
     let Some(folder) = folder("secret") else { return };
-    // A rank that is killed while it seals a datagram has the key in its registers, which are part of the dump. What lies in memory is in each.
+    // A rank that is killed while it seals a datagram has the key in its registers, which are part of the dump. A key in memory would be in every dump.
     let is_clean = (0..4).any(|_| {
         let (key, dump) = key_and_dump(&folder);
         assert!(contains(&dump, b"PELAGO_RANK=1"), "what is on its stack is there");
@@ -55,7 +55,7 @@ fn the_key_of_a_job_is_seen_nowhere() {
     fs::remove_dir_all(&folder).expect("the folder");
 }
 
-/// The key of a job that ends because a rank was killed, and the dump of that rank.
+/// Returns the key of a job that ends because a rank was killed, and the dump of that rank.
 fn key_and_dump(folder: &Path) -> (Vec<u8>, Vec<u8>) {
     let file = folder.join("key");
     let run = ["run", "-n", "2", "--transport", "udp", "--heap", "1M", "sh", "-c", SCRIPT, RANK, PROGRAM];

@@ -1,10 +1,10 @@
-//! Ranks that are silent, because they are stopped or because the machine has too many of them, are not lost.
+//! Ranks that are silent, because they are stopped or because the machine is oversubscribed, do not count as failed.
 
 use crate::{PROGRAM, run};
 
 #[test]
 fn a_rank_that_is_stopped_for_three_seconds_while_two_hundred_send_to_it_is_not_lost() {
-    // The ranks have a failure limit of their own: who watches over processes has another opinion of stopped ones.
+    // The ranks have a failure limit of their own: the launcher, which monitors the processes, treats stopped ones differently.
     let options = ["-n", "201", "--transport", "udp", "--failure-limit", "60"];
     let ended = run(&[&["run"], &options[..], &["env", "PELAGO_FAILURE_SECONDS=1", PROGRAM, "stopped"]].concat());
     ended.expect(0, "");

@@ -7,7 +7,7 @@ fn sim(arguments: &[&str]) -> Ended {
     run(&[&["sim", "--machine", "rx200-qdr"], arguments].concat())
 }
 
-/// The number after a word of the output.
+/// Returns the number after a word of the output.
 fn number(ended: &Ended, word: &str) -> f64 {
     let mut words = ended.output.split_whitespace().skip_while(|found| *found != word);
     words.nth(1).and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no number after {word}: {ended:?}"))
@@ -34,7 +34,7 @@ fn programs_compute_the_same_as_on_a_real_machine() {
     }
 }
 
-/// Table 2 of paper C: the barrier of Fagus on three networks, and how they compare.
+/// Table 2 of paper C: the barrier of Fagus on three networks, and their comparison.
 #[test]
 fn fagus_meets_in_the_times_of_its_paper() {
     let time_with = |machine, set: &[&str]| {
@@ -59,7 +59,7 @@ fn fagus_meets_in_the_times_of_its_paper() {
     }
 }
 
-/// Tables 1 and 3 of paper C: a message of 10,000 bytes waits for memory to be switched over, packet by packet; a thread that polls takes half of the core.
+/// Tables 1 and 3 of paper C: a message of 10,000 bytes waits for the switch of memory banks at each packet; a polling thread takes half of the core.
 #[test]
 fn a_block_on_dimmnet_waits_for_its_banks() {
     let time_with = |set: &[&str]| {
@@ -73,7 +73,7 @@ fn a_block_on_dimmnet_waits_for_its_banks() {
         (inline - 20.0).abs() < 0.01 && (thread - 23.59).abs() < 0.01,
         "{inline} and {thread} ms, published 20.000 and 23.590"
     );
-    // What each part takes, by its absence.
+    // The share of each part, from runs without it.
     for (percent, set) in [
         (99.46, &["rail.1.nic.bank_ns=0", "rail.1.nic.bank_core_ns=0"][..]),
         (0.36, &["rail.1.nic.overhead_ns=0", "node.software.call_ns=0"]),
@@ -83,7 +83,7 @@ fn a_block_on_dimmnet_waits_for_its_banks() {
         let share = (inline - time_with(set)) / inline * 100.0;
         assert!((share / percent - 1.0).abs() < 0.03, "{set:?}: {share} %, published {percent} %");
     }
-    // On a core of its own the thread costs its signals alone.
+    // On a core of its own, the thread costs only its signals.
     let apart = time_with(&["node.software.detection=thread", "node.software.spare_cores=1"]);
     assert!((apart - inline - 22.0 * 0.005).abs() < 1e-6, "{apart} ms");
     let batched = time_with(&["rail.1.nic.bank_packets=22"]);
@@ -127,7 +127,7 @@ fn closed_form_us(steps: u32) -> f64 {
     (picoseconds as f64 / 1e3).round() / 1e3
 }
 
-/// Steps of recursive doubling that wait for each other: p = 2ⁿ + r.
+/// Returns the number of dependent steps of recursive doubling: p = 2ⁿ + r.
 fn doubling_steps(ranks: u32) -> u32 {
     let n = ranks.ilog2();
     match ranks - (1 << n) {
@@ -147,7 +147,7 @@ fn barriers_take_the_time_of_the_closed_form() {
             if algorithm == "ring" || ranks.is_power_of_two() {
                 assert_eq!(time, form, "{algorithm} of {ranks}");
             } else {
-                // A rank with a surplus partner puts twice, behind an acknowledgement: at most two control packets and their cables.
+                // A rank with a surplus partner puts twice, after an acknowledgement: at most two control packets and their cables.
                 assert!((0.0..0.03).contains(&(time - form)), "{algorithm} of {ranks}: {time} for {form}");
             }
         }
@@ -187,7 +187,7 @@ fn the_same_seed_gives_the_same_files() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// A description of this machine, for a test, by `pelago tune`; `None` where it has one core, which is told.
+/// Returns a machine file of this machine, for a test, by `pelago tune`; `None` with a message where it has one core.
 fn tuned(path: &str) -> Option<String> {
     let ended = run(&["tune", "--rounds", "1", "-o", path]);
     if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
@@ -222,7 +222,7 @@ fn this_machine_is_described_and_simulated() {
     std::fs::remove_file(path).unwrap();
 }
 
-/// What stands behind a word of JSON in a line.
+/// Returns the lines of the output as JSON values.
 fn json_values(ended: &Ended) -> Vec<serde_json::Value> {
     ended.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -14,7 +14,7 @@ fn sim(arguments: &[&str]) -> Ended {
     run(&[&SIM, arguments].concat())
 }
 
-/// Runs a simulation to which a signal is sent when its first rank has said something.
+/// Runs a simulation, and sends it a signal after the first output of a rank.
 fn interrupted(arguments: &[&str], signal: Signal) -> Ended {
     let (mut command, _) = pelago(&[&SIM, arguments].concat());
     let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -27,7 +27,7 @@ fn interrupted(arguments: &[&str], signal: Signal) -> Ended {
     Ended { code: process.wait().unwrap().code(), output: said, error }
 }
 
-/// Checks the exit code, and that the only line begins and ends like this, whatever the time in between.
+/// Checks the exit code, and the beginning and end of the only line; the time between them may be any.
 #[track_caller]
 fn expect(ended: &Ended, code: i32, begins: &str, ends: &str) {
     let line = ended.error.strip_suffix('\n').unwrap_or_default();
@@ -59,7 +59,7 @@ fn an_overflowing_stack_names_its_rank() {
     sim(&["--stack", "4M", PROGRAM, "deep"]).expect(0, "");
 }
 
-/// The process is killed from outside: that is no fault of a rank.
+/// A signal from another process is not a failure of a rank.
 #[test]
 fn a_fault_that_another_process_sends_is_nobodys() {
     let ended = interrupted(&[PROGRAM, "crash", "spin"], Signal::SEGV);
@@ -76,7 +76,7 @@ fn a_rank_that_panics_ends_the_job_as_on_a_real_machine() {
     }
 }
 
-/// What ranks make of the loss of another: nothing of that changes the exit code.
+/// The reaction of ranks to the failure of another does not change the exit code.
 #[test]
 fn a_lost_rank_has_the_same_exit_code_however_it_shows() {
     for way in ["return", "panic"] {
@@ -135,6 +135,6 @@ fn a_job_over_its_time_limit_ends_whatever_its_ranks_do() {
     let begins = "pelago: the time limit of 0.25 s has passed; the job was ended at ";
     expect(&limited(&["exchange", "barrier"]), 4, begins, " ms of virtual time");
     expect(&limited(&["crash", "spin"]), 4, begins, " ms of virtual time: rank 1 was running, and did not end");
-    // All errors are ignored.
+    // The program ignores all errors.
     expect(&limited(&["deaf"]), 4, begins, " did not end");
 }

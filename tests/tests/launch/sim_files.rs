@@ -1,4 +1,4 @@
-//! The files that a simulation writes: where they cannot be written is known before the run, and what was there is kept until then.
+//! The files that a simulation writes: failures to write are detected before the run, and existing files are kept until its end.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::{PROGRAM, run};
 
 const SIM: [&str; 6] = ["sim", "--machine", "rx200-qdr", "--quiet", "-n", "2"];
 
-/// A folder of this test's own.
+/// Creates a folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -53,7 +53,7 @@ fn a_file_is_kept_until_the_new_one_is_whole() {
     assert_eq!((fs::read_to_string(&file).unwrap().as_str(), names()), ("kept", 1), "the run never ended");
     run(&[&SIM, &["--report", named, "ring"][..]].concat());
     assert!(fs::read_to_string(&file).unwrap().starts_with('{') && names() == 1);
-    // A device is no file that another may take the place of.
+    // A device must not be replaced by a new file.
     run(&[&SIM, &["--report", "/dev/null", "--trace", "/dev/stdout", "barrier"][..]].concat());
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
     let full = run(&[&SIM, &["--report", "/dev/full", "ring"][..]].concat());

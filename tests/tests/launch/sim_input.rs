@@ -1,4 +1,4 @@
-//! Wrong input of `pelago sim` and its kin: one line that names what is wrong and what would be right, and exit code 2, before anything runs.
+//! Wrong input of `pelago sim` and related commands: one line that names the error and valid input, and exit code 2, before anything runs.
 
 use crate::{Ended, pelago, run};
 
@@ -14,7 +14,7 @@ fn line_of(ended: Ended, arguments: &[&str]) -> String {
     ended.error
 }
 
-/// Machines whose networks end somewhere, each with a way to make it large enough that its refusal names.
+/// Machines with networks of limited size. The refusal of each names an option that makes the machine large enough.
 #[test]
 fn a_machine_that_is_too_small_says_how_many_fit() {
     for (machine, ranks, per_node) in
@@ -25,7 +25,7 @@ fn a_machine_that_is_too_small_says_how_many_fit() {
         let quoted: Vec<&str> = line.split('\'').collect();
         assert!(quoted[0].ends_with("or with --set ") && quoted[1].starts_with("rail.topology."), "{line}");
         for fits in [["--per-node", &per_node.to_string()], ["--set", quoted[1]]] {
-            // What is checked next is where the report goes, so that nothing is simulated.
+            // The path of the report is checked next, so that nothing is simulated.
             let next = refused(&["sim", "-n", ranks, "--machine", machine, fits[0], fits[1], "--report", "/no/x", "ring"]);
             assert!(next.contains("cannot write /no/x"), "{next}");
         }
@@ -96,7 +96,7 @@ fn what_is_too_long_or_never_ends_is_refused() {
     let line = refused(&["sim", "-n", "2", "--machine", path.to_str().unwrap(), "ring"]);
     assert!(line.contains("at most 131008 reach a program"), "{line}");
     std::fs::remove_file(path).unwrap();
-    // Long arguments are the program's own.
+    // Long arguments are passed to the program.
     let long = "x".repeat(100_000);
     let line = run(&["sim", "-n", "1", "--machine", "rx200-qdr", "/bin/false", &long]);
     assert_eq!((line.code, line.error.as_str()), (Some(1), ""), "it was started");

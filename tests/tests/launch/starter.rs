@@ -1,5 +1,5 @@
-//! A launcher that starts plain processes and gives them a number, their number and a store of keys and values, and does nothing else: it neither
-//! watches over them nor ends any. It speaks PMI-1 as far as that needs.
+//! A minimal launcher that starts processes and provides rank number, job size and a key-value store. It neither monitors nor ends processes. It
+//! implements the necessary part of PMI-1.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
@@ -16,35 +16,35 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{MARK, wait_until_gone};
 
-/// A job that is to be started.
+/// The description of a job to start.
 pub(crate) struct Start<'a> {
     pub(crate) ranks: u32,
-    /// The name of the job; one that no other has if it is empty.
+    /// The name of the job; if it is empty, a unique name is used.
     pub(crate) name: &'a str,
     /// A program and its arguments.
     pub(crate) command: &'a [&'a str],
-    /// Variables of all ranks, and of some besides.
+    /// Environment variables of all ranks, and additional ones of single ranks.
     pub(crate) variables: &'a [(&'a str, &'a str)],
     pub(crate) variables_of: &'a [(u32, &'a str, &'a str)],
-    /// Keys and values that are in the store from the start.
+    /// Initial keys and values of the store.
     pub(crate) store: &'a [(&'a str, &'a str)],
     /// Commands of PMI that the launcher refuses, and those that it does not answer.
     pub(crate) refused: &'a [&'a str],
     pub(crate) unanswered: &'a [&'a str],
 }
 
-/// Processes under way.
+/// The running processes of a job.
 pub(crate) struct Started {
     children: Vec<Child>,
     server: Arc<Server>,
     output: BufReader<PipeReader>,
     error: PipeReader,
     mark: String,
-    /// As ranks have printed them: see [`Started::await_lines`].
+    /// Lines that the ranks have printed: see [`Started::await_lines`].
     pub(crate) lines: Vec<String>,
 }
 
-/// How the ranks ended.
+/// The outcome of the ranks.
 #[derive(Debug)]
 pub(crate) struct Over {
     statuses: Vec<ExitStatus>,
@@ -52,11 +52,11 @@ pub(crate) struct Over {
     pub(crate) error: String,
 }
 
-/// The store, and the way to each rank.
+/// The store, and the connection to each rank.
 struct Server {
     streams: Vec<UnixStream>,
     store: Mutex<HashMap<String, String>>,
-    /// How many have come to the barrier that is under way.
+    /// Number of ranks that have arrived at the current barrier.
     arrived: AtomicU32,
     refused: Vec<String>,
     unanswered: Vec<String>,
@@ -108,7 +108,7 @@ impl Start<'_> {
 }
 
 impl Started {
-    /// Waits until that many lines about ranks have been printed.
+    /// Waits until the ranks have printed `count` lines.
     pub(crate) fn await_lines(mut self, count: usize) -> Self {
         while self.lines.len() < count {
             let mut line = String::new();
@@ -122,19 +122,19 @@ impl Started {
         kill_process(Pid::from_child(&self.children[rank]), signal).expect("it has not been waited for");
     }
 
-    /// Waits until that many ranks have ended.
+    /// Waits until `count` ranks have ended.
     pub(crate) fn await_ends(&mut self, count: usize) {
         while self.children.iter_mut().filter_map(|child| child.try_wait().expect("a status")).count() < count {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The launcher goes, and takes nobody along.
+    /// Simulates the end of the launcher, which does not end the ranks.
     pub(crate) fn lose_launcher(&self) {
         self.server.hang_up();
     }
 
-    /// Waits for all ranks, and for everything that they have started.
+    /// Waits for the end of all ranks, and of all processes that they have started.
     pub(crate) fn end(mut self) -> Over {
         let (mut output, mut error) = (String::new(), String::new());
         self.output.read_to_string(&mut output).expect("text");
@@ -146,27 +146,27 @@ impl Started {
 }
 
 impl Drop for Started {
-    /// A test that fails leaves nobody behind.
+    /// Kills the ranks, so that a failed test leaves no process.
     fn drop(&mut self) {
         self.children.iter_mut().for_each(|child| _ = child.kill());
     }
 }
 
 impl Over {
-    /// The exit code of each rank; that of one that was killed is the signal, negative.
+    /// Returns the exit code of each rank; for a killed rank, the negative number of the signal.
     pub(crate) fn codes(&self) -> Vec<i32> {
         let code = |status: &ExitStatus| status.code().or(status.signal().map(|signal| -signal)).expect("one of the two");
         self.statuses.iter().map(code).collect()
     }
 
-    /// The lines of ranks, without regard to the order among ranks.
+    /// Returns the sorted lines of the ranks, as their order among ranks is arbitrary.
     pub(crate) fn sorted_lines(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.output.lines().collect();
         lines.sort();
         lines
     }
 
-    /// What is said about the job, in order of ranks.
+    /// Returns the messages about the job, in order of ranks.
     pub(crate) fn told(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.error.lines().filter(|line| line.starts_with("pelago: ")).collect();
         lines.sort();
@@ -214,14 +214,14 @@ impl Server {
         }
     }
 
-    /// The launcher goes.
+    /// Closes the connections, as at the end of the launcher.
     fn hang_up(&self) {
-        // A rank that has gone has hung up before.
+        // An error is ignored: a rank that has ended has closed its connection before.
         self.streams.iter().for_each(|stream| _ = stream.shutdown(Shutdown::Both));
     }
 
     fn answer(&self, rank: usize, line: &str) {
-        // A rank that has gone hears nothing.
+        // An error is ignored: a rank that has ended receives nothing.
         let _ = (&self.streams[rank]).write_all(format!("{line}\n").as_bytes());
     }
 }

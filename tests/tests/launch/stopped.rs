@@ -1,10 +1,10 @@
-//! Ranks that are stopped: one that stays so counts as lost, and the line says that it is stopped; one that goes on does no harm.
+//! Stopped ranks: a rank that stays stopped counts as failed, and the line says that it is stopped; a rank that is continued has no effect.
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{PROGRAM, RANK, Running, pelago};
 
-/// The program of `arguments` with four ranks, which may be stopped for a second.
+/// Starts the program of `arguments` with four ranks and a failure limit of one second.
 fn start(arguments: &[&str]) -> Running {
     Running::of(4, pelago(&[&["run", "-n", "4", "--failure-limit", "1"], arguments].concat()))
 }
@@ -49,13 +49,13 @@ fn a_program_that_survives_goes_on_once_the_stopped_rank_is_dead() {
     assert_eq!(ended.sorted_lines(), expected);
 }
 
-/// All ranks are stopped for longer than the limit, then one after the other goes on: who is still stopped then is not lost for the time
-/// before.
+/// All ranks are stopped for longer than the limit, then continued one after the other. For a rank that is still stopped then, the time before
+/// does not count.
 #[test]
 fn a_job_that_is_stopped_as_a_whole_goes_on() {
     let job = start(&[PROGRAM, "survive"]);
     job.processes.iter().for_each(|&process| stop(process));
-    // Long enough to be lost, were it not for the others; the launcher has no reason to say anything.
+    // Longer than the limit, but all ranks are stopped; the launcher must not report anything.
     std::thread::sleep(std::time::Duration::from_millis(2500));
     job.processes.iter().for_each(|&process| kill_process(process, Signal::CONT).expect("it runs"));
     kill_process(job.processes[3], Signal::KILL).expect("it runs");

@@ -1,4 +1,4 @@
-//! Somebody on the same network who sends ranks noise, and their own datagrams again or altered, and who listens.
+//! A process on the same network that sends noise to ranks, replays and alters their datagrams, and listens to them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,18 +16,18 @@ use crate::{Ended, PATIENCE, PROGRAM, Running, pelago};
 
 const RANKS: usize = 3;
 
-/// Datagrams of noise, and of the job's own that are listened to.
+/// Number of datagrams of noise, and number of the job's datagrams that are captured.
 const NOISE: u32 = 2_000;
 const HEARD: usize = 300;
 
-/// The upper six bytes of every word that the program moves.
+/// The upper six bytes of every word that the program transfers.
 const MARK: u64 = 0x5EC2_E7DA_7A5E << 16;
 
 #[test]
 fn strangers_change_nothing_and_are_counted() {
     let job = Beset::start("changed", &[]);
     let stranger = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    // What does not fit the network, or the kernel has no room for, is not sent.
+    // Errors are ignored: a datagram may be too large for the network or for the kernel's buffers.
     let send = |datagram: &[u8], port| drop(stranger.send_to(datagram, (Ipv4Addr::LOCALHOST, port)));
     let mut numbers = (0u32..).map(|number| number.wrapping_mul(0x9E37_79B9) ^ number.rotate_left(7));
     for (index, &port) in (0..NOISE).zip(job.ports.iter().cycle()) {
@@ -64,14 +64,14 @@ fn encrypted_data_are_not_seen_on_the_network() {
     hidden.end();
 }
 
-/// How often the table of sockets is read, at most.
+/// Maximum number of reads of the table of sockets.
 const LOOKS: usize = 100;
 
-/// A job that works and checks its work until it is told that it is enough.
+/// A job that transfers and checks data until a file tells it to end.
 struct Beset {
     running: Running,
     enough: PathBuf,
-    /// Where its ranks receive datagrams.
+    /// The UDP ports of its ranks.
     ports: Vec<u16>,
 }
 
@@ -88,7 +88,7 @@ impl Beset {
         Self { running, enough, ports }
     }
 
-    /// Ends the job, which must have gone well; returns what each rank counted.
+    /// Ends the job, which must succeed. Returns the counters of each rank.
     fn end(self) -> BTreeMap<String, BTreeMap<String, u64>> {
         fs::write(&self.enough, "").expect("a file");
         let (_, ended) = self.running.end();
@@ -99,20 +99,20 @@ impl Beset {
     }
 }
 
-/// The counters that ranks told, by rank and name.
+/// Returns the counters that the ranks have printed, by rank and name.
 fn counted(ended: &Ended) -> BTreeMap<String, BTreeMap<String, u64>> {
     let count = |text: &str| text.split_once(' ').and_then(|(name, count)| Some((name.to_owned(), count.parse().ok()?)));
     let lines = ended.error.lines().filter_map(|line| line.split_once(": "));
     lines.map(|(rank, counts)| (rank.to_owned(), counts.split(", ").filter_map(count).collect())).collect()
 }
 
-/// Where these ranks receive datagrams. The system's table of sockets is read in pieces, between which others come and go: a row may be missing.
+/// Returns the UDP ports of these ranks. The system's table of sockets is read in pieces, between which sockets may change, so that a row may be missing.
 fn ports(processes: &[Pid]) -> Vec<u16> {
     let found = (0..LOOKS).find_map(|_| processes.iter().map(port).collect());
     found.expect("a port of each rank")
 }
 
-/// Where a rank receives datagrams.
+/// Returns the UDP port of a rank.
 fn port(process: &Pid) -> Option<u16> {
     let table = fs::read_to_string("/proc/net/udp").expect("/proc");
     let mut rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -125,7 +125,7 @@ fn port(process: &Pid) -> Option<u16> {
     u16::from_str_radix(row[1].split_once(':')?.1, 16).ok()
 }
 
-/// All that passes over the network of this machine.
+/// A raw socket that captures all packets of this machine.
 struct Wire(OwnedFd);
 
 impl Wire {
@@ -139,7 +139,7 @@ impl Wire {
         Some(Self(socket.ok()?))
     }
 
-    /// Datagrams between these ports of this machine, with the port that they are for.
+    /// Returns the datagrams between these ports of this machine, with their destination ports.
     fn listen(&self, ports: &[u16]) -> impl Iterator<Item = (u16, Vec<u8>)> {
         set_socket_timeout(&self.0, Timeout::Recv, Some(PATIENCE)).expect("a limit");
         let mut packet = vec![0; 1 << 16];
@@ -154,7 +154,7 @@ impl Wire {
     }
 }
 
-/// The ports, from and to, and the payload of a packet that is a UDP datagram to the loopback.
+/// Returns source port, destination port and payload of a packet that is a UDP datagram to the loopback.
 fn datagram(packet: &[u8]) -> Option<([u16; 2], &[u8])> {
     const UDP: u8 = 17;
     let header_bytes = usize::from(packet.first()? & 15) * 4;

@@ -1,23 +1,23 @@
-//! Programs that go on when ranks are lost.
+//! Programs that continue when ranks fail.
 
 use rustix::process::{Signal, kill_process};
 
 use crate::{Ended, PROGRAM, Running, pelago, run};
 
-/// Four ranks, and when the job ends whatever they wait for: a rank that is never told of a loss ends its job with the line of the time limit.
+/// Four ranks with a time limit: a rank that never detects a failure ends its job with the line of the time limit.
 const FOUR: [&str; 5] = ["run", "-n", "4", "--time-limit", "60"];
 
-/// Kills the last of four ranks that want to go on, and returns how the others ended.
+/// Kills the last of four ranks of a program that continues, and returns the outcome of the others.
 fn survive(options: &[&str]) -> Ended {
     bereave("survive", options)
 }
 
-/// As `survive`, while they do something else.
+/// Like `survive`, with another action of the ranks.
 fn bereave(act: &str, options: &[&str]) -> Ended {
     bereave_in(&[act], options)
 }
 
-/// As `bereave`, with arguments of what they do.
+/// Like `bereave`, with an action that has arguments.
 fn bereave_in(act: &[&str], options: &[&str]) -> Ended {
     let job = Running::of(4, pelago(&[&FOUR, options, &[PROGRAM], act].concat()));
     kill_process(job.processes[3], Signal::KILL).expect("it runs");
@@ -50,7 +50,7 @@ fn the_others_finish_on_several_hosts() {
     assert_eq!(ended.sorted_lines(), expected);
 }
 
-/// A rank kills itself at a step of its use of what all share; the others, which end by themselves, say what became of them.
+/// A rank kills itself at a step of its use of a shared object. The others end by themselves and print their outcome.
 fn share(what: &str, step: &str, options: &[&str], victim: usize, expected: &str) {
     let ended = run(&[&FOUR, options, &[PROGRAM, what, step]].concat());
     ended.expect(0, &format!("rank {victim} (process *) was killed by signal 9 (SIGKILL); the others finished"));
@@ -80,7 +80,7 @@ fn a_region_outlives_who_is_in_a_section_waits_for_one_or_has_left_one() {
     }
 }
 
-/// Where the system has page faults to tell of.
+/// Where the system supports the handling of page faults.
 #[test]
 fn a_slice_goes_on_without_the_home_of_its_pages() {
     for (options, became) in [(&[][..], "went on"), (&["--transport", "udp"], "was told")] {
@@ -103,7 +103,7 @@ fn a_mailbox_goes_on_without_a_sender_that_held_a_ticket() {
     }
 }
 
-/// Without relays, and with the victim as the relay of rank 2.
+/// Without relays, and with the killed rank as the relay of rank 2.
 const MAILBOXES: [&[&str]; 2] = [&["mailbox"], &["mailbox", "relayed"]];
 
 #[test]

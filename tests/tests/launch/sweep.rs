@@ -1,4 +1,4 @@
-//! Many simulations by one command: killed, resumed, and with each value of a machine changed.
+//! Many simulations by one command: killed, resumed, and with variations of each value of a machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Ended, PATIENCE, pelago, run, wait_until_gone};
 
-/// A folder that is gone with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -78,7 +78,7 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
     wait_until_gone(&mark);
     let known = lines(&results);
     assert!((50..200).contains(&known), "{known}");
-    // As if the last line had not been written whole.
+    // The last line is incomplete.
     let text = fs::read(&results).unwrap();
     fs::write(&results, &text[..text.len() - 10]).unwrap();
 
@@ -95,12 +95,12 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
     assert_eq!(rows.len(), 201);
     let column = |name: &str| rows[0].iter().position(|&found| found == name).unwrap();
     let value = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap();
-    // A longer cable is a longer barrier, by both figures.
+    // A longer cable makes a longer barrier, by both figures.
     let of = |cable: &str| rows.iter().find(|row| row[column("rail.link.cable_ns")] == cable).unwrap();
     for name in ["time_us", "barrier_us"] {
         assert!(value(of("2us"), name) > value(of("1"), name) + 1.0, "{name}");
     }
-    // Nothing is run again, and a changed machine alone is.
+    // Known runs are not repeated; only those of a changed machine run.
     let again = sweep(&file, &[]);
     assert!(again.error.contains("200 runs, 200 of them known before"), "{again:?}");
     folder.write("runs.toml", &RUNS.replace("\"2us\"", "\"3us\""));
@@ -108,7 +108,7 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
     assert!(changed.error.contains("200 runs, 160 of them known before"), "{changed:?}");
 }
 
-/// A machine on which the time of a barrier is that of its cables, all other values being small.
+/// On this machine, the cables determine the time of a barrier, as all other values are small.
 #[test]
 fn the_value_that_was_made_dominant_is_found() {
     let machine = r#"

@@ -1,4 +1,4 @@
-//! Paper D's barriers and particle exchange, as docs/evaluation/synchronization.md has them.
+//! Barriers and particle exchange of paper D, as in docs/evaluation/synchronization.md.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ fn committed() -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The microseconds of a barrier.
+/// Returns the microseconds of a barrier.
 fn barrier(rows: &[Value], algorithm: &str, overhead_ns: u64, ranks: u64) -> f64 {
     let of = |row: &&Value| row["algorithm"] == algorithm && row["overhead_ns"] == overhead_ns && row["ranks"] == ranks;
     rows.iter()
@@ -18,7 +18,7 @@ fn barrier(rows: &[Value], algorithm: &str, overhead_ns: u64, ranks: u64) -> f64
         .unwrap_or_else(|| panic!("{algorithm}, {overhead_ns} ns, {ranks} ranks"))
 }
 
-/// The milliseconds of the slowest rank on the simulated machine.
+/// Returns the milliseconds of the slowest rank on the simulated machine.
 fn exchange(rows: &[Value], seed: u64, sync: &str, count_ns: f64) -> f64 {
     let of = |row: &&Value| {
         row["machine"] == "rx200-qdr"
@@ -57,12 +57,12 @@ fn synchronization_costs_a_tenth_of_the_clustered_exchange() {
         let [barriers, arrivals, none] = ["barriers", "arrivals", "none"].map(|sync| exchange(&rows, seed, sync, 80.0));
         assert!(barriers > 1.1 * none && barriers > arrivals && arrivals >= none, "seed {seed}: {barriers}, {arrivals}, {none}");
     }
-    // Fitted with barriers, predicted without.
+    // The value with barriers is fitted, the one without is predicted.
     assert!((exchange(&rows, 1, "barriers", 98.8) - 15.2).abs() < 0.05);
     assert!((exchange(&rows, 1, "none", 98.8) / 13.2 - 1.0).abs() < 0.06);
 }
 
-/// The committed rows are those of this library.
+/// The committed rows equal the results of this library.
 #[test]
 fn what_is_committed_is_what_is_simulated() {
     let rows = committed();

@@ -12,7 +12,7 @@ fn top(job: &Running, options: &[&str]) -> String {
 #[test]
 fn a_job_of_64_ranks_is_shown_while_it_runs() {
     let job = Running::of(64, pelago(&["run", "-n", "64", "--transport", "shm", RANK, "wait"]));
-    // All but rank 0 come to a meeting, where rank 0 never comes; they sleep there soon.
+    // All ranks except rank 0 wait at a barrier, which rank 0 never reaches; they park there soon.
     let patience = std::time::Instant::now() + crate::PATIENCE;
     let table = loop {
         let table = top(&job, &["--once"]);

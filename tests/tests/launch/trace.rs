@@ -1,4 +1,4 @@
-//! `pelago run --trace`: the traces of jobs on one host and on several, of a job that loses a rank, and of files that cannot be written.
+//! `pelago run --trace`: the traces of jobs on one host and on several, of a job with a failed rank, and of files that cannot be written.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{PROGRAM, RANK, run};
 
-/// A folder of this test's own.
+/// Creates a folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("pelago-trace-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -18,7 +18,7 @@ fn read(file: &PathBuf) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// The events of a trace with this phase.
+/// Returns the events of a trace with this phase.
 fn events<'t>(trace: &'t Value, phase: &str) -> Vec<&'t Value> {
     trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase).collect()
 }
@@ -37,7 +37,7 @@ fn ranks_of_one_host_have_rows_waits_and_arrows() {
         let of_rank = |name: &str| spans.iter().any(|event| event["tid"] == thread && event["name"] == name);
         assert!(of_rank("put") && of_rank("atomic") && of_rank("put effect"), "thread {thread}: {spans:?}");
     }
-    // Each rank puts to the next, and adds one there.
+    // Each rank puts to the next rank, and adds one there.
     let starts = events(&trace, "s");
     assert!(starts.len() >= 6 && starts.len() == events(&trace, "f").len(), "{starts:?}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the parts of the ranks are gone");
@@ -55,7 +55,7 @@ fn clocks_of_several_hosts_are_aligned_and_their_offsets_stated() {
     let clocks = trace["otherData"]["clocks"].as_object().unwrap();
     assert_eq!(clocks.len(), 3, "{clocks:?}");
     for (host, clock) in clocks {
-        // All of them are this machine, so the offset is the error.
+        // All hosts are this machine, so that the measured offset is the error.
         let (offset, error) = (clock["offset_ns"].as_i64().unwrap(), clock["error_ns_max"].as_u64().unwrap());
         assert!(offset.unsigned_abs() <= error, "{host}: {clock}");
         assert_eq!(error == 0, host.ends_with("(ranks from 0)"), "{host}: {clock}");
@@ -70,7 +70,7 @@ fn a_killed_rank_is_missing_and_said_to_be() {
     let ended = run(&["run", "-n", "3", "--trace", file.to_str().unwrap(), PROGRAM, "crash", "abort"]);
     assert!(ended.code != Some(0) && ended.error.contains("trace"), "{ended:?}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), usize::from(file.exists()), "the parts of the ranks are gone");
-    // No rank of a program that ends without the library leaves anything.
+    // A program that does not use the library leaves no recording.
     let ended = run(&["run", "-n", "2", "--trace", file.to_str().unwrap(), "true"]);
     assert!(ended.error.contains("no rank has recorded anything"), "{ended:?}");
     fs::remove_dir_all(folder).unwrap();

@@ -1,4 +1,4 @@
-//! C programs on three hosts, on a network that loses datagrams, too: none of them hangs, and each finds what it checks.
+//! C programs on three hosts, also on a network that loses datagrams: no program hangs, and all checks of the programs succeed.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use pelago_test_support::c::{LIBRARY_PATH, bindings, compile, install, lacks, li
 use crate::job::pelago;
 use crate::network::Network;
 
-/// Of the program that orders operations: each moves 200 KB, slowly where much is lost.
+/// Rounds of the program that orders operations. Each round transfers 200 KB, which takes long at a high loss rate.
 const ROUNDS: &str = "12";
 
 #[test]
@@ -35,8 +35,8 @@ fn assert_good(ended: &Output, what: &str) {
     assert!(ended.status.success() && ended.stdout == b"good\n".repeat(3), "{what}: {said}");
 }
 
-/// Programs with 100,000 regions, that read the words of containers, and that poll memory without a call; and those of a Makefile with the original's link
-/// names, by the options of the original; on networks that lose datagrams and are late, too.
+/// Programs with 100,000 regions, programs that read the words of containers, and programs that poll memory without a call; and those of a Makefile with the
+/// link names and the options of the original; also on networks that lose or delay datagrams.
 #[test]
 fn programs_that_were_written_for_the_original_run_on_three_hosts() {
     if lacks("make") {
@@ -53,7 +53,7 @@ fn programs_that_were_written_for_the_original_run_on_three_hosts() {
         }
         let how = format!("at {percent} %{}", if is_late { ", late" } else { "" });
         let polls = ["starter", "global", "heap", "counted", "atomic", "get", "chain"].map(|how| (&polling, how));
-        // What `tests/acp` runs on one host by the same transport is run here where the network is bad.
+        // `tests/acp` runs these programs on one host by the same transport; here they run only on a bad network.
         let polls = polls.into_iter().filter(|_| percent > 0 || is_late);
         for (program, argument) in [(&regions, "100003"), (&layout, "3")].into_iter().chain(polls) {
             let mut command = pelago(&network, 1, &["--transport", "udp"], &[program.to_str().unwrap(), argument]);

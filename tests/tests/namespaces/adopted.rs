@@ -1,5 +1,5 @@
-//! Jobs of other launchers on several hosts, which have networks and names of their own: any placement, the same results, and nothing left when a rank
-//! is killed.
+//! Jobs of other launchers on several hosts with their own networks and names: any placement, the same results, and no process left when a rank is
+//! killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,10 @@ use crate::network::Network;
 /// The command, which has the bundled programs.
 const PELAGO: &str = env!("CARGO_BIN_EXE_pelago-under-test");
 
-/// What `himeno S --iterations 3` must find, whoever computes it.
+/// Result of `himeno S --iterations 3`, independent of the number of ranks.
 const HASH: &str = "79dc8598e66ba7bc";
 
-/// Turns a hang into a failure.
+/// Time limit in seconds, which turns a hang into a failure.
 const PATIENCE: &str = "60";
 
 const SECRET: &str = "00112233445566778899aabbccddeeff";
@@ -29,7 +29,7 @@ impl Shell {
     fn to(network: &Network) -> Self {
         let path = std::env::temp_dir().join(format!("pelago-shell-{}", std::process::id()));
         let cases = (1..).zip(network.hosts()).map(|(number, host)| format!("10.77.0.{number}) host={host} ;;\n"));
-        // Hydra puts an option before the host.
+        // Hydra passes an option before the host.
         let script = format!(
             "#!/bin/sh\n[ \"$1\" = -x ] && shift\nhost=$1; shift\ncase $host in\n{}esac\n\
              exec ip netns exec $host unshare --uts sh -c \"hostname $host; $*\"\n",
@@ -40,7 +40,7 @@ impl Shell {
         Self(path)
     }
 
-    /// A command on a host.
+    /// Returns a command that runs on a host.
     fn on(&self, host: &str, words: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
         command.arg(host).args(words).env(MARK, std::process::id().to_string()).stdin(Stdio::null());
@@ -58,7 +58,7 @@ impl Drop for Shell {
     }
 }
 
-/// Launchers that are started on the first host; whether each is installed.
+/// Whether a launcher is installed; writes a line if not.
 fn is_installed(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
     if !is_there {
@@ -74,7 +74,7 @@ fn end(mut command: Command) -> Ended {
     Ended { code: output.status.code(), output: said, error }
 }
 
-/// The ring and the solver, started so.
+/// Runs the ring and the solver by this command, and checks their results.
 #[track_caller]
 fn programs(ranks: usize, command: impl Fn(&[&str]) -> Ended) {
     let ring = command(&[PELAGO, "bundled", "ring"]);
@@ -117,7 +117,7 @@ fn open_mpi_starts_jobs_on_several_hosts() {
     }
 }
 
-/// Processes with variables as torchrun sets them, by rank, on hosts 1 and 2 as `places` say.
+/// Starts processes with the variables that torchrun sets, on the hosts that `places` gives for each rank.
 fn torchrun(shell: &Shell, places: &[u32], variables: &[&str], program: &[&str]) -> Vec<Child> {
     let start = |(rank, place): (usize, &u32)| {
         let own = [format!("RANK={rank}"), format!("WORLD_SIZE={}", places.len())];
@@ -129,7 +129,7 @@ fn torchrun(shell: &Shell, places: &[u32], variables: &[&str], program: &[&str])
     places.iter().enumerate().map(start).collect()
 }
 
-/// What all of them said; the code is the largest.
+/// Returns the combined outcome of all processes, with the largest exit code.
 fn together(processes: Vec<Child>) -> Ended {
     let mut all = Ended { code: None, output: String::new(), error: String::new() };
     for process in processes {
@@ -148,7 +148,7 @@ fn processes_without_a_store_meet_on_several_hosts() {
     let shell = Shell::to(&network);
     let secret = format!("PELAGO_SECRET={SECRET}");
     for places in [&[1, 1, 2, 2][..], &[1, 2, 1, 2, 1], &[2, 1, 1]] {
-        // The place of process 0 is where the others come.
+        // The other processes connect to the host of process 0.
         let address = format!("MASTER_ADDR=10.77.0.{}", places[0]);
         programs(places.len(), |program| together(torchrun(&shell, places, &[&secret, &address], program)));
     }
@@ -190,7 +190,7 @@ fn a_rank_that_is_killed_ends_ranks_that_met_on_several_hosts() {
     }
 }
 
-/// Kills a rank of an exchange, after which the others say why they end.
+/// Kills a rank of an exchange. The others must end and print the reason.
 #[track_caller]
 fn killed(shell: &Shell, victim: usize, places: &[u32], variables: &[&str]) {
     let mut processes = torchrun(shell, places, variables, &[PROGRAM, "exchange", "barrier"]);
@@ -208,7 +208,7 @@ fn killed(shell: &Shell, victim: usize, places: &[u32], variables: &[&str]) {
     assert!(told >= 2, "each says why: {ended:?}");
 }
 
-/// The table of docs/evaluation/launchers.md, for one program: every launcher that is installed, a Slurm of two nodes among them.
+/// The table of docs/evaluation/launchers.md, for one program: every installed launcher, including a Slurm of two nodes.
 #[test]
 fn every_launcher_that_is_installed_starts_jobs() {
     let Some(_network) = Network::ordinary(1) else { return };

@@ -1,4 +1,4 @@
-//! Jobs whose hosts reach each other by libfabric, over sockets: ranks find each other by datagrams, compute the same, and end in the same way.
+//! Jobs whose hosts reach each other by libfabric, over sockets: ranks find each other by datagrams, compute the same results, and end in the same way.
 
 use rustix::process::Signal;
 
@@ -6,10 +6,10 @@ use crate::job::{PROGRAM, Running, pelago, run};
 use crate::network::{ETHERNET_BYTES, Family, Network};
 use crate::same_result::{himeno, ring};
 
-/// Sockets, by libfabric.
+/// Options of a job over sockets by libfabric.
 const TCP: [&str; 4] = ["--transport", "ofi", "--fabric", "tcp;ofi_rxm"];
 
-/// Whether libfabric is installed, told in a line if not.
+/// Whether libfabric is installed; writes a line if not.
 fn is_installed() -> bool {
     let missing = ::pelago::fabric_library().err();
     missing.iter().for_each(|why| eprintln!("not tested: {why}"));
@@ -37,7 +37,7 @@ fn programs_compute_the_same_by_a_fabric_between_hosts() {
 #[test]
 fn memory_is_not_reached_by_datagrams() {
     let Some(network) = Network::ordinary(2).filter(|_| is_installed()) else { return };
-    // A face of the solver's cube, and no record of an endpoint, has so many bytes.
+    // Only datagrams with a face of the solver's cube have more than 1000 bytes, but not those with the record of an endpoint.
     let counts = (0..2).all(|host| network.filter(host, "udp length > 1000 counter"));
     himeno(&network, 2, &TCP, "S");
     assert_eq!(network.counted(), 0);
@@ -51,11 +51,11 @@ fn a_fabric_that_a_host_does_not_have_is_a_line() {
     let options = ["--transport", "ofi", "--fabric", "tcp;ofi_rxm:nosuch"];
     let output = pelago(&network, 1, &options, &["ring"]).output().expect("the command under test");
     let error = String::from_utf8(output.stderr).expect("text");
-    // The ranks say so: the host of the launcher may have other fabrics than theirs.
+    // The ranks report the error, because the launcher's host may have other fabrics than theirs.
     assert!(output.status.code() == Some(1) && error.contains("libfabric knows no fabric for tcp;ofi_rxm:nosuch"), "{error}");
 }
 
-/// The faces of the solver's cube go over both networks at once, or over the one that is named.
+/// The faces of the solver's cube are transferred over both networks at once, or over the named one.
 #[test]
 fn interfaces_that_are_named_are_rails() {
     let Some(network) = Network::ordinary(2).filter(|_| is_installed()) else { return };
@@ -70,7 +70,7 @@ fn interfaces_that_are_named_are_rails() {
         (ended.field("hash").to_owned(), after[0] - before[0], after[1] - before[1])
     };
     let (alone, by_net, by_other) = solve("tcp;ofi_rxm:net");
-    // A face of a host has 32 KiB, and there are two of each iteration.
+    // A face of a host has 32 KiB, and each iteration transfers two.
     const FACES_BYTES: u64 = 20 * (32 << 10);
     assert!(by_net > 2 * FACES_BYTES && by_other < FACES_BYTES / 2, "{by_net} and {by_other} bytes");
     let (hash, by_net, by_other) = solve("tcp;ofi_rxm:other");
@@ -82,7 +82,7 @@ fn interfaces_that_are_named_are_rails() {
 #[test]
 fn hosts_whose_fabrics_differ_reach_each_other_by_datagrams() {
     let Some(network) = Network::ordinary(3).filter(|_| is_installed()) else { return };
-    // Copies from one host to another are asked for by a third, and the first two have a fabric in common.
+    // A third host requests copies from one host to another, and the first two have a fabric in common.
     let counts = (0..3).all(|host| network.filter(host, "udp length > 1000 counter"));
     let differing = |program: &str| {
         let fabric = "case $(ip -o address show dev net) in *.3/24*) export PELAGO_FABRIC='sockets';; esac";

@@ -12,20 +12,20 @@ use crate::network::Network;
 /// The program of these tests that uses the library.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_program-under-test");
 
-/// For how many seconds a rank may be silent in jobs that lose one, and after how many a rank that is alive is unreachable.
+/// Failure limit, in seconds, of jobs in which a rank fails, and time after which a rank that is alive counts as unreachable.
 pub(crate) const FAILURE_LIMIT_SECONDS: &str = "0.5";
 const UNREACHABLE: Duration = Duration::from_secs(10);
 
-/// What a job may take besides, from the loss to its end: ranks have a moment to leave, and the machine may be busy.
+/// Additional time from the failure to the end of a job: ranks have a grace period to leave, and the machine may be busy.
 const MARGIN: Duration = Duration::from_secs(6);
 
-/// Seconds after which a job counts as one that hangs.
+/// Seconds after which a job counts as hanging.
 const PATIENCE: &str = "120";
 
 /// Marks the processes of a job, and their children, in their environment. The value is the number of the process that tests.
 pub(crate) const MARK: &str = "PELAGO_TEST_NAMESPACES";
 
-/// What came of a job that ended.
+/// The outcome of a job that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -34,7 +34,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// The value of a line of a report.
+    /// Returns the value of a line of a report.
     #[track_caller]
     pub(crate) fn field(&self, name: &str) -> &str {
         let mut lines = self.output.lines().map(|line| line.split_whitespace());
@@ -43,7 +43,7 @@ impl Ended {
     }
 }
 
-/// Runs a program with so many ranks on each host to its end, which must be good, after which nothing of it is left.
+/// Runs a program with `slots` ranks on each host to its end. It must succeed, and no process of it may remain.
 #[track_caller]
 pub(crate) fn run(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Ended {
     let output = pelago(network, slots, options, program).output().expect("the command under test");
@@ -54,16 +54,16 @@ pub(crate) fn run(network: &Network, slots: u32, options: &[&str], program: &[&s
     ended
 }
 
-/// A job under way, whose ranks have each printed a line that ends with the number of a process.
+/// A running job, each of whose ranks has printed a line that ends with the number of a process.
 pub(crate) struct Running {
     launcher: Child,
     output: BufReader<ChildStdout>,
-    /// By rank.
+    /// The processes by rank.
     processes: Vec<Pid>,
 }
 
 impl Running {
-    /// Starts a job with so many ranks on each host; it does not end by itself.
+    /// Starts a job with `slots` ranks on each host that does not end by itself.
     pub(crate) fn start(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Self {
         let mut command = pelago(network, slots, &[&["--failure-limit", FAILURE_LIMIT_SECONDS], options].concat(), program);
         let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command under test");
@@ -90,7 +90,7 @@ impl Running {
         kill_process(self.processes[rank], signal).expect("it runs");
     }
 
-    /// Kills the launcher of the job; all that it has started is to be gone soon.
+    /// Kills the launcher of the job. All processes that it has started must end soon.
     #[track_caller]
     pub(crate) fn kill_launcher(mut self) {
         self.launcher.kill().expect("it runs");
@@ -98,13 +98,14 @@ impl Running {
         assert!(is_gone_soon(), "a process of the job is left");
     }
 
-    /// Kills the launcher of a host: of the processes there, the one that the job's launcher has started.
+    /// Kills the node daemon of a host: of the processes there, the one that the job's launcher has started.
     pub(crate) fn kill_host(&self, network: &Network, host: usize) {
         let launcher = network.processes(host).into_iter().find(|process| parent(*process) == Some(self.launcher.id()));
         kill_process(launcher.expect("a launcher on the host"), Signal::KILL).expect("it runs");
     }
 
-    /// Waits for the end of the job, and of all that it has started, which are to come soon; the job has lost somebody, and says who.
+    /// Waits for the end of a job in which a process has failed, and of all processes that it has started, which must end soon. Returns the job's line,
+    /// which names the failed process.
     #[track_caller]
     pub(crate) fn end_lost(mut self) -> String {
         let begun = Instant::now();
@@ -123,14 +124,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where a test fails, the job has not ended.
+        // If a test fails, the job is still running.
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
         is_gone_soon();
     }
 }
 
-/// A job with so many ranks on each host.
+/// Returns the command of a job with `slots` ranks on each host.
 pub(crate) fn pelago(network: &Network, slots: u32, options: &[&str], program: &[&str]) -> Command {
     let hosts: Vec<_> = network.hosts().iter().map(|host| format!("{host}:{slots}")).collect();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
@@ -140,7 +141,7 @@ pub(crate) fn pelago(network: &Network, slots: u32, options: &[&str], program: &
     command
 }
 
-/// Waits until no process is left of the job, but not long.
+/// Waits a short time until no process of the job is left. Returns whether that is so.
 pub(crate) fn is_gone_soon() -> bool {
     let begun = Instant::now();
     let mark = format!("{MARK}={}", std::process::id());
@@ -153,7 +154,7 @@ pub(crate) fn is_gone_soon() -> bool {
     true
 }
 
-/// Whether there is a process with this variable.
+/// Whether there is a process with this environment variable.
 fn is_left(variable: &str) -> bool {
     let mut environments =
         fs::read_dir("/proc").expect("/proc").flatten().filter_map(|entry| fs::read(entry.path().join("environ")).ok());

@@ -1,4 +1,4 @@
-//! Somebody is killed at a random moment of an exchange of three hosts, as often as `PELAGO_KILLS` says for each kind.
+//! A process is killed at a random moment of an exchange among three hosts. `PELAGO_KILLS` sets the number of repetitions for each kind of process.
 
 use rustix::process::Signal;
 
@@ -10,7 +10,7 @@ const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
 
 const HOSTS: usize = 3;
 
-/// A job of two ranks on each host that has come to a random moment of its exchange.
+/// Starts a job of two ranks on each host, and waits until a random moment of its exchange.
 fn start(network: &Network) -> Running {
     let job = Running::start(network, 2, &[], &[PROGRAM, "exchange", WAYS[below(WAYS.len())]]);
     wait();

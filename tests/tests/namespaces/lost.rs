@@ -1,16 +1,16 @@
-//! Whoever is killed, stopped or cut off, all others end soon, with one line that names who was lost, and nothing is left.
+//! If a process is killed, stopped or disconnected, all others end soon, one line names the failed process, and no process is left.
 
 use rustix::process::Signal;
 
 use crate::job::{FAILURE_LIMIT_SECONDS, PROGRAM, Running};
 use crate::network::Network;
 
-/// What ranks do until they are ended.
+/// Operations that ranks repeat until they are ended.
 const WAYS: [&str; 4] = ["put", "get", "add", "barrier"];
 
 const INLINE: [&str; 2] = ["--progress", "manual"];
 
-/// Two hosts with two ranks each, which do this with their neighbours again and again.
+/// Starts a job of two hosts with two ranks each, which repeat an operation with their neighbours.
 fn exchange(network: &Network, options: &[&str], way: &str) -> Running {
     Running::start(network, 2, options, &[PROGRAM, "exchange", way])
 }
@@ -39,7 +39,7 @@ fn a_host_whose_launcher_is_killed() {
 #[test]
 fn a_rank_that_is_stopped_counts_as_lost_and_is_said_to_be_stopped() {
     let Some(network) = Network::ordinary(2) else { return };
-    // A rank of the other host asks it again and again; who waits for a value only, does not know from whom.
+    // A rank of the other host repeatedly sends requests to it. A rank that only waits for a value does not know the rank that will write it.
     let job = exchange(&network, &[], "add");
     job.signal(2, Signal::STOP);
     let why = format!(
@@ -70,7 +70,8 @@ fn a_host_that_is_unplugged() {
     }
 }
 
-/// Ranks of one host cannot reach ranks of another, which their launchers know to be alive: who cannot hear whom, they cannot know.
+/// Checks the line of a job in which ranks of one host cannot reach ranks of another, although the launchers know that all are alive. Either rank of a
+/// pair may be named as unreachable.
 #[track_caller]
 fn assert_cut_off(network: &Network, line: &str) {
     let unreachable = |rank: usize| format!("rank {rank} (host {}) is alive but unreachable: ", network.hosts()[rank / 2]);

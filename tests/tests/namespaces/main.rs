@@ -1,5 +1,5 @@
-//! Jobs of several hosts over a network of the kernel's own, which loses datagrams, cuts them short and falls silent. The hosts are
-//! network namespaces of this machine. Where that is not allowed, nothing is tested, and a line says so.
+//! Jobs of several hosts over a virtual network of the kernel that loses datagrams, limits their size and is interrupted. The hosts are
+//! network namespaces of one machine. Where namespaces are not allowed, nothing is tested, and a line says so.
 
 mod acp;
 mod adopted;

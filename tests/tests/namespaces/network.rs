@@ -1,4 +1,5 @@
-//! Hosts that are network namespaces, joined by a bridge in one more, and what goes wrong between them. Nothing of them stays behind.
+//! Hosts that are network namespaces, connected by a bridge in another namespace, and faults of the network between them. All namespaces are removed
+//! at the end.
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -8,19 +9,19 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-/// What the names of all namespaces of these tests begin with; the process that made them follows.
+/// Prefix of the names of all namespaces of these tests. The number of the process that made them follows.
 const PREFIX: &str = "pelago-test-";
 
-/// Where the system keeps namespaces that have a name.
+/// The folder in which the system keeps named namespaces.
 const NAMED: &str = "/run/netns";
 
-/// What an ordinary network carries.
+/// Maximum packet size (MTU) of an ordinary network.
 pub(crate) const ETHERNET_BYTES: u32 = 1500;
 
-/// Tests take turns: each has the cores of this machine to itself.
+/// Held during a test: each test uses the cores of the machine alone.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Whether this machine lets these tests make networks.
+/// Whether these tests may create networks on this machine.
 static ALLOWED: LazyLock<bool> = LazyLock::new(|| {
     sweep();
     told(
@@ -29,7 +30,7 @@ static ALLOWED: LazyLock<bool> = LazyLock::new(|| {
     )
 });
 
-/// Whether it filters what passes there.
+/// Whether this machine can filter the packets of these networks.
 static FILTERS: LazyLock<bool> = LazyLock::new(|| {
     told(
         "networks that lose datagrams are not tested here",
@@ -37,7 +38,8 @@ static FILTERS: LazyLock<bool> = LazyLock::new(|| {
     )
 });
 
-/// How this machine makes what a host sends late: each datagram by a time by chance, or, where the kernel has no such queue, whatever exceeds a rate.
+/// The queueing discipline by which this machine delays the packets of a host: a random delay of each datagram, or, where the kernel has no such
+/// discipline, a delay of the packets that exceed a rate.
 static LATE: LazyLock<Option<&str>> = LazyLock::new(|| {
     let ways = ["netem delay 1ms 900us", "tbf rate 10mbit burst 1600 latency 100ms"];
     let outcomes = ways.map(|way| {
@@ -48,18 +50,18 @@ static LATE: LazyLock<Option<&str>> = LazyLock::new(|| {
     told("networks that are late are not tested here", found.clone().map(drop)).then(|| found.expect("a way"))
 });
 
-/// Where a host looks at what has come.
+/// The commands that create the filter chain for received packets of a host.
 const CHAIN: &str = "nft add table inet pelago; add chain inet pelago input { type filter hook input priority 0; }";
 
-/// By which addresses hosts reach each other.
+/// The family of the hosts' addresses.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Family {
     V4,
     V6,
 }
 
-/// Hosts and the wires between them, which carry single datagrams as those between machines do. While there is one, no other test has
-/// any.
+/// Hosts and the links between them, which carry single datagrams like links between machines. Only one network exists at a time: other tests
+/// wait for it.
 pub(crate) struct Network {
     /// The hosts, then the bridge.
     names: Vec<String>,
@@ -67,7 +69,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// As many hosts as there are links, each of which carries packets of so many bytes; `None` where that is not allowed.
+    /// Creates a host for each of `links`, the maximum packet sizes of the hosts' links; `None` where that is not allowed.
     pub(crate) fn of(links: &[u32], family: Family) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         if !*ALLOWED {
@@ -80,7 +82,7 @@ impl Network {
         Some(network)
     }
 
-    /// Hosts on an ordinary network.
+    /// Creates hosts on an ordinary network.
     pub(crate) fn ordinary(hosts: usize) -> Option<Self> {
         Self::of(&vec![ETHERNET_BYTES; hosts], Family::V4)
     }
@@ -98,17 +100,17 @@ impl Network {
             inside(bridge, &format!("ip link set dev {} master bridge up", port(number)));
             let address = match family {
                 Family::V4 => format!("10.77.0.{number}/24"),
-                // The others have not taken it; to find that out takes a second.
+                // No other host has this address; duplicate address detection would take a second.
                 Family::V6 => format!("fd00::{number}/64 nodad"),
             };
             inside(host, &format!("ip address add {address} dev net"));
             inside(host, "ip link set dev lo up");
-            // Otherwise many datagrams would pass as one packet, of any size and lost together.
+            // Without segmentation offload, which would pass many datagrams as one packet of any size that is lost as a whole.
             inside(host, "ip link set dev net up gso_max_segs 1");
         }
     }
 
-    /// Joins the hosts by a second network, by an interface `other` of each.
+    /// Connects the hosts by a second network, with an interface `other` of each host.
     pub(crate) fn double(&self) {
         let (bridge, hosts) = self.names.split_last().expect("a bridge");
         inside(bridge, "ip link add name other type bridge");
@@ -121,7 +123,7 @@ impl Network {
         }
     }
 
-    /// How many bytes have come to all hosts by an interface.
+    /// Returns the number of bytes that all hosts have received by an interface.
     pub(crate) fn received(&self, interface: &str) -> u64 {
         let count = |host| inside(host, &format!("cat /sys/class/net/{interface}/statistics/rx_bytes"));
         self.hosts().iter().map(|host| count(host).trim().parse::<u64>().expect("a count")).sum()
@@ -132,7 +134,7 @@ impl Network {
         self.names.split_last().expect("a bridge").1
     }
 
-    /// From now on, `rule` applies to every datagram that comes to `host`; `false` where nothing can be filtered.
+    /// Applies `rule` to every datagram that `host` receives from now on. Returns `false` where filters are not available.
     pub(crate) fn filter(&self, host: usize, rule: &str) -> bool {
         if *FILTERS {
             inside(&self.names[host], CHAIN);
@@ -141,7 +143,7 @@ impl Network {
         *FILTERS
     }
 
-    /// From now on, no stream comes to any host, and whoever opens one hears nothing; `false` where nothing can be filtered.
+    /// Drops all TCP packets that the hosts receive from now on, so that connections get no answer. Returns `false` where filters are not available.
     pub(crate) fn refuse_streams(&self) -> bool {
         for host in self.hosts().iter().filter(|_| *FILTERS) {
             inside(host, CHAIN);
@@ -150,20 +152,20 @@ impl Network {
         *FILTERS
     }
 
-    /// From now on, every host loses so many of a hundred datagrams that come; `false` where none can be lost.
+    /// Drops, at random, `percent` percent of the datagrams that each host receives from now on. Returns `false` where filters are not available.
     pub(crate) fn lose(&self, percent: u32) -> bool {
         let rule = format!("numgen random mod 100 < {percent} counter drop");
         (0..self.hosts().len()).all(|host| self.filter(host, &rule))
     }
 
-    /// From now on, every host loses one of so many datagrams that come, and the first: few datagrams suffice for a loss, which chance does not
-    /// promise; `false` where none can be lost.
+    /// Drops one of `number` datagrams that each host receives from now on, beginning with the first: unlike random losses, this guarantees a loss
+    /// among few datagrams. Returns `false` where filters are not available.
     pub(crate) fn lose_one_of(&self, number: u32) -> bool {
         let rule = format!("numgen inc mod {number} < 1 counter drop");
         (0..self.hosts().len()).all(|host| self.filter(host, &rule))
     }
 
-    /// From now on, what every host sends is late; `false` where nothing can be.
+    /// Delays the packets that each host sends from now on. Returns `false` where delays are not available.
     pub(crate) fn be_late(&self) -> bool {
         for (host, way) in self.hosts().iter().zip(LATE.iter().cycle()) {
             inside(host, &format!("tc qdisc add dev net root {way}"));
@@ -171,9 +173,9 @@ impl Network {
         LATE.is_some()
     }
 
-    /// How many packets have waited because of `be_late`.
+    /// Returns the number of packets that `be_late` has delayed.
     pub(crate) fn late(&self) -> u64 {
-        // A queue by chance holds all packets, one by rate those over its limit.
+        // A queue with random delays holds all packets, one with a rate those above its limit.
         let word = if LATE.is_some_and(|way| way.starts_with("netem")) { " bytes " } else { "overlimits " };
         let shown = self.hosts().iter().map(|host| inside(host, "tc -s qdisc show dev net"));
         let count = |shown: String| {
@@ -183,7 +185,7 @@ impl Network {
         shown.map(count).sum()
     }
 
-    /// To how many datagrams a rule with a counter has applied.
+    /// Returns the number of datagrams to which rules with a counter have applied.
     pub(crate) fn counted(&self) -> u64 {
         let rules: String = self.hosts().iter().map(|host| inside(host, "nft list ruleset")).collect();
         let counts =
@@ -191,7 +193,7 @@ impl Network {
         counts.sum::<Result<_, _>>().expect("counts")
     }
 
-    /// Pulls the plug of a host, which does not notice.
+    /// Disconnects a host from the bridge. The host's own link stays up.
     pub(crate) fn unplug(&self, host: usize) {
         inside(&self.names[self.hosts().len()], &format!("ip link set dev {} nomaster", port(host + 1)));
     }
@@ -209,7 +211,7 @@ impl Drop for Network {
     }
 }
 
-/// The bridge's end of the link to a host.
+/// Returns the name of the bridge's end of the link to a host.
 fn port(number: usize) -> String {
     format!("to-{number}")
 }
@@ -226,7 +228,7 @@ fn probe(commands: &[&str]) -> Result<(), String> {
     outcome.map(drop)
 }
 
-/// Whether it can be done; if not, a line says so that is seen in the output of tests that pass too.
+/// Whether an attempt was successful. If not, writes a line that is visible in the output of passing tests, too.
 fn told(what: &str, outcome: Result<(), String>) -> bool {
     if let Err(why) = &outcome {
         let _ = writeln!(std::io::stderr(), "{what}: {why}");
@@ -234,7 +236,7 @@ fn told(what: &str, outcome: Result<(), String>) -> bool {
     outcome.is_ok()
 }
 
-/// Removes what tests that were killed have left.
+/// Removes namespaces that killed tests have left.
 fn sweep() {
     for entry in std::fs::read_dir(NAMED).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -245,7 +247,7 @@ fn sweep() {
     }
 }
 
-/// Removes a namespace, if there is one of this name, with its processes; returns how many these were.
+/// Removes the namespace of this name, if it exists, with its processes. Returns the number of these processes.
 fn remove(name: &str) -> usize {
     if !exists(name) {
         return 0;
@@ -267,7 +269,7 @@ fn processes(name: &str) -> Vec<Pid> {
     listed.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)).collect()
 }
 
-/// Runs a command in a namespace, which must succeed; what follows the first word of `nft` is one argument.
+/// Runs a command in a namespace. The command must succeed. The text after the word `nft` is one argument.
 fn inside(name: &str, command: &str) -> String {
     attempt_inside(name, command).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
@@ -282,7 +284,7 @@ fn run(program: &str, arguments: &[&str]) {
     attempt(program, arguments).unwrap_or_else(|why| panic!("{why}"));
 }
 
-/// What a command says, or why it failed.
+/// Returns the output of a command, or the reason of its failure.
 fn attempt(program: &str, arguments: &[&str]) -> Result<String, String> {
     let failed = |why: &str| format!("{program} {}: {}", arguments.join(" "), why.trim());
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();

@@ -1,18 +1,18 @@
-//! Programs compute the same, whatever the network loses and however little it carries at once.
+//! Programs compute the same results for any losses and any packet size of the network.
 
 use crate::job::{Ended, PROGRAM, run};
 use crate::network::{ETHERNET_BYTES, Family, Network};
 
-/// What the bundled solver finds on each grid, whoever computes it.
+/// Result of the bundled solver on each grid, independent of the number of ranks.
 const HASHES: [(&str, &str); 2] = [("XS", "3ac77ae4668a5413"), ("S", "79dc8598e66ba7bc")];
 
 /// Hosts, and ranks on each.
 const SHAPES: [(usize, u32); 2] = [(2, 2), (3, 1)];
 
-/// The least that every IPv6 network carries.
+/// Minimum packet size that every IPv6 network supports.
 const LEAST_BYTES: u32 = 1280;
 
-/// The most that most networks can be made to carry.
+/// Maximum packet size of most networks (jumbo frames).
 const JUMBO_BYTES: u32 = 9000;
 
 #[test]

@@ -8,15 +8,15 @@ pub(crate) use pelago_test_support::shmem::{bindings, compiler, libraries, link}
 /// The transport whose ranks are simulated.
 pub(crate) const SIMULATED: &str = "simulated";
 
-/// Every transport on which programs have to do the same.
+/// Every transport on which programs must have the same results.
 pub(crate) const TRANSPORTS: [&str; 3] = ["shm", "udp", SIMULATED];
 
-/// Compiles a program of `tests/c` with further flags, to `name`.
+/// Compiles a program of `tests/c` with additional flags to `name`.
 pub(crate) fn program(source: &str, flags: &[&str], name: &str) -> PathBuf {
     pelago_test_support::shmem::program(source, flags, &folder().join(name))
 }
 
-/// Where programs are built.
+/// Returns the folder in which programs are built.
 pub(crate) fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shmem");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -29,7 +29,7 @@ pub(crate) fn run(ranks: u32, transport: &str, program: &Path, arguments: &[&str
     command.output().expect("the command under test")
 }
 
-/// The command that runs a program as the PEs of a job.
+/// Returns the command that runs a program as the PEs of a job.
 pub(crate) fn command(ranks: u32, transport: &str, program: &Path, arguments: &[&str]) -> Command {
     let machine = ["--machine", "rx200-qdr", "--quiet"];
     let on_a_transport = ["--transport", transport, "--time-limit", "60"];

@@ -1,4 +1,4 @@
-//! Programs that check what they do, one for each group of routines, by every transport.
+//! Programs that check their own results, one for each group of routines, by every transport.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,10 @@ use pelago_test_support::shmem::GROUPS;
 
 use crate::build::{SIMULATED, TRANSPORTS, command, command_with, program, run};
 
-/// Serial products of signed integers wrap around, as those of the library do.
+/// The compiler flag by which serial products of signed integers wrap around, like those of the library.
 const WRAPS: &[&str] = &["-fwrapv"];
 
-/// Runs a program that prints one line on each PE when all was as it should be.
+/// Runs a program that prints one line on each PE if all its checks succeed.
 fn conforms_as(group: &str, flags: &[&str], name: &str, transports: &[&str], sizes: &[u32]) {
     let built = program(&format!("{group}.c"), flags, name);
     for transport in transports {
@@ -23,7 +23,7 @@ fn conforms_as(group: &str, flags: &[&str], name: &str, transports: &[&str], siz
     }
 }
 
-/// How many objects `allocations` has: each takes some barriers, which cost a simulation thousands of events.
+/// Returns the number of objects of `allocations`: each takes some barriers, which cost a simulation thousands of events.
 fn objects(transport: &str) -> &'static str {
     if transport == SIMULATED { "100" } else { "1000" }
 }
@@ -97,7 +97,7 @@ fn threads_work_side_by_side() {
     conforms("threads");
 }
 
-/// What a PE has counted in the reductions of a program.
+/// Returns the counters of a PE after the reductions of a program.
 fn counted(program: &Path, values: u32, reductions: u32) -> impl Fn(&str) -> u32 {
     let mut command = command(2, "udp", program, &[&values.to_string(), &reductions.to_string()]);
     let ended = command.env("PELAGO_STATISTICS", "1").output().expect("the command under test");
@@ -110,7 +110,8 @@ fn counted(program: &Path, values: u32, reductions: u32) -> impl Fn(&str) -> u32
     }
 }
 
-/// A reduction of two PEs on a network takes one message of each to the other: two puts that share a datagram, or one with its signal; and no atomic, which would need an answer.
+/// A reduction of two PEs on a network takes one message in each direction: two puts that share a datagram, or one put with signal, and no atomic, which
+/// would need a response.
 #[test]
 fn reductions_of_two_take_one_message_each_way() {
     const REDUCTIONS: u32 = 200;
@@ -119,14 +120,14 @@ fn reductions_of_two_take_one_message_each_way() {
         let [none, all] = [0, REDUCTIONS].map(|reductions| counted(&built, values, reductions));
         let more = |name| all(name) - none(name);
         assert_eq!((more("puts_posted"), more("atomics_posted")), (puts * REDUCTIONS, 0), "{values} values");
-        // Some acknowledgements find nothing to go along with: those of long messages at worst each.
+        // Some acknowledgements are not piggybacked: in the worst case, all acknowledgements of long messages.
         let sent = all("datagrams_sent") - all("datagrams_repeated");
         let most = if values < 100 { REDUCTIONS * 3 / 2 } else { REDUCTIONS * (datagrams + 1) };
         assert!(sent < most + 100, "{values} values: {sent} datagrams");
     }
 }
 
-/// In a session with `SHMEM_CTX_SESSION_BATCH`, three operations at a time leave in one datagram; otherwise the first one leaves at once.
+/// In a session with `SHMEM_CTX_SESSION_BATCH`, each three operations leave in one datagram; otherwise the first one leaves immediately.
 #[test]
 fn sessions_aggregate_operations() {
     conforms("sessions");
@@ -155,7 +156,7 @@ fn executables_at_fixed_addresses_have_symmetric_variables() {
     conforms_as("waits", &["-no-pie", "-fno-pie"], "waits-fixed", &TRANSPORTS, &[2]);
 }
 
-/// What every group does where `start` and its options say.
+/// Runs every group with this subcommand and its options.
 fn all_conform(groups: &[&str], how: &str, sizes: &[u32], start: &str, options: &[&str]) {
     for group in groups {
         let built = program(&format!("{group}.c"), WRAPS, &format!("{group}-{how}"));
@@ -196,7 +197,7 @@ fn all_groups_conform_over_libfabric() {
     if std::env::var_os("PELAGO_TEST_ALL_SIZES").is_some() {
         return all_conform(&GROUPS, "fabric", &sizes, "run", &fabric);
     }
-    // A start takes a second: all groups with one number of PEs, and one group with all numbers.
+    // A start takes a second. Therefore all groups run with one number of PEs, and one group with all numbers.
     all_conform(&GROUPS, "fabric", &[3], "run", &fabric);
     all_conform(&["transfers"], "fabric", &sizes, "run", &fabric);
 }

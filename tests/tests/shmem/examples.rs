@@ -1,4 +1,4 @@
-//! The examples verify their results; what is installed is enough to build and run them.
+//! The examples verify their results. The installed files suffice to build and run them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,7 +31,7 @@ fn examples_verify_their_results() {
     }
 }
 
-/// Installs what a build leaves to a folder of this name, a second time over what is there; returns where.
+/// Installs the results of a build to a folder of this name, twice, to check that an installation can be overwritten. Returns the path.
 pub(crate) fn install(name: &str) -> PathBuf {
     let folder = folder().join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -64,7 +64,7 @@ fn what_is_installed_compiles_and_runs_programs() {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let ended = tool("oshrun").args(["-np", "2", "--transport=udp"]).arg(&program).output().expect("oshrun");
     assert!(ended.status.success() && ended.stdout == b"good\ngood\n", "{}", String::from_utf8_lossy(&ended.stderr));
-    // C++, and the flags alone.
+    // C++, and the output of the flags only.
     if !lacks("c++") {
         let built = tool("oshc++").args(["-x", "c++"]).arg(bindings().join("tests/c/locks.c")).arg("-o").arg(&program).output();
         let built = built.expect("oshc++");

@@ -1,4 +1,4 @@
-//! Every routine has the type that the table says, in C99, C11 and C++17; the library exports all of them, and nothing else.
+//! Every routine has its type of the table, in C99, C11 and C++17. The library exports all routines, and nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ fn compilers() -> Vec<(&'static str, &'static str, bool)> {
     found
 }
 
-/// A program that takes the address of every routine, with its exact type.
+/// Returns a program that takes the address of every routine, with its exact type.
 fn addresses() -> String {
     let mut text = String::from("#include <shmem.h>\n#include <mpp/shmem.h>\n#include <shmemx.h>\n");
     let mut number = 0;
@@ -34,7 +34,7 @@ fn addresses() -> String {
         writeln!(text, "{result} (*const volatile address{number})({parameters}) = {name};").expect("a text");
     };
     for routine in all() {
-        // C++ has overloads of some names, of which the type chooses one.
+        // C++ has overloads of some names, which the type selects.
         take(&format!("shmem_{}", routine.name), &routine.result, &routine.parameters);
         take(&format!("pshmem_{}", routine.name), &routine.result, &routine.parameters);
     }
@@ -45,7 +45,7 @@ fn addresses() -> String {
     text
 }
 
-/// A program that calls each generic with arguments of each type, if it is told to.
+/// Returns a program that contains a call of each generic with arguments of each type. The calls are not executed.
 fn generics() -> String {
     let mut text = String::from(
         "#include <shmem.h>\nint main(int count, char **arguments) {\n    (void)arguments;\n    if (count < 1000)\n        return 0;\n",
@@ -55,7 +55,7 @@ fn generics() -> String {
             for routine in family.routines(&of) {
                 writeln!(text, "    {{").expect("a text");
                 for parameter in routine.parameters.split(", ") {
-                    // Values come from memory that the compiler does not know.
+                    // Values come from external variables.
                     let (kind, name) = parameter.split_at(parameter.rfind([' ', '*']).expect("a name") + 1);
                     writeln!(text, "        extern {kind} outside_{}_{}_{name};", family.name, routine.name).expect("a text");
                     writeln!(text, "        {parameter} = outside_{}_{}_{name};", family.name, routine.name).expect("a text");

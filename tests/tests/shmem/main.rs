@@ -1,4 +1,4 @@
-//! C programs written for OpenSHMEM: what the header says, what the library exports, and that programs do what they check.
+//! C programs written for OpenSHMEM: the header, the exports of the library, and programs that check their own results.
 
 mod build;
 mod conformance;

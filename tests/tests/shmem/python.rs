@@ -1,4 +1,4 @@
-//! `shmem4py` from the registry of Python, built with what is installed here. Where that cannot be had, a line says so, and nothing is tested.
+//! `shmem4py` from the registry of Python, built with the installed library. Where the package is not available, a line says so, and nothing is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::build::bindings;
 use crate::examples::install;
 
-/// Groups of routines that `shmem4py` would otherwise replace by its own versions: it knows other implementations by name.
+/// Groups of routines that `shmem4py` would otherwise replace by its own versions, because it identifies implementations by name.
 const PRESENT: [&str; 19] = [
     "malloc_with_hints",
     "team_t",
@@ -33,7 +33,7 @@ fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// An interpreter with `shmem4py`, built with the compiler wrapper of `prefix`; why there is none.
+/// Returns an interpreter with `shmem4py`, built with the compiler wrapper of `prefix`; otherwise, the reason why there is none.
 fn interpreter(prefix: &Path) -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shmem4py");
     let python = folder.join("bin/python3");
@@ -50,9 +50,9 @@ fn interpreter(prefix: &Path) -> Result<PathBuf, String> {
     );
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-binary", "shmem4py"]);
-    // A package that was built before names the library of another prefix.
+    // A cached package refers to the library of another prefix.
     pip.arg("--no-cache-dir");
-    // Its version 1.0.0 was written for NumPy 1.
+    // Version 1.0.0 was written for NumPy 1.
     pip.args(["shmem4py==1.0.0", "numpy<2"]).env("PATH", path.expect("a path")).env_remove("LD_LIBRARY_PATH");
     pip.env("CFLAGS", format!("-O0 -DPySHMEM_HAVE_SHMEM_CTX_INVALID{flags}"));
     let installed = pip.output().map_err(|error| format!("pip: {error}"))?;
@@ -60,7 +60,7 @@ fn interpreter(prefix: &Path) -> Result<PathBuf, String> {
         return Ok(python);
     }
     let said = String::from_utf8_lossy(&installed.stderr).into_owned();
-    // A registry that is not reached is no failure of this library; a compiler's error is one.
+    // An unreachable registry is not a failure of this library, but a compiler error is.
     assert!(!said.contains("error: command") && !said.contains("Failed building wheel"), "{said}");
     Err(format!("pip installs no shmem4py: {}", said.lines().last().unwrap_or_default()))
 }

@@ -1,4 +1,4 @@
-//! Misuse: one line with routine, PE and argument, then the job ends.
+//! Misuse: an error message of one line with routine, PE and argument, then the end of the job.
 
 use crate::build::{SIMULATED, TRANSPORTS, command, program, run};
 
@@ -57,18 +57,18 @@ fn one_pe_ends_all_of_them() {
     }
 }
 
-/// With status 0 every PE ends without an error: what waiting PEs have written to their standard output arrives, too.
+/// With status 0, every PE ends without an error. The standard output of waiting PEs arrives, too.
 #[test]
 fn one_pe_ends_all_of_them_in_good_order() {
     let built = program("bad.c", &[], "bad-end");
     for transport in TRANSPORTS {
-        // A simulated PE that computes for ever and calls nothing cannot be ended.
+        // A simulated PE that computes forever without a call cannot be ended.
         for ranks in if transport == SIMULATED { [1, 3] } else { [3, 4] } {
             let ended = run(ranks, transport, &built, &["end"]);
             let said = String::from_utf8_lossy(&ended.stderr);
             assert!(ended.status.code() == Some(0) && said.is_empty(), "{ranks} PEs, {transport}: {:?} {said}", ended.status);
             let written = String::from_utf8_lossy(&ended.stdout).matches("written").count();
-            // A simulation ends at once.
+            // A simulation ends immediately.
             let least = if transport == SIMULATED { 1 } else { 3 };
             assert!(written >= least, "{ranks} PEs, {transport}: {written}");
         }

@@ -10,7 +10,7 @@ use super::{Container, Element, data, marked_container, read, source};
 use crate::library::Library;
 use crate::refusal::Refusal;
 
-/// A place in a list: an element, or the list's own address for the end.
+/// An iterator of a list: an element, or the list's own address for the end.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ListIt {
@@ -32,7 +32,7 @@ impl ListIt {
     }
 }
 
-/// What a program orders elements by.
+/// A program's comparison function for elements.
 type Compare = Option<extern "C" fn(Element, Element) -> c_int>;
 
 type Opened<'h> = List<'h, 'static>;
@@ -50,7 +50,7 @@ fn with<R>(
     data(function, failed, |library, heap| f(library, heap, open(library, heap, list)?))
 }
 
-/// Calls with two lists.
+/// Calls `f` with two lists.
 fn with_two<R>(
     function: &str,
     failed: R,
@@ -61,7 +61,7 @@ fn with_two<R>(
     with(function, failed, one, |library, heap, one| f(one, open(library, heap, other)?))
 }
 
-/// The elements from one place up to another.
+/// Returns the elements from `start` up to `end`.
 fn between(list: &Opened<'_>, start: ListIt, end: ListIt) -> Result<Vec<GlobalAddress>, Refusal> {
     if start.list.ga != end.list.ga {
         return Err(Refusal::Foreign);
@@ -75,32 +75,32 @@ fn between(list: &Opened<'_>, start: ListIt, end: ListIt) -> Result<Vec<GlobalAd
     found.ok_or(Refusal::Foreign)
 }
 
-/// Replaces the elements by copies of another list's.
+/// Replaces the elements by copies of those of another list.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_assign_list(list: Container, from: Container) {
     with_two("acp_assign_list", (), list, from, |list, from| Ok(list.assign(&from, &from.elements()?)?));
 }
 
-/// Replaces the elements by copies of those between two places.
+/// Replaces the elements by copies of those between two iterators.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_assign_range_list(list: Container, start: ListIt, end: ListIt) {
     with_two("acp_assign_range_list", (), list, start.list, |list, from| Ok(list.assign(&from, &between(&from, start, end)?)?));
 }
 
-/// The first element, or the end.
+/// Returns the iterator of the first element, or the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_begin_list(list: Container) -> ListIt {
     let end = acp_end_list(list);
     with("acp_begin_list", end.failed(), list, |_, _, list| Ok(end.at(list.next(list.address())?)))
 }
 
-/// Takes all elements out.
+/// Removes all elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_clear_list(list: Container) {
     with("acp_clear_list", (), list, |_, _, list| Ok(list.clear()?));
 }
 
-/// An empty list on a rank; a null address if that cannot be.
+/// Creates an empty list on a rank. Returns a null address on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_list(rank: c_int) -> Container {
     data("acp_create_list", Container { ga: 0 }, |library, heap| {
@@ -108,31 +108,31 @@ pub extern "C" fn acp_create_list(rank: c_int) -> Container {
     })
 }
 
-/// Gives its memory back.
+/// Destroys the list and frees its memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_destroy_list(list: Container) {
     with("acp_destroy_list", (), list, |_, _, list| Ok(list.destroy()?));
 }
 
-/// 1 if there is no element, else 0.
+/// Returns 1 if the list is empty, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_empty_list(list: Container) -> c_int {
     with("acp_empty_list", 1, list, |_, _, list| Ok(list.is_empty()?.into()))
 }
 
-/// The end.
+/// Returns the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_end_list(list: Container) -> ListIt {
     ListIt { list, elem: list.ga }
 }
 
-/// Takes an element out; the one after it.
+/// Removes an element. Returns the next one.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_erase_list(it: ListIt) -> ListIt {
     with("acp_erase_list", it.failed(), it.list, |_, _, list| Ok(it.at(list.erase(it.element())?)))
 }
 
-/// Takes the elements between two places out; the second place.
+/// Removes the elements between two iterators. Returns the second iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_erase_range_list(start: ListIt, end: ListIt) -> ListIt {
     with("acp_erase_range_list", end.failed(), start.list, |_, _, list| {
@@ -141,7 +141,7 @@ pub extern "C" fn acp_erase_range_list(start: ListIt, end: ListIt) -> ListIt {
     })
 }
 
-/// Puts an element on a rank before a place; where it is.
+/// Inserts an element, in memory of `rank`, before an iterator. Returns its iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_list(it: ListIt, element: Element, rank: c_int) -> ListIt {
     with("acp_insert_list", it.failed(), it.list, |library, _, list| {
@@ -151,7 +151,7 @@ pub extern "C" fn acp_insert_list(it: ListIt, element: Element, rank: c_int) -> 
     })
 }
 
-/// Puts copies of the elements between two places before a place; the first of them.
+/// Inserts copies of the elements between two iterators before an iterator. Returns the iterator of the first copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_range_list(it: ListIt, start: ListIt, end: ListIt) -> ListIt {
     with_two("acp_insert_range_list", it.failed(), it.list, start.list, |list, from| {
@@ -159,7 +159,7 @@ pub extern "C" fn acp_insert_range_list(it: ListIt, start: ListIt, end: ListIt) 
     })
 }
 
-/// Moves the elements of another list into this one, both in order.
+/// Merges the elements of another list into this one; both lists are sorted.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_merge_list(list: Container, other: Container, compare: Compare) {
     if list.ga == other.ga {
@@ -174,13 +174,13 @@ pub extern "C" fn acp_merge_list(list: Container, other: Container, compare: Com
     });
 }
 
-/// Takes the last element out.
+/// Removes the last element.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_pop_back_list(list: Container) {
     with("acp_pop_back_list", (), list, |_, _, list| pop(&list, list.before(list.address())?));
 }
 
-/// Takes the first element out.
+/// Removes the first element.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_pop_front_list(list: Container) {
     with("acp_pop_front_list", (), list, |_, _, list| pop(&list, list.next(list.address())?));
@@ -193,13 +193,13 @@ fn pop(list: &Opened<'_>, element: GlobalAddress) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Adds an element on a rank at the end.
+/// Appends an element, in memory of `rank`.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_push_back_list(list: Container, element: Element, rank: c_int) {
     push("acp_push_back_list", list, element, rank, false);
 }
 
-/// Adds an element on a rank at the beginning.
+/// Prepends an element, in memory of `rank`.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_push_front_list(list: Container, element: Element, rank: c_int) {
     push("acp_push_front_list", list, element, rank, true);
@@ -214,7 +214,7 @@ fn push(function: &str, list: Container, element: Element, rank: c_int, is_first
     });
 }
 
-/// Takes out every element with these bytes.
+/// Removes every element with these bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_remove_list(list: Container, element: Element) {
     with("acp_remove_list", (), list, |library, heap, list| {
@@ -223,7 +223,7 @@ pub extern "C" fn acp_remove_list(list: Container, element: Element) {
     });
 }
 
-/// Puts the elements into the opposite order.
+/// Reverses the order of the elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_reverse_list(list: Container) {
     with("acp_reverse_list", (), list, |_, _, list| {
@@ -233,13 +233,13 @@ pub extern "C" fn acp_reverse_list(list: Container) {
     });
 }
 
-/// How many elements there are.
+/// Returns the number of elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_size_list(list: Container) -> usize {
     with("acp_size_list", 0, list, |_, _, list| Ok(list.len()? as usize))
 }
 
-/// Puts the elements in order, equal ones as they were.
+/// Sorts the elements. The sort is stable.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_sort_list(list: Container, compare: Compare) {
     let (Some(compare), Some(elements)) = (compare, elements("acp_sort_list", list)) else { return };
@@ -247,7 +247,7 @@ pub extern "C" fn acp_sort_list(list: Container, compare: Compare) {
     with("acp_sort_list", (), list, |_, _, list| Ok(list.relink(&addresses(sorted))?));
 }
 
-/// Moves one element before a place.
+/// Moves one element before an iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_splice_list(it: ListIt, element: ListIt) {
     with_two("acp_splice_list", (), it.list, element.list, |list, from| {
@@ -256,7 +256,7 @@ pub extern "C" fn acp_splice_list(it: ListIt, element: ListIt) {
     });
 }
 
-/// Moves the elements between two places before a place.
+/// Moves the elements between two iterators before an iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_splice_range_list(it: ListIt, start: ListIt, end: ListIt) {
     with_two("acp_splice_range_list", (), it.list, start.list, |list, from| {
@@ -265,19 +265,19 @@ pub extern "C" fn acp_splice_range_list(it: ListIt, start: ListIt, end: ListIt) 
     });
 }
 
-/// Exchanges what two lists hold.
+/// Exchanges the elements of two lists.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_swap_list(one: Container, other: Container) {
     with_two("acp_swap_list", (), one, other, |one, other| Ok(one.swap(&other)?));
 }
 
-/// Of equal elements in a row, keeps the first.
+/// Removes all but the first of consecutive equal elements.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_unique_list(list: Container) {
     with("acp_unique_list", (), list, |_, _, list| Ok(list.retain(|before, bytes| before != Some(bytes))?));
 }
 
-/// The place `count` elements on, or back.
+/// Returns the iterator advanced by `count` elements, backwards if `count` is negative.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_advance_list_it(it: ListIt, count: c_int) -> ListIt {
     with("acp_advance_list_it", it.failed(), it.list, |_, _, list| {
@@ -286,34 +286,34 @@ pub extern "C" fn acp_advance_list_it(it: ListIt, count: c_int) -> ListIt {
     })
 }
 
-/// The place before.
+/// Returns the previous iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_decrement_list_it(it: ListIt) -> ListIt {
     with("acp_decrement_list_it", it.failed(), it.list, |_, _, list| Ok(it.at(list.before(it.element())?)))
 }
 
-/// The bytes of an element.
+/// Returns the bytes of an element.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_list_it(it: ListIt) -> Element {
     with("acp_dereference_list_it", Element::NULL, it.list, |_, _, list| Ok(Element::new(list.bytes_of(it.element())?)))
 }
 
-/// How many elements one place is before another.
+/// Returns the number of elements between two iterators.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_distance_list_it(first: ListIt, last: ListIt) -> c_int {
     with("acp_distance_list_it", 0, first.list, |_, _, list| Ok(between(&list, first, last)?.len() as c_int))
 }
 
-/// The place after.
+/// Returns the next iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_increment_list_it(it: ListIt) -> ListIt {
     with("acp_increment_list_it", it.failed(), it.list, |_, _, list| Ok(it.at(list.next(it.element())?)))
 }
 
-/// An element, and where its bytes lie.
+/// The address of an element in the list, and its bytes.
 type Known = (GlobalAddress, Element);
 
-/// All elements of a list.
+/// Returns all elements of a list.
 fn elements(function: &str, list: Container) -> Option<Vec<Known>> {
     with(function, None, list, |_, _, list| {
         let known = |at| Ok((at, Element::new(list.bytes_of(at)?)));
@@ -325,7 +325,7 @@ fn addresses(elements: Vec<Known>) -> Vec<GlobalAddress> {
     elements.into_iter().map(|(at, _)| at).collect()
 }
 
-/// Puts elements in order. The program's function may call the library, and need not be an order.
+/// Sorts elements by merging. The program's function may call the library, and need not be a consistent order.
 fn sort(mut elements: Vec<Known>, compare: extern "C" fn(Element, Element) -> c_int) -> Vec<Known> {
     if elements.len() < 2 {
         return elements;

@@ -1,7 +1,7 @@
-//! The data library: containers of `pelago::containers`, as C knows them by value.
+//! The data library: containers of `pelago::containers`, which C code passes by value.
 //!
-//! What comes from a program is checked here: an address of a container lies in memory of the job, an element is memory of the job or of this
-//! process. What a container says of itself is checked by the container.
+//! This module checks the arguments of a program: the address of a container lies in memory of the job, an element is memory of the job or of this
+//! process. The container checks its own metadata.
 
 pub mod list;
 pub mod rows;
@@ -27,7 +27,7 @@ pub struct Container {
     pub(crate) ga: u64,
 }
 
-/// Bytes at an address.
+/// An element: bytes at an address.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Element {
@@ -35,7 +35,7 @@ pub struct Element {
     pub(crate) size: usize,
 }
 
-/// Two of them: a key and its value, or bytes that lie in two rows.
+/// Two elements: a key and its value, or bytes that lie in two contiguous ranges.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Pair {
@@ -51,7 +51,7 @@ impl Element {
     }
 }
 
-/// Calls, with the heap; `failed` is the result of what cannot be done.
+/// Calls `f` with the heap. Returns `failed` if the call is refused.
 pub(crate) fn data<R>(
     function: &str,
     failed: R,
@@ -63,19 +63,19 @@ pub(crate) fn data<R>(
     })
 }
 
-/// The address of a container.
+/// Checks and returns the address of a container.
 pub(crate) fn container(library: &'static Library, ga: u64) -> Result<GlobalAddress, Refusal> {
     Ok(library.memory().locate(End::Container, ga, 8)?.address)
 }
 
-/// The address of a vector, a deque or a list, whose mark is the word before.
+/// Checks and returns the address of a vector, a deque or a list, whose mark is the word before.
 pub(crate) fn marked_container(library: &'static Library, ga: u64) -> Result<GlobalAddress, Refusal> {
     let address = container(library, ga)?;
     container(library, ga.saturating_sub(8))?;
     Ok(address)
 }
 
-/// What goes into a container; what of it this process reaches is copied to `buffer`.
+/// Returns the source of bytes to store in a container. Small elements that are mapped in this process are copied to `buffer`.
 pub(crate) fn source<'b>(
     library: &'static Library,
     element: Element,
@@ -95,7 +95,7 @@ pub(crate) fn source<'b>(
     }
 }
 
-/// A copy of the bytes of an element.
+/// Returns a copy of the bytes of an element.
 pub(crate) fn read(library: &'static Library, heap: &GlobalHeap<'static>, element: Element) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
     if element.size == 0 {
@@ -124,12 +124,12 @@ pub(crate) fn write(library: &'static Library, heap: &GlobalHeap<'static>, ga: u
     Ok(())
 }
 
-/// The bytes from an address on.
+/// Returns a pointer to the bytes from an address on.
 fn bytes_at(address: GlobalAddress) -> Result<GlobalPtr<u8>, Refusal> {
     Ok(GlobalPtr::from_address(address).map_err(pelago::Error::from)?)
 }
 
-/// A number of bytes that is not negative.
+/// Checks that an index in bytes is not negative.
 pub(crate) fn index(index: c_int) -> Result<u64, Refusal> {
     u64::try_from(index).map_err(|_| Refusal::Index(index))
 }

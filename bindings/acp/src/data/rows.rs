@@ -9,7 +9,7 @@ use super::{Container, Element, Pair, data, index, marked_container, source};
 use crate::library::Library;
 use crate::refusal::Refusal;
 
-/// A place in a vector or a deque.
+/// An iterator of a vector or a deque: an index in bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct RowIt {
@@ -23,7 +23,7 @@ fn open<'h>(library: &'static Library, heap: &'h GlobalHeap<'static>, form: Form
     Ok(Sequence::open(heap, form, marked_container(library, row.ga)?)?)
 }
 
-/// Calls with a container that is there.
+/// Calls `f` with an existing container.
 fn with<R>(
     function: &str,
     failed: R,
@@ -34,7 +34,7 @@ fn with<R>(
     data(function, failed, |library, heap| f(library, heap, open(library, heap, form, row)?))
 }
 
-/// What lies from one place to another, as sources.
+/// Returns the bytes from `start` up to `end`, as two sources.
 fn between<'s>(row: &Opened<'_>, start: RowIt, end: RowIt) -> Result<[ByteSource<'s>; 2], Refusal> {
     if start.row.ga != end.row.ga {
         return Err(Refusal::Foreign);
@@ -67,7 +67,7 @@ fn assign(function: &str, form: Form, row: Container, from: Container, range: Op
     });
 }
 
-/// Inserts at a place, or at an end; the place.
+/// Inserts an element at an index, or at an end. Returns the index.
 fn insert(function: &str, form: Form, row: Container, place: Result<InsertAt, Refusal>, element: Element) -> c_int {
     with(function, -1, form, row, |library, _, row| {
         let mut buffer = Vec::new();
@@ -90,128 +90,128 @@ fn erase(function: &str, form: Form, it: RowIt, bytes: Result<u64, Refusal>) -> 
     })
 }
 
-/// From one place to another, as many bytes.
+/// Returns the number of bytes from `first` to `last`.
 fn distance(first: RowIt, last: RowIt) -> Result<u64, Refusal> {
     let bytes = if first.row.ga == last.row.ga { i64::from(last.index) - i64::from(first.index) } else { -1 };
     u64::try_from(bytes).map_err(|_| Refusal::Foreign)
 }
 
-/// The functions that vector and deque have alike.
+/// Defines the functions that vectors and deques have in common.
 macro_rules! alike {
     ($form:ident: $assign:ident, $assign_range:ident, $at:ident, $begin:ident, $capacity:ident, $clear:ident, $create:ident,
      $destroy:ident, $empty:ident, $end:ident, $erase:ident, $erase_range:ident, $insert:ident, $insert_range:ident, $pop_back:ident,
      $push_back:ident, $reserve:ident, $size:ident, $swap:ident, $advance:ident, $distance:ident) => {
-        /// Replaces the content by that of another.
+        /// Replaces the content by that of another container.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign(row: Container, from: Container) {
             assign(stringify!($assign), Form::$form, row, from, None);
         }
 
-        /// Replaces the content by what lies between two places.
+        /// Replaces the content by the bytes between two iterators.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign_range(row: Container, start: RowIt, end: RowIt) {
             assign(stringify!($assign_range), Form::$form, row, start.row, Some((start, end)));
         }
 
-        /// The address of a byte; null if there is no such byte.
+        /// Returns the address of a byte; null if there is no such byte.
         #[unsafe(no_mangle)]
         pub extern "C" fn $at(row: Container, at: c_int) -> u64 {
             with(stringify!($at), 0, Form::$form, row, |_, _, row| Ok(row.pieces(index(at)?, 1)?[0].0.bits()))
         }
 
-        /// The place of the first byte.
+        /// Returns the iterator of the first byte.
         #[unsafe(no_mangle)]
         pub extern "C" fn $begin(row: Container) -> RowIt {
             RowIt { row, index: 0 }
         }
 
-        /// For how many bytes there is room.
+        /// Returns the capacity in bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $capacity(row: Container) -> usize {
             with(stringify!($capacity), 0, Form::$form, row, |_, _, row| Ok(row.capacity()? as usize))
         }
 
-        /// Takes all bytes out.
+        /// Removes all bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $clear(row: Container) {
             with(stringify!($clear), (), Form::$form, row, |_, _, row| Ok(row.clear()?));
         }
 
-        /// Makes one of `size` bytes on a rank; a null address if that cannot be.
+        /// Creates a container of `size` bytes on a rank. Returns a null address on failure.
         #[unsafe(no_mangle)]
         pub extern "C" fn $create(size: usize, rank: c_int) -> Container {
             create(stringify!($create), Form::$form, size, rank)
         }
 
-        /// Gives its memory back.
+        /// Destroys the container and frees its memory.
         #[unsafe(no_mangle)]
         pub extern "C" fn $destroy(row: Container) {
             with(stringify!($destroy), (), Form::$form, row, |_, _, row| Ok(row.destroy()?));
         }
 
-        /// 1 if there is no byte, else 0.
+        /// Returns 1 if the container is empty, else 0.
         #[unsafe(no_mangle)]
         pub extern "C" fn $empty(row: Container) -> c_int {
             with(stringify!($empty), 1, Form::$form, row, |_, _, row| Ok(c_int::from(row.bytes()? == 0)))
         }
 
-        /// The place after the last byte.
+        /// Returns the iterator after the last byte.
         #[unsafe(no_mangle)]
         pub extern "C" fn $end(row: Container) -> RowIt {
             let size = with(stringify!($end), 0, Form::$form, row, |_, _, row| Ok(row.bytes()?));
             RowIt { row, index: size as c_int }
         }
 
-        /// Takes `size` bytes out; the place after them.
+        /// Removes `size` bytes. Returns the iterator after them.
         #[unsafe(no_mangle)]
         pub extern "C" fn $erase(it: RowIt, size: usize) -> RowIt {
             erase(stringify!($erase), Form::$form, it, Ok(size as u64))
         }
 
-        /// Takes what lies between two places out.
+        /// Removes the bytes between two iterators.
         #[unsafe(no_mangle)]
         pub extern "C" fn $erase_range(start: RowIt, end: RowIt) -> RowIt {
             erase(stringify!($erase_range), Form::$form, start, distance(start, end))
         }
 
-        /// Puts bytes in at a place; where they are.
+        /// Inserts bytes at an iterator. Returns their iterator.
         #[unsafe(no_mangle)]
         pub extern "C" fn $insert(it: RowIt, ga: u64, size: usize) -> RowIt {
             insert(stringify!($insert), Form::$form, it.row, index(it.index).map(InsertAt::At), Element { ga, size });
             it
         }
 
-        /// Puts in what lies between two places.
+        /// Inserts the bytes between two iterators.
         #[unsafe(no_mangle)]
         pub extern "C" fn $insert_range(it: RowIt, start: RowIt, end: RowIt) -> RowIt {
             insert_range(stringify!($insert_range), Form::$form, it, start, end)
         }
 
-        /// Takes the last `size` bytes out.
+        /// Removes the last `size` bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $pop_back(row: Container, size: usize) {
             with(stringify!($pop_back), (), Form::$form, row, |_, _, row| Ok(row.pop_back(size as u64).map(drop)?));
         }
 
-        /// Adds bytes at the end.
+        /// Appends bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $push_back(row: Container, ga: u64, size: usize) {
             insert(stringify!($push_back), Form::$form, row, Ok(InsertAt::Back), Element { ga, size });
         }
 
-        /// Makes room for so many bytes in all.
+        /// Reserves a capacity of at least `size` bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $reserve(row: Container, size: usize) {
             with(stringify!($reserve), (), Form::$form, row, |_, _, row| Ok(row.reserve(size as u64)?));
         }
 
-        /// How many bytes there are.
+        /// Returns the number of bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $size(row: Container) -> usize {
             with(stringify!($size), 0, Form::$form, row, |_, _, row| Ok(row.bytes()? as usize))
         }
 
-        /// Exchanges what two of them hold.
+        /// Exchanges the contents of two containers.
         #[unsafe(no_mangle)]
         pub extern "C" fn $swap(one: Container, other: Container) {
             with(stringify!($swap), (), Form::$form, one, |library, heap, one| {
@@ -219,13 +219,13 @@ macro_rules! alike {
             });
         }
 
-        /// The place `count` bytes on.
+        /// Returns the iterator advanced by `count` bytes.
         #[unsafe(no_mangle)]
         pub extern "C" fn $advance(it: RowIt, count: c_int) -> RowIt {
             RowIt { index: it.index.saturating_add(count), ..it }
         }
 
-        /// How many bytes one place is before another.
+        /// Returns the number of bytes from `first` to `last`.
         #[unsafe(no_mangle)]
         pub extern "C" fn $distance(first: RowIt, last: RowIt) -> c_int {
             last.index.saturating_sub(first.index)
@@ -243,13 +243,13 @@ alike!(Deque: acp_assign_deque, acp_assign_range_deque, acp_at_deque, acp_begin_
     acp_insert_range_deque, acp_pop_back_deque, acp_push_back_deque, acp_reserve_deque, acp_size_deque, acp_swap_deque,
     acp_advance_deque_it, acp_distance_deque_it);
 
-/// The address of the byte at a place; null if there is none.
+/// Returns the address of the byte at an iterator; null if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_vector_it(it: RowIt) -> u64 {
     acp_at_vector(it.row, it.index)
 }
 
-/// Where `size` bytes from a place on lie: in up to two rows.
+/// Returns the memory of `size` bytes from an iterator on, as up to two contiguous ranges.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_deque_it(it: RowIt, size: usize) -> Pair {
     let null = Pair { first: Element::NULL, second: Element::NULL };
@@ -260,13 +260,13 @@ pub extern "C" fn acp_dereference_deque_it(it: RowIt, size: usize) -> Pair {
     })
 }
 
-/// Takes the first `size` bytes out.
+/// Removes the first `size` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_pop_front_deque(row: Container, size: usize) {
     with("acp_pop_front_deque", (), Form::Deque, row, |_, _, row| Ok(row.pop_front(size as u64).map(drop)?));
 }
 
-/// Adds bytes at the beginning.
+/// Prepends bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_push_front_deque(row: Container, ga: u64, size: usize) {
     insert("acp_push_front_deque", Form::Deque, row, Ok(InsertAt::Front), Element { ga, size });

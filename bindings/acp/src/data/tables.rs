@@ -19,7 +19,7 @@ pub struct Table {
     num_slots: u64,
 }
 
-/// A place in one of them.
+/// An iterator of a table.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TableIt {
@@ -39,7 +39,7 @@ impl Table {
         TableIt { table: self, rank: row as c_int, slot: bucket as c_int, elem: element.bits() }
     }
 
-    /// The end, also of what is not there.
+    /// Returns the end, which is also the result for a missing key.
     fn end(self) -> TableIt {
         TableIt { table: self, rank: self.num_ranks as c_int, slot: 0, elem: 0 }
     }
@@ -50,13 +50,13 @@ impl TableIt {
         Position { row: self.rank as u64, bucket: self.slot as u64, element: GlobalAddress::from_bits(self.elem) }
     }
 
-    /// The position of an element.
+    /// Returns the position of an element; fails at the end.
     fn known(self) -> Result<Position, Refusal> {
         if self.elem == 0 { Err(Refusal::End) } else { Ok(self.position()) }
     }
 }
 
-/// The ranks that a program has listed.
+/// Returns the ranks that a program has listed.
 ///
 /// # Safety
 /// `ranks` has `count` numbers.
@@ -64,11 +64,11 @@ unsafe fn ranks_of(library: &Library, ranks: *const c_int, count: c_int) -> Resu
     if ranks.is_null() || count <= 0 {
         return Err(Refusal::NoRanks);
     }
-    // SAFETY: A4: the program's list has as many places as it says.
+    // SAFETY: A4: the program's list has `count` numbers.
     (0..count as usize).map(|index| library.rank_of(unsafe { ranks.add(index).read() })).collect()
 }
 
-/// How many slots there are to be.
+/// Checks a number of slots.
 fn slots(count: c_int) -> Result<u64, Refusal> {
     u64::try_from(count).ok().filter(|&count| count > 0).ok_or(Refusal::NoRanks)
 }
@@ -76,7 +76,7 @@ fn slots(count: c_int) -> Result<u64, Refusal> {
 type Map<'h> = PlacedMap<'h, 'static>;
 type Multiset<'h> = PlacedMultiset<'h, 'static>;
 
-/// What a table of one kind opens.
+/// A container that opens from a table of its kind.
 trait Opens<'h>: Sized {
     fn opened(library: &'static Library, heap: &'h GlobalHeap<'static>, table: Table) -> Result<Self, Refusal>;
 }
@@ -93,12 +93,12 @@ impl<'h> Opens<'h> for Multiset<'h> {
     }
 }
 
-/// The functions that all three have alike. `$merge` adds what another has.
+/// Defines the functions that all three kinds have in common. `$merge` adds the keys of another table.
 macro_rules! alike {
     ($kind:ident, $merge:ident: $assign_local:ident, $assign:ident, $begin_local:ident, $begin:ident, $clear_local:ident, $clear:ident,
      $create:ident, $destroy:ident, $empty_local:ident, $empty:ident, $end_local:ident, $end:ident, $find:ident, $merge_local:ident,
      $merge_all:ident, $move_local:ident, $move:ident, $size_local:ident, $size:ident, $swap:ident, $increment:ident) => {
-        /// Replaces this rank's keys by copies of this rank's keys of another.
+        /// Replaces this rank's keys by copies of this rank's keys of another table.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign_local(table: Table, from: Table) {
             data(stringify!($assign_local), (), |library, heap| {
@@ -116,7 +116,7 @@ macro_rules! alike {
             });
         }
 
-        /// Replaces all keys by copies of another's.
+        /// Replaces all keys by copies of those of another table.
         #[unsafe(no_mangle)]
         pub extern "C" fn $assign(table: Table, from: Table) {
             data(stringify!($assign), (), |library, heap| {
@@ -129,7 +129,7 @@ macro_rules! alike {
             });
         }
 
-        /// The first of this rank's keys.
+        /// Returns the iterator of the first of this rank's keys.
         #[unsafe(no_mangle)]
         pub extern "C" fn $begin_local(table: Table) -> TableIt {
             data(stringify!($begin_local), table.end(), |library, heap| {
@@ -139,7 +139,7 @@ macro_rules! alike {
             })
         }
 
-        /// The first key.
+        /// Returns the iterator of the first key.
         #[unsafe(no_mangle)]
         pub extern "C" fn $begin(table: Table) -> TableIt {
             data(stringify!($begin), table.end(), |library, heap| {
@@ -147,7 +147,7 @@ macro_rules! alike {
             })
         }
 
-        /// Takes this rank's keys out.
+        /// Removes this rank's keys.
         #[unsafe(no_mangle)]
         pub extern "C" fn $clear_local(table: Table) {
             data(stringify!($clear_local), (), |library, heap| {
@@ -156,13 +156,13 @@ macro_rules! alike {
             });
         }
 
-        /// Takes all keys out.
+        /// Removes all keys.
         #[unsafe(no_mangle)]
         pub extern "C" fn $clear(table: Table) {
             data(stringify!($clear), (), |library, heap| Ok($kind::opened(library, heap, table)?.clear(None)?));
         }
 
-        /// An empty one with so many slots on each of some ranks, known by an address of `rank`; a null address if that cannot be.
+        /// Creates an empty table with `num_slots` slots on each of the listed ranks. Its address is on `rank`. Returns a null address on failure.
         ///
         /// # Safety
         /// `ranks` has `num_ranks` numbers.
@@ -177,13 +177,13 @@ macro_rules! alike {
             })
         }
 
-        /// Gives its memory back.
+        /// Destroys the table and frees its memory.
         #[unsafe(no_mangle)]
         pub extern "C" fn $destroy(table: Table) {
             data(stringify!($destroy), (), |library, heap| Ok($kind::opened(library, heap, table)?.destroy()?));
         }
 
-        /// 1 if this rank has no key, else 0.
+        /// Returns 1 if this rank has no key, else 0.
         #[unsafe(no_mangle)]
         pub extern "C" fn $empty_local(table: Table) -> c_int {
             data(stringify!($empty_local), 1, |library, heap| {
@@ -193,7 +193,7 @@ macro_rules! alike {
             })
         }
 
-        /// 1 if there is no key, else 0.
+        /// Returns 1 if the table is empty, else 0.
         #[unsafe(no_mangle)]
         pub extern "C" fn $empty(table: Table) -> c_int {
             data(stringify!($empty), 1, |library, heap| {
@@ -202,7 +202,7 @@ macro_rules! alike {
             })
         }
 
-        /// The place after the last of this rank's keys: the first key of the ranks after it, or the end.
+        /// Returns the iterator after the last of this rank's keys: the first key of the following ranks, or the end.
         #[unsafe(no_mangle)]
         pub extern "C" fn $end_local(table: Table) -> TableIt {
             data(stringify!($end_local), table.end(), |library, heap| {
@@ -212,13 +212,13 @@ macro_rules! alike {
             })
         }
 
-        /// The end.
+        /// Returns the end.
         #[unsafe(no_mangle)]
         pub extern "C" fn $end(table: Table) -> TableIt {
             table.end()
         }
 
-        /// The place of a key; the end if it is not there.
+        /// Returns the iterator of a key; the end if the table does not contain it.
         #[unsafe(no_mangle)]
         pub extern "C" fn $find(table: Table, key: Element) -> TableIt {
             data(stringify!($find), table.end(), |library, heap| {
@@ -227,7 +227,7 @@ macro_rules! alike {
             })
         }
 
-        /// Adds copies of this rank's keys of another.
+        /// Adds copies of this rank's keys of another table.
         #[unsafe(no_mangle)]
         pub extern "C" fn $merge_local(table: Table, from: Table) {
             data(stringify!($merge_local), (), |library, heap| {
@@ -236,7 +236,7 @@ macro_rules! alike {
             });
         }
 
-        /// Adds copies of another's keys.
+        /// Adds copies of the keys of another table.
         #[unsafe(no_mangle)]
         pub extern "C" fn $merge_all(table: Table, from: Table) {
             data(stringify!($merge_all), (), |library, heap| {
@@ -244,7 +244,7 @@ macro_rules! alike {
             });
         }
 
-        /// Adds this rank's keys of another, which loses them.
+        /// Moves this rank's keys of another table to this one.
         #[unsafe(no_mangle)]
         pub extern "C" fn $move_local(table: Table, from: Table) {
             data(stringify!($move_local), (), |library, heap| {
@@ -256,7 +256,7 @@ macro_rules! alike {
             });
         }
 
-        /// Adds another's keys, which loses them.
+        /// Moves the keys of another table to this one.
         #[unsafe(no_mangle)]
         pub extern "C" fn $move(table: Table, from: Table) {
             data(stringify!($move), (), |library, heap| {
@@ -269,7 +269,7 @@ macro_rules! alike {
             });
         }
 
-        /// How many different keys this rank has.
+        /// Returns the number of different keys of this rank.
         #[unsafe(no_mangle)]
         pub extern "C" fn $size_local(table: Table) -> usize {
             data(stringify!($size_local), 0, |library, heap| {
@@ -279,13 +279,13 @@ macro_rules! alike {
             })
         }
 
-        /// How many different keys there are.
+        /// Returns the number of different keys.
         #[unsafe(no_mangle)]
         pub extern "C" fn $size(table: Table) -> usize {
             data(stringify!($size), 0, |library, heap| Ok($kind::opened(library, heap, table)?.keys(None)? as usize))
         }
 
-        /// Exchanges what two of them hold.
+        /// Exchanges the contents of two tables.
         #[unsafe(no_mangle)]
         pub extern "C" fn $swap(one: Table, other: Table) {
             data(stringify!($swap), (), |library, heap| {
@@ -293,7 +293,7 @@ macro_rules! alike {
             });
         }
 
-        /// The place of the next key, or the end.
+        /// Returns the iterator of the next key, or the end.
         #[unsafe(no_mangle)]
         pub extern "C" fn $increment(it: TableIt) -> TableIt {
             data(stringify!($increment), it.table.end(), |library, heap| {
@@ -319,7 +319,7 @@ alike!(Map, merge: acp_assign_local_map, acp_assign_map, acp_begin_local_map, ac
     acp_merge_local_map, acp_merge_map, acp_move_local_map, acp_move_map, acp_size_local_map, acp_size_map, acp_swap_map,
     acp_increment_map_it);
 
-/// Calls with a set or multiset and the bytes of a key.
+/// Calls `f` with a set or multiset and the bytes of a key.
 fn with_key<R>(
     function: &str,
     failed: R,
@@ -333,43 +333,43 @@ fn with_key<R>(
     })
 }
 
-/// Adds a key: 1, or 0 if it is there already or cannot be added.
+/// Adds a key. Returns 1, or 0 if the set contains it already or it cannot be added.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_set(table: Table, key: Element) -> c_int {
     with_key("acp_insert_set", 0, table, key, |set, key| Ok(set.insert_once(key)?.into()))
 }
 
-/// Takes a key out.
+/// Removes a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_remove_set(table: Table, key: Element) {
     with_key("acp_remove_set", (), table, key, |set, key| Ok(set.remove_all(key).map(drop)?));
 }
 
-/// Counts a key once more: 1, or 0 if that cannot be.
+/// Adds one occurrence of a key. Returns 1, or 0 on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_multiset(table: Table, key: Element) -> c_int {
     with_key("acp_insert_multiset", 0, table, key, |multiset, key| Ok(multiset.insert(key, 1).map(|_| 1)?))
 }
 
-/// Counts a key once less.
+/// Removes one occurrence of a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_remove_multiset(table: Table, key: Element) {
     with_key("acp_remove_multiset", (), table, key, |multiset, key| Ok(multiset.remove(key).map(drop)?));
 }
 
-/// Takes a key out, however often it is there.
+/// Removes all occurrences of a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_remove_all_multiset(table: Table, key: Element) {
     with_key("acp_remove_all_multiset", (), table, key, |multiset, key| Ok(multiset.remove_all(key).map(drop)?));
 }
 
-/// How often a key is there.
+/// Returns the number of occurrences of a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_retrieve_multiset(table: Table, key: Element) -> u64 {
     with_key("acp_retrieve_multiset", 0, table, key, |multiset, key| Ok(multiset.count(key)?))
 }
 
-/// Adds a key with its value: 1, or 0 if it is there already or cannot be added.
+/// Adds a key with its value. Returns 1, or 0 if the map contains the key already or it cannot be added.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_insert_map(table: Table, pair: Pair) -> c_int {
     data("acp_insert_map", 0, |library, heap| {
@@ -378,7 +378,7 @@ pub extern "C" fn acp_insert_map(table: Table, pair: Pair) -> c_int {
     })
 }
 
-/// Takes a key out.
+/// Removes a key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_remove_map(table: Table, key: Element) {
     data("acp_remove_map", (), |library, heap| {
@@ -387,11 +387,11 @@ pub extern "C" fn acp_remove_map(table: Table, key: Element) {
     });
 }
 
-/// Copies as much of a key's value as fits; how many bytes it has, 0 if the key is not there.
+/// Copies as much of a key's value as fits. Returns the number of bytes of the value, 0 if the map does not contain the key.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_retrieve_map(table: Table, pair: Pair) -> usize {
     data("acp_retrieve_map", 0, |library, heap| {
-        // Where the value goes is known to be good before it is read, so that its size is that of memory that is there.
+        // Reading the destination checks it before the value is retrieved, and so bounds the size of `value` by existing memory.
         let mut value = read(library, heap, pair.second)?;
         let key = read(library, heap, pair.first)?;
         let Some(bytes) = Map::opened(library, heap, table)?.retrieve(&key, &mut value)? else { return Ok(0) };
@@ -401,26 +401,26 @@ pub extern "C" fn acp_retrieve_map(table: Table, pair: Pair) -> usize {
     })
 }
 
-/// The bytes of the key at a place.
+/// Returns the bytes of the key at an iterator.
 fn key_at(function: &str, it: TableIt) -> Element {
     data(function, Element::NULL, |library, heap| {
         Ok(Element::new(Multiset::opened(library, heap, it.table)?.key_at(it.known()?)?))
     })
 }
 
-/// The bytes of the key at a place.
+/// Returns the bytes of the key at an iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_set_it(it: TableIt) -> Element {
     key_at("acp_dereference_set_it", it)
 }
 
-/// The bytes of the key at a place.
+/// Returns the bytes of the key at an iterator.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_multiset_it(it: TableIt) -> Element {
     key_at("acp_dereference_multiset_it", it)
 }
 
-/// The bytes of the key at a place, and those of its value.
+/// Returns the bytes of the key at an iterator, and those of its value.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_dereference_map_it(it: TableIt) -> Pair {
     data("acp_dereference_map_it", Pair { first: Element::NULL, second: Element::NULL }, |library, heap| {

@@ -1,4 +1,4 @@
-//! Workspaces: many bytes, spread over ranks.
+//! Workspaces: large memory that is distributed over ranks.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ const NULL: usize = usize::MAX;
 /// Maximum number of parts of a workspace. Every rank stores the address of each part.
 const PARTS_MAX: u64 = 1 << 20;
 
-/// Says where the next workspaces begin, and how many bytes each rank has of them. The same on all ranks.
+/// Sets the rank on which the next workspaces begin, and the number of bytes of a part. All ranks pass the same values.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_setparams_ws(proc_start: usize, size_default: usize) -> c_int {
     call("acp_setparams_ws", 1, || {
@@ -33,13 +33,13 @@ pub extern "C" fn acp_setparams_ws(proc_start: usize, size_default: usize) -> c_
     })
 }
 
-/// Makes a workspace. Collective.
+/// Creates a workspace. Collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_ws(size: usize) -> usize {
     call("acp_create_ws", NULL, || library()?.create_workspace(size as u64))
 }
 
-/// Gives a workspace back. Collective.
+/// Destroys a workspace. Collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_destroy_ws(workspace: usize) {
     call("acp_destroy_ws", (), || library()?.destroy_workspace(workspace));
@@ -101,7 +101,7 @@ impl Library {
         self.with_session(|session, job| {
             let Settings { first, part_bytes } = session.workspaces.settings;
             let first_rank = self.rank_of(first as c_int)?;
-            // The first rank allocates all; whether it could is known to all by what it tells.
+            // The first rank allocates all parts. All ranks detect a failure from the addresses that it sends.
             let count = bytes.div_ceil(part_bytes);
             if bytes == 0 || bytes / u64::from(size) > session.heap.bytes() || count > PARTS_MAX {
                 return Err(Refusal::Large(bytes as usize));

@@ -1,4 +1,4 @@
-//! What C sees of channels.
+//! The exported C functions of channels.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -7,7 +7,7 @@ use super::{call, status};
 use crate::library::library;
 use crate::refusal::Refusal;
 
-/// This rank's end of a channel; null if it cannot be made.
+/// Creates this rank's end of a channel. Returns null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> usize {
     call("acp_create_ch", 0, || {
@@ -17,7 +17,7 @@ pub extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> usize {
     })
 }
 
-/// Frees a channel when the other end is freed too; waits for that.
+/// Frees a channel. Waits until the other end is freed, too.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_free_ch(channel: usize) -> c_int {
     status("acp_free_ch", || {
@@ -27,19 +27,19 @@ pub extern "C" fn acp_free_ch(channel: usize) -> c_int {
     })
 }
 
-/// Begins to free a channel; null if it is not one.
+/// Starts to free a channel. Returns the request; null if the channel is not valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_nbfree_ch(channel: usize) -> usize {
     call("acp_nbfree_ch", 0, || library()?.ask_channel(|channels| channels.free(channel)))
 }
 
-/// Begins to send a message; null if it cannot be.
+/// Starts to send a message. Returns the request; null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_nbsend_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
     transfer("acp_nbsend_ch", channel, memory, bytes, true)
 }
 
-/// Begins to receive a message; null if it cannot be.
+/// Starts to receive a message. Returns the request; null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_nbrecv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
     transfer("acp_nbrecv_ch", channel, memory, bytes, false)
@@ -53,13 +53,13 @@ fn transfer(function: &str, channel: usize, memory: *mut c_void, bytes: usize, i
     })
 }
 
-/// Waits for a request; how many bytes were received, or the greatest number if it is not one.
+/// Waits for a request. Returns the number of bytes received; the greatest number if the request is not valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_wait_ch(request: usize) -> usize {
     call("acp_wait_ch", usize::MAX, || library()?.await_request(request))
 }
 
-/// Sends a message and waits until its memory may be used again. 0, or -1 if it cannot be.
+/// Sends a message and waits until its memory may be reused. Returns 0, or -1 on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_send_ch(channel: usize, memory: *mut c_void, bytes: usize) -> c_int {
     match transfer("acp_send_ch", channel, memory, bytes, true) {
@@ -74,7 +74,7 @@ pub extern "C" fn acp_send_ch(channel: usize, memory: *mut c_void, bytes: usize)
     }
 }
 
-/// Receives a message; how many bytes, or the greatest number if it cannot be.
+/// Receives a message. Returns the number of bytes; the greatest number on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_recv_ch(channel: usize, memory: *mut c_void, bytes: usize) -> usize {
     match transfer("acp_recv_ch", channel, memory, bytes, false) {
@@ -83,10 +83,10 @@ pub extern "C" fn acp_recv_ch(channel: usize, memory: *mut c_void, bytes: usize)
     }
 }
 
-/// Waits for some requests, and writes what each has come to unless `sizes` is null.
+/// Waits for `count` requests, and stores the result of each unless `sizes` is null.
 ///
 /// # Safety
-/// `requests`, and `sizes` unless it is null, have as many places.
+/// `requests`, and `sizes` unless it is null, have `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_waitall_ch(requests: *mut usize, count: c_int, sizes: *mut usize) -> c_int {
     if requests.is_null() && count > 0 {

@@ -1,4 +1,4 @@
-//! The functions that C sees. Each hands its arguments on and turns the outcome into what the interface says.
+//! The exported C functions. Each passes its arguments on and converts the outcome to the return value of the interface.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `channels`, `segments` | channels; segment buffers |
 //! | `internal` | internal symbols of the C library that its samples use |
 //!
-//! Invariant **A4**: pointers that come from a program are what its header says: a text ends with a zero byte.
+//! Invariant **A4**: pointers from the program satisfy the requirements of the header; texts end with a zero byte.
 //!
-//! No panic leaves a function: it ends the process, with a line.
+//! No panic leaves a function: a panic ends the process with one line.
 #![allow(unsafe_code)]
 
 pub mod channels;
@@ -28,7 +28,7 @@ use crate::library::{self, library, own_rank};
 use crate::memory::Memory;
 use crate::refusal::{self, Refusal};
 
-/// Calls, with `failed` as the result of what cannot be done.
+/// Calls `f`. Returns `failed` if the call is refused.
 pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, Refusal>) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(result)) => result,
@@ -45,17 +45,17 @@ pub(crate) fn call<R>(function: &str, failed: R, f: impl FnOnce() -> Result<R, R
     }
 }
 
-/// As `call`, with 0 for what was done and -1 for what cannot be.
+/// Like `call`, with the result 0 for success and -1 for failure.
 fn status(function: &str, f: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     call(function, -1, || f().map(|()| 0))
 }
 
-/// What cannot be told by a result ends the process.
+/// Returns the value of `result`, or ends the process if it is an error, which no return value can report.
 fn or_end<R>(function: &str, result: pelago::Result<R>) -> R {
     result.unwrap_or_else(|error| library::end(&error, function))
 }
 
-/// Where others reach memory of this rank.
+/// Returns the address by which other ranks reach memory of this rank.
 pub(super) fn shared(address: usize, bytes: usize) -> Result<usize, Refusal> {
     simulated::shared_address(address, bytes).ok_or(Refusal::NoMemory { address, bytes })
 }
@@ -66,19 +66,19 @@ pub extern "C" fn acp_init(_count: *mut c_int, _arguments: *mut *mut *mut c_char
     status("acp_init", library::init)
 }
 
-/// Ends what `acp_init` began. Collective.
+/// Finalizes the library. Collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_finalize() -> c_int {
     status("acp_finalize", || library()?.finalize())
 }
 
-/// Initializes the library anew, with another number for each rank. Collective.
+/// Reinitializes the library, with a new number for each rank. Collective.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_reset(rank: c_int) -> c_int {
     status("acp_reset", || library()?.reset(rank))
 }
 
-/// Ends the job with a text.
+/// Ends the job with a message.
 ///
 /// # Safety
 /// `text` is null or a text that ends with a zero byte.
@@ -100,25 +100,25 @@ pub extern "C" fn acp_sync() -> c_int {
     })
 }
 
-/// The number of this rank; -1 if the library is not initialized.
+/// Returns the number of this rank; -1 if the library is not initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_rank() -> c_int {
     call("acp_rank", -1, || Ok(library()?.rank() as c_int))
 }
 
-/// How many ranks the job has; -1 if the library is not initialized.
+/// Returns the number of ranks of the job; -1 if the library is not initialized.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_procs() -> c_int {
     call("acp_procs", -1, || Ok(library()?.size() as c_int))
 }
 
-/// The starter memory of a rank; null if there is no such rank.
+/// Returns the starter memory of a rank; null if there is no such rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
     call("acp_query_starter_ga", 0, || Ok(library()?.starter_of(rank)?.bits()))
 }
 
-/// Lets all ranks reach memory of this one; returns its key, null if that cannot be.
+/// Registers memory of this rank for access by all ranks. Returns its key; null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color: c_int) -> u64 {
     call("acp_register_memory", 0, || {
@@ -131,7 +131,7 @@ pub extern "C" fn acp_register_memory(address: *mut c_void, bytes: usize, color:
     })
 }
 
-/// Ends what `acp_register_memory` began.
+/// Ends a registration.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
     status("acp_unregister_memory", || {
@@ -141,7 +141,7 @@ pub extern "C" fn acp_unregister_memory(key: u64) -> c_int {
     })
 }
 
-/// The global address of registered memory; null if it is not.
+/// Returns the global address of registered memory; null if the memory is not registered.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
     call("acp_query_ga", 0, || {
@@ -151,7 +151,7 @@ pub extern "C" fn acp_query_ga(key: u64, address: *mut c_void) -> u64 {
     })
 }
 
-/// Where memory of this rank lies; null if it is another's.
+/// Returns the address in this process of memory of this rank; null if the memory belongs to another rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_address(address: u64) -> *mut c_void {
     call("acp_query_address", std::ptr::null_mut(), || {
@@ -164,19 +164,19 @@ pub extern "C" fn acp_query_address(address: u64) -> *mut c_void {
     })
 }
 
-/// The number of the rank that owns an address; -1 if none does.
+/// Returns the number of the rank that owns an address; -1 if no rank does.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_rank(address: u64) -> c_int {
     call("acp_query_rank", -1, || owner(address))
 }
 
-/// The color of an address; -1 if it is none.
+/// Returns the color of an address; -1 if the address is not valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_color(address: u64) -> c_int {
     call("acp_query_color", -1, || Ok(owner(address)?.min(0)))
 }
 
-/// The number of the rank that owns an address; -1 for null, which may be asked for.
+/// Returns the number of the rank that owns an address; -1 for null, which is a permitted argument.
 fn owner(address: u64) -> Result<c_int, Refusal> {
     match library()?.owner_of(address) {
         Err(Refusal::Null(_)) => Ok(-1),
@@ -184,19 +184,19 @@ fn owner(address: u64) -> Result<c_int, Refusal> {
     }
 }
 
-/// How many colors there are.
+/// Returns the number of colors.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_colors() -> c_int {
     1
 }
 
-/// Allocates memory on a rank; null if none is left.
+/// Allocates memory on a rank. Returns null if there is not enough memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_malloc(bytes: usize, rank: c_int) -> u64 {
     call("acp_malloc", 0, || Ok(library()?.allocate(bytes, rank)?.bits()))
 }
 
-/// Gives back what `acp_malloc` returned, on any rank.
+/// Frees memory that `acp_malloc` has allocated on any rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_free(address: u64) {
     call("acp_free", (), || if address == 0 { Ok(()) } else { library()?.free(address) });

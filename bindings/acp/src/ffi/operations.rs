@@ -1,4 +1,4 @@
-//! What C sees of copies and atomics.
+//! The exported C functions of copies and atomics.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -10,7 +10,7 @@ use super::{call, or_end};
 use crate::handles::NULL;
 use crate::library::library;
 
-/// Copies `bytes` bytes, whichever ranks own both ends.
+/// Copies `bytes` bytes between memory of any two ranks.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_copy(to: u64, from: u64, bytes: usize, order: i64) -> i64 {
     call("acp_copy", NULL, || library()?.access().copy(to, from, bytes, order))
@@ -21,19 +21,19 @@ fn atomic<T: Word>(function: &str, to: u64, at: u64, operator: AtomicOperator, o
     call(function, NULL, || library()?.access().atomic(to, at, operator, operand, order))
 }
 
-/// Writes `new` if `old` is there.
+/// Writes `new` if the value at `at` is `old`.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_cas4(to: u64, at: u64, old: u32, new: u32, order: i64) -> i64 {
     atomic("acp_cas4", to, at, AtomicOperator::CompareSwap { expected: old.into() }, new, order)
 }
 
-/// Writes `new` if `old` is there.
+/// Writes `new` if the value at `at` is `old`.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_cas8(to: u64, at: u64, old: u64, new: u64, order: i64) -> i64 {
     atomic("acp_cas8", to, at, AtomicOperator::CompareSwap { expected: old }, new, order)
 }
 
-/// An atomic of one operand, in both widths.
+/// Defines an atomic of one operand, in both widths.
 macro_rules! atomics {
     ($($four:ident, $eight:ident, $operator:ident, $does:literal;)+) => {$(
         #[doc = $does]
@@ -58,7 +58,7 @@ atomics! {
     acp_and4, acp_and8, And, "Combines a word by and.";
 }
 
-/// Waits for an operation and all before it.
+/// Waits for an operation and all earlier ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_complete(handle: i64) {
     call("acp_complete", (), || {
@@ -68,7 +68,7 @@ pub extern "C" fn acp_complete(handle: i64) {
     });
 }
 
-/// 1 if an operation or one before it is under way, else 0.
+/// Returns 1 if an operation or an earlier one is in flight, else 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_inquire(handle: i64) -> c_int {
     call("acp_inquire", 0, || {

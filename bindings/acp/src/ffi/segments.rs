@@ -1,4 +1,4 @@
-//! What C sees of segment buffers.
+//! The exported C functions of segment buffers.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,13 +11,13 @@ use crate::links::Connection;
 use crate::links::segments::SegmentBuffer;
 use crate::refusal::Refusal;
 
-/// The end of a segment buffer that sends; null if it cannot be made.
+/// Creates the sending end of a segment buffer. Returns null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_src_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
     segment_buffer("acp_create_src_segbuf", rank, memory, [segment_bytes, segments], true)
 }
 
-/// The end of a segment buffer that receives; null if it cannot be made.
+/// Creates the receiving end of a segment buffer. Returns null on failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_create_dst_segbuf(rank: c_int, memory: *mut c_void, segment_bytes: usize, segments: usize) -> usize {
     segment_buffer("acp_create_dst_segbuf", rank, memory, [segment_bytes, segments], false)
@@ -32,7 +32,7 @@ fn segment_buffer(function: &str, rank: c_int, memory: *mut c_void, shape: [usiz
     })
 }
 
-/// Asks or tells a segment buffer something; 0 for good and for yes, 1 for what cannot be and for no.
+/// Calls `f` with a segment buffer. Returns 0 for success or yes, 1 for failure or no.
 fn segments(
     function: &str,
     buffer: usize,
@@ -41,7 +41,7 @@ fn segments(
     call(function, 1, || library()?.with_links(|links, context| Ok(c_int::from(!f(links.segments.get(buffer)?, context)?))))
 }
 
-/// A count of a segment buffer; -1 if it has none.
+/// Returns a count of a segment buffer; -1 on failure.
 fn count(function: &str, buffer: usize, f: impl FnOnce(&mut SegmentBuffer, &'static Context) -> Result<u64, Refusal>) -> i64 {
     call(function, -1, || library()?.with_links(|links, context| Ok(f(links.segments.get(buffer)?, context)? as i64)))
 }
@@ -52,7 +52,7 @@ pub extern "C" fn acp_connect_segbuf(buffer: usize) -> c_int {
     call("acp_connect_segbuf", 1, || library()?.connect(buffer).map(|()| 0))
 }
 
-/// 0 if both ends are connected, else 1.
+/// Returns 0 if both ends are connected, else 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isconnected_segbuf(buffer: usize) -> c_int {
     call("acp_isconnected_segbuf", 1, || {
@@ -60,7 +60,7 @@ pub extern "C" fn acp_isconnected_segbuf(buffer: usize) -> c_int {
     })
 }
 
-/// At the destination: the segment at the head is free.
+/// At the destination: frees the segment at the head.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_ready_segbuf(buffer: usize) -> c_int {
     segments("acp_ready_segbuf", buffer, |buffer, context| buffer.release(context).map(|()| true))
@@ -72,19 +72,19 @@ pub extern "C" fn acp_ack_segbuf(buffer: usize) -> c_int {
     segments("acp_ack_segbuf", buffer, |buffer, context| buffer.send(context).map(|()| true))
 }
 
-/// At the source: 0 if a segment may be written, else 1.
+/// At the source: returns 0 if a segment may be written, else 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isready_segbuf(buffer: usize) -> c_int {
     asked("acp_isready_segbuf", buffer, true)
 }
 
-/// At the destination: 0 if a segment may be read, else 1.
+/// At the destination: returns 0 if a segment may be read, else 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_isacked_segbuf(buffer: usize) -> c_int {
     asked("acp_isacked_segbuf", buffer, false)
 }
 
-/// A question that programs ask again and again.
+/// Answers an inquiry by which programs poll a segment buffer.
 fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
     let answer = segments(function, buffer, |buffer, context| {
         if buffer.is_source() != of_source || !buffer.is_connected() {
@@ -102,19 +102,19 @@ fn asked(function: &str, buffer: usize, of_source: bool) -> c_int {
     answer
 }
 
-/// How many segments were freed.
+/// Returns the number of freed segments.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_segbuf_head(buffer: usize) -> i64 {
     count("acp_query_segbuf_head", buffer, |buffer, context| Ok(buffer.counts(context)[0]))
 }
 
-/// How many segments were sent, or have come.
+/// Returns the number of segments that were sent or have arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_segbuf_tail(buffer: usize) -> i64 {
     count("acp_query_segbuf_tail", buffer, |buffer, context| Ok(buffer.counts(context)[1]))
 }
 
-/// At the source: how many segments are at the destination.
+/// At the source: returns the number of segments that have arrived at the destination.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_query_segbuf_sent(buffer: usize) -> i64 {
     count(
@@ -126,7 +126,7 @@ pub extern "C" fn acp_query_segbuf_sent(buffer: usize) -> i64 {
     )
 }
 
-/// Ends the connection, when what was sent has arrived.
+/// Closes the connection after all operations in flight have completed.
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_disconnect_segbuf(buffer: usize) -> c_int {
     segments("acp_disconnect_segbuf", buffer, |buffer, context| buffer.close(context).map(|()| true))

@@ -1,11 +1,11 @@
 //! Channels: messages of any length, in order, from one rank to another.
 //!
-//! A message is a segment with its length and its first bytes, and as many more segments as it needs. A receiver that has no room for all of it
-//! takes the rest and drops it, so that the next message begins where it begins.
+//! A message consists of a segment with its length and its first bytes, and of further segments as needed. A receiver whose memory is shorter than the
+//! message receives the rest and discards it, so that the next message begins at its own first segment.
 //!
-//! What was asked for is done when its turn has come, by whoever waits in the library.
+//! Any thread that waits in the library performs the requests of a channel, in their order.
 //!
-//! Invariant **A5**: from the call until the request is complete, the memory of a message is valid, and the program leaves it alone.
+//! Invariant **A5**: from the call until the request is complete, the memory of a message is valid, and the program does not access it.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -19,11 +19,11 @@ use super::{BLOCK_WORDS, Connection, Connector, LinkKind, ReceivingEnd, SendingE
 use crate::refusal::Refusal;
 use pelago_c_support::slab::Slab;
 
-/// Segments of a channel, and bytes of each: the memory of a receiver for one channel, and how far its sender may be ahead.
+/// Number of segments of a channel, and bytes of each: the receiver's memory for one channel, and so the credit of the sender.
 const SEGMENTS: u32 = 8;
 const SEGMENT_BYTES: usize = 4096;
 
-/// Bytes before the first of a message: how many there are.
+/// Size of the length field at the start of a message.
 const LENGTH_BYTES: usize = 8;
 
 /// Maximum number of incomplete requests of a channel. Further requests are refused.
@@ -31,19 +31,19 @@ const REQUESTS_MAX: usize = 1 << 16;
 
 const SETTINGS: ChannelSettings = ChannelSettings::new(SEGMENTS, SEGMENT_BYTES);
 
-/// The channels of this rank, and what was asked of them.
+/// The channels of this rank, and their requests.
 pub(crate) struct Channels {
     channels: Slab<Channel>,
-    /// What each request has come to: `None` as long as it is under way.
+    /// The result of each request; `None` as long as it is incomplete.
     requests: Slab<Option<usize>>,
-    /// Channels that have something to do.
+    /// Channels with incomplete requests.
     busy: Vec<usize>,
 }
 
 struct Channel {
     end: End,
     queue: VecDeque<Transfer>,
-    /// The request to free the channel, and whether the other end knows of it.
+    /// The request to free the channel, and whether the other end has been informed.
     freeing: Option<(usize, bool)>,
 }
 
@@ -52,14 +52,14 @@ enum End {
     Receiver { link: ReceivingEnd, receiver: Option<ChannelReceiver<'static>> },
 }
 
-/// A message that is to be sent or received.
+/// A message to be sent or received.
 struct Transfer {
     request: usize,
     memory: NonNull<u8>,
     bytes: usize,
-    /// How many bytes of the message have gone or come.
+    /// Number of bytes of the message that have been sent or received.
     done: usize,
-    /// How long the message is that comes; `None` before it is known.
+    /// Length of the message; `None` before it has been sent or received.
     length: Option<usize>,
 }
 
@@ -91,7 +91,7 @@ impl Channels {
         self.channels.insert(Channel { end, queue: VecDeque::new(), freeing: None }).ok_or(Refusal::TooMany("channels"))
     }
 
-    /// Asks for a message to be sent, or received, from or to `bytes` bytes of memory.
+    /// Requests the send of a message from `bytes` bytes of memory, or its receipt into them. Returns the request.
     pub(crate) fn request(&mut self, number: usize, memory: usize, bytes: usize, is_send: bool) -> Result<usize, Refusal> {
         let channel = self.channels.get(number).filter(|channel| channel.freeing.is_none()).ok_or(Refusal::Channel(number))?;
         if is_send != matches!(channel.end, End::Sender { .. }) {
@@ -110,7 +110,7 @@ impl Channels {
         Ok(request)
     }
 
-    /// Asks for this end to be freed when what was asked of it is done, and the other end is freed too.
+    /// Requests that this end be freed once its requests are complete and the other end is freed, too. Returns the request.
     pub(crate) fn free(&mut self, number: usize) -> Result<usize, Refusal> {
         let channel = self.channels.get(number).filter(|channel| channel.freeing.is_none()).ok_or(Refusal::Channel(number))?;
         let request = self.requests.insert(None).ok_or(Refusal::TooMany("requests"))?;
@@ -119,7 +119,7 @@ impl Channels {
         Ok(request)
     }
 
-    /// What a request has come to, which is then forgotten; `None` as long as it is under way.
+    /// Returns the result of a request, and removes the request; `None` as long as it is incomplete.
     pub(crate) fn take(&mut self, request: usize) -> Result<Option<usize>, Refusal> {
         let found = *self.requests.get(request).ok_or(Refusal::Request(request))?;
         if found.is_some() {
@@ -128,12 +128,12 @@ impl Channels {
         Ok(found)
     }
 
-    /// Whether something was asked for that is not done.
+    /// Whether there are incomplete requests.
     pub(crate) fn is_busy(&self) -> bool {
         !self.busy.is_empty()
     }
 
-    /// Does what can be done without waiting.
+    /// Performs as much of the requests as is possible without waiting.
     pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let Self { channels, requests, busy } = self;
         let mut failure = Ok(());
@@ -162,7 +162,7 @@ impl Channels {
     }
 }
 
-/// What is left of a channel when it has advanced.
+/// The state of a channel after it has advanced.
 enum Outcome {
     Busy,
     Idle,
@@ -179,7 +179,7 @@ impl Channel {
         if !self.is_connected(connector, context)? {
             return Ok(Outcome::Busy);
         }
-        // What came before the other end closed the link is found after this was looked at.
+        // Read before the transfers: if the other end has closed the link, everything that it sent before is found below.
         let is_closed = self.is_closed();
         while let Some(transfer) = self.queue.front_mut() {
             let is_done = match &mut self.end {
@@ -190,7 +190,7 @@ impl Channel {
             if !is_done && !is_closed {
                 break;
             }
-            // Without another end, what is left comes to nothing.
+            // The remaining requests of a closed link complete with 0 bytes.
             complete(requests, transfer.request, if is_done { transfer.size() } else { 0 });
             self.queue.pop_front();
         }
@@ -240,12 +240,12 @@ impl Channel {
 }
 
 impl Transfer {
-    /// How long the message is that was sent or received.
+    /// Returns the number of bytes that were sent, or stored in the program's memory.
     fn size(&self) -> usize {
         self.length.unwrap_or(self.bytes).min(self.bytes)
     }
 
-    /// Sends as much as there is room for; whether that was all.
+    /// Sends as many segments as there are free. Returns whether the message has been sent completely.
     fn send(&mut self, sender: &mut ChannelSender<'static>) -> Result<bool> {
         let mut segment = [0; SEGMENT_BYTES];
         while !sender.is_full() {
@@ -265,7 +265,7 @@ impl Transfer {
         Ok(false)
     }
 
-    /// Takes as much of a message as has come; whether that was all.
+    /// Receives the segments of a message that have arrived. Returns whether the message has been received completely.
     fn receive(&mut self, receiver: &mut ChannelReceiver<'static>) -> Result<bool> {
         while !receiver.is_empty() {
             let Some(message) = receiver.try_receive()? else { break };
@@ -289,11 +289,11 @@ impl Transfer {
         Ok(false)
     }
 
-    /// The next `count` bytes of the program's memory, of which there are as many left.
+    /// Returns the next `count` bytes of the program's memory, which has at least as many left.
     fn part(&self, count: usize) -> Cells<'_> {
         let start = self.done.min(self.bytes);
         debug_assert!(count <= self.bytes - start);
-        // SAFETY: A5; inside the length.
+        // SAFETY: A5; the bytes are within the length.
         unsafe { Cells::new(self.memory.add(start), count) }
     }
 }

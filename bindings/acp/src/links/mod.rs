@@ -1,10 +1,10 @@
-//! How two ranks that both ask for a link find each other, without waiting.
+//! Nonblocking connection of two ranks that both ask for a link.
 //!
-//! The end that sends writes a *connection request*: some words of its own memory, whose address it puts at the head of the list that begins in the
-//! receiver's word for that. The end that receives takes the whole list, keeps what it does not expect yet, and answers the request with the address
-//! of its own words. From then on each knows where the other's words are.
+//! The sending end writes a *connection request*: some words of its own memory. It inserts their address at the head of a list that begins in a word of
+//! the receiver. The receiving end takes the whole list, keeps the requests that it does not expect yet, and answers a request with the address of its
+//! own words. From then on, each end has the address of the other's words.
 //!
-//! Links of one kind between two ranks, in one direction, are matched in the order in which each side asked for them.
+//! Links of one kind between two ranks, in one direction, are matched in the order in which each side has asked for them.
 
 pub(crate) mod channel;
 pub(crate) mod segments;
@@ -16,8 +16,8 @@ use pelago_memory::Cells;
 
 use crate::refusal::Refusal;
 
-/// Words of a request: the next in the list, what it asks for, two numbers that both ends must agree on, the answer, how far the receiver is,
-/// and whether it has closed the link.
+/// Indices of the words of a request: the next request in the list, the requested link, two numbers that must be equal at both ends, the answer, the
+/// progress of the receiver, and whether the receiver has closed the link.
 const NEXT: usize = 0;
 const WANTED: usize = 1;
 const SHAPE: usize = 2;
@@ -26,52 +26,52 @@ const PROGRESS: usize = 5;
 const RECEIVER_CLOSED: usize = 6;
 const REQUEST_WORDS: usize = 7;
 
-/// Words of a receiver's memory: how much has come, and whether the sender has closed the link; then what is sent.
+/// Indices of the words of a receiver's memory: the count of arrived segments, and whether the sender has closed the link. The transferred data follow.
 const SENDER_CLOSED: usize = 1;
 pub(crate) const COME: usize = 0;
 pub(crate) const BLOCK_WORDS: usize = 2;
 
-/// The answer to a request whose numbers are not the receiver's.
+/// The answer to a request whose numbers differ from the receiver's.
 const MISMATCH: u64 = u64::MAX;
 
-/// What a link is for.
+/// The use of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LinkKind {
     Channel,
     SegmentBuffer,
 }
 
-/// What this rank knows of links that are not connected yet.
+/// State of the links of this rank that are not connected yet.
 pub(crate) struct Connector {
     request_list: Symmetric<'static, u64>,
-    /// Requests that came before their link was asked for here, one for each link that another rank has asked for.
+    /// Requests that have arrived and are not answered, one for each link that another rank has asked for.
     early: HashMap<(LinkKind, Rank, u64), GlobalAddress>,
-    /// How many links of each kind this rank has asked for: to a rank, and from it.
+    /// Number of links of each kind that this rank has asked for: to a rank, and from it.
     asked: HashMap<(LinkKind, Rank, bool), u64>,
 }
 
-/// The end of a link that sends.
+/// The sending end of a link.
 pub(crate) struct SendingEnd {
     request: Individual<'static, u64>,
     pub(crate) peer: Rank,
 }
 
-/// The end of a link that receives.
+/// The receiving end of a link.
 pub(crate) struct ReceivingEnd {
     block: Individual<'static, u64>,
     pub(crate) peer: Rank,
     kind: LinkKind,
     number: u64,
     shape: [u64; 2],
-    /// The sender's words, when its request has come.
+    /// The sender's words, once its request has arrived.
     request: Option<GlobalPtr<u64>>,
 }
 
-/// Whether two ends are connected.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connection<T> {
     Pending,
-    /// They do not fit together, and never will be.
+    /// The two ends do not match and will never be connected.
     Refused,
     Established(T),
 }
@@ -103,7 +103,7 @@ impl Connector {
         }
     }
 
-    /// Asks for a link from `peer`, which is to write to `words` words here.
+    /// Asks for a link from `peer`, which will write to `words` words of this rank.
     pub(crate) fn receiving_end(
         &mut self,
         context: &'static Context,
@@ -117,7 +117,7 @@ impl Connector {
         Ok(ReceivingEnd { block, peer, kind, number, shape, request: None })
     }
 
-    /// Takes the requests that have come.
+    /// Takes the requests that have arrived.
     pub(crate) fn collect(&mut self, context: &Context) -> Result<()> {
         if self.request_list.local().load(0) == 0 {
             return Ok(());
@@ -135,7 +135,7 @@ impl Connector {
         Ok(())
     }
 
-    /// The next number of a link of this kind with `peer`.
+    /// Returns the next number of a link of this kind with `peer`.
     fn number(&mut self, kind: LinkKind, peer: Rank, is_sent: bool) -> u64 {
         let asked = self.asked.entry((kind, peer, is_sent)).or_default();
         *asked += 1;
@@ -148,7 +148,7 @@ fn wanted(kind: LinkKind, number: u64) -> u64 {
 }
 
 impl SendingEnd {
-    /// The receiver's words.
+    /// Returns the connection: the receiver's words, if it is established.
     pub(crate) fn connection(&self) -> Result<Connection<GlobalPtr<u64>>> {
         Ok(match self.request.local().load(ANSWER) {
             0 => Connection::Pending,
@@ -157,7 +157,7 @@ impl SendingEnd {
         })
     }
 
-    /// The word in which the receiver says how far it is.
+    /// Returns the word in which the receiver reports its progress.
     pub(crate) fn progress(&self, context: &'static Context) -> CellSlice<'static, u64> {
         own(context, &self.request).range(PROGRESS..PROGRESS + 1)
     }
@@ -167,14 +167,14 @@ impl SendingEnd {
         self.request.local().load(RECEIVER_CLOSED) != 0
     }
 
-    /// Tells the receiver that nothing comes any more.
+    /// Closes the link: informs the receiver that no more data follow.
     pub(crate) fn close(&self, context: &'static Context, block: GlobalPtr<u64>) -> Result<()> {
         context.after_all().put(block.add(SENDER_CLOSED as u64), &[1]).map(drop)
     }
 }
 
 impl ReceivingEnd {
-    /// The sender's words: where to say how far this end is.
+    /// Answers the sender's request if it has arrived. Returns the connection: the sender's word for this end's progress, if it is established.
     pub(crate) fn connection(&mut self, post: &mut Connector, context: &Context) -> Result<Connection<GlobalPtr<u64>>> {
         if self.request.is_none() {
             let Some(at) = post.early.remove(&(self.kind, self.peer, self.number)) else { return Ok(Connection::Pending) };
@@ -184,7 +184,7 @@ impl ReceivingEnd {
             let fits = shape == self.shape;
             let answer = if fits { self.block.ptr(0).address().bits() } else { MISMATCH };
             context.put(request.add(ANSWER as u64), &[answer])?;
-            // A request that was refused is remembered as null.
+            // A refused request is marked by an invalid shape.
             self.request = Some(request);
             self.shape = if fits { shape } else { [MISMATCH; 2] };
         }
@@ -195,7 +195,7 @@ impl ReceivingEnd {
         })
     }
 
-    /// The words that the sender writes.
+    /// Returns the words that the sender writes.
     pub(crate) fn block(&self, context: &'static Context) -> CellSlice<'static, u64> {
         own(context, &self.block)
     }
@@ -205,14 +205,14 @@ impl ReceivingEnd {
         self.block.local().load(SENDER_CLOSED) != 0
     }
 
-    /// Tells the sender that nothing is taken any more.
+    /// Closes the link: informs the sender that no more data are taken.
     pub(crate) fn close(&self, context: &'static Context) -> Result<()> {
         let Some(request) = self.request else { return Ok(()) };
         context.after_all().put(request.add(RECEIVER_CLOSED as u64), &[1]).map(drop)
     }
 }
 
-/// Words of this rank, whose memory stays mapped as long as the job.
+/// Returns words of this rank, whose memory stays mapped as long as the job.
 fn own(context: &'static Context, words: &Individual<'static, u64>) -> CellSlice<'static, u64> {
     let cells: Option<Cells<'static>> = context.reach().cells(words.ptr(0).address(), 8 * words.len() as u64);
     cells.and_then(Cells::elements).expect("own memory is mapped, and aligned to words")

@@ -1,10 +1,11 @@
-//! Segment buffers: a ring of segments in the program's memory on both sides, with counts that say who may write and who may read.
+//! Segment buffers: a ring of segments in the program's memory on both sides, with counts that determine which segments may be written and read.
 //!
-//! A segment goes to memory of the library at the destination, and its count behind it; the destination moves what has come to the
-//! program's memory when it asks. So no memory has to be registered, and a segment that the program still reads is not written.
+//! A segment is put into memory of the library at the destination, followed by its count. When the destination's program calls the library, the
+//! library copies arrived segments to the program's memory. Thus no memory has to be registered, and a segment that the program still reads is
+//! not overwritten.
 //!
-//! Invariant **A6**: from its creation until it is freed, the memory of a segment buffer is valid; the program leaves those segments alone that
-//! the counts give to the library.
+//! Invariant **A6**: from its creation until it is freed, the memory of a segment buffer is valid; the program does not access the segments that
+//! the counts assign to the library.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -22,7 +23,7 @@ pub(crate) struct SegmentBuffers {
     buffers: Slab<SegmentBuffer>,
     /// Destinations that are not connected.
     waiting: Vec<usize>,
-    /// Ends that were freed before their peers have closed the link.
+    /// Ends that were freed before their peers had closed the link.
     closing: Vec<End>,
 }
 
@@ -31,11 +32,11 @@ pub(crate) struct SegmentBuffer {
     memory: NonNull<u8>,
     segment_bytes: usize,
     segments: u64,
-    /// How many segments were freed by the destination, and sent by the source, as far as this end has said.
+    /// Number of segments that the destination has freed, and that the source has sent, as far as this end knows.
     head: u64,
     tail: u64,
     state: State,
-    /// Operations under way that change a count of the peer's, each with the count.
+    /// Operations in flight that change a count at the peer, each with the new count.
     flights: VecDeque<(u64, Handle<'static>)>,
 }
 
@@ -97,12 +98,12 @@ impl SegmentBuffers {
         Ok(number)
     }
 
-    /// Whether an end here has to answer its source.
+    /// Whether a destination of this rank still has to answer its source.
     pub(crate) fn is_busy(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Answers the sources that have asked: they may wait in whatever order their program likes.
+    /// Answers the sources whose requests have arrived. Their programs may wait for connections in any order.
     pub(crate) fn advance(&mut self, connector: &mut Connector, context: &'static Context) -> Result<()> {
         let mut failure = Ok(());
         self.waiting.retain(|&number| match self.buffers.get(number).map(|buffer| buffer.connect(connector, context)) {
@@ -116,7 +117,7 @@ impl SegmentBuffers {
         failure
     }
 
-    /// The segment buffer with this number.
+    /// Returns the segment buffer with this number.
     pub(crate) fn get(&mut self, number: usize) -> Result<&mut SegmentBuffer, Refusal> {
         self.buffers.get(number).ok_or(Refusal::SegmentBuffer(number))
     }
@@ -127,7 +128,7 @@ impl SegmentBuffers {
             State::Connected(_) => Err(Refusal::Connected),
             State::Closed | State::Created => {
                 let buffer = self.buffers.remove(number).ok_or(Refusal::SegmentBuffer(number))?;
-                // The peer may still write to what this end has told it about.
+                // The peer may still write to the memory of this end until it has closed the link.
                 self.closing.push(buffer.end);
                 self.closing.retain(|end| !end.is_closed());
                 Ok(())
@@ -146,7 +147,7 @@ impl End {
 }
 
 impl SegmentBuffer {
-    /// Whether both ends are connected.
+    /// Connects this end if the other end is ready. Returns the state of the connection.
     pub(crate) fn connect(&mut self, connector: &mut Connector, context: &'static Context) -> Result<Connection<()>> {
         if self.state != State::Created {
             return Ok(if self.state == State::Closed { Connection::Refused } else { Connection::Established(()) });
@@ -182,7 +183,7 @@ impl SegmentBuffer {
         let to = block.add(BLOCK_WORDS as u64 + index * words).address();
         let from = self.segment(index).pointer();
         let (last, tail) = (self.last()?, self.tail + 1);
-        // Behind the one before, so that the count does not go back.
+        // After the previous segment, so that the count does not decrease.
         // SAFETY: A6.
         let write = || unsafe {
             match last {
@@ -214,7 +215,7 @@ impl SegmentBuffer {
         Ok(())
     }
 
-    /// How many segments were freed, and how many were sent or have come.
+    /// Returns the number of freed segments, and the number of segments that were sent or have arrived.
     pub(crate) fn counts(&mut self, context: &'static Context) -> [u64; 2] {
         self.look(context);
         [self.head, self.tail]
@@ -234,7 +235,7 @@ impl SegmentBuffer {
         matches!(self.end, End::Source(_))
     }
 
-    /// How many segments have arrived at the destination.
+    /// Returns the number of segments that have arrived at the destination.
     pub(crate) fn sent(&mut self) -> Result<u64> {
         while let Some(&(_, handle)) = self.flights.front() {
             if !handle.test()? {
@@ -245,7 +246,7 @@ impl SegmentBuffer {
         Ok(self.flights.front().map_or(self.tail, |&(count, _)| count - 1))
     }
 
-    /// Ends the connection, when what was sent has arrived.
+    /// Closes the connection after all operations in flight have completed.
     pub(crate) fn close(&mut self, context: &'static Context) -> Result<(), Refusal> {
         let State::Connected(peer) = self.state else { return Err(Refusal::NotConnected) };
         self.flights.drain(..).try_for_each(|(_, handle)| handle.wait())?;
@@ -257,14 +258,14 @@ impl SegmentBuffer {
         Ok(())
     }
 
-    /// Learns what the peer has said; at the destination, moves what has come to the program's memory.
+    /// Reads the counts that the peer has written. At the destination, copies arrived segments to the program's memory.
     fn look(&mut self, context: &'static Context) {
         match &self.end {
             End::Source(link) => self.head = link.progress(context).load(0),
             End::Destination(link) => {
                 let block = link.block(context);
                 let come = block.load(COME).min(self.head + self.segments);
-                // What the count says has come is read after it.
+                // The segments are read after the count.
                 std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
                 let words = self.segment_bytes.div_ceil(8);
                 while self.tail < come {
@@ -278,13 +279,13 @@ impl SegmentBuffer {
         }
     }
 
-    /// A segment of the program's memory.
+    /// Returns a segment of the program's memory.
     fn segment(&self, index: u64) -> Cells<'static> {
         // SAFETY: A6; the index is below the number of segments.
         unsafe { Cells::new(self.memory.add(index as usize * self.segment_bytes), self.segment_bytes) }
     }
 
-    /// The operation that was issued last, if it is under way.
+    /// Returns the operation that was issued last, if it is still in flight.
     fn last(&mut self) -> Result<Option<Handle<'static>>> {
         self.sent()?;
         Ok(self.flights.back().map(|&(_, handle)| handle))

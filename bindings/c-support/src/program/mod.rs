@@ -1,13 +1,13 @@
-//! The program as each rank of a simulated job, in one process.
+//! Execution of the program as each rank of a simulated job, in one process.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `threads` | threads that the program makes: they take turns as coroutines of their rank |
-//! | `substitutes` | what the program calls instead of functions of the C library that would be for the process |
+//! | `threads` | threads that the program creates: they run one at a time as coroutines of their rank |
+//! | `substitutes` | replacements for functions of the C library that would affect the whole process |
 //!
-//! The loader initializes this library before the program. If the environment asks for a simulation, the program is made then to call
-//! `start` where it would have the C library call its `main`; `start` calls `main` for each rank. Otherwise nothing here is in use: a program
-//! of a real job calls the C library as ever.
+//! The loader initializes this library before the program. If the environment asks for a simulation, `initialize` redirects the program's
+//! call of `__libc_start_main` to `start`, which calls `main` for each rank. Otherwise this module has no effect: a program of a real job
+//! calls the C library directly.
 #![allow(unsafe_code)]
 
 mod substitutes;
@@ -25,23 +25,23 @@ use crate::binding::{self, Binding};
 use crate::simulated::{self, Image, PerRank};
 use threads::Threads;
 
-/// Bytes of a rank's stack: what the system gives to the main thread of a process, unless the user says so.
+/// Bytes of a rank's stack: the usual default of the system for the main thread of a process.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// The variable by which `pelago sim` asks for a simulation.
+/// The environment variable by which `pelago sim` requests a simulation.
 const ASKED_FOR: &CStr = c"PELAGO_SIM";
 
 /// The program's `main`.
 pub type Main = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 
-/// What initializes an object of the program, and what ends it.
+/// A function that initializes an object of the program, and one that finalizes it.
 type Initializer = extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char);
 type Finalizer = extern "C" fn();
 
-/// What the program wants to be called when it ends.
+/// An exit handler of the program, and its argument.
 type Handler = (extern "C" fn(*mut c_void), usize);
 
-/// What a rank has besides its data.
+/// State of a simulated rank besides its copy of the program's data.
 struct SimulatedRank {
     handlers: Mutex<Vec<Handler>>,
     threads: Mutex<Threads>,
@@ -63,30 +63,30 @@ impl SimulatedRank {
 
 static RANKS: PerRank<SimulatedRank> = PerRank::new(SimulatedRank::new(), SimulatedRank::new);
 
-/// The program, to be called for each rank.
+/// The program that is called for each rank.
 struct SimulatedProgram {
     main: Main,
     arguments: Vec<CString>,
     initializers: Vec<usize>,
-    /// Its instructions, and those of libraries that are linked with this one.
+    /// Address ranges of its instructions, and of those of libraries that are linked with this one.
     code: Vec<Range<usize>>,
 }
 
-/// What ends the program, in order.
+/// Finalizers of the program, in call order.
 static FINALIZERS: OnceLock<Vec<usize>> = OnceLock::new();
 
-/// Names the interface, and prepares the program for a simulation if the environment asks for one. A binding has the loader call this before the
-/// program is initialized, by an entry of `.init_array`.
+/// Registers the interface, and prepares the program for a simulation if the environment asks for one. A binding has the loader call this
+/// function before the program is initialized, by an entry of `.init_array`.
 pub fn initialize(binding: &'static Binding) {
     binding::register(binding);
-    // SAFETY: reads the environment, which nobody changes before the program runs.
+    // SAFETY: reads the environment, which does not change before the program runs.
     if unsafe { libc::getenv(ASKED_FOR.as_ptr()).is_null() } {
         return;
     }
     let images = simulated::images();
     let this = initialize as *const () as usize;
     if images.iter().any(|image| image.code.iter().any(|code| code.contains(&this))) {
-        // In an archive, within the program: another library simulates, which has a copy of this function of its own.
+        // This copy of the function is part of an archive within the program: the preloaded shared library simulates, with its own copy.
         return;
     }
     images.iter().for_each(|image| image.substitute(&substitutes::all()));
@@ -94,18 +94,18 @@ pub fn initialize(binding: &'static Binding) {
         let code = refused(&format_args!(
             "the program has a library in it whose {function} cannot be replaced; acpcc links the shared library"
         ));
-        // SAFETY: ends the process, before the program.
+        // SAFETY: ends the process before the program starts.
         unsafe { libc::_exit(code) }
     }
 }
 
-/// The variable of this name in a simulated program that has the library in it as an archive: the program reads that one.
+/// Returns the variable of this name in a simulated program that contains the library as an archive: the program reads that variable.
 pub fn variable_in_archive(name: &CStr) -> Option<&'static AtomicUsize> {
     simulated::running()?;
     simulated::variable(name)
 }
 
-/// Called instead of what calls `main`: calls it for each rank, and ends the process.
+/// Replaces `__libc_start_main`: calls `main` for each rank, and ends the process.
 extern "C" fn start(
     main: Main,
     count: c_int,
@@ -115,11 +115,11 @@ extern "C" fn start(
     _loader_finalize: Option<Finalizer>,
     _stack_end: *mut c_void,
 ) -> c_int {
-    // SAFETY: what the system hands to a program: as many texts.
+    // SAFETY: the system passes `count` texts to a program.
     let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
-    // A program of an older C library brings what calls its initializers.
+    // A program that was linked with an older C library passes the function that calls its initializers.
     let code = run(main, texts.collect(), initialize);
-    // SAFETY: writes what is buffered, and ends the process.
+    // SAFETY: writes buffered output, and ends the process.
     unsafe { libc::exit(code) }
 }
 
@@ -127,7 +127,7 @@ extern "C" fn start(
 /// returns the exit code. Of the `count` arguments, the first is the program's name.
 ///
 /// # Safety
-/// `arguments` has as many texts; the process has one thread.
+/// `arguments` has `count` texts; the process has one thread.
 pub unsafe fn simulate_main(main: Main, count: c_int, arguments: *const *const c_char) -> c_int {
     // SAFETY: the caller's promise.
     let texts = (0..count as usize).map(|index| unsafe { CStr::from_ptr(*arguments.add(index)) }.to_owned());
@@ -154,14 +154,14 @@ fn run(main: Main, arguments: Vec<CString>, initialize: Option<Initializer>) -> 
         .unwrap_or_else(|error| refused(&error))
 }
 
-/// Has the library of C++ make its standard streams, if it is loaded: it would do that for the first rank that asks, and the objects may lie in
-/// the program's data.
+/// Makes the C++ library construct its standard streams, if it is loaded. Otherwise it would construct them only for the first rank that
+/// uses them, although the objects may lie in the program's data, of which each rank has a copy.
 fn initialize_streams() {
     static PLACE: AtomicUsize = AtomicUsize::new(0);
-    // SAFETY: looks a name up among what is loaded.
+    // SAFETY: looks up a name in the loaded objects.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_ZNSt8ios_base4InitC1Ev".as_ptr()) };
     if !found.is_null() {
-        // SAFETY: the constructor of an object without members, at a place of its own.
+        // SAFETY: the constructor of an object without members, at an address of its own.
         let initialize: extern "C" fn(*const AtomicUsize) = unsafe { std::mem::transmute(found) };
         initialize(&PLACE);
     }
@@ -172,7 +172,7 @@ fn refused(why: &dyn std::fmt::Display) -> c_int {
     2
 }
 
-/// The rank that runs.
+/// The running rank.
 fn running_rank() -> Option<&'static SimulatedRank> {
     simulated::running().map(|_| RANKS.get())
 }
@@ -181,18 +181,18 @@ impl Program for SimulatedProgram {
     fn enter(&self, rank: Rank) {
         if let Err(error) = simulated::enter(rank.index()) {
             binding::write_line(Some(rank.number()), &format_args!("no room for its data: {error}"));
-            // SAFETY: ends the process: without its data no rank can go on.
+            // SAFETY: ends the process: no rank can continue without its data.
             unsafe { libc::_exit(1) }
         }
     }
 
-    /// Code of the program holds no lock of the C library, except where the C library calls it, as for a function that prints.
+    /// Code of the program holds no lock of the C library, except in callbacks from the C library, such as functions that print.
     fn code(&self) -> Vec<Range<usize>> {
         self.code.clone()
     }
 
     fn main(&self, _rank: Rank) -> i32 {
-        // Programs change their arguments.
+        // A copy for each rank, because programs may modify their arguments.
         let mut texts: Vec<Vec<u8>> = self.arguments.iter().map(|text| text.as_bytes_with_nul().to_vec()).collect();
         let mut pointers: Vec<*mut c_char> = texts.iter_mut().map(|text| text.as_mut_ptr().cast()).collect();
         pointers.push(std::ptr::null_mut());
@@ -206,10 +206,10 @@ impl Program for SimulatedProgram {
     }
 }
 
-/// Does what the rank that runs has set up for its end; its exit code.
+/// Calls the exit handlers and finalizers of the running rank, and leaves the job. Returns the exit code.
 fn finish(code: c_int) -> i32 {
     let Some(rank) = running_rank() else { return code };
-    // One that is called may set up another.
+    // A handler may register another handler.
     while let Some((handler, argument)) = { rank.handlers().pop() } {
         handler(argument as *mut c_void);
     }
@@ -225,6 +225,6 @@ fn environment() -> *mut *mut c_char {
     unsafe extern "C" {
         static mut environ: *mut *mut c_char;
     }
-    // SAFETY: A10: a word that the C library has for the environment.
+    // SAFETY: A10: a variable of the C library that points to the environment.
     unsafe { environ }
 }

@@ -1,6 +1,6 @@
-//! What a simulated program calls instead of functions of the C library that would be for the process, or take real time.
+//! Replacements for functions of the C library that would affect the whole process, or take real time.
 //!
-//! Invariant **A11**: arguments are what the function that the program meant asks for.
+//! Invariant **A11**: the arguments satisfy the requirements of the replaced function.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -14,7 +14,7 @@ use crate::binding::{own_rank, write_line};
 
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The functions, by name.
+/// Returns the replacements, by the name of the replaced function.
 pub(super) fn all() -> Vec<(&'static CStr, usize)> {
     vec![
         (c"__libc_start_main", start as *const () as usize),
@@ -104,7 +104,7 @@ fn pause(nanoseconds: u64) {
     processes::sleep(Duration::from_picoseconds(nanoseconds.saturating_mul(1000)));
 }
 
-/// Virtual time, of a clock that would show real time; CPU time is what it is.
+/// Returns virtual time for clocks of real time. Clocks of CPU time are unchanged.
 extern "C" fn clock_get(clock: clockid_t, into: *mut timespec) -> c_int {
     if matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID) {
         // SAFETY: A11.
@@ -139,7 +139,7 @@ extern "C" fn time(into: *mut time_t) -> time_t {
     seconds
 }
 
-/// Virtual time, in seconds and nanoseconds.
+/// Returns the virtual time in seconds and nanoseconds.
 pub(super) fn now() -> (i64, i64) {
     let picoseconds = processes::now().map_or(0, |now| now.since(Instant::ZERO).as_picoseconds());
     let nanoseconds = picoseconds / 1000;
@@ -152,7 +152,7 @@ extern "C" fn no_fork() -> c_int {
 }
 
 fn failed(error: c_int) -> c_int {
-    // SAFETY: a word of this thread.
+    // SAFETY: a variable of this thread.
     unsafe { *libc::__errno_location() = error };
     -1
 }

@@ -1,8 +1,9 @@
-//! Threads that a simulated program makes: coroutines of their rank, which take turns whenever one waits in the library or for another.
+//! Threads that a simulated program creates: coroutines of their rank. Another one runs when one waits in the library or for another thread.
 //!
-//! A lock that is held by a thread that waits would stop the process if another took it: so taking one is to try, and to let the others run.
+//! Blocking on a mutex that a waiting coroutine holds would stop the whole process. Therefore locking tries the mutex, and lets the other
+//! coroutines run until it succeeds.
 //!
-//! Invariant **A12**: arguments are what the function that the program meant asks for; threads of all ranks run in one thread of the process.
+//! Invariant **A12**: the arguments satisfy the requirements of the replaced function; threads of all ranks run in one thread of the process.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -15,10 +16,10 @@ use super::{running_rank, substitutes};
 /// Maximum number of threads that a simulated rank creates, including ended ones.
 const THREADS_MAX: usize = 1 << 16;
 
-/// Bytes of a thread's stack, of which only touched pages exist.
+/// Bytes of a thread's stack. Only touched pages are allocated.
 const STACK_BYTES: usize = 2 << 20;
 
-/// The threads of a rank beside its first: what each has returned, when it has.
+/// The threads of a rank except its first: the return value of each thread that has ended.
 pub(super) struct Threads(Vec<Option<usize>>);
 
 impl Threads {
@@ -27,7 +28,7 @@ impl Threads {
     }
 }
 
-/// The functions, by name.
+/// Returns the replacements, by the name of the replaced function.
 pub(super) fn all() -> [(&'static CStr, usize); 9] {
     [
         (c"pthread_create", create as *const () as usize),
@@ -64,7 +65,7 @@ extern "C" fn create(
     0
 }
 
-/// A thread of the running rank has returned something.
+/// Records the return value of a thread of the running rank.
 fn note(number: usize, returned: usize) {
     if let Some(rank) = running_rank() {
         rank.threads().0[number - 1] = Some(returned);
@@ -102,7 +103,7 @@ extern "C" fn exit(returned: *mut c_void) -> ! {
         note(number, returned as usize);
         processes::end_thread()
     }
-    // The rank goes on until its last thread has ended.
+    // The rank ends after its last thread has ended.
     while running_rank().is_some_and(|rank| rank.threads().0.iter().any(Option::is_none)) {
         processes::let_threads_run();
     }
@@ -123,7 +124,7 @@ extern "C" fn lock(mutex: *mut pthread_mutex_t) -> c_int {
     }
 }
 
-/// Programs look again when they are woken, as they may be for no reason.
+/// Returns after the other coroutines have run, as a spurious wake-up: programs check their condition again.
 extern "C" fn wait(_condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: A12.
     unsafe { libc::pthread_mutex_unlock(mutex) };
@@ -144,7 +145,7 @@ extern "C" fn take(semaphore: *mut sem_t) -> c_int {
         if unsafe { libc::sem_trywait(semaphore) } == 0 {
             return 0;
         }
-        // SAFETY: a word of this thread.
+        // SAFETY: a variable of this thread.
         if unsafe { *libc::__errno_location() } != libc::EAGAIN {
             return -1;
         }

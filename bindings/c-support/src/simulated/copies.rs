@@ -1,14 +1,14 @@
-//! The data of the program, once for each rank.
+//! Copies of the program's data, one for each rank.
 //!
-//! All copies lie in one mapping of a file without a name, of which only touched pages exist. The copy of the rank that runs is mapped a second
-//! time where the program has its data: so a variable has the same address on every rank, as in processes of their own, and others reach it at
-//! its place in the first mapping while its rank does not run.
+//! All copies lie in one mapping of an anonymous file, in which only touched pages are allocated. The copy of the running rank is mapped a
+//! second time at the addresses of the program's data. Thus a variable has the same address on every rank, as in separate processes, and
+//! other ranks reach it at its address in the first mapping while its rank does not run.
 //!
 //! Invariants:
 //!
-//! - **A8** The ranges are whole pages of the program's data, which nobody but the program uses, and which are mapped anew only between two
-//!   ranks: what is there before and after is memory that may be read and written.
-//! - **A9** The file holds a copy for each rank, and the view maps all of it for as long as the process lives.
+//! - **A8** The ranges are whole pages of the program's data that only the program uses. They are remapped only between the execution of two
+//!   ranks, and are readable and writable before and after.
+//! - **A9** The file holds a copy for each rank, and the view maps all of it until the process ends.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -16,38 +16,38 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::images::{Image, page};
 
-/// What each rank has of its own.
+/// The private data of the ranks.
 pub(super) struct Copies {
     file: OwnedFd,
     view: usize,
     /// Bytes of a copy.
     stride: usize,
-    /// Pages of the program's data, one range after the other in a copy.
+    /// Address ranges of the program's data, whole pages. A copy holds them one after the other.
     ranges: Vec<Range<usize>>,
-    /// What pages hold at the beginning that are not all zero: their place in a copy, and their bytes.
+    /// Initial contents of the pages that are not all zero: offset in a copy, and bytes.
     first: Vec<(usize, Box<[u8]>)>,
-    /// Other variables of which each rank has its own values: those of the program's thread, and some of the C library.
+    /// Other variables with a value for each rank: thread-local variables of the program, and some variables of the C library.
     swapped: Vec<Range<usize>>,
-    /// Their values at the beginning, and those of ranks that have run; `None` before that.
+    /// Their initial values, and the saved values of each rank; `None` for a rank that has not run.
     values_first: Box<[u8]>,
     values: Vec<Option<Box<[u8]>>>,
     running: Option<usize>,
 }
 
 impl Copies {
-    /// Copies for so many ranks, of data as it is now.
+    /// Returns copies of the current data for `ranks` ranks.
     pub(super) fn new(images: &[Image], ranks: usize) -> std::io::Result<Self> {
         let ranges: Vec<_> = images.iter().flat_map(|image| image.data.clone()).collect();
         let thread_data = images.iter().map(|image| image.thread_data.clone()).filter(|data| !data.is_empty());
-        // What the program has a copy of is in the ranges.
+        // A variable that the linker has placed in the program's data is already in the ranges.
         let of_library = library_variables().into_iter().filter(|data| !ranges.iter().any(|range| range.contains(&data.start)));
         let swapped: Vec<_> = thread_data.chain(of_library).collect();
         let stride: usize = ranges.iter().map(Range::len).sum();
         let bytes = stride.max(1).checked_mul(ranks).filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.ok_or(std::io::ErrorKind::OutOfMemory)?;
-        // SAFETY: asks for a new file; its descriptor is nobody else's.
+        // SAFETY: creates a file; its descriptor is not shared.
         let file = unsafe { OwnedFd::from_raw_fd(checked(libc::memfd_create(c"program-data".as_ptr(), libc::MFD_CLOEXEC))?) };
-        // SAFETY: asks for room in our own file.
+        // SAFETY: resizes the new file.
         checked(unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) })?;
         let view = map(std::ptr::null_mut(), bytes, 0, &file, 0)?;
         let mut first = Vec::new();
@@ -67,7 +67,7 @@ impl Copies {
         Ok(Self { file, view, stride, ranges, first, swapped, values_first, values, running: None })
     }
 
-    /// The program's data are those of `rank` from now on.
+    /// Switches the program's data to those of `rank`.
     pub(super) fn enter(&mut self, rank: usize) -> std::io::Result<()> {
         if let Some(before) = self.running {
             self.values[before] = Some(saved(&self.swapped));
@@ -88,7 +88,7 @@ impl Copies {
         let mut values = &values[..];
         for range in &self.swapped {
             let (here, rest) = values.split_at(range.len());
-            // SAFETY: A8, of these variables.
+            // SAFETY: A8, for these variables.
             unsafe { std::ptr::copy_nonoverlapping(here.as_ptr(), range.start as *mut u8, here.len()) };
             values = rest;
         }
@@ -96,7 +96,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Where others reach memory of the rank that runs; `None` if they cannot reach all of it.
+    /// Returns the address by which other ranks reach memory of the running rank; `None` if they cannot reach all of it.
     pub(super) fn shared_address(&self, address: usize, bytes: usize) -> Option<usize> {
         let end = address.checked_add(bytes)?;
         let overlaps = |range: &&Range<usize>| address < range.end && range.start < end.max(address + 1);
@@ -113,7 +113,7 @@ impl Copies {
         Some(address)
     }
 
-    /// Where the rank that runs finds memory that others reach.
+    /// Returns the address by which the running rank reaches memory, from the address that other ranks use.
     pub(super) fn program_address(&self, address: usize) -> usize {
         let Some(mut offset) = self.running.map(|rank| rank * self.stride) else { return address };
         for range in &self.ranges {
@@ -127,24 +127,24 @@ impl Copies {
     }
 }
 
-/// Values of variables.
+/// Returns the current values of the variables.
 fn saved(ranges: &[Range<usize>]) -> Box<[u8]> {
-    // SAFETY: A8, of these variables.
+    // SAFETY: A8, for these variables.
     let bytes = |range: &Range<usize>| unsafe { std::slice::from_raw_parts(range.start as *const u8, range.len()) };
     ranges.iter().flat_map(bytes).copied().collect()
 }
 
-/// Variables of the C library that programs see: how the last call failed, and how far arguments are read.
+/// Returns the variables of the C library that programs see: `errno` and `optind`.
 fn library_variables() -> [Range<usize>; 2] {
     unsafe extern "C" {
         static mut optind: libc::c_int;
     }
-    // SAFETY: asks for the places of words.
+    // SAFETY: takes the addresses of variables.
     let [error, index] = unsafe { [libc::__errno_location() as usize, &raw mut optind as usize] };
     [error, index].map(|start| start..start + size_of::<libc::c_int>())
 }
 
-/// Maps a part of the file; with `MAP_FIXED`, in place of what is at `at`, as A8 allows.
+/// Maps a part of the file. With `MAP_FIXED`, it replaces the mapping at `at`, as A8 allows.
 fn map(at: *mut libc::c_void, bytes: usize, flags: i32, file: &OwnedFd, offset: usize) -> std::io::Result<usize> {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | flags);
     // SAFETY: a new mapping, or A8.

@@ -1,7 +1,7 @@
-//! What the loader has mapped of the program: its data, its initializers, and the places through which it calls other libraries.
+//! The objects of the program, as the loader has mapped them: data, initializers, and the table entries through which they call other libraries.
 //!
-//! Invariant **A7**: what is read here is what the loader has mapped and relocated, of objects that stay loaded, at the places that the ELF
-//! format and the loader's own list name; it is read before the program runs, in its only thread.
+//! Invariant **A7**: this module reads memory that the loader has mapped and relocated, of objects that stay loaded, at the addresses that the
+//! ELF format and the loader's list of objects give. It reads before the program runs, in its only thread.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::archive;
 
-/// What names an object that is linked with a C interface: `libacp.so`, and the names that it had elsewhere; `libsma.so`.
+/// Name prefixes of the libraries of the C interfaces: `libacp.so` with the variants of its name in other implementations, and `libsma.so`.
 const LIBRARY_PREFIXES: [&[u8]; 2] = [b"libacp", b"libsma"];
 
 /// Tags of the dynamic section.
@@ -29,7 +29,7 @@ const FINI_ARRAY_BYTES: i64 = 28;
 const PREINIT_ARRAY: i64 = 32;
 const PREINIT_ARRAY_BYTES: i64 = 33;
 
-/// Kinds of relocations that hold the address of a function of another object: a plain address, one for data, one for calls.
+/// Kinds of relocations that hold the address of a function of another object: absolute, for data, and for calls.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u64; 3] = [1, 6, 7];
 #[cfg(target_arch = "aarch64")]
@@ -37,20 +37,20 @@ const ADDRESSES: [u64; 3] = [257, 1025, 1026];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ADDRESSES: [u64; 3] = [u64::MAX; 3];
 
-/// An object that is part of the program: one that is linked with this library.
+/// An object that is part of the program: one that is linked with this library, or an executable that contains it.
 pub struct Image {
-    /// Where addresses of its file begin.
+    /// Load address: added to the addresses in its file.
     pub(crate) base: usize,
-    /// Whole pages of data that may be written.
+    /// Writable data, as whole pages.
     pub data: Vec<Range<usize>>,
     /// Its instructions.
     pub(crate) code: Vec<Range<usize>>,
-    /// The variables of the calling thread.
+    /// The thread-local variables of the calling thread.
     pub(crate) thread_data: Range<usize>,
-    /// Pages that were made read-only when they had been relocated.
+    /// Pages that the loader has made read-only after relocation.
     sealed: Range<usize>,
     dynamic: Vec<(i64, u64)>,
-    /// Whether it is what the system started, and not a library.
+    /// Whether the object is the executable, and not a library.
     pub is_executable: bool,
 }
 
@@ -61,12 +61,12 @@ struct Relocation {
     addend: i64,
 }
 
-/// The objects that are part of the program.
+/// Returns the objects that are part of the program.
 pub fn images() -> Vec<Image> {
     extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, found: *mut c_void) -> c_int {
-        // SAFETY: A7; `found` is what `images` hands over, and nobody else uses it meanwhile.
+        // SAFETY: A7; `found` is the vector that `images` passes and does not use during the call.
         let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Image>>()) };
-        // SAFETY: A7. The program itself has no name there; the C library is executable, too.
+        // SAFETY: A7. The program itself has an empty name in the loader's list. Its ELF type does not identify it: the C library is executable, too.
         let is_program = unsafe { *info.dlpi_name } == 0;
         // SAFETY: A7.
         let image = unsafe { Image::new(info) };
@@ -74,7 +74,7 @@ pub fn images() -> Vec<Image> {
         0
     }
     let mut found: Vec<Image> = Vec::new();
-    // SAFETY: calls `look` before it returns, and never afterwards.
+    // SAFETY: calls `look` only before it returns.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
     found
 }
@@ -124,7 +124,7 @@ impl Image {
         })
     }
 
-    /// Has the program call others than it asks for, by name.
+    /// Redirects the object's calls of the named functions to the given replacements.
     pub(crate) fn substitute(&self, functions: &[(&CStr, usize)]) {
         self.protect_sealed(libc::PROT_READ | libc::PROT_WRITE);
         for (table, bytes) in [(RELOCATIONS, RELOCATION_BYTES), (PLT_RELOCATIONS, PLT_RELOCATION_BYTES)] {
@@ -143,26 +143,26 @@ impl Image {
         let Some(symbols) = self.address(SYMBOLS).filter(|_| symbol != 0 && ADDRESSES.contains(&kind)) else { return };
         // SAFETY: A7.
         let symbol = unsafe { &*(symbols as *const libc::Elf64_Sym).add(symbol) };
-        // What the program has defined itself is its own.
+        // A function that the object defines itself is not replaced.
         if symbol.st_shndx != 0 {
             return;
         }
         let name = self.text(symbol.st_name as usize);
         if let Some((_, function)) = functions.iter().find(|(wanted, _)| *wanted == name) {
             let place = (self.base + relocation.offset as usize) as *mut usize;
-            // SAFETY: A7: a word of data that the loader has written, on a page that may be written now.
+            // SAFETY: A7: a word that the loader has relocated, on a page that is writable now.
             unsafe { place.write(function.wrapping_add_signed(relocation.addend as isize)) };
         }
     }
 
     fn protect_sealed(&self, protection: c_int) {
         if !self.sealed.is_empty() {
-            // SAFETY: A7: pages of the object's own, which keep what they hold.
+            // SAFETY: A7: pages of the object, whose contents do not change.
             unsafe { libc::mprotect(self.sealed.start as *mut c_void, self.sealed.len(), protection) };
         }
     }
 
-    /// What has to be called before the program's `main`, in this order: of libraries, the loader has called it.
+    /// Returns the functions to call before the program's `main`, in order. The loader has already called those of libraries.
     pub(crate) fn initializers(&self) -> Vec<usize> {
         if !self.is_executable {
             return Vec::new();
@@ -173,7 +173,7 @@ impl Image {
         found
     }
 
-    /// What has to be called after the program's `main`, in this order.
+    /// Returns the functions to call after the program's `main`, in order.
     pub(crate) fn finalizers(&self) -> Vec<usize> {
         if !self.is_executable {
             return Vec::new();
@@ -184,7 +184,7 @@ impl Image {
         found
     }
 
-    /// Addresses of functions.
+    /// Returns the addresses of functions in an array of the dynamic section.
     fn array(&self, start: i64, bytes: i64) -> Vec<usize> {
         let (Some(start), Some(bytes)) = (self.value(start), self.value(bytes)) else { return Vec::new() };
         let count = bytes as usize / size_of::<usize>();
@@ -197,20 +197,20 @@ impl Image {
         self.dynamic.iter().find(|(found, _)| *found == tag).map(|&(_, value)| value)
     }
 
-    /// An address that the loader may have relocated where it stands.
+    /// Returns an address of the dynamic section, which the loader may have relocated in place.
     fn address(&self, tag: i64) -> Option<usize> {
         let value = self.value(tag)? as usize;
         Some(if value < self.base { self.base + value } else { value })
     }
 
     fn text(&self, offset: usize) -> &CStr {
-        // SAFETY: A7: a text of the table that the object has for them.
+        // SAFETY: A7: a text in the object's string table.
         self.address(STRINGS).map_or(c"", |strings| unsafe { CStr::from_ptr((strings + offset) as *const c_char) })
     }
 }
 
 /// Bytes of a page.
 pub(super) fn page() -> usize {
-    // SAFETY: asks for a number.
+    // SAFETY: queries a number.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }

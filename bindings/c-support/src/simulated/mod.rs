@@ -1,14 +1,14 @@
-//! The ranks that are simulated in this process: which of them runs, and what each has of its own.
+//! The ranks that are simulated in this process: the running one, and the private data of each.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `images` | what the loader has mapped of the program |
-//! | `copies` | its data, once for each rank |
-//! | `archive` | a program with the library in it, which calls this one instead |
+//! | `images` | the objects of the program, as the loader has mapped them |
+//! | `copies` | copies of the program's data, one for each rank |
+//! | `archive` | redirection of a program that contains the library as an archive |
 //!
-//! Nothing here knows of the library or of a job; `program` simulates.
+//! This module does not depend on the library or on a job; `program` simulates.
 //!
-//! Invariant **A10**: a simulation has one thread, in which all ranks run, so that nothing here is used by two at once.
+//! Invariant **A10**: a simulation has one thread, in which all ranks run. No two threads use this module at the same time.
 #![allow(unsafe_code)]
 
 mod archive;
@@ -37,14 +37,14 @@ unsafe impl Sync for Simulated {}
 
 static SIMULATED: OnceLock<Simulated> = OnceLock::new();
 
-/// Makes this process that of so many ranks, each with a copy of the program's data as it is now.
+/// Begins the simulation of `ranks` ranks, each with a copy of the program's current data.
 pub fn begin(images: &[Image], ranks: usize) -> std::io::Result<()> {
     let copies = RefCell::new(Copies::new(images, ranks)?);
     SIMULATED.get_or_init(|| Simulated { copies, ranks, running: AtomicUsize::new(0) });
     Ok(())
 }
 
-/// The program's data are those of a rank from now on.
+/// Switches the program's data to those of `rank`.
 pub fn enter(rank: usize) -> std::io::Result<()> {
     let Some(simulated) = SIMULATED.get() else { return Ok(()) };
     simulated.running.store(rank, Ordering::Relaxed);
@@ -56,12 +56,12 @@ pub fn is_simulation() -> bool {
     SIMULATED.get().is_some()
 }
 
-/// The simulated rank that runs; `None` if the process is a rank itself.
+/// Returns the running simulated rank; `None` if the process is not a simulation.
 pub fn running() -> Option<usize> {
     SIMULATED.get().map(|simulated| simulated.running.load(Ordering::Relaxed))
 }
 
-/// A value of the process, and one of each rank that is simulated in it.
+/// A value of the process, and one for each rank that is simulated in it.
 pub struct PerRank<T: 'static> {
     own: T,
     simulated: OnceLock<Box<[T]>>,
@@ -69,18 +69,18 @@ pub struct PerRank<T: 'static> {
 }
 
 impl<T> PerRank<T> {
-    /// The process's own, and what makes those of simulated ranks.
+    /// Takes the value of the process, and the function that makes the value of each simulated rank.
     pub const fn new(own: T, make: fn() -> T) -> Self {
         Self { own, simulated: OnceLock::new(), make }
     }
 
-    /// That of the process.
+    /// Returns the value of the process.
     #[inline]
     pub fn own(&self) -> &T {
         &self.own
     }
 
-    /// That of the simulated rank that runs, else that of the process.
+    /// Returns the value of the running simulated rank; that of the process if there is no simulation.
     pub fn get(&self) -> &T {
         let Some(simulated) = SIMULATED.get() else { return &self.own };
         let of_ranks = self.simulated.get_or_init(|| (0..simulated.ranks).map(|_| (self.make)()).collect());
@@ -88,8 +88,8 @@ impl<T> PerRank<T> {
     }
 }
 
-/// Where others reach memory of this rank's; the same, unless it is simulated and that is the program's data.
-/// `None` if others cannot reach all of it.
+/// Returns the address by which other ranks reach memory of this rank: a different address only for data of a simulated program.
+/// Returns `None` if other ranks cannot reach all of the memory.
 pub fn shared_address(address: usize, bytes: usize) -> Option<usize> {
     match SIMULATED.get() {
         Some(simulated) => simulated.copies.borrow().shared_address(address, bytes),
@@ -97,7 +97,7 @@ pub fn shared_address(address: usize, bytes: usize) -> Option<usize> {
     }
 }
 
-/// Where this rank finds memory that others reach.
+/// Returns the address by which this rank itself reaches memory, from the address that other ranks use.
 pub fn program_address(address: usize) -> usize {
     SIMULATED.get().map_or(address, |simulated| simulated.copies.borrow().program_address(address))
 }

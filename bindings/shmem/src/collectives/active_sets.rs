@@ -1,14 +1,14 @@
-//! Deprecated operations of active sets: every `2^logPE_stride`-th PE from `PE_start` on. Their state is the program's `pSync`, all zeros at the beginning and
-//! at the end of each operation.
+//! Deprecated operations of active sets: every `2^logPE_stride`-th PE from `PE_start` on. Their state is the program's array `pSync`, which is zero before and
+//! after each operation.
 //!
 //! | word of `pSync` | meaning |
 //! |---|---|
-//! | 0 | at the first PE of the set: arrivals |
-//! | 1 | at the others: released |
-//! | 2 | of `collect`: where the block of this PE begins, and one |
+//! | 0 | at the first PE of the set: the number of arrivals |
+//! | 1 | at the other PEs: 1 when released |
+//! | 2 | in `collect`: the offset of this PE's block, plus one |
 //!
-//! The first PE counts the arrivals, zeroes the count and releases the others; each zeroes its word when it sees it. So the next operation finds zeros, and no
-//! release overtakes another one: each comes after an arrival of its target.
+//! The first PE counts the arrivals, zeroes the count and releases the other PEs. Each of them zeroes its word when it observes the release. Thus the next
+//! operation begins with zeros, and no release overtakes an earlier one: each follows an arrival of its target.
 
 use std::ffi::{c_int, c_long};
 
@@ -36,7 +36,7 @@ const RELEASED: usize = 1;
 const BEGINS: usize = 2;
 
 impl ActiveSet {
-    /// The set of a call.
+    /// Returns the active set of a call. Ends the job if the set is not valid.
     pub(crate) fn new(routine: &'static str, start: c_int, log_stride: c_int, size: c_int, psync: *mut c_long) -> Self {
         let library = library(routine);
         let is_possible = start >= 0 && (0..31).contains(&log_stride) && size > 0;
@@ -115,7 +115,7 @@ impl ActiveSet {
         );
     }
 
-    /// `shmem_broadcast32`, `64`: the root keeps its `dest`.
+    /// `shmem_broadcast32`, `64`: the `dest` of the root is unchanged.
     pub(crate) fn broadcast(&self, (dest, source): (usize, usize), bytes: usize, root: c_int) {
         if self.members.rank(root).is_none() {
             refuse(self.routine, &format_args!("PE_root {root} is not in the active set of {}", self.members.size));
@@ -133,7 +133,7 @@ impl ActiveSet {
         self.barrier();
     }
 
-    /// `shmem_collect32`, `64`: each PE tells the next one where its block begins.
+    /// `shmem_collect32`, `64`: each PE sends to the next one the offset of its block.
     pub(crate) fn collect(&self, (dest, source): (usize, usize), bytes: usize) {
         let mut begins = 0;
         if self.me > 0 {

@@ -1,4 +1,4 @@
-//! Broadcast, collects and exchanges: members write into the destination of others.
+//! Broadcast, collects and exchanges: members put into the destination of other members.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ use super::{ARRIVALS, FLAGS, Run, SECOND_FLAGS, cells, rounds};
 use crate::refusal::refuse;
 use crate::transfer::{self, Strided};
 
-/// Bytes of some elements.
+/// Returns the number of bytes of `elements` elements.
 fn total(run: &Run<'_>, elements: usize, element: usize) -> usize {
     match elements.checked_mul(element) {
         Some(bytes) if bytes <= isize::MAX as usize / run.size() as usize => bytes,
@@ -21,7 +21,7 @@ fn copy(to: usize, from: usize, bytes: usize) {
     }
 }
 
-/// Brings the elements of the member at `root` to all members: down a binomial tree.
+/// Broadcasts the elements of the member at `root` to all members, down a binomial tree.
 pub(crate) fn broadcast(
     routine: &'static str,
     team: usize,
@@ -60,7 +60,7 @@ fn global(run: &Run<'_>, address: usize, bytes: usize, position: u32) -> pelago:
     run.library.global(run.routine, "dest", address, bytes, run.rank(position))
 }
 
-/// Brings the block of each member to all: in round k a member forwards the 2ᵏ blocks that end with its own to the member 2ᵏ further on.
+/// Distributes the block of each member to all members: in round k, a member forwards the 2ᵏ blocks that end with its own to the member at distance 2ᵏ.
 pub(crate) fn fcollect(routine: &'static str, team: usize, (dest, source): (usize, usize), elements: usize, element: usize) {
     let run = Run::begin(routine, team);
     let (size, block) = (run.size(), total(&run, elements, element));
@@ -92,7 +92,7 @@ pub(crate) fn fcollect(routine: &'static str, team: usize, (dest, source): (usiz
     run.sync();
 }
 
-/// Brings blocks of different lengths to all members, one after the other.
+/// Concatenates the blocks of all members, which may differ in length, at all members.
 pub(crate) fn collect(routine: &'static str, team: usize, (dest, source): (usize, usize), elements: usize, element: usize) {
     let run = Run::begin(routine, team);
     let bytes = total(&run, elements, element);
@@ -121,7 +121,7 @@ pub(crate) fn alltoall(routine: &'static str, team: usize, (dest, source): (usiz
     run.sync();
 }
 
-/// As `alltoall`, of elements at equal distances.
+/// Like `alltoall`, for elements at equal strides.
 pub(crate) fn alltoalls<const ELEMENT: usize>(
     routine: &'static str,
     team: usize,

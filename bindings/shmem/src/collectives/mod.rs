@@ -8,18 +8,19 @@
 //! | `teams` | splits: new teams agree on a slot |
 //! | `active_sets` | the deprecated operations of active sets, by the program's `pSync` |
 //!
-//! Each team has a slot of memory at every PE: lines of a word for synchronizations and flags, landing buffers, and parcels of short reductions. Every operation
-//! that moves data ends with a synchronization, so that the next operation may write all lines and buffers again: whoever leaves it has read them. Three kinds of
-//! reductions have memory of their own instead, and no synchronization at their end:
+//! Each team has a slot of memory at every PE: cache lines with one word each for synchronizations and flags, landing buffers, and parcels of short reductions.
+//! Every operation that moves data ends with a synchronization, after which all members have read their lines and buffers, so that the next operation may write
+//! them again. Three kinds of reductions have memory of their own instead, and no synchronization at their end:
 //!
-//! - Short reductions use two sets of parcels in turn. A member that sends for reduction e + 2 has left e + 1, so every member had begun e + 1, and had read the
-//!   parcels of e.
-//! - Whole exchanges between two PEs use two places in turn, for the same reason.
-//! - Long reductions have lines for parts and results of their own. A member sends results of e + 1 after it has the parts of all members, who have left e; it sends parts
-//!   of e + 1, or writes landing buffers for another operation, after it has the results of all members of e, who had read their landing buffers by then.
+//! - Short reductions alternate between two sets of parcels. A member that sends for reduction e + 2 has left e + 1, so every member had begun e + 1, and had
+//!   read the parcels of e.
+//! - Whole exchanges between two PEs alternate between two places, for the same reason.
+//! - Long reductions have lines of their own for parts and results. A member sends results of e + 1 after it has received the parts of all members, which have
+//!   left e. It sends parts of e + 1, or writes landing buffers for another operation, after it has received the results of e from all members, which had read
+//!   their landing buffers before.
 //!
-//! Synchronizations use two lines of each round in turn: a member that writes a line of synchronization e + 2 has left e + 1, to which all members have
-//! come after every line of e for them had arrived. So no plain put to a line overtakes an earlier one (`docs/ordering.md`).
+//! Synchronizations alternate between two lines of each round: a member that writes a line of synchronization e + 2 has left e + 1, which all members have
+//! entered after all their lines of e had arrived. Thus no plain put to a line overtakes an earlier one (`docs/ordering.md`).
 
 pub(crate) mod active_sets;
 pub(crate) mod data;
@@ -42,9 +43,9 @@ use crate::transfer::{SIGNAL_ADD, SIGNAL_SET, SignalWord, put_with_flag, put_wit
 
 const LINE_BYTES: usize = 64;
 
-/// Where the lines of a slot lie, by number: two for each round of a synchronization, a flag and a second flag for each round, the count of
-/// arrivals, the flag of a result, the counts of parts and results of long reductions, and flags of both from each of few members. A flag is a put, which needs
-/// no answer; a count is an atomic, which does.
+/// Numbers of the lines of a slot: two for each round of a synchronization, a flag and a second flag for each round, the count of arrivals, the flag of a
+/// result, the counts of parts and of results of long reductions, and, in teams of few members, a flag for each from every member. A flag is written by a put,
+/// which needs no response; a count is changed by an atomic, which needs one.
 const SYNCS: usize = 0;
 pub(crate) const FLAGS: usize = SYNCS + 2 * TEAM_ROUNDS;
 pub(crate) const SECOND_FLAGS: usize = FLAGS + TEAM_ROUNDS;
@@ -56,10 +57,11 @@ const PART_FLAGS: usize = RESULTS + 1;
 const RESULT_FLAGS: usize = PART_FLAGS + DIRECT_MEMBERS_MAX as usize;
 const LINES: usize = RESULT_FLAGS + DIRECT_MEMBERS_MAX as usize;
 
-/// Then the landing buffers: one for each round, and one for a result.
+/// Offset of the landing buffers, which follow the lines: one for each round, and one for a result.
 const LANDINGS: usize = (LINES * LINE_BYTES).next_multiple_of(4096);
 
-/// Then two sets of parcels, one from each member. A parcel ends with its flag; its data lie before the flag, so that little data shares the flag's cache line.
+/// Offset of the two sets of parcels, with one parcel from each member. A parcel ends with its flag. Its data lie directly before the flag, so that small data
+/// share the flag's cache line.
 const PARCELS: usize = LANDINGS + ALL_LANDINGS_BYTES;
 const PARCEL_BYTES: usize = PARCEL_DATA_BYTES + size_of::<u64>();
 const PARCEL_SETS: usize = 2;
@@ -67,25 +69,25 @@ const PARCEL_SETS: usize = 2;
 /// Bytes of a team's slot.
 pub(crate) const TEAM_BYTES: usize = PARCELS + (PARCEL_SETS * DIRECT_MEMBERS_MAX as usize * PARCEL_BYTES).next_multiple_of(4096);
 
-/// Bytes of all landing buffers, which lie side by side.
+/// Bytes of all landing buffers, which are contiguous.
 pub(crate) const ALL_LANDINGS_BYTES: usize = (TEAM_ROUNDS + 1) * LANDING_BYTES;
 
-/// Behind the slots of all teams lie two places of a whole exchange between the two PEs of a job: the data, then a line for the flag.
+/// Offset of the two places of whole exchanges between the two PEs of a job, after the slots of all teams. A place has the data, then a line for the flag.
 const EXCHANGES: usize = TEAMS_MAX * TEAM_BYTES;
 const EXCHANGE_SET_BYTES: usize = (EXCHANGE_BYTES + LINE_BYTES).next_multiple_of(4096);
 
-/// Bytes of the memory for teams.
+/// Bytes of the memory of the teams.
 pub(crate) const SCRATCH_BYTES: usize = EXCHANGES + 2 * EXCHANGE_SET_BYTES;
 
-/// The landing buffer of results.
+/// Number of the landing buffer of results.
 pub(crate) const RESULT_LANDING: usize = TEAM_ROUNDS;
 
-/// How members learn that data of each of them has arrived.
+/// How a member detects that the data of each other member has arrived.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrivals {
-    /// The first of the lines that few members set, one each, to `word`.
+    /// In a team of few members, the first of the lines that the members set to `word`, one line for each member.
     flags: Option<usize>,
-    /// The line where more of them count to `word`.
+    /// In a larger team, the line in which arrivals are counted up to `word`.
     count: usize,
     word: u64,
 }
@@ -103,14 +105,15 @@ pub(crate) struct Run<'l> {
 }
 
 impl Run<'static> {
-    /// Begins an operation of the team with a handle.
+    /// Begins an operation of the team with the handle `team`.
     pub(crate) fn begin(routine: &'static str, team: usize) -> Self {
         let library = library(routine);
         let (index, team) = library.team(routine, team);
         let turn = match team.turn.try_lock() {
             Ok(turn) => turn,
             Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Threads that call collective operations of one team at once are a mistake of the program, except in turns that overlap by an instant.
+            // Concurrent collective operations of one team are an error of the program. Outside a simulation, however, a thread may begin the next operation
+            // while another thread is about to return from the previous one.
             Err(std::sync::TryLockError::WouldBlock) if library.is_simulated => {
                 refuse(routine, &"two threads are in collective operations of one team")
             }
@@ -121,54 +124,54 @@ impl Run<'static> {
 }
 
 impl Run<'_> {
-    /// How many members there are.
+    /// Returns the number of members.
     pub(crate) fn size(&self) -> u32 {
         self.members.size
     }
 
-    /// The rank of a member.
+    /// Returns the rank of a member.
     pub(crate) fn rank(&self, position: u32) -> u32 {
         self.members.rank_at(position)
     }
 
-    /// The other members, beginning with the next one: so that not all begin with the same one.
+    /// Returns the other members, beginning with the next one, so that members do not all send to the same one first.
     pub(crate) fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let (me, size) = (self.me, self.size());
         (1..size).map(move |distance| (me + distance) % size)
     }
 
-    /// The number of a new data operation.
+    /// Returns the number of a new data operation.
     pub(crate) fn number(&self) -> u64 {
         advance(&self.team.operations, 1)
     }
 
-    /// The number of a new short reduction.
+    /// Returns the number of a new short reduction.
     pub(crate) fn short_number(&self) -> u64 {
         advance(&self.team.short_reductions, 1)
     }
 
-    /// The address at a member of a place of the team's slot.
+    /// Returns the address, at a member, of an offset in the team's slot.
     fn place(&self, position: u32, offset: usize) -> GlobalAddress {
         let bits = self.library.scratch().bits + (self.index * TEAM_BYTES + offset) as u64;
         self.library.at(bits, self.rank(position))
     }
 
-    /// The address at a member of a landing buffer.
+    /// Returns the address, at a member, of a landing buffer.
     pub(crate) fn landing(&self, position: u32, number: usize) -> GlobalAddress {
         self.landing_at(position, number * LANDING_BYTES)
     }
 
-    /// The address at a member of a place in its landing buffers.
+    /// Returns the address, at a member, of an offset in its landing buffers.
     pub(crate) fn landing_at(&self, position: u32, offset: usize) -> GlobalAddress {
         self.place(position, LANDINGS + offset)
     }
 
-    /// Where a landing buffer of this member lies.
+    /// Returns the address in this process of a landing buffer of this member.
     pub(crate) fn own_landing(&self, number: usize) -> *const u8 {
         (self.library.scratch().start + self.index * TEAM_BYTES + LANDINGS + number * LANDING_BYTES) as *const u8
     }
 
-    /// A word of the team's slot at a member, by its offset.
+    /// Returns the word at an offset of the team's slot at a member.
     fn word(&self, position: u32, offset: usize) -> GlobalPtr<u64> {
         GlobalPtr::from_address(self.place(position, offset)).expect("words are aligned")
     }
@@ -179,7 +182,7 @@ impl Run<'_> {
         word
     }
 
-    /// Zeroes the lines and the flags of parcels of this member.
+    /// Zeroes the lines and the parcels' flags of this member.
     pub(crate) fn clear(&self) {
         let parcels =
             (0..PARCEL_SETS * DIRECT_MEMBERS_MAX as usize).map(|parcel| PARCELS + parcel * PARCEL_BYTES + PARCEL_DATA_BYTES);
@@ -188,7 +191,7 @@ impl Run<'_> {
         }
     }
 
-    /// Writes a word of a member.
+    /// Writes a word of the team's slot at a member.
     fn tell(&self, position: u32, offset: usize, word: u64) {
         fence(Ordering::Release);
         let at = self.word(position, offset);
@@ -229,7 +232,7 @@ impl Run<'_> {
         self.send_as(position, to, from, line * LINE_BYTES, one);
     }
 
-    /// Puts bytes to a member, and then tells it of an arrival.
+    /// Puts bytes to a member, and then signals their arrival there.
     pub(crate) fn send_arrival(&self, position: u32, to: GlobalAddress, from: Cells<'static>, arrivals: Arrivals) {
         match arrivals.flags {
             Some(flags) => self.send(position, to, from, flags + self.me as usize, arrivals.word),
@@ -251,48 +254,48 @@ impl Run<'_> {
         self.library.or_end(self.routine, sent);
     }
 
-    /// Where the flag of the parcel from a member lies in a slot.
+    /// Returns the offset in a slot of the flag of the parcel from a member.
     fn parcel_flag(&self, from: u32, number: u64) -> usize {
         let set = number as usize % PARCEL_SETS;
         PARCELS + (set * DIRECT_MEMBERS_MAX as usize + from as usize) * PARCEL_BYTES + PARCEL_DATA_BYTES
     }
 
-    /// Sends a member the parcel of a short reduction.
+    /// Sends the parcel of a short reduction to a member.
     pub(crate) fn send_parcel(&self, position: u32, from: Cells<'static>, number: u64) {
         let flag = self.parcel_flag(self.me, number);
         self.send_as(position, self.place(position, flag - from.bytes()), from, flag, set(number));
     }
 
-    /// Waits for the parcel of a member; where its `bytes` bytes lie.
+    /// Waits for the parcel of a member, and returns the address of its `bytes` bytes.
     pub(crate) fn parcel(&self, from: u32, number: u64, bytes: usize) -> usize {
         let flag = self.parcel_flag(from, number);
         self.wait_at(flag, number);
         self.library.scratch().start + self.index * TEAM_BYTES + flag - bytes
     }
 
-    /// Whether this is the team of the two PEs of a job who reach each other by a network alone.
+    /// Whether this is the team of all PEs of a job of two PEs that reach each other only by a network.
     pub(crate) fn is_pair(&self) -> bool {
         self.index == DEFAULT - 1 && self.size() == 2 && !self.is_mapped()
     }
 
-    /// The number of a new whole exchange of the pair.
+    /// Returns the number of a new whole exchange of the pair.
     pub(crate) fn exchange_number(&self) -> u64 {
         advance(&self.team.exchanges, 1)
     }
 
-    /// Where the values of an exchange lie, and their flag, in the memory for teams.
+    /// Returns the offsets of the values of an exchange and of their flag in the memory of the teams.
     fn exchange(number: u64) -> (usize, usize) {
         let set = EXCHANGES + number as usize % 2 * EXCHANGE_SET_BYTES;
         (set, set + EXCHANGE_BYTES)
     }
 
-    /// Sends the other PE the values of an exchange.
+    /// Sends the values of an exchange to the other PE.
     pub(crate) fn send_whole(&self, from: Cells<'static>, number: u64) {
         let (other, (data, flag)) = (1 - self.me, Self::exchange(number));
         self.send_as(other, self.place(other, data), from, flag, set(number));
     }
 
-    /// Waits for the values of the other PE in an exchange; where they lie.
+    /// Waits for the values of the other PE in an exchange, and returns their address.
     pub(crate) fn whole(&self, number: u64) -> usize {
         let (data, flag) = Self::exchange(number);
         self.wait_at(flag, number);
@@ -319,17 +322,17 @@ impl Run<'_> {
         self.library.or_end(self.routine, waited);
     }
 
-    /// Waits for so many arrivals more.
+    /// Waits for `count` further arrivals.
     pub(crate) fn wait_for_arrivals(&self, count: u64) {
         self.wait(ARRIVALS, advance(&self.team.arrivals, count));
     }
 
-    /// The parts of a new long reduction.
+    /// Returns the arrivals of the parts of a new long reduction.
     pub(crate) fn parts(&self) -> Arrivals {
         self.arrivals(&self.team.parts, PART_FLAGS, PARTS)
     }
 
-    /// The results of a new long reduction.
+    /// Returns the arrivals of the results of a new long reduction.
     pub(crate) fn results(&self) -> Arrivals {
         self.arrivals(&self.team.results, RESULT_FLAGS, RESULTS)
     }
@@ -340,17 +343,17 @@ impl Run<'_> {
         Arrivals { flags: are_few.then_some(flags), count, word }
     }
 
-    /// Waits for the arrival from a member; of more than few members, for those from all.
+    /// Waits for the arrival from a member; in a team of more than a few members, for the arrivals from all.
     pub(crate) fn wait_for(&self, position: u32, arrivals: Arrivals) {
         self.wait(arrivals.flags.map_or(arrivals.count, |flags| flags + position as usize), arrivals.word);
     }
 
-    /// Whether loads and stores reach the memory of all members: on one host, so for all members or for none.
+    /// Whether the memory of all members is mapped. It is if all members are on one host; then this is true at all members, otherwise at none.
     pub(crate) fn is_mapped(&self) -> bool {
         (0..self.size()).all(|position| self.library.reach.cells(self.landing(position, 0), 1).is_some())
     }
 
-    /// Returns when every member has called it.
+    /// Synchronizes the team: returns after every member has called it.
     pub(crate) fn sync(&self) {
         let size = self.size();
         if size == 1 {
@@ -368,19 +371,19 @@ impl Run<'_> {
         }
     }
 
-    /// Ends the job unless `dest` and `source` of a call are symmetric.
+    /// Ends the job unless the bytes at `address`, an argument of a call, are symmetric.
     pub(crate) fn check(&self, argument: &str, address: usize, bytes: usize) {
         if bytes > 0 {
             self.library.global(self.routine, argument, address, bytes, self.library.me);
         }
     }
 
-    /// Ends the job, if arguments are to be compared and those of members differ.
+    /// If arguments are to be compared, ends the job unless those of all members are equal.
     pub(crate) fn compare(&self, arguments: &[u64]) {
         if !self.library.is_debugged.load(Ordering::Relaxed) {
             return;
         }
-        // The greatest and, as the complement, the least of each.
+        // The maximum yields the greatest value of each and, through the complement, the least.
         let mut both: Vec<u64> = arguments.iter().flat_map(|&argument| [argument, !argument]).collect();
         reductions::reduce_private(self, &mut both, crate::values::Combine::Max);
         if both.chunks_exact(2).any(|pair| pair[0] != !pair[1]) {
@@ -389,19 +392,19 @@ impl Run<'_> {
     }
 }
 
-/// Adds to a counter that one thread uses at a time; the sum.
+/// Adds to a counter that one thread uses at a time, and returns the sum.
 fn advance(counter: &AtomicU64, count: u64) -> u64 {
     let sum = counter.load(Ordering::Relaxed) + count;
     counter.store(sum, Ordering::Relaxed);
     sum
 }
 
-/// A signal that sets its word.
+/// Returns a signal that sets its word.
 fn set(word: u64) -> SignalWord {
     SignalWord { address: std::ptr::null_mut(), value: word, operation: SIGNAL_SET }
 }
 
-/// Rounds in which a number that doubles from 1 reaches `size`.
+/// Returns the number of doublings by which 1 reaches at least `size`.
 pub(crate) const fn rounds(size: u32) -> u32 {
     size.next_power_of_two().ilog2()
 }
@@ -418,7 +421,7 @@ pub(crate) fn barrier_all(routine: &'static str) {
     sync(routine, DEFAULT);
 }
 
-/// Compares arguments of a call of all PEs, if asked.
+/// Compares the arguments of a collective call of all PEs, if comparisons are enabled.
 pub(crate) fn compare(library: &Library, routine: &'static str, arguments: &[u64]) {
     if library.is_debugged.load(Ordering::Relaxed) {
         Run::begin(routine, DEFAULT).compare(arguments);

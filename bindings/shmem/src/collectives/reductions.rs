@@ -3,13 +3,13 @@
 //! | members, bytes | reduction |
 //! |---|---|
 //! | at most 16, at most 120 B | every member sends its values to every other, as a parcel; each combines them in the order of members |
-//! | the 2 PEs of a job, on a network, at most 64 KiB | both send all their values to the other, and combine all |
-//! | at most 16, at most 4 KiB | the same by landing buffers, and a synchronization |
+//! | the 2 PEs of a job, on a network, at most 64 KiB | each PE sends all its values to the other, and both combine all values |
+//! | at most 16, at most 4 KiB | as in the first row, but by landing buffers, and with a synchronization |
 //! | at most 128, more, on one host | every member reads its part of the values from all others, combines it in the order of members and writes it to all |
 //! | at most 128, more, on a network | the same, but every member sends the parts of others to their landing buffers, if they fit there |
 //! | more members | up and down a binomial tree, 4 KiB at a time |
 //!
-//! Scans double their reach in each round (Hillis and Steele, 1986), 4 KiB at a time.
+//! The distance of a scan doubles in each round (Hillis and Steele, 1986). A scan processes 4 KiB at a time.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ fn write<T: Value>(to: usize, values: &[T]) {
     cells(to, size_of_val(values)).write(values.as_bytes());
 }
 
-/// The bytes of values, which are sent before they change.
+/// Returns the bytes of values. The caller sends them before it changes the values.
 fn bytes_of<T: Value>(values: &[T]) -> pelago_memory::Cells<'static> {
     cells(values.as_ptr() as usize, size_of_val(values))
 }
@@ -48,7 +48,7 @@ fn bytes<T>(run: &Run<'_>, count: usize) -> usize {
     }
 }
 
-/// Combines the values of all members; all get the result.
+/// Combines the values of all members. All members get the result.
 pub(crate) fn reduce<T: Value>(routine: &'static str, team: usize, (dest, source): (usize, usize), count: usize, how: Combine) {
     let run = Run::begin(routine, team);
     let bytes = bytes::<T>(&run, count);
@@ -78,7 +78,7 @@ pub(crate) fn reduce<T: Value>(routine: &'static str, team: usize, (dest, source
     }
 }
 
-/// As `reduce`, of values that fit a landing buffer, wherever they lie.
+/// Like `reduce`, for values in any memory that fit a landing buffer.
 pub(crate) fn reduce_private<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
     if run.size() == 1 {
         return;
@@ -101,7 +101,7 @@ fn is_short(run: &Run<'_>, bytes: usize) -> bool {
     (2..=DIRECT_MEMBERS_MAX).contains(&run.size()) && bytes <= PARCEL_DATA_BYTES
 }
 
-/// Combines values that fit a parcel; without a synchronization, because the next short reduction has other parcels.
+/// Combines values that fit a parcel. No synchronization is needed, because the next short reduction uses other parcels.
 fn reduce_shortly<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
     let (number, bytes) = (run.short_number(), count * size_of::<T>());
     for to in run.others() {
@@ -118,7 +118,7 @@ fn reduce_shortly<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: us
             read(place + offset, std::slice::from_mut(&mut one));
             combined = Some(combined.map_or(one, |combined| combined.combine(one, how)));
         }
-        // `dest` may be `source`: this element is not read again.
+        // `dest` may be equal to `source`: this element is not read again.
         write(dest + offset, combined.as_slice());
     }
 }
@@ -169,13 +169,13 @@ fn reduce_by_tree<T: Value>(run: &Run<'_>, values: &mut [T], how: Combine) {
     }
 }
 
-/// Combines the values of two PEs, which each combines for itself: one way through the network, where a divided reduction takes two.
+/// Combines the values of two PEs, at both PEs. This takes one network latency, where a divided reduction takes two.
 fn reduce_exchanged<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
     let number = run.exchange_number();
     run.send_whole(cells(source, count * size_of::<T>()), number);
     let other = run.whole(number);
     let (first, second) = if run.me == 0 { (source, other) } else { (other, source) };
-    // A part at a time, which stays in the nearest cache.
+    // Parts that fit the first-level cache.
     let length = (COMBINED_BYTES / size_of::<T>()).min(count);
     let mut combined = vec![T::new_zeroed(); length];
     let mut after = combined.clone();
@@ -189,7 +189,7 @@ fn reduce_exchanged<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: 
     }
 }
 
-/// The values that a member combines in a long reduction.
+/// Returns the range of the values that a member combines in a long reduction.
 fn part(run: &Run<'_>, count: usize, position: u32) -> Range<usize> {
     let (position, size) = (position as usize, run.size() as usize);
     count * position / size..count * (position + 1) / size
@@ -199,9 +199,9 @@ fn part_bytes_max<T: Value>(run: &Run<'_>, count: usize) -> usize {
     count.div_ceil(run.size() as usize) * size_of::<T>()
 }
 
-/// Every member sends the parts of the others to them, and combines its own part of the values of all members.
+/// Long reduction in which every member sends to each other member its part, and combines its own part of the values of all members.
 fn reduce_sent<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
-    // A member has a place in its landing buffers for each of the others.
+    // The landing buffers of a member have a place for each other member.
     let place = |from: u32, at: u32| (from - u32::from(from > at)) as usize * part_bytes_max::<T>(run, count);
     let parts = run.parts();
     for to in run.others() {
@@ -230,7 +230,8 @@ fn reduce_sent<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize
     exchange_results(run, dest, mine.start, &combined);
 }
 
-/// Writes a part of the result to all members, and waits for the other parts. The others have called, since they have sent their values, or synchronized.
+/// Writes a part of the result to all members, and waits for the other parts. The other members are inside this reduction: they have sent their values, or have
+/// synchronized.
 fn exchange_results<T: Value>(run: &Run<'_>, dest: usize, start: usize, combined: &[T]) {
     let dest = dest + start * size_of::<T>();
     write(dest, combined);
@@ -245,7 +246,7 @@ fn exchange_results<T: Value>(run: &Run<'_>, dest: usize, start: usize, combined
     run.others().for_each(|from| run.wait_for(from, results));
 }
 
-/// Every member combines its part of the values of all members, which it reads.
+/// Long reduction in which every member reads its part of the values from all members and combines it.
 fn reduce_divided<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: usize, how: Combine) {
     let (size, library) = (run.size() as usize, run.library);
     let mine = part(run, count, run.me);
@@ -266,12 +267,12 @@ fn reduce_divided<T: Value>(run: &Run<'_>, dest: usize, source: usize, count: us
     library.or_end(run.routine, got);
     let (combined, others) = all.split_at_mut(length);
     others.chunks_exact(length.max(1)).for_each(|other| combine_after(combined, other, how));
-    // Nobody else reads this part of any source, so that it may be written where it was read. A member that has sent its part has read all sources, so the program
-    // may change this member's source without a synchronization at the end.
+    // No other member reads this part of a source, so that `dest` may be `source`. A member that has sent its part of the result has read all sources, so that
+    // the program may change this member's source without a synchronization at the end.
     exchange_results(run, dest, mine.start, combined);
 }
 
-/// Combines the values of all members up to this one, or of those before it: of none, zero.
+/// Sums the values of all members up to this one (inclusive), or of those before it (exclusive). The exclusive sum of the first member is zero.
 pub(crate) fn scan<T: Value>(routine: &'static str, team: usize, (dest, source): (usize, usize), count: usize, inclusive: bool) {
     let run = Run::begin(routine, team);
     let bytes = bytes::<T>(&run, count);
@@ -288,7 +289,7 @@ pub(crate) fn scan<T: Value>(routine: &'static str, team: usize, (dest, source):
     }
 }
 
-/// `values` become the sum up to this member; the sum before it is returned.
+/// Replaces `values` by the sum up to this member, and returns the sum of the members before it.
 fn scan_piece<T: Value>(run: &Run<'_>, values: &mut [T]) -> Vec<T> {
     let (size, me, number) = (run.size(), run.me, run.number());
     let mut before = vec![T::new_zeroed(); values.len()];
@@ -315,7 +316,7 @@ fn scan_piece<T: Value>(run: &Run<'_>, values: &mut [T]) -> Vec<T> {
     before
 }
 
-/// The sum of a number over the members before this one.
+/// Returns the sum of a number over the members before this one.
 pub(crate) fn sum_before(run: &Run<'_>, number: u64) -> u64 {
     scan_piece(run, &mut [number])[0]
 }

@@ -9,16 +9,16 @@ use crate::library::{INVALID, Library, Members};
 use crate::limits::TEAMS_MAX;
 use crate::values::Combine;
 
-/// A new team that one call makes at some of the parent's members.
+/// A new team that one call makes of some of the parent's members.
 pub(crate) struct NewTeam {
-    /// The members; `None` if this PE is none of them.
+    /// The members; `None` if this PE is not one of them.
     pub(crate) members: Option<Members>,
     pub(crate) contexts: c_int,
 }
 
-/// Makes a team of some of the parent's members. Collective over the parent; the handle, or `None` if there are too many teams.
+/// Makes a team of some of the parent's members, and returns its handle; `None` if there are too many teams. Collective over the parent.
 ///
-/// Members of the parent agree on a slot that none of them uses, clear its lines, and synchronize before anybody uses them.
+/// The members of the parent agree on a slot that none of them uses. The members of the new team clear its lines. All synchronize before the slot is used.
 pub(crate) fn make(run: &Run<'_>, new: &NewTeam) -> Option<usize> {
     let library = run.library;
     let mut free = [0u64; TEAMS_MAX / 64];
@@ -38,7 +38,7 @@ pub(crate) fn make(run: &Run<'_>, new: &NewTeam) -> Option<usize> {
     Some(if new.members.is_some() { index + 1 } else { INVALID })
 }
 
-/// Every `stride`-th member of a team from `start` on, if these are members.
+/// Returns every `stride`-th member of a team from `start` on; `None` if one of these positions is outside the team.
 pub(crate) fn strided(parent: Members, start: c_int, stride: c_int, size: c_int) -> Option<Members> {
     let last = i64::from(start) + i64::from(stride) * (i64::from(size) - 1);
     let is_inside = |position: i64| (0..i64::from(parent.size)).contains(&position);
@@ -46,7 +46,7 @@ pub(crate) fn strided(parent: Members, start: c_int, stride: c_int, size: c_int)
     fits.then(|| Members { start: parent.rank_at(start as u32), stride: parent.stride * i64::from(stride), size: size as u32 })
 }
 
-/// Ends a team at this PE: its contexts first.
+/// Destroys a team at this PE, and its contexts before it.
 pub(crate) fn destroy(library: &Library, routine: &'static str, handle: usize) {
     if handle == INVALID {
         return;

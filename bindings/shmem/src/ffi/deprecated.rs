@@ -1,6 +1,6 @@
 //! Routines of earlier versions of the standard.
 //!
-//! Invariant B4 is that of the folder.
+//! Invariant B4 is stated in `mod.rs`.
 #![allow(unsafe_code)]
 
 use super::macros::*;

@@ -1,6 +1,6 @@
 //! One macro for each kind of routine.
 //!
-//! Invariant B4 is that of the folder.
+//! Invariant B4 is stated in `mod.rs`.
 #![allow(unsafe_code)]
 #![allow(unused_imports, reason = "each file of exports uses some")]
 
@@ -14,13 +14,13 @@ pub(crate) use crate::values::{Combine, Complex, LongDouble};
 pub(crate) use crate::waiting::{Elements, With};
 pub(crate) use crate::{atomics, collectives, transfer};
 
-/// A function of C, and its name for profilers.
+/// Defines an exported C function, and its second name for profilers.
 macro_rules! export {
     ($(#[$more:meta])* fn $name:ident($($argument:ident: $of:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         #[doc = concat!("`", stringify!($name), "` of the standard.")]
         ///
         /// # Safety
-        /// Pointers are what the standard says.
+        /// Pointers satisfy the requirements of the standard.
         $(#[$more])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $result)? $body
@@ -39,9 +39,9 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// A type of C that is passed by value and changed by atomics of its size.
+/// A C type that is passed by value, and on which atomics of its size operate.
 pub(crate) trait Scalar: pelago::Pod {
-    /// The word that is changed.
+    /// The word of the same size on which atomics operate.
     type Word: pelago::Word;
     fn to_word(self) -> Self::Word;
     fn from_word(word: Self::Word) -> Self;
@@ -127,14 +127,14 @@ macro_rules! g {
 }
 pub(crate) use g;
 
-/// Defines a function whose arguments or result are a `long double`, which Rust does not know: it lies on the stack, or in a register of the
-/// floating-point unit.
+/// Defines a function with a `long double` as an argument or result, which Rust does not support: it is passed on the stack, or returned in a register
+/// of the floating-point unit.
 macro_rules! with_long_double {
     ($name:ident, $($line:literal),+; $target:ident) => {
         #[doc = concat!("`", stringify!($name), "` of the standard.")]
         ///
         /// # Safety
-        /// Pointers are what the standard says.
+        /// Pointers satisfy the requirements of the standard.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
@@ -157,14 +157,14 @@ pub(crate) use with_long_double;
 macro_rules! long_double_p {
     ($of:ty, $name:ident, $with_context:ident) => {
         const _: () = {
-            // dest, pe, and the address of the value.
+            // Arguments: dest, pe, and the address of the value.
             unsafe extern "C" fn put(dest: *mut c_void, pe: c_int, value: *const c_void) {
                 transfer::put::<16>(stringify!($name), DEFAULT, Mode::Blocking, (dest, value), 1, pe)
             }
             unsafe extern "C" fn put_in_context(ctx: usize, dest: *mut c_void, pe: c_int, value: *const c_void) {
                 transfer::put::<16>(stringify!($with_context), ctx, Mode::Blocking, (dest, value), 1, pe)
             }
-            // A jump would lose nothing, but the address of the value is taken before the call: the stack is aligned again for it.
+            // The address of the value is computed before the stack pointer changes; the stack is then aligned for the call.
             with_long_double!($name, "lea rdx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret"; put);
             with_long_double!($with_context, "lea rcx, [rsp + 8]", "sub rsp, 8", "call {target}", "add rsp, 8", "ret"; put_in_context);
         };
@@ -236,7 +236,7 @@ macro_rules! put_signal {
 }
 pub(crate) use put_signal;
 
-/// An atomic, without and with a context: its parameters beside these, and the call.
+/// Defines an atomic without and with a context, from its other parameters and the call.
 macro_rules! atomic {
     ($name:ident, $with_context:ident, ($($argument:ident: $of:ty),*) $(-> $result:ty)?, |$routine:ident, $context:ident| $call:expr) => {
         export! { fn $name($($argument: $of),*) $(-> $result)? {
@@ -383,7 +383,7 @@ macro_rules! old_wait {
 }
 pub(crate) use old_wait;
 
-/// The type of what elements are compared with.
+/// The type of the values that elements are compared with.
 macro_rules! compared {
     (One, $of:ty) => { $of };
     (Each, $of:ty) => { *const $of };

@@ -1,6 +1,6 @@
 //! Routines without types.
 //!
-//! Invariant B4 is that of the folder.
+//! Invariant B4 is stated in `mod.rs`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_char;
@@ -14,19 +14,19 @@ use crate::limits::SHMEM_NAME_BYTES_MAX;
 use crate::refusal::refuse;
 use crate::{heap, lifecycle, locks, waiting};
 
-/// Bits of a configuration's mask: the number of contexts.
+/// Bit of a configuration's mask: the number of contexts is set.
 const NUM_CONTEXTS: c_long = 1;
 
-/// What a team's configuration says.
+/// The configuration of a team.
 #[repr(C)]
 pub struct TeamConfig {
     num_contexts: c_int,
 }
 
-/// The option of a session whose operations may wait for others to the same PE: `SHMEM_CTX_SESSION_BATCH`.
+/// The option of a session whose operations may be held back to share a message with later ones to the same PE: `SHMEM_CTX_SESSION_BATCH`.
 const SESSION_BATCH: c_long = 1;
 
-/// What a session's configuration says.
+/// The configuration of a session.
 #[repr(C)]
 pub struct SessionConfig {
     total_ops: usize,
@@ -158,7 +158,7 @@ export! { fn shmem_team_translate_pe(src_team: usize, src_pe: c_int, dest_team: 
     rank.and_then(|rank| to.members().position(rank)).map_or(-1, |position| position as c_int)
 }}
 
-/// How many contexts a configuration asks for.
+/// Returns the number of contexts that a configuration requests.
 fn contexts(config: *const TeamConfig, mask: c_long) -> c_int {
     // SAFETY: B4.
     unsafe { config.as_ref() }.filter(|_| mask & NUM_CONTEXTS != 0).map_or(0, |config| config.num_contexts.max(0))

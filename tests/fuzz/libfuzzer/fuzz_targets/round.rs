@@ -1,4 +1,4 @@
-//! What the endpoints of a job are sent, as libFuzzer chooses.
+//! A job whose injected datagrams libFuzzer selects.
 //!
 //! From the root of the repository: `cargo +nightly fuzz run --fuzz-dir tests/fuzz/libfuzzer round -- -max_total_time=60`.
 #![no_main]

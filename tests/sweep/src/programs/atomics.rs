@@ -1,4 +1,4 @@
-//! Each rank counts up words of any rank: each value comes to somebody exactly once, and the sums are exact.
+//! Each rank increments words of any rank: each value is returned to exactly one rank, once, and the sums are exact.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -9,19 +9,19 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::Random;
 
-/// What happens to a word; each rank has so many of each kind as the parameters say.
+/// Kinds of words, by the operations on them. The parameters give the number of words of each kind on each rank.
 const KINDS: usize = 7;
 const COUNTED: usize = 0;
 const SUMMED: usize = 1;
 const MIXED: usize = 2;
-/// Numbers with a floating point are added: whole ones, so that no order matters.
+/// Floating-point numbers are added: integral values, so that the order does not matter.
 const FLOATING: usize = 3;
-/// The least number with a sign stays.
+/// The minimum of signed numbers.
 const LEAST: usize = 4;
-/// A word is counted up behind a value that is put into the next one, and never at the wrong place.
+/// A word is incremented after a put to another place, and never at the wrong place.
 const SIGNALLED: usize = 5;
 
-/// A rank claims a word that nobody has, without being told whether it got it: one of those that did has it in the end.
+/// Ranks claim a free word without a result: at the end, one of the claiming ranks has it.
 const CLAIMED: usize = 6;
 
 pub(super) struct Atomics {
@@ -29,11 +29,11 @@ pub(super) struct Atomics {
     steps: u64,
     /// Words of each kind on each rank.
     words: usize,
-    /// Operations that a rank has under way at most.
+    /// Maximum number of operations of a rank in flight.
     depth: usize,
-    /// What each word must hold in the end, by position and word.
+    /// Expected final value of each word, by position and word.
     expected: Vec<Cell<u64>>,
-    /// Which values have come, by position and word.
+    /// Returned values, by position and word.
     found: RefCell<BTreeSet<(usize, u64)>>,
 }
 
@@ -58,7 +58,7 @@ impl Atomics {
         position as usize * KINDS * self.words + word
     }
 
-    /// A value has come.
+    /// Waits for a value, and records it.
     fn note(&self, (position, word, fetch): (u32, usize, Fetch<'_, u64>)) -> Result<(), Trouble> {
         let value = fetch.wait()?;
         let is_new = self.found.borrow_mut().insert((self.place(position, word), value));
@@ -105,7 +105,7 @@ impl Act for Atomics {
                 }
                 SIGNALLED => {
                     expected.set(expected.get() + 1);
-                    // Each rank has bytes of its own there.
+                    // Each rank has separate bytes at the target.
                     let value = crew.byte(position, 8 * crew.position() as usize);
                     crew.world().put_signal(value, &crew.position().to_le_bytes(), to, Signal::Add(1))?.wait()?;
                 }
@@ -138,7 +138,7 @@ impl Act for Atomics {
     }
 }
 
-/// The bit of a rank that has claimed a word; ranks far apart share one.
+/// Returns the bit of a rank that has claimed a word. Ranks with a distance of 64 share a bit.
 fn claim(position: u32) -> u64 {
     1 << (position % u64::BITS)
 }

@@ -1,4 +1,4 @@
-//! Ranks meet by all algorithms in any order; nobody leaves early, and what was put before is there after.
+//! Ranks synchronize by all barrier algorithms in any order; no rank leaves early, and data that was put before a barrier has arrived after it.
 
 use std::cell::Cell;
 
@@ -8,14 +8,14 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::Random;
 
-/// How far to the right a rank tells of its coming.
+/// Number of neighbours on the right to which a rank announces its arrival.
 const REACH: u32 = 3;
 
 pub(super) struct Barriers {
     size: u32,
-    /// How each meeting is held; `None` is the library's choice.
+    /// The algorithm of each barrier; `None` is the library's choice.
     meetings: Vec<Option<BarrierAlgorithm>>,
-    /// How many have come to meetings, over all.
+    /// Total number of arrivals at barriers.
     come: Cell<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Act for Barriers {
             for distance in 1..=REACH.min(size - 1) {
                 let left = (position + size - distance) % size;
                 let told = crew.own_word(left as usize);
-                // The other may be on its way to the next meeting, but no further.
+                // The other rank may have announced the next barrier, but none after it.
                 let is_right = (number..=number + 1).contains(&told);
                 demand!(is_right, "after meeting {number} the word of position {left} is {told}");
             }

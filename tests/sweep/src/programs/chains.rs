@@ -1,27 +1,27 @@
-//! Operations ordered behind each other: by fences to one rank, and by chains over several.
+//! Operations ordered after each other: by fences to one rank, and by chains over several ranks.
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// The word that is put again and again with fences between; then a word for each position where a chain begins, passes and ends.
+/// The word that is repeatedly put, with fences in between; then, for each position, words for the begin, the middle and the end of its chain.
 const STREAM: usize = 0;
 const CHAINS: usize = 1;
 
 pub(super) struct Chains {
     seed: u64,
     size: u32,
-    /// Puts of a stream, and rounds of chains.
+    /// Number of puts of a stream, and number of rounds of chains.
     puts: u64,
     rounds: u64,
 }
 
-/// Where the chain of a position leads in a round.
+/// The positions of a chain in a round.
 struct Course {
     begins: u32,
     passes: u32,
     ends: u32,
-    /// Whether the last operation waits for all before, not only for the one before.
+    /// Whether the last operation waits for all previous operations, and not only for the last one.
     after_all: bool,
 }
 
@@ -44,7 +44,7 @@ impl Chains {
         stamp(self.seed, [position.into(), round, 0])
     }
 
-    /// Puts of rising values arrive in order, as far as anybody can see.
+    /// Puts increasing values, and checks that the target never observes a decrease.
     fn stream(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
         let right = (crew.position() + 1) % crew.size();
         for value in 1..=self.puts {
@@ -60,7 +60,7 @@ impl Chains {
         Ok(())
     }
 
-    /// A put, a copy of it to another rank, and a count at a third.
+    /// Issues a put, a copy of its data to another rank, and an increment at a third rank.
     fn issue(&self, crew: &Crew<'_>, round: u64) -> Result<(), Trouble> {
         let (me, world) = (crew.position(), crew.world());
         let Course { begins, passes, ends, after_all } = self.course(me, round);
@@ -72,14 +72,14 @@ impl Chains {
         let copy = world.after(&put).copy(first, second, 1)?;
         let last = if after_all { world.after_all().add(third, 1)? } else { world.after(&copy).add(third, 1)? };
         crew.pause();
-        // The others are left to the meeting, which waits for everything.
+        // The other rounds rely on the barrier, which waits for all operations.
         if round % 2 == 1 {
             last.wait()?;
         }
         Ok(())
     }
 
-    /// Whoever sees the count of a chain that ends here finds the rest of it done.
+    /// Checks that the other operations of a chain that ends here have completed when its count is visible.
     fn look(&self, crew: &Crew<'_>, round: u64) -> Result<(), Trouble> {
         for position in (0..crew.size()).filter(|&position| self.course(position, round).ends == crew.position()) {
             let ended = (1..=round).filter(|&earlier| self.course(position, earlier).ends == crew.position()).count() as u64;

@@ -1,4 +1,4 @@
-//! Each sends to its right neighbour through a channel, messages and bytes, and takes what comes from the left: all of it, in order.
+//! Each rank sends messages and bytes to its right neighbour through a channel, and receives from the left neighbour: all of it, in order.
 
 use std::collections::VecDeque;
 
@@ -33,7 +33,7 @@ impl Channels {
         (0..self.stream_bytes as u64).map(|place| stamp(self.seed, [from.into(), u64::MAX, place]) as u8).collect()
     }
 
-    /// Both ends by turns, so that nobody waits for who waits for him: no call waits but for what must come.
+    /// Alternates between both ends to avoid deadlocks: a call waits only for a message that must arrive.
     fn converse(
         &self,
         crew: &Crew<'_>,
@@ -62,7 +62,7 @@ impl Channels {
                 moved = sent > 0;
             }
             if number < self.messages {
-                // When all of one's own is on its way, one may as well wait.
+                // When this rank has sent everything, it may wait.
                 let received =
                     if outgoing.is_empty() && stream.is_empty() { Some(receiver.receive()?) } else { receiver.try_receive()? };
                 if let Some(message) = received {

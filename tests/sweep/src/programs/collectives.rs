@@ -26,7 +26,7 @@ impl Act for Collectives {
 
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
         for step in 0..self.steps {
-            // The same on every rank.
+            // The same numbers on every rank.
             let mut random = Random::of(self.seed, step);
             let (kind, length, root) = (random.below(5), random.spread(2500), random.below(crew.size().into()) as u32);
             crew.pause();

@@ -1,5 +1,5 @@
-//! Ranks use tables together, and rows, lists and memory of others each by itself: what a rank has written it finds, and keys that several add are
-//! there once.
+//! Ranks share tables, and each rank uses rows, lists and memory on other ranks: a rank finds what it has written, and keys that several ranks add
+//! exist once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,15 +15,15 @@ use crate::random::{Random, stamp};
 /// Bytes of the heap of each rank.
 const HEAP_BYTES: u64 = 96 << 10;
 
-/// Keys of each rank, and of all together; buckets are fewer.
+/// Number of keys of each rank, and of all ranks together. There are fewer buckets than keys.
 const OWN_KEYS: u64 = 6;
 const SHARED_KEYS: u64 = 8;
 const BUCKETS: usize = 5;
 
-/// A queue whose shared part is full most of the time.
+/// Settings of a queue whose shared part is full most of the time.
 const WORK: WorkSettings = WorkSettings { own: 1 << 10, shared: 4, chunk: 2 };
 
-/// A value, long enough to be seen in parts.
+/// A value, long enough for incomplete writes to be visible.
 type Value = [u64; 4];
 
 pub(super) struct Containers {
@@ -40,7 +40,7 @@ impl Containers {
         std::array::from_fn(|word| stamp(self.seed, [crew.position().into(), step, word as u64]))
     }
 
-    /// Writes, reads and removes keys of this rank, and reads one that the next rank may just write: it is one of those that it writes.
+    /// Writes, reads and removes keys of this rank, and reads a key that the next rank may be writing: its value must be one that the rank writes.
     fn use_map(
         &self,
         crew: &Crew<'_>,
@@ -78,7 +78,7 @@ impl Containers {
         Ok(())
     }
 
-    /// Writes and reads some keys of this rank at once.
+    /// Writes and reads several keys of this rank in one call.
     fn use_map_for_all(
         &self,
         crew: &Crew<'_>,
@@ -105,7 +105,7 @@ impl Containers {
         Ok(())
     }
 
-    /// Takes memory of any rank, writes to it and gives it back later.
+    /// Allocates memory of any rank, writes to it and frees it later.
     fn use_memory(
         &self,
         crew: &Crew<'_>,
@@ -130,7 +130,7 @@ impl Containers {
 }
 
 impl Containers {
-    /// Works at all tasks, each of which makes some others; every one is worked at once.
+    /// Executes all tasks, each of which creates further ones; every task is executed once.
     fn work(&self, crew: &Crew<'_>, work: &WorkQueue<'_, [u64; 2]>, pushed: u64) -> Result<(), Trouble> {
         let (mut worked, mut made) = (0, pushed);
         while let Some([more, task]) = work.next()? {

@@ -1,18 +1,18 @@
-//! Ranks put, get and copy between regions that do not touch each other, of any length and alignment; in the end each byte is
-//! what the same moves in plain memory make it.
+//! Ranks put, get and copy between disjoint regions of any length and alignment. At the end, each byte equals the result of the
+//! same transfers in plain memory.
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// Bytes of each rank, and of a transfer at most.
+/// Bytes of each rank, and maximum bytes of a transfer.
 const BYTES: usize = 96 << 10;
 const TRANSFER_MAX: u64 = 64 << 10;
 
-/// Bytes between two regions at most.
+/// Maximum number of bytes between two regions.
 const GAP_MAX: u64 = 40;
 
-/// Transfers that are begun before the first is waited for, at most.
+/// Maximum number of transfers in flight before the first is waited for.
 const UNDER_WAY_MAX: usize = 8;
 
 pub(super) struct Copies {
@@ -37,7 +37,7 @@ enum Way {
     Copy { from: Region, to: Region },
 }
 
-/// Where bytes begin.
+/// The start of a region.
 #[derive(Clone, Copy)]
 struct Region {
     position: u32,
@@ -60,7 +60,7 @@ impl Copies {
     }
 }
 
-/// `count` transfers between regions that do not touch.
+/// Returns `count` transfers between disjoint regions.
 fn plan(random: &mut Random, size: u32, count: u64) -> Vec<Transfer> {
     let mut used = vec![0; size as usize];
     let mut transfers = Vec::new();
@@ -88,7 +88,7 @@ fn plan(random: &mut Random, size: u32, count: u64) -> Vec<Transfer> {
 }
 
 impl Transfer {
-    /// The same in plain memory.
+    /// Performs the transfer in plain memory.
     fn do_plainly(&self, seed: u64, before: &[Vec<u8>], after: &mut [Vec<u8>]) {
         let bytes = match self.way {
             Way::Put { .. } => self.content(seed),
@@ -99,7 +99,7 @@ impl Transfer {
         }
     }
 
-    /// What a put brings.
+    /// Returns the data of a put.
     fn content(&self, seed: u64) -> Vec<u8> {
         content(seed, 1000 + self.number, self.bytes)
     }

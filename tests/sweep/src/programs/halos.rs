@@ -1,5 +1,5 @@
-//! They bring the halos of distributed arrays up to date, again and again, some of them late: every cell says who wrote it for which
-//! exchange, so that one that came early, stale or to a wrong place is known. Cells that nobody brings keep what they held.
+//! Ranks repeatedly update the halos of distributed arrays, some of them late. Every cell contains its writer and the number of the
+//! update, so that early, stale or misplaced cells are detected. Cells that no update writes keep their values.
 
 use pelago_base::Rank;
 use pelago_halo::{Array, DIMENSIONS_MAX, Field, Halo, Method, Nodes, Plan, Route, Settings, Side, Template};
@@ -9,14 +9,14 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::Random;
 
-/// A cell: the exchange above, the field, and the number of the cell in the whole array.
+/// Bit fields of a cell: the number of the update at the top, the field, and the number of the cell in the whole array.
 const EXCHANGE_SHIFT: u32 = 48;
 const FIELD_SHIFT: u32 = 40;
 
-/// Cells of a row at most, beside those that it needs: some rows are long enough to go in parts.
+/// Maximum number of cells of a row besides the necessary ones: some rows are long enough to be transferred in parts.
 const COLUMNS_MAX: u64 = 2000;
 
-/// What a cell holds that no exchange is to write, beside the exchange.
+/// Mark of a cell that no update may write, in addition to the number of the update.
 const POISON: u64 = 1 << 63;
 
 pub(super) struct Halos {
@@ -24,7 +24,7 @@ pub(super) struct Halos {
     parts: [usize; 2],
     periodic: [bool; 2],
     cells: [usize; 2],
-    /// Of each field, to either side.
+    /// Halo widths of each field, to either side.
     widths: Vec<[[usize; 2]; 2]>,
     settings: Settings,
     exchanges: u64,
@@ -45,7 +45,7 @@ impl Halos {
         let widest = |d: usize| widths.iter().flat_map(|widths| widths[d]).max().unwrap_or(0).max(1);
         let cells = std::array::from_fn(|d| widest(d) * parts[d] + random.below(2 * parts[d] as u64 + 2) as usize);
         let halo = *random.pick(&[Halo::Faces, Halo::Edges, Halo::Corners]);
-        // A trial is many exchanges.
+        // A trial takes many updates.
         let [method, route] = [random.one_in(16), random.one_in(16)];
         let method = (!method).then(|| *random.pick(&Method::ALL));
         let route = (!route).then(|| *random.pick(&[Route::Direct, Route::Forwarded]));
@@ -53,7 +53,7 @@ impl Halos {
         Self { seed: random.draw(), parts, periodic, cells, widths, settings, exchanges: random.within(2, 12) }
     }
 
-    /// The same with long borders, by rails of the seed's choice.
+    /// Returns the program with long borders, by rails that the seed selects.
     pub(super) fn by_rails(random: &mut Random, size: u32) -> Self {
         let halos = Self::new(random, size);
         let [rows, columns] = halos.cells;
@@ -73,7 +73,7 @@ impl Halos {
         exchange << EXCHANGE_SHIFT | (field as u64) << FIELD_SHIFT | (i * self.cells[1] + j) as u64
     }
 
-    /// The cell that a cell of the memory of `rank` is or is a copy of; `None` if none is brought there.
+    /// Returns the cell of the whole array that a cell in the memory of `rank` holds or copies; `None` if no update writes there.
     fn origin(&self, array: &Array<2>, rank: Rank, local: [isize; 2], forwarded: bool) -> Option<[usize; 2]> {
         let place = array.template().nodes().place(rank);
         let block = array.block(place);
@@ -91,13 +91,13 @@ impl Halos {
         is_brought.then(|| [at(0), at(1)])
     }
 
-    /// Between two pauses nothing may tell of a death: this does.
+    /// Computes, and checks for failures, which otherwise might not be detected between two pauses.
     fn pause(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
         crew.pause();
         crew.look_for_fault()
     }
 
-    /// Every cell of a field after an exchange.
+    /// Checks every cell of a field after an update.
     fn check(&self, field: &Field<'_, u64, 2>, number: usize, rank: Rank, exchange: u64, forwarded: bool) -> Result<(), Trouble> {
         let ([rows, columns], cells) = (field.array().widths(), field.block().cells);
         let range = |widths: [usize; 2], cells: usize| -(widths[0] as isize)..(cells + widths[1]) as isize;
@@ -125,7 +125,7 @@ impl Act for Halos {
 
     fn play(&self, crew: &Crew<'_>) -> Result<(), Trouble> {
         if crew.stranger().is_some() {
-            // A grid has all ranks of the job: nobody could go on without one of them.
+            // A grid contains all ranks of the job, so that no rank can continue after a failure.
             return Ok(());
         }
         let world = crew.world();
@@ -147,7 +147,7 @@ impl Act for Halos {
                 self.pause(crew)?;
             }
             plan.wait(&mut fields)?;
-            // Others may be at the next exchange when this rank looks again.
+            // Other ranks may have started the next update at the second check.
             for _ in 0..2 {
                 for (number, field) in fields.iter().enumerate() {
                     self.check(field, number, world.rank(), exchange, forwarded)?;

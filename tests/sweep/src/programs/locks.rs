@@ -1,4 +1,4 @@
-//! Ranks take a lock by turns: one holds it at a time, and sees what the one before has written.
+//! Ranks acquire a lock in turn: one rank holds it at a time, and reads the value that the previous holder has written.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ const VALUE: usize = 1;
 pub(super) struct Locks {
     seed: u64,
     turns: u64,
-    /// Where the lock and the value lie.
+    /// Positions of the lock and of the value.
     lock_at: u32,
     value_at: u32,
     holder: Cell<Option<u32>>,
@@ -36,7 +36,7 @@ impl Locks {
             }
             demand!(found <= u64::from(crew.size()), "the lock holds {found}, which nobody has written");
             demand!(found != mark(crew), "the lock is held by who does not hold it");
-            // A lock in memory that is reached by loads and stores is tried without waiting, so that nothing else would tell.
+            // An attempt on a lock in mapped memory does not wait, so that a failure would not be detected otherwise.
             crew.look_for_fault()?;
             rest(crew.world(), random, tries);
             tries += 1;
@@ -79,7 +79,7 @@ impl Act for Locks {
     }
 }
 
-/// What a holder writes to the lock.
+/// Returns the value that a holder writes to the lock.
 fn mark(crew: &Crew<'_>) -> u64 {
     u64::from(crew.position()) + 1
 }

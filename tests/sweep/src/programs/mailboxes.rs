@@ -1,5 +1,5 @@
-//! All send to the mailbox of one, in any way: each message comes once, in its sender's order; with a sender that dies goes only what it had
-//! not made sure of, and whoever sends to a receiver that dies is told.
+//! All ranks send to the mailbox of one, by any kind of call: each message arrives once, in its sender's order. Of a failed sender, only unflushed
+//! messages are missing, and senders to a failed receiver get an error.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use super::{Act, Memory, Room, Trouble, demand, rest};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// How often the receiver looks whether it is to wait any longer for messages of a lost rank: longer than it takes to pass over its tickets.
+/// Interval at which the receiver checks whether to wait any longer for messages of a failed rank: longer than it takes to skip its tickets.
 const PATIENCE: Duration = Duration::from_milliseconds(100);
 
 pub(super) struct Mailboxes {
@@ -21,15 +21,15 @@ pub(super) struct Mailboxes {
     bytes: u64,
     counting: Counting,
     waiting: Waiting,
-    /// How many shares the counters have and whether they are borrowed; 0: they lie at the receiver.
+    /// Number of shares of the counters, 0 if the counters are at the receiver; and whether shares are borrowed.
     shares: u32,
     borrow: bool,
-    /// Who receives: a member, or the stranger if there is one.
+    /// The receiver: a member, or the stranger if there is one.
     receiver: u32,
     to_stranger: bool,
-    /// Messages of each sender.
+    /// Number of messages of each sender.
     each: u64,
-    /// How many of the stranger's messages it has made sure of.
+    /// Number of messages that the stranger has flushed.
     flushed: Cell<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Mailboxes {
             slots: (1 << random.below(6)).max(shares),
             bytes: random.spread(200),
             counting: *random.pick(&[Counting::OneWord, Counting::TwoWords]),
-            // Who looks again and again while the network is parted makes millions of events.
+            // Polling without pauses during a network partition would cause millions of events.
             waiting: *random.pick(&[Waiting::Notified, Waiting::BackingOff]),
             shares,
             borrow: random.one_in(2),
@@ -72,7 +72,7 @@ impl Mailboxes {
         (0..word(u64::MAX) % (self.bytes + 1)).map(|place| word(place) as u8).collect()
     }
 
-    /// Sends all messages of this rank, in any way; counts in `flushed` those that have come for sure.
+    /// Sends all messages of this rank, by any kind of call; counts the flushed messages in `flushed`.
     fn send(&self, world: &World, mailbox: &Mailbox<'_>, to: Rank, flushed: &Cell<u64>, pause: impl Fn()) -> Result<(), Error> {
         let mut random = Random::of(self.seed, world.rank().into());
         let mut sender = mailbox.sender(to)?;
@@ -95,7 +95,7 @@ impl Mailboxes {
                         tries += 1;
                         rest(world, &mut random, tries);
                         if way == 4 && tries == 1 {
-                            // The ticket that is held is given up; not again and again, since the next one is behind all others.
+                            // The held ticket is returned, only once for each message, since the next ticket is behind all others.
                             drop(sender);
                             sender = mailbox.sender(to)?;
                         }
@@ -113,13 +113,13 @@ impl Mailboxes {
         Ok(())
     }
 
-    /// Takes the messages of `senders`, and those of the `stranger` as long as they come.
+    /// Receives the messages of `senders`, and those of the `stranger` as long as they arrive.
     fn receive(&self, world: &World, mailbox: &Mailbox<'_>, senders: &[Rank], stranger: Option<Rank>) -> Result<(), Trouble> {
         let mut random = Random::of(self.seed, u64::MAX);
         let mut receiver = mailbox.receiver()?;
         let mut next = vec![0; world.size() as usize];
         let (mut forsaken, mut tries) = (false, 0);
-        // The first of the stranger's messages that did not come, though a later one did.
+        // The first missing message of the stranger before a later one that has arrived.
         let mut gap = u64::MAX;
         loop {
             let is_missing = |rank: &Rank| next[rank.index()] < self.each;
@@ -141,7 +141,7 @@ impl Mailboxes {
             let (number, bytes) = (&mut next[from.index()], message.to_vec());
             let expected = *number;
             if stranger == Some(from) {
-                // Of those that it had not made sure of each may be lost by itself.
+                // Each unflushed message may be missing independently.
                 *number = (expected..self.each).find(|&number| self.message(from, number) == bytes).unwrap_or(self.each);
                 gap = if *number > expected { gap.min(expected) } else { gap };
             }
@@ -204,7 +204,7 @@ impl Act for Mailboxes {
     }
 }
 
-/// Looks for a message, in one of three ways: waiting for some time, waiting, not waiting.
+/// Receives a message in one of three ways: with a time limit, with a wait, without a wait.
 fn look<'r>(receiver: &'r mut MailReceiver<'_, '_>, way: u64) -> Result<Option<MessageGuard<'r>>, Error> {
     match way {
         0 => match receiver.receive_within(PATIENCE) {

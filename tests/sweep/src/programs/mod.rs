@@ -1,7 +1,7 @@
-//! What ranks do, written as a user of the library would, and what must come of it.
+//! The actions of the ranks, written like a user's program, and the expected results.
 //!
-//! Each file has one program: its parameters, which all ranks draw from the seed alike, what ranks write down outside of the
-//! simulated memory, and what each checks.
+//! Each file has one program: its parameters, which all ranks draw from the seed in the same way, the state that ranks keep
+//! outside of the simulated memory, and the checks of each rank.
 
 mod atomics;
 mod barriers;
@@ -25,7 +25,7 @@ use crate::crew::Act;
 use crate::program::{Memory, Program, Room, Trouble, demand};
 use crate::random::Random;
 
-/// A performance by `size` ranks, with its parameters.
+/// Returns a program for `size` ranks, with its parameters.
 pub(crate) fn stage(program: Program, random: &mut Random, size: u32) -> Box<dyn Act> {
     match program {
         Program::Ring => Box::new(ring::Ring::new(random)),
@@ -46,11 +46,11 @@ pub(crate) fn stage(program: Program, random: &mut Random, size: u32) -> Box<dyn
     }
 }
 
-/// The first pause after something was looked for in vain; it doubles up to as often as the last number says.
+/// The first pause after an unsuccessful poll, and the maximum number of doublings.
 const PAUSE: Duration = Duration::from_microseconds(5);
 const DOUBLED_MAX: u32 = 11;
 
-/// Computes for a while after something was looked for in vain so often.
+/// Computes for a random time after `tries` unsuccessful polls.
 fn rest(world: &World, random: &mut Random, tries: u32) {
     let pause = PAUSE.as_picoseconds() << tries.min(DOUBLED_MAX);
     world.compute(Duration::from_picoseconds(random.within(pause / 2, pause)));

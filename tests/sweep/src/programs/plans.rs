@@ -1,5 +1,5 @@
-//! Ranks make plans of collective operations, run them again and again without a meeting in between, and drop them in the same order; then they
-//! exchange blocks of different lengths while sums that they started go on.
+//! Ranks make plans of collective operations, run them repeatedly without a barrier in between, and drop them in the same order. Then they
+//! exchange blocks of different lengths while started reductions continue.
 
 use pelago_collectives::{Choice, Collective, Collectives, Commutative, Model, Plan, Settings};
 
@@ -9,18 +9,18 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// Little memory, so that operations go in pieces and in few slots, and that of a plan is soon that of another.
+/// Little memory, so that operations are divided into pieces and use few slots, and so that plans soon reuse the memory of dropped ones.
 const MEMORY_BYTES: usize = 192 << 10;
 const PLAN_BYTES: usize = 4 << 10;
 
-/// What steps cost, so that nobody has to measure it.
+/// Costs of steps, so that no measurement is necessary.
 const MODEL: Model = Model { latency_ns: 2000.0, message_ns: 200.0, byte_ns: 0.5, turn_ns: 0.0 };
 
-/// Plans at a time, and runs of each.
+/// Maximum number of plans at a time, and of runs of each.
 const PLANS_MAX: u64 = 3;
 const RUNS_MAX: u64 = 14;
 
-/// Exchanges with counts in each round.
+/// Number of exchanges with counts in each round.
 const EXCHANGES: u64 = 6;
 
 pub(super) struct Plans {
@@ -38,7 +38,7 @@ impl Plans {
         (0..count).map(|index| stamp(self.seed, [run, position.into(), index as u64])).collect()
     }
 
-    /// Makes a plan of an operation, by an algorithm that can do it.
+    /// Makes a plan of an operation, by an algorithm that supports it.
     fn plan<'c, 'w>(
         &self,
         all: &'c Collectives<'w>,
@@ -53,7 +53,7 @@ impl Plans {
         Ok((all.plan_of(operation, count, Commutative(u64::wrapping_add), Choice::Fixed(algorithm))?, count))
     }
 
-    /// Runs a plan once; what is got is what the definition of the operation says.
+    /// Runs a plan once, and checks the result against the definition of the operation.
     fn run(&self, plan: &mut Plan<'_, '_, u64>, count: usize, run: u64, (me, size): (u32, u32)) -> Result<(), Trouble> {
         let operation = plan.operation();
         let [blocks_in, blocks_out] =
@@ -99,7 +99,7 @@ impl Plans {
 }
 
 impl Plans {
-    /// Exchanges blocks of different lengths, while a started sum goes on.
+    /// Exchanges blocks of different lengths while a started reduction continues.
     fn exchange(&self, crew: &Crew<'_>, all: &Collectives<'_>, round: u64, (me, size): (u32, u32)) -> Result<(), Trouble> {
         for turn in 0..EXCHANGES {
             let count = |from: u32, to: u32| {
@@ -136,13 +136,13 @@ impl Act for Plans {
         let settings =
             Settings { memory_bytes: MEMORY_BYTES, plan_bytes: PLAN_BYTES, per_host, model: Some(MODEL), ..Settings::default() };
         let all = Collectives::new(crew.world(), &settings)?;
-        // The same on every rank.
+        // The same numbers on every rank.
         let mut random = Random::of(self.seed, 0);
         for round in 0..self.rounds {
             let mut plans = Vec::new();
             for _ in 0..random.within(1, PLANS_MAX) {
                 match self.plan(&all, &mut random, size) {
-                    // On all members alike.
+                    // This happens on all members.
                     Err(Trouble::Library(Error::NoMemory { .. })) if !plans.is_empty() => break,
                     made => plans.push(made?),
                 }

@@ -1,5 +1,5 @@
-//! Each puts to its right neighbour by one network, another or both at once, and a flag behind that by any of them; and they exchange halos so.
-//! Whoever sees the flag finds all that it is behind.
+//! Each rank puts data to its right neighbour by one network, another or both at once, and then a flag by any of them; ranks update halos in the
+//! same way. A rank that reads the flag finds all preceding data.
 
 use pelago_rma::{Handle, Ordered, Rail};
 
@@ -8,10 +8,10 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// Bytes that are put at most: some more than what goes in parts.
+/// Maximum number of bytes of a put: slightly more than the size at which transfers are divided.
 const BYTES_MAX: usize = 20_000;
 
-/// The word by which a rank learns that all is there.
+/// The word that signals the arrival of all data.
 const FLAG: usize = 0;
 
 pub(super) struct Rails {
@@ -20,20 +20,20 @@ pub(super) struct Rails {
     halos: Halos,
 }
 
-/// What a rank does in a round.
+/// The operations of a rank in a round.
 struct Turn {
     bytes: usize,
-    /// By which rail the data go first, then once more, and then the flag; none is as is best.
+    /// The rails of the first put of the data, of the second, and of the flag; `None` is the library's choice.
     rails: [Option<Rail>; 3],
     order: Order,
 }
 
-/// What has the flag come behind the data.
+/// The means by which the flag is ordered after the data.
 #[derive(Clone, Copy)]
 enum Order {
     After,
     AfterAll,
-    /// By the rail of the data, unless they went by all.
+    /// A fence by the rail of the data, unless the data used all rails.
     Fence,
     Completion,
 }
@@ -56,7 +56,7 @@ impl Rails {
         (0..bytes).map(|index| stamp[index % 8] ^ (index / 8) as u8).collect()
     }
 
-    /// Puts what is wrong, then behind it what is right, then behind that the flag.
+    /// Puts wrong data, then the correct data, then the flag, each ordered after the previous one.
     fn put(&self, crew: &Crew<'_>, round: u64) -> Result<(), Trouble> {
         let (world, me, right) = (crew.world(), crew.position(), (crew.position() + 1) % crew.size());
         let Turn { bytes, rails, order } = self.turn(me, round);
@@ -97,7 +97,7 @@ impl Rails {
     }
 }
 
-/// The same by a rail, if there is one.
+/// Selects the rail, if there is one.
 fn by(ordered: Ordered<'_>, rail: Option<Rail>) -> Ordered<'_> {
     match rail {
         None => ordered,

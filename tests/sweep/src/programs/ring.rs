@@ -1,10 +1,10 @@
-//! Each rank puts to its right neighbour, then counts up a word there; who sees the count sees what was put.
+//! Each rank puts to its right neighbour, then increments a word there. A rank that reads the count finds the data of the put.
 
 use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// The word that is counted up; what is put lies behind it.
+/// The word that is incremented. The data of the put follow it.
 const COUNT: usize = 0;
 const VALUES: usize = 1;
 

@@ -1,5 +1,5 @@
-//! Ranks share variables: who writes one is alone, and sees what the last has written, wherever it lies and however it came. Then they share a
-//! region, in sections and in meetings.
+//! Ranks share variables: a writer has exclusive access, and reads the data of the previous writer, independent of home and transfer. Then the ranks
+//! share a region, by sections and by barriers.
 
 use std::cell::Cell;
 
@@ -11,13 +11,13 @@ use super::{Act, Memory, Trouble, demand};
 use crate::crew::Crew;
 use crate::random::{Random, stamp};
 
-/// Words of the variables: one that comes along with the token, one in a single block that does not, and one in many blocks.
+/// Words of the variables: one that is piggybacked on the token, one with a single block that is not, and one with many blocks.
 const LENGTHS: [usize; 3] = [9, 700, 4500];
 
-/// How long a rank waits that does not wait as long as it takes.
+/// Time limit of waits with a limit.
 const PATIENCE: Duration = Duration::from_microseconds(40);
 
-/// Elements of the region, and of its pages.
+/// Number of elements of the region, and of its pages.
 const ELEMENTS: usize = 300;
 const PAGE: usize = 32;
 
@@ -29,7 +29,7 @@ pub(super) struct SharedData {
     home: u32,
     homes: Homes,
     coherence: Coherence,
-    /// How often each variable was written, whether somebody writes it, and how many read it.
+    /// For each variable: number of writes, whether a rank is writing it, and number of ranks that are reading it.
     written: [Cell<u64>; 2],
     writing: [Cell<bool>; 2],
     reading: [Cell<u32>; 2],
@@ -52,7 +52,7 @@ impl SharedData {
         }
     }
 
-    /// What a variable holds when it was written so often: most words stay from one time to the next.
+    /// Returns a word of a variable after a number of writes: most words do not change from one write to the next.
     fn content(&self, which: usize, written: u64, word: usize) -> u64 {
         let last = written.saturating_sub((written + word as u64) % 7);
         stamp(self.seed, [which as u64, last, word as u64])
@@ -65,7 +65,8 @@ impl SharedData {
         Ok(())
     }
 
-    /// While this rank has a variable to write: nobody else has it, and it holds what was written last. Writes the next version.
+    /// Called while this rank has write access to a variable: checks that no other rank has access and that the data are those of the last write. Writes the
+    /// next version.
     fn write(&self, crew: &Crew<'_>, which: usize, data: &mut [u64]) -> Result<(), Trouble> {
         demand!(!self.writing[which].replace(true), "two ranks write variable {which}");
         demand!(self.reading[which].get() == 0, "variable {which} is written while it is read");
@@ -138,7 +139,7 @@ impl SharedData {
         Ok(())
     }
 
-    /// Each rank writes its elements, those at its position in each group of so many, and all see them after each meeting; a sum is kept in
+    /// Each rank writes the elements at its position in each group of elements, and all ranks read them after each barrier; a sum is updated in
     /// sections.
     fn share_region(&self, crew: &Crew<'_>, world: &World) -> Result<(), Trouble> {
         let settings = RegionSettings { page_length: Some(PAGE), homes: self.homes, coherence: self.coherence };
@@ -152,7 +153,7 @@ impl SharedData {
                 region.write(element..element + 1)?[0] = value(meeting, element);
             }
             crew.pause();
-            // Alone: the first element counts the sections, as a counter does that was asked before.
+            // Exclusive: the first element must equal the number of sections, which a counter holds.
             let mut section = region.acquire()?;
             let before = sections.add(1)?;
             let sum = section.read(0..1)?[0];
