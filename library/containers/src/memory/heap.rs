@@ -74,7 +74,7 @@ impl<'w> GlobalHeap<'w> {
     /// # Errors
     /// As [`World::alloc`].
     pub fn new(world: &'w World, bytes: u64) -> Result<Self> {
-        let words = usize::try_from(bytes.next_multiple_of(HEADER_BYTES) / 8).unwrap_or(usize::MAX);
+        let words = usize::try_from(bytes.div_ceil(HEADER_BYTES) * (HEADER_BYTES / 8)).unwrap_or(usize::MAX);
         Ok(Self { world, memory: world.alloc(words.saturating_add(WORDS))?, hints: RefCell::default() })
     }
 
@@ -332,6 +332,16 @@ mod tests {
             assert_eq!(place_in(now), place_in(head));
             assert_eq!(heap.unlink(list, head, next), Ok(now), "the second block is in use");
             assert_eq!(world.get(list), Ok(now));
+        });
+    }
+
+    #[test]
+    fn a_heap_of_more_bytes_than_there_are_is_refused() {
+        run(Platform::Mapped, 1, |world| {
+            for bytes in [u64::MAX, u64::MAX - HEADER_BYTES, 1 << 62] {
+                let refused = GlobalHeap::new(world, bytes).map(drop);
+                assert!(matches!(refused, Err(pelago_rma::Error::NoMemory { .. })), "{bytes}: {refused:?}");
+            }
         });
     }
 

@@ -67,12 +67,12 @@ impl Context {
         let into_shape = shape_in_slice::<T>(into_shape, into.len())?;
         let from_shape = from_shape.scaled(size_of::<T>() as u64)?;
         let (from_shape, into_shape) = joined(from_shape, into_shape)?;
+        let bytes = self.strided_bytes(from_shape)?;
         let target = Cells::from_mut(into);
         if let Some(source) = self.reach.cells(from.address(), from_shape.extent()?) {
             copy_strided(source, from_shape, target, into_shape);
             return Ok(());
         }
-        let bytes = from_shape.bytes()?;
         let by_size = self.shared().goes_by_size(from.address(), bytes)?;
         let buffer = if by_size { Buffer::hollow(bytes as usize) } else { self.spare.borrow_mut().take(bytes as usize) };
         // Packed bytes have no block structure: only the blocks of the source count, merged as far as possible.

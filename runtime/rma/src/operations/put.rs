@@ -9,7 +9,7 @@ use crate::buffer::Buffer;
 use crate::progress::record::{Audience, Terms};
 use crate::progress::striping::Stripes;
 use crate::progress::task::{End, Move, Task};
-use crate::{Context, GlobalPtr, Handle, Ordered, Result};
+use crate::{Context, Error, GlobalPtr, Handle, Ordered, Result};
 
 impl Context {
     /// Writes `values` to memory from `to` on. The slice may be reused as soon as the call returns.
@@ -100,6 +100,7 @@ impl Context {
         let from_shape = shape_in_slice::<T>(from_shape, from.len())?;
         let to_shape = to_shape.scaled(size_of::<T>() as u64)?;
         let (from_shape, to_shape) = joined(from_shape, to_shape)?;
+        let bytes = self.strided_bytes(from_shape)?;
         if terms == Terms::FREE
             && let Some(target) = self.reach.cells(to.address(), to_shape.extent()?)
         {
@@ -107,7 +108,6 @@ impl Context {
             self.ring(to.address());
             return Ok(Handle::done());
         }
-        let bytes = from_shape.bytes()?;
         let by_size = self.shared().goes_by_size(to.address(), bytes)?;
         let buffer = if by_size {
             Buffer::hollow(bytes as usize)
@@ -121,6 +121,15 @@ impl Context {
         let (from, to) = (End::Buffer(buffer), End::Global(to.address()));
         let moving = Move { from, to, from_shape: to_shape.packed(), to_shape, by_size, stripes: Stripes::Whole };
         Ok(Handle::pending(self, self.submit(terms, moving.into(), Audience::Anyone)?))
+    }
+
+    /// Returns the number of bytes of a strided transfer, which may exceed the memory of both ends if blocks overlap.
+    pub(super) fn strided_bytes(&self, shape: Shape) -> Result<u64> {
+        let bytes = shape.bytes()?;
+        if bytes > self.reach.addresses().segment_bytes() {
+            return Err(Error::Invalid("a strided transfer of more bytes than a segment has"));
+        }
+        Ok(bytes)
     }
 
     /// Wakes the owner of an address on this host, if the owner sleeps.

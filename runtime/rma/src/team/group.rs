@@ -104,7 +104,7 @@ impl Meeting {
     /// Copies the values of the member at `root` to all. Each chunk begins with a barrier: a member that enters it has read the values of
     /// earlier broadcasts and reductions.
     pub(crate) fn broadcast<T: Pod>(&self, context: &Context, root: u32, values: &mut [T]) -> Result<()> {
-        for chunk in values.chunks_mut(chunk_length::<T>()) {
+        for chunk in values.chunks_mut(const { chunk_length::<T>() }) {
             self.barrier(context)?;
             self.bring(context, root, next(&self.steps), chunk)?;
         }
@@ -116,7 +116,7 @@ impl Meeting {
     /// A member sends its part of a chunk only after it has the result of the previous chunk, so that its parent has read its previous
     /// part; and a parent sends a result only after it has the part of the member, which has therefore read the previous result.
     pub(crate) fn allreduce<T: Pod>(&self, context: &Context, values: &mut [T], combine: impl Fn(T, T) -> T) -> Result<()> {
-        for chunk in values.chunks_mut(chunk_length::<T>()) {
+        for chunk in values.chunks_mut(const { chunk_length::<T>() }) {
             let step = next(&self.steps);
             self.reduce(context, step, chunk, &combine)?;
             self.bring(context, 0, step, chunk)?;
@@ -238,7 +238,7 @@ const _: () = {
 
 /// Number of values per buffer.
 const fn chunk_length<T>() -> usize {
-    assert!(size_of::<T>() <= COLLECTIVE_CHUNK_BYTES, "a value fits a buffer");
+    assert!(0 < size_of::<T>() && size_of::<T>() <= COLLECTIVE_CHUNK_BYTES, "a value has bytes and fits a buffer");
     COLLECTIVE_CHUNK_BYTES / size_of::<T>()
 }
 

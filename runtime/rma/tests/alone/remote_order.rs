@@ -431,6 +431,22 @@ fn lists_of_places_count_among_the_bytes_that_are_kept() {
 }
 
 #[test]
+fn transfers_of_more_bytes_than_a_segment_are_refused_before_memory_is_allocated() {
+    const COUNT: u64 = 1 << 50;
+    let job = Job::new();
+    let refused = job.world.start_get(word(1), COUNT as usize).map(drop);
+    assert_eq!(refused, Err(Failure::OutOfBounds(word(1).address()).into()));
+    let again_and_again = Shape { block: 1, counts: [1, 1, COUNT], strides: [0; 3] };
+    let mut values = [7_u64];
+    for rank in [0, 1] {
+        let put = job.world.put_strided(word(rank), again_and_again, &values, again_and_again).map(drop);
+        let get = job.world.get_strided(word(rank), again_and_again, &mut values, again_and_again);
+        assert!([put, get].iter().all(|refused| matches!(refused, Err(Error::Invalid(_)))), "{rank}");
+    }
+    assert_eq!(job.calls(), []);
+}
+
+#[test]
 fn bytes_of_gets_that_fail_give_their_room_back() {
     let job = Job::new();
     job.put(word(1));
