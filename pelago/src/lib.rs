@@ -24,7 +24,7 @@
 //! memory that other ranks write; `docs/book` has tutorials.
 //!
 //! # Features
-//! All but `page-faults` and `tracing` are on by default.
+//! All but `cuda`, `page-faults`, `serde` and `tracing` are on by default.
 //!
 //! | feature | provides |
 //! |---|---|
@@ -33,7 +33,9 @@
 //! | `ofi` | ranks that communicate through a libfabric fabric; the library is opened at run time if `--transport ofi` requests it |
 //! | `simulation` | the same program as all ranks of a simulated machine, under `pelago sim` |
 //! | `collectives`, `containers`, `dsm`, `halo`, `messaging` | the module of that name |
+//! | `cuda` | memory of GPUs; the driver (CUDA, or HIP) is opened at run time if the program creates a device |
 //! | `page-faults` | regions of `dsm` as one slice |
+//! | `serde` | messages of any type with `serde`: `send_encoded` and `decode` of `messaging` |
 //! | `tracing` | spans of control operations for a subscriber of the `tracing` crate: join, alloc, register, group, leave |
 //!
 //! Without `launch` a program supplies its own transport, clock, waits and bootstrap: [`run_with`].
