@@ -250,6 +250,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Panics
     /// `index` is past the end.
     #[inline(always)]
+    #[track_caller]
     pub fn load(self, index: usize) -> T {
         // SAFETY: M1, M5.
         unsafe { bulk::load::<Cells<'_>, _>(self.element(index)) }
@@ -260,6 +261,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Panics
     /// `index` is past the end.
     #[inline(always)]
+    #[track_caller]
     pub fn store(self, index: usize, value: T) {
         // SAFETY: M1, M5.
         unsafe { bulk::store(self.element(index), value) }
@@ -270,6 +272,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Panics
     /// They reach past the end.
     #[inline]
+    #[track_caller]
     pub fn read(self, start: usize, into: &mut [T]) {
         self.range(start..start + into.len()).cells().read(into.as_mut_bytes());
     }
@@ -279,6 +282,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Panics
     /// They reach past the end.
     #[inline]
+    #[track_caller]
     pub fn write(self, start: usize, from: &[T]) {
         self.range(start..start + from.len()).cells().write(from.as_bytes());
     }
@@ -310,6 +314,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     /// # Panics
     /// The range reaches past the end.
     #[inline]
+    #[track_caller]
     pub fn range(self, range: Range<usize>) -> Self {
         if range.start > range.end || range.end > self.length {
             range_past_the_end(range.start, range.end, self.length);
@@ -346,6 +351,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
     }
 
     #[inline(always)]
+    #[track_caller]
     fn element(self, index: usize) -> NonNull<u8> {
         if index >= self.length {
             past_the_end(index, self.length);
@@ -358,6 +364,7 @@ impl<'a, T: Pod> CellSlice<'a, T> {
 /// A function of the numbers: a message formatted in place would borrow them, so that a loop writes its index to the stack in each iteration.
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn past_the_end(index: usize, length: usize) -> ! {
     panic!("element {index} of {length}");
 }
@@ -365,6 +372,7 @@ fn past_the_end(index: usize, length: usize) -> ! {
 /// As [`past_the_end`].
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn range_past_the_end(start: usize, end: usize, length: usize) -> ! {
     panic!("elements {start}..{end} of {length}");
 }
@@ -375,6 +383,7 @@ impl<T: Word> CellSlice<'_, T> {
     /// # Panics
     /// `index` is past the end.
     #[inline(always)]
+    #[track_caller]
     pub fn fetch_add(self, index: usize, operand: T) -> T {
         self.atomic(index, AtomicOperator::Add, operand)
     }
@@ -384,6 +393,7 @@ impl<T: Word> CellSlice<'_, T> {
     /// # Panics
     /// `index` is past the end.
     #[inline(always)]
+    #[track_caller]
     pub fn compare_swap(self, index: usize, expected: T, new: T) -> T {
         self.atomic(index, AtomicOperator::CompareSwap { expected: expected.to_bits() }, new)
     }
@@ -393,11 +403,13 @@ impl<T: Word> CellSlice<'_, T> {
     /// # Panics
     /// `index` is past the end.
     #[inline(always)]
+    #[track_caller]
     pub fn swap(self, index: usize, new: T) -> T {
         self.atomic(index, AtomicOperator::Swap, new)
     }
 
     #[inline(always)]
+    #[track_caller]
     fn atomic(self, index: usize, operator: AtomicOperator, operand: T) -> T {
         let word = self.range(index..index + 1).cells();
         T::from_bits(word.atomic(T::WIDTH, operator, operand.to_bits()).expect("M5: elements are aligned"))
@@ -484,6 +496,27 @@ mod tests {
         let cells = Cells::from_mut(&mut memory);
         let is_empty = |bytes| cells.part(0, bytes).unwrap().elements::<u64>().unwrap().is_empty();
         assert_eq!([0, 7, 8, 16].map(is_empty), [true, true, false, false]);
+    }
+
+    #[test]
+    fn an_index_past_the_end_names_the_line_of_the_caller() {
+        let (me, before) = (std::thread::current().id(), std::panic::take_hook());
+        let (tell, told) = std::sync::mpsc::channel();
+        let tell = std::sync::Mutex::new(tell);
+        std::panic::set_hook(Box::new(move |info| {
+            if std::thread::current().id() == me {
+                let told = info.location().map(|location| (location.file().to_owned(), location.line()));
+                tell.lock().unwrap().send(told).unwrap();
+            } else {
+                before(info);
+            }
+        }));
+        let mut values = [0_u64; 4];
+        let cells = Cells::from_mut(&mut values).elements::<u64>().unwrap();
+        let here = line!() + 1;
+        let ended = std::panic::catch_unwind(|| cells.load(9));
+        assert!(ended.is_err());
+        assert_eq!(told.recv().unwrap(), Some((file!().to_owned(), here)));
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl<T: Pod> Individual<'_, T> {
     ///
     /// # Panics
     /// `index` is past the end.
+    #[track_caller]
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
         known(self.context.own_address(SegmentId::INDIVIDUAL, self.offset + offset_of::<T>(index, self.length)))
     }
@@ -118,6 +119,7 @@ impl<T: Pod> Registered<'_, T> {
     ///
     /// # Panics
     /// `index` is past the end.
+    #[track_caller]
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
         self.registration.ptr(index, self.length)
     }
@@ -165,6 +167,7 @@ impl<T: Pod> RegisteredDevice<'_, T> {
     ///
     /// # Panics
     /// `index` is past the end.
+    #[track_caller]
     pub fn ptr(&self, index: usize) -> GlobalPtr<T> {
         self.registration.ptr(index, self.length)
     }
@@ -196,6 +199,7 @@ impl<'c> Registration<'c> {
         Ok(Self { context, start, bytes, is_registered: true })
     }
 
+    #[track_caller]
     fn ptr<T: Pod>(&self, index: usize, length: usize) -> GlobalPtr<T> {
         known(GlobalAddress::from_bits(self.start.bits() + offset_of::<T>(index, length)))
     }
@@ -338,6 +342,7 @@ pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
 }
 
 /// Returns the byte offset of the value at `index` of `length` values; index 0 is valid even if there are no values.
+#[track_caller]
 pub(crate) fn offset_of<T>(index: usize, length: usize) -> u64 {
     assert!(index < length.max(1), "element {index} of {length}");
     (index * size_of::<T>()) as u64

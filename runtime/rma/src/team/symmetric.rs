@@ -58,10 +58,13 @@ impl<'w, T: Pod> Symmetric<'w, T> {
     /// # Panics
     /// `index` is past the end, or the job has no such rank.
     #[inline]
+    #[track_caller]
     pub fn at(&self, rank: Rank, index: usize) -> GlobalPtr<T> {
         let offset = self.offset + offset_of::<T>(index, self.length);
-        let address = self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset);
-        known(address.unwrap_or_else(|error| panic!("{error}")))
+        match self.world.reach.addresses().encode(rank, SegmentId::SYMMETRIC, offset) {
+            Ok(address) => known(address),
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// This rank's own values.
