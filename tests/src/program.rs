@@ -51,7 +51,9 @@ fn main() -> pelago::Result<()> {
         "late" => Ok(()),
         "leave" if world.rank() == Rank::new(0) => Err(Error::ForeignHandle),
         "leave" => world.barrier(),
-        "quit" if world.rank() == Rank::new(1) => std::process::exit(0),
+        "quit" if world.rank() == Rank::new(1) => {
+            std::process::exit(std::env::args().nth(2).map_or(0, |code| code.parse().expect("a code")))
+        }
         "quit" => world.barrier(),
         "panic" if world.rank() == Rank::new(1) => panic!("on purpose"),
         "panic" => world.barrier(),

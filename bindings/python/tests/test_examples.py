@@ -1,6 +1,7 @@
 """The programs of the book: each prints what its page says."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,20 @@ import pytest
 from conftest import COMMAND, PLATFORMS, Job
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+BOOK = Path(__file__).parents[3] / "docs/book/src"
+
+
+def programs(page):
+    """The programs in Python that a page shows in full."""
+    shown = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+    return [program for program in shown if "pelago.run(" in program]
+
+
+@pytest.mark.parametrize("page", [BOOK / "getting-started/python.md", Path(__file__).parents[1] / "README.md"])
+def test_the_first_program_prints_the_number_of_the_left_neighbour_and_one(job, page):
+    [program] = programs(page)
+    assert job.lines(program) == ["rank 0 holds 4", "rank 1 holds 1", "rank 2 holds 2", "rank 3 holds 3"]
 
 
 def test_heat_has_the_bits_of_the_program_in_rust(job):

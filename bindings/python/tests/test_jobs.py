@@ -40,6 +40,37 @@ ARRAYS = """
     pelago.run(main)
 """
 
+VALUES = """
+    import numpy as np, pelago
+
+    def main(world):
+        me, size = world.rank, world.size
+        right, left = (me + 1) % size, (me - 1) % size
+
+        def arrive(dtype, values, expected):
+            array = world.array(2, dtype)
+            array.put(right, values(me), index=1)
+            world.barrier()
+            assert array.local[1] == dtype(expected(left)), (dtype, array.local)
+
+        for dtype in (np.int8, np.uint16, np.int32, np.int64, np.uint64, np.float32, np.float64, np.complex128):
+            for values in (int, np.int16, lambda rank: [rank], lambda rank: [np.uint8(rank)], lambda rank: np.array(rank, dtype)):
+                arrive(dtype, values, int)
+            for values in (bool, np.bool_, lambda rank: [rank > 0]):
+                arrive(dtype, values, bool)
+        arrive(np.bool_, bool, bool)
+        arrive(np.float64, lambda rank: rank + 0.5, lambda rank: rank + 0.5)
+        arrive(np.float32, lambda rank: np.float64(rank + 0.5), lambda rank: rank + 0.5)
+        counts = world.map(np.int64, np.uint64, buckets=64)
+        assert counts.insert(me, me + 5) == 1
+        world.barrier()
+        assert counts.find(right)[0] == [right + 5] and counts[right] == right + 5
+        world.barrier()
+        print("good")
+
+    pelago.run(main)
+"""
+
 ATOMICS = """
     import numpy as np, pelago
 
@@ -253,8 +284,8 @@ MAPS = """
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize(
     "program",
-    [ARRAYS, ATOMICS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
-    ids=["arrays", "atomics", "order", "collectives", "mailboxes", "grids", "maps"],
+    [ARRAYS, VALUES, ATOMICS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
+    ids=["arrays", "values", "atomics", "order", "collectives", "mailboxes", "grids", "maps"],
 )
 def test_groups(job, program, ranks):
     assert job.lines(program, ranks=ranks) == ["good"] * ranks

@@ -25,9 +25,15 @@ MISUSE = """
 
     def main(world):
         array, words = world.array(4), world.array(4, np.int32)
+        unsigned = world.array(4, np.uint64)
         box, grid = world.mailbox(0, slots=2, message_bytes=8), world.grid((16,))
         expect(TypeError, lambda: array.put(0, np.zeros(2, np.float32)))
-        expect(TypeError, lambda: words.put(0, [0.5]))
+        for values in (0.5, 2.0, np.float64(2.0), [0.5], [2.0], "2", None, 1 << 64, np.array(2), np.array(True)):
+            expect(TypeError, lambda: words.put(0, values))
+        for values in (1 << 31, -(1 << 31) - 1, np.int64(1 << 31), [1 << 31], np.uint64(1 << 63)):
+            expect(OverflowError, lambda: words.put(0, values))
+        for values in (-1, [-1], np.int8(-1)):
+            expect(OverflowError, lambda: unsigned.put(0, values))
         expect(ValueError, lambda: array.put(0, np.zeros(8)[::2]))
         expect(IndexError, lambda: array.put(0, np.zeros(5)))
         expect(IndexError, lambda: array.put(0, [1.0], index=4))

@@ -3,6 +3,8 @@
 #[cfg(feature = "udp")]
 use pelago_platform::Capabilities;
 
+#[cfg(feature = "simulation")]
+mod departure;
 #[cfg(feature = "ofi")]
 mod fabric;
 #[cfg(feature = "simulation")]

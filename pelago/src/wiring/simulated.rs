@@ -5,6 +5,7 @@ use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
 use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, WaitReason};
 
+use super::departure::DepartureWatch;
 use super::files;
 use super::monitor::{SimulationMonitor, milliseconds};
 use crate::exit_code::exit_code;
@@ -44,7 +45,9 @@ pub(crate) fn simulate<R, E: From<Error>>(
     simulation: &Simulation,
     body: impl Fn(Box<World>) -> Result<R, E>,
 ) -> Result<SimulationOutcome<Result<R, E>>, Error> {
+    let watch = DepartureWatch::new(simulation.settings.watch.clone());
     let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
+    drop(watch);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Start)?;
     Ok(outcome)

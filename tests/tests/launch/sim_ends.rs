@@ -76,6 +76,17 @@ fn a_rank_that_panics_ends_the_job_as_on_a_real_machine() {
     }
 }
 
+#[test]
+fn a_rank_that_ends_the_process_is_named() {
+    let line = "rank 1 ended the process in the middle of the job; the job was ended";
+    for code in ["0", "5"] {
+        sim(&[PROGRAM, "quit", code]).expect(3, line);
+    }
+    let real = |code| run(&["run", "-n", "3", PROGRAM, "quit", code]);
+    real("0").expect(3, "rank 1 (process *) ended with exit code 0 in the middle of the job; the job was ended");
+    real("5").expect(1, "rank 1 (process *) failed with exit code 5; the job was ended");
+}
+
 /// The reaction of ranks to the failure of another does not change the exit code.
 #[test]
 fn a_lost_rank_has_the_same_exit_code_however_it_shows() {

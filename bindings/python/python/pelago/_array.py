@@ -28,9 +28,12 @@ def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             raise ValueError("the array is not C-contiguous: copy it (np.ascontiguousarray)")
         return values
     found = np.asarray(values)
-    if found.size and not np.can_cast(np.min_scalar_type(found), dtype, "same_kind"):
+    # Integers of any width and sign are compared after the conversion.
+    is_of_integers = dtype.kind in "iu" and found.dtype.kind in "biu"
+    if found.size and not is_of_integers and not np.can_cast(np.min_scalar_type(found), dtype, "same_kind"):
         raise TypeError(f"values of {found.dtype} where {dtype} is needed")
-    converted = np.ascontiguousarray(found, dtype=dtype)
+    # Of a single value, `ascontiguousarray` makes an array of one dimension.
+    converted = np.ascontiguousarray(found, dtype=dtype).reshape(found.shape)
     if dtype.kind in "iu" and not np.array_equal(converted, found):
         raise OverflowError(f"a value does not fit {dtype}")
     return converted
