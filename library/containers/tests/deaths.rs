@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use pelago_base::{Duration, GlobalAddress, Instant, Rank, Team};
 use pelago_containers::{Geometry, GlobalDeque, GlobalHeap, GlobalList, GlobalMap, Guarded, PlacedMap, PlacedMultiset};
+use pelago_rma::active::QueueSettings;
 use pelago_rma::{Error, Failure, Fault, Result};
 use pelago_simulator::FaultInjection;
 use pelago_test_support::faulty::run_with_death_noting;
@@ -193,4 +194,96 @@ fn who_waits_for_the_change_of_a_lost_rank_is_told() {
             Ok(())
         });
     assert_eq!(found.len(), RANKS as usize);
+}
+
+/// A rank dies after each of its operations while it writes values: later operations on the key that it was writing fail with its loss, and all others
+/// succeed. Updates of that key end at the owner.
+#[test]
+fn a_key_whose_writer_died_fails_with_the_loss_of_the_writer() {
+    const OWNER: Rank = Rank::new(1);
+    let settings = QueueSettings { slots: 4, batch_bytes: 512, calls: 0, limit: None };
+    let told = [Cell::new(0), Cell::new(0)];
+    let play = |dies| {
+        let (noted, _) = run_with_death_noting(VICTIM, RANKS, FaultInjection::default(), (VICTIM, dies), |world, begin| {
+            world.on_peer_lost(|_| ());
+            let heap = GlobalHeap::quiet(world, 64 << 10)?;
+            let map = GlobalMap::<u64, [u64; 40]>::new(&heap, 8)?;
+            let replacing = map.updates(|_, new| new, settings)?;
+            let keys: Vec<_> = (0..).filter(|key| map.owner(key) == OWNER).take(3).collect();
+            let pairs = |value: u64| keys.iter().map(|&key| (key, [value; 40])).collect::<Vec<_>>();
+            let mut address = [0];
+            if world.rank() == USER {
+                map.set_all(&pairs(1))?;
+                let placed = PlacedMap::create(&heap, &[OWNER], 4, OWNER)?;
+                placed.insert(b"key", &[1; 320])?;
+                address = [placed.address().bits()];
+            }
+            world.broadcast(USER, &mut address)?;
+            let placed = PlacedMap::open(&heap, GlobalAddress::from_bits(address[0]), Geometry { ranks: 1, buckets: 4 })?;
+            let living: Vec<_> = world.ranks().filter(|&rank| rank != VICTIM).collect();
+            let group = world.group(&Team::of(&living).unwrap())?;
+            world.barrier()?;
+            begin();
+            if world.rank() == VICTIM {
+                map.set(&keys[0], &[2; 40])?;
+                map.set_all(&pairs(3))?;
+                placed.remove(b"key")?;
+                placed.insert(b"key", &[2; 320])?;
+            }
+            if world.rank() == USER {
+                // The updates arrive after the death, and leave before this rank knows of it.
+                world.compute(Duration::from_microseconds(100));
+                assert_eq!(keys.iter().try_for_each(|&key| replacing.update(key, [7; 40])), Ok(()));
+                assert_eq!(replacing.flush(), Ok(()));
+            }
+            world.compute(PAUSE);
+            let met = group.as_ref().map_or(Ok(()), |group| group.barrier());
+            assert_eq!(met, Ok(()), "at rank {}", world.rank());
+            if [USER, OTHER].contains(&world.rank()) {
+                for key in &keys {
+                    let value = map.find(key);
+                    assert!(!matches!(value, Ok(Some(words)) if words.iter().any(|word| *word != words[0])), "{value:?}");
+                    let is_lost = is_loss(value);
+                    assert_eq!(is_loss(map.set(key, &[4; 40])), is_lost);
+                    assert_eq!(is_loss(map.find_all(&[*key])), is_lost);
+                    assert_eq!(is_loss(map.remove_all(&[*key])), is_lost);
+                    assert_eq!(is_loss(map.insert(key, &[5; 40])), is_lost);
+                    assert_eq!(is_loss(map.set_all(&[(*key, [6; 40])])), is_lost);
+                    assert_eq!(is_loss(map.remove(key)), is_lost);
+                    told[0].set(told[0].get() + u32::from(is_lost));
+                }
+                let is_lost = is_loss(placed.retrieve(b"key", &mut [0; 320]));
+                assert_eq!(is_loss(placed.remove(b"key")), is_lost);
+                assert_eq!(is_loss(placed.insert(b"key", &[3; 320])), is_lost);
+                told[1].set(told[1].get() + u32::from(is_lost));
+            }
+            let met = group.map_or(Ok(()), |group| group.barrier());
+            assert_eq!(met, Ok(()), "at rank {}", world.rank());
+            assert_eq!(replacing.counters().run, if world.rank() == OWNER { keys.len() as u64 } else { 0 });
+            // Freeing the memory is collective, which is no longer possible.
+            std::mem::forget(replacing);
+            std::mem::forget(map);
+            std::mem::forget(heap);
+            Ok(())
+        });
+        noted
+    };
+    let noted = play(None);
+    assert!(noted.len() > 10, "{} operations", noted.len());
+    assert_eq!([told[0].get(), told[1].get()], [0; 2]);
+    for at in noted {
+        for later in [1, 900].map(Duration::from_nanoseconds) {
+            play(Some(at + later));
+        }
+    }
+    assert!(told.iter().all(|told| told.get() > 0), "{told:?}");
+}
+
+/// Whether an operation has failed with the loss of the victim. No operation fails otherwise.
+fn is_loss<T>(ended: Result<T>) -> bool {
+    match ended {
+        Ok(_) => false,
+        Err(Error::Failed(Failure::PeerLost(VICTIM))) => true,
+        Err(error) => panic!("{error}"),
+    }
 }

@@ -10,7 +10,7 @@ use pelago_base::{GlobalAddress, Rank};
 use pelago_rma::{Error, GlobalPtr, Result, World};
 use zerocopy::IntoBytes;
 
-use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
+use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, busy, next_number};
 use super::hash::{hash, place};
 use super::table::{Asked, Buckets, DEAD, Element, HEADER_BYTES, Looked, Pauses, Table, batch};
 use crate::GlobalHeap;
@@ -315,7 +315,8 @@ macro_rules! alike {
             /// Frees its memory. No other rank may use it meanwhile.
             ///
             /// # Errors
-            /// It does not exist; a rank was lost, or the job is at fault. The same holds for all following methods.
+            /// It does not exist; a rank was lost (also one that wrote the value of the key), or the job is at fault. The same holds for all
+            /// following methods.
             pub fn destroy(self) -> Result<()> {
                 self.0.destroy()
             }
@@ -504,19 +505,17 @@ impl PlacedMap<'_, '_> {
                         if found == state { DEAD } else { found }
                     }
                     GONE => {
-                        let number = next_number(state);
-                        let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
+                        let found = world.compare_swap(element.state_at(), state, busy(world.rank()))?.wait()?;
                         if found == state {
                             let write = || world.put(at.add(1), &words[1..]);
-                            world.pair(write, |written| world.after(&written).set(element.state_at(), number | THERE))?.wait()?;
+                            world
+                                .pair(write, |written| world.after(&written).set(element.state_at(), next_number(state) | THERE))?
+                                .wait()?;
                             return Ok(true);
                         }
                         found
                     }
-                    _ => {
-                        table.pause(&mut pauses)?;
-                        world.get(element.state_at())?
-                    }
+                    _ => table.later(&element, state, &mut pauses)?,
                 };
                 state = found;
             }
@@ -537,7 +536,7 @@ impl PlacedMap<'_, '_> {
             let Some((element, read)) = found else { return Ok(None) };
             match element.state & KIND_MASK {
                 GONE => return Ok(None),
-                BUSY => table.pause(&mut pauses)?,
+                BUSY => table.pause(element.state, &mut pauses)?,
                 _ => {
                     let at = element.value_at(key.len()).add(VALUE_WORDS as u64);
                     let ([room, bytes], value) = ([words[0], words[1]], words[VALUE_WORDS..read].as_bytes());

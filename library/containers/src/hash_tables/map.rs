@@ -1,7 +1,8 @@
 //! Keys with values.
 //!
-//! The state of an element contains whether its key is present, and the number of writes of its value. A writer first sets the state to *busy* with the
-//! next number by compare-and-swap, which excludes other writers. So a value that was read between two equal states that are not busy is consistent.
+//! The state of an element contains whether its key is present, and the number of writes of its value. A writer first sets the state to *busy* with its
+//! rank by compare-and-swap, which excludes other writers, and afterwards to the next number. So a value that was read between two equal states that are
+//! not busy is consistent. An operation that finds a busy state waits, or fails if the writer was lost.
 //! The first value was written before any rank could find its element: if the state still has its number after the value was read, the value is
 //! consistent too, in whatever order state and value were first read.
 
@@ -13,14 +14,15 @@ use pelago_rma::{Pod, Result};
 use zerocopy::IntoBytes;
 
 use super::bulk::BULK_MAX;
-use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, next_number};
+use super::element_state::{BUSY, GONE, KIND_BITS, KIND_MASK, THERE, busy, next_number};
 use super::table::{Element, Pauses, Table};
 use crate::GlobalHeap;
 
 /// Keys with values, spread over all ranks.
 ///
 /// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return. An operation
-/// waits for another only while that one writes the value of the same key.
+/// waits for another only while that one writes the value of the same key. If a rank is lost while it writes the value of a key, all operations on that
+/// key fail with the loss of that rank.
 pub struct GlobalMap<'h, 'w, K, V> {
     table: Table<'h, 'w>,
     pairs: PhantomData<fn(K) -> V>,
@@ -50,7 +52,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// Cost: for a new key, two round trips, one more for each other key in its bucket, and those of an allocation for the first of many keys on a rank.
     ///
     /// # Errors
-    /// The heap is full on the key's rank; that rank was lost, or the job is at fault.
+    /// The heap is full on the key's rank; that rank was lost, or another rank while it wrote the value of the key; the job is at fault.
     pub fn insert(&self, key: &K, value: &V) -> Result<bool> {
         let element = self.table.find_or_add(key.as_bytes(), &words_of(value), THERE)?;
         if element.is_new {
@@ -64,7 +66,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                     None => return Ok(true),
                     Some(found) => state = found,
                 },
-                _ => state = self.table.later(&element, &mut pauses)?,
+                _ => state = self.table.later(&element, state, &mut pauses)?,
             }
         }
     }
@@ -81,7 +83,7 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
         let (mut state, mut pauses) = (element.state, Pauses::new());
         loop {
             if state & KIND_MASK == BUSY {
-                state = self.table.later(&element, &mut pauses)?;
+                state = self.table.later(&element, state, &mut pauses)?;
                 continue;
             }
             match self.write(&element, state, value)? {
@@ -97,14 +99,14 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// not order two reads, one more for each of these except the first.
     ///
     /// # Errors
-    /// The key's rank was lost, or the job is at fault.
+    /// The key's rank was lost, or another rank while it wrote the value of the key; the job is at fault.
     pub fn find(&self, key: &K) -> Result<Option<V>> {
         let (mut value, mut pauses) = (vec![0u64; size_of::<V>().div_ceil(8)], Pauses::new());
         loop {
             let Some(element) = self.table.find(key.as_bytes(), &mut value)? else { return Ok(None) };
             match element.state & KIND_MASK {
                 GONE => return Ok(None),
-                BUSY => self.table.pause(&mut pauses)?,
+                BUSY => self.table.pause(element.state, &mut pauses)?,
                 _ if self.is_whole(&element, &mut value)? => {
                     return Ok(V::read_from_prefix(value.as_bytes()).ok().map(|(value, _)| value));
                 }
@@ -162,9 +164,8 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
                 }
                 Ok(())
             })?;
-            let begin = |(_, element): &(usize, Element)| {
-                world.compare_swap(element.state_at(), element.state, next_number(element.state) | BUSY)
-            };
+            let begin =
+                |(_, element): &(usize, Element)| world.compare_swap(element.state_at(), element.state, busy(world.rank()));
             let begun: Vec<_> = world.batch(|| found.iter().map(begin).collect());
             // After a failure the call still writes all other elements, so that no element on another rank stays busy.
             let (mut written, mut outcome) = (Vec::with_capacity(found.len()), Ok(()));
@@ -349,13 +350,12 @@ impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// Overwrites a value if the state still is `state`; otherwise returns the state that it found.
     fn write(&self, element: &Element, state: u64, value: &V) -> Result<Option<u64>> {
         let world = self.table.world();
-        let number = next_number(state);
-        let found = world.compare_swap(element.state_at(), state, number | BUSY)?.wait()?;
+        let found = world.compare_swap(element.state_at(), state, busy(world.rank()))?.wait()?;
         if found != state {
             return Ok(Some(found));
         }
         let write = || world.put(element.value_at(size_of::<K>()), &words_of(value));
-        world.pair(write, |written| world.after(&written).set(element.state_at(), number | THERE))?.wait()?;
+        world.pair(write, |written| world.after(&written).set(element.state_at(), next_number(state) | THERE))?.wait()?;
         Ok(None)
     }
 

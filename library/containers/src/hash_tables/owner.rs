@@ -7,9 +7,9 @@ use std::cell::{Cell, RefCell};
 
 use pelago_base::GlobalAddress;
 use pelago_rma::active::PREPARED;
-use pelago_rma::{CellSlice, Context, Error, GlobalPtr, Result};
+use pelago_rma::{CellSlice, Context, Error, Failure, GlobalPtr, Result};
 
-use super::element_state::{BUSY, GONE, KIND_MASK, THERE, next_number};
+use super::element_state::{BUSY, GONE, KIND_MASK, THERE, busy, next_number, writer};
 use super::hash::{hash, place};
 use super::table::{CHUNK_BYTES, DEAD, HEADER_WORDS, KEY, NEXT, STATE, TAG, tag, words_of};
 use crate::memory::OwnArena;
@@ -75,6 +75,7 @@ impl OwnPart {
     }
 
     /// Changes the value of a map's key: to `new` if the key is absent, else by applying `combine` to a copy of its words in `scratch`.
+    /// Fails if another rank was lost while it wrote the value.
     #[inline]
     pub(crate) fn update(
         &self,
@@ -89,9 +90,11 @@ impl OwnPart {
         let mut state = words.load(at + STATE);
         loop {
             if state & KIND_MASK == BUSY {
-                return Ok(Changed::Busy);
+                let writer = writer(state);
+                let is_lost = context.lost().contains(&writer);
+                return if is_lost { Err(Failure::PeerLost(writer).into()) } else { Ok(Changed::Busy) };
             }
-            let found = words.compare_swap(at + STATE, state, next_number(state) | BUSY);
+            let found = words.compare_swap(at + STATE, state, busy(context.rank()));
             if found == state {
                 break;
             }
@@ -205,7 +208,7 @@ mod tests {
             let (key, part) = (7_u64.to_le_bytes(), map.table().own_part());
             let state_at = map.table().find(&key, &mut []).unwrap().unwrap().state_at();
             let state = world.get(state_at).unwrap();
-            world.put(state_at, &[next_number(state) | BUSY]).unwrap();
+            world.put(state_at, &[busy(world.rank())]).unwrap();
             let add = || part.update(world, &key, &[5], &mut [0], |words| words[0] += 5);
             assert_eq!(add(), Ok(Changed::Busy));
             world.put(state_at, &[next_number(state) | THERE]).unwrap();

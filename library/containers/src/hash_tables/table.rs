@@ -17,9 +17,9 @@ use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 
 use pelago_base::{Duration, GlobalAddress, Rank};
-use pelago_rma::{Error, Fetch, GlobalPtr, Pod, Result, Symmetric, World};
+use pelago_rma::{Error, Failure, Fetch, GlobalPtr, Pod, Result, Symmetric, World};
 
-use super::element_state::{BUSY, GONE, KIND_MASK};
+use super::element_state::{BUSY, GONE, KIND_MASK, writer};
 use super::hash::{hash, place};
 use super::owner::OwnPart;
 use crate::GlobalHeap;
@@ -402,7 +402,7 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
             match state & KIND_MASK {
                 _ if state == DEAD => return Ok(false),
                 GONE => return Ok(false),
-                BUSY => state = self.later(element, &mut pauses)?,
+                BUSY => state = self.later(element, state, &mut pauses)?,
                 _ => {
                     let gone = state & !KIND_MASK | GONE;
                     let found = self.world().compare_swap(element.state_at(), state, gone)?.wait()?;
@@ -433,14 +433,18 @@ impl<'h, 'w, B: Buckets> Table<'h, 'w, B> {
         if element.state == 0 { Ok(0) } else { self.world().swap(element.state_at(), 0)?.wait() }
     }
 
-    /// Pauses, then reads the state of an element.
-    pub(crate) fn later(&self, element: &Element, pauses: &mut Pauses) -> Result<u64> {
-        self.pause(pauses)?;
+    /// Pauses, then reads the state of an element whose state was busy.
+    pub(crate) fn later(&self, element: &Element, state: u64, pauses: &mut Pauses) -> Result<u64> {
+        self.pause(state, pauses)?;
         self.world().get(element.state_at())
     }
 
-    /// Pauses before the next check for a change by another rank.
-    pub(crate) fn pause(&self, pauses: &mut Pauses) -> Result<()> {
+    /// Pauses before the next read of a state that was busy. Fails if the rank that writes the value was lost: nothing ends its write.
+    pub(crate) fn pause(&self, state: u64, pauses: &mut Pauses) -> Result<()> {
+        let writer = writer(state);
+        if self.world().lost().contains(&writer) {
+            return Err(Failure::PeerLost(writer).into());
+        }
         match self.world().wait_for("another rank's change of an element", Some(pauses.next()), || Ok(None::<()>)) {
             Err(Error::TimedOut { .. }) => Ok(()),
             other => other,
