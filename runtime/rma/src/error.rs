@@ -1,5 +1,7 @@
 //! The errors of operations, and their scope.
 
+use std::fmt;
+
 use pelago_base::{AddressError, Duration, Rank, ShapeError, TeamError};
 use pelago_memory::PointerError;
 use pelago_platform::{BootstrapError, ConnectError, Failure, Fault, PostError, Rail, RegisterError};
@@ -9,8 +11,8 @@ use crate::limits::FAILURE_GROUPS_MAX;
 /// The result of an operation.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// The reason why an operation has no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// The reason why an operation has no result. `Debug` has the text of `Display`, because a `main` that returns the error prints `Debug`.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operation failed.
@@ -134,6 +136,12 @@ pub enum Scope {
     Job,
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl Error {
     /// Returns the scope of the error.
     pub fn scope(&self) -> Scope {
@@ -148,6 +156,13 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_debug_form_names_the_remedy() {
+        let full = Error::NoMemory { bytes: 8, heap_bytes: 4 };
+        let text = "no 8 bytes are left in a heap of 4 bytes; start the job with a larger one (--heap, PELAGO_HEAP)";
+        assert_eq!([format!("{full:?}"), format!("{full:#?}")], [text; 2]);
+    }
 
     #[test]
     fn an_error_says_how_much_is_lost() {

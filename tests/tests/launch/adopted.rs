@@ -231,7 +231,7 @@ fn a_job_that_is_stopped_and_goes_on_loses_nobody() {
 fn a_rank_that_ends_before_the_others_ends_the_job() {
     let over = run(3, &[PROGRAM, "leave"], &[]);
     assert_eq!((over.codes(), over.told()), (vec![1, 3, 3], lost(&[1, 2], 0).iter().map(String::as_str).collect()), "{over:?}");
-    assert!(over.error.contains("Error: ForeignHandle"), "{over:?}");
+    assert!(over.error.contains("Error: the handle belongs to another context"), "{over:?}");
     for (act, code) in [("quit", 0), ("panic", 101)] {
         let over = run(3, &[PROGRAM, act], &[]);
         assert_eq!(

@@ -66,7 +66,7 @@ fn a_rank_that_returns_an_error_ends_the_job() {
     let ended = run(&["run", "-n", "3", PROGRAM, "leave"]);
     assert_eq!(ended.code, Some(1));
     let lines: Vec<_> = ended.error.lines().collect();
-    assert!(lines[0].starts_with("Error: ForeignHandle") && lines.len() == 2, "{lines:?}");
+    assert!(lines[0].starts_with("Error: the handle belongs to another context") && lines.len() == 2, "{lines:?}");
     assert!(lines[1].starts_with("pelago: rank 0 (process ") && lines[1].ends_with("failed with exit code 1; the job was ended"));
 }
 
