@@ -100,6 +100,7 @@ impl OwnPart {
             }
             state = found;
         }
+        let mut writing = Writing { words, at: at + STATE, state };
         let value_at = at + KEY + key.len().div_ceil(8);
         let value = words.range(value_at..value_at + new.len());
         if state & KIND_MASK == GONE {
@@ -109,7 +110,7 @@ impl OwnPart {
             combine(scratch);
             value.write(0, scratch);
         }
-        words.store(at + STATE, next_number(state) | THERE);
+        writing.state = next_number(state) | THERE;
         Ok(Changed::Done)
     }
 
@@ -186,6 +187,22 @@ impl OwnPart {
     }
 }
 
+/// The write of a value by this rank, while its state is busy. If the function that computes the new value panics, the value has not changed and keeps its
+/// state.
+struct Writing<'c> {
+    words: CellSlice<'c, u64>,
+    /// The index of the state.
+    at: usize,
+    /// The state after the write: the one before until the value has changed.
+    state: u64,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.words.store(self.at, self.state);
+    }
+}
+
 /// Words of this rank's own memory.
 #[inline]
 fn own(context: &Context, first: GlobalPtr<u64>, length: usize) -> CellSlice<'_, u64> {
@@ -195,6 +212,8 @@ fn own(context: &Context, first: GlobalPtr<u64>, length: usize) -> CellSlice<'_,
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
     use super::*;
     use crate::{GlobalHeap, GlobalMap};
     use pelago_test_support::threads::{Platform, run};
@@ -214,6 +233,24 @@ mod tests {
             world.put(state_at, &[next_number(state) | THERE]).unwrap();
             assert_eq!(map.find(&7), Ok(Some(3)));
             assert_eq!(add(), Ok(Changed::Done));
+            assert_eq!(map.find(&7), Ok(Some(8)));
+        });
+    }
+
+    #[test]
+    fn a_function_that_panics_leaves_the_value_as_it_was() {
+        run(Platform::Mapped, 1, |world| {
+            let heap = GlobalHeap::new(world, 1 << 14).unwrap();
+            let map = GlobalMap::<u64, u64>::new(&heap, 4).unwrap();
+            map.set(&7, &3).unwrap();
+            let (key, part) = (7_u64.to_le_bytes(), map.table().own_part());
+            let panics = |words: &mut [u64]| {
+                words[0] = 9;
+                resume_unwind(Box::new("a bug of the program"));
+            };
+            assert!(catch_unwind(AssertUnwindSafe(|| part.update(world, &key, &[5], &mut [0], panics))).is_err());
+            let add = part.update(world, &key, &[5], &mut [0], |words| words[0] += 5);
+            assert_eq!(add, Ok(Changed::Done));
             assert_eq!(map.find(&7), Ok(Some(8)));
         });
     }

@@ -47,7 +47,7 @@ pub struct CountUpdates<'m, 'h, 'w, K> {
 
 impl<'h, 'w, K: Pod, V: Pod> GlobalMap<'h, 'w, K, V> {
     /// Creates updates at the owners of keys, with a function that is the same on all ranks: it returns the new value from the present value and the operand
-    /// of an update. An absent key gets the operand as its value. Collective.
+    /// of an update. An absent key gets the operand as its value. If the function panics, the value does not change. Collective.
     ///
     /// # Errors
     /// As [`ActiveMessages::new`].

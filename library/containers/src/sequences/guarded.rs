@@ -1,5 +1,7 @@
 //! Containers that several ranks change, one at a time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Failure, GlobalPtr, Result, World};
 
@@ -78,12 +80,18 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
     /// # Errors
     /// As `act`, after which others may change the container; this rank is changing it already; a rank was lost while it changed the container, and the
     /// change may be incomplete; the job is at fault.
+    ///
+    /// # Panics
+    /// As `act`, after which others may change the container: what `act` has changed before stays.
     pub fn change<R>(&self, act: impl FnOnce(&C) -> Result<R>) -> Result<R> {
         self.begin()?;
-        let done = act(&self.container);
+        // A panic continues after the word has been released.
+        let done = catch_unwind(AssertUnwindSafe(|| act(&self.container)));
         // Completes the change before other ranks see the word.
         let settled = self.world().quiet();
-        self.world().swap(self.owner, 0)?.wait()?;
+        let released = self.world().swap(self.owner, 0).and_then(|before| before.wait());
+        let done = done.unwrap_or_else(|panic| resume_unwind(panic));
+        released?;
         let result = done?;
         settled.map(|()| result)
     }
