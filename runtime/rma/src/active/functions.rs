@@ -13,8 +13,8 @@ use crate::{Context, Error};
 /// Maximum number of messages that are [prepared](Functions::register_prepared) together.
 pub const PREPARED: usize = 16;
 
-/// Runs consecutive messages of one function from these words; returns how many have run.
-type Run = Box<dyn FnMut(&Call<'_>, &[u64]) -> usize>;
+/// Runs consecutive messages of one function from these words, and counts each one that has run.
+type Run = Box<dyn FnMut(&Call<'_>, &[u64], &mut usize)>;
 
 /// The functions of a set of active messages: each rank registers the same ones in the same order.
 ///
@@ -88,6 +88,9 @@ impl Functions {
 
     /// Registers a function without a reply. It shares state with the program by an `Rc`.
     ///
+    /// If a function panics, the call of the library in which it runs panics. The message counts as failed and does not run again; the messages behind it
+    /// run later.
+    ///
     /// # Panics
     /// There are 4,096 functions already.
     pub fn register<A: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) + 'static) -> Function<A> {
@@ -102,15 +105,13 @@ impl Functions {
     /// # Panics
     /// There are 4,096 functions already.
     pub fn register_retried<A: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) -> Next + 'static) -> Function<A> {
-        let run = move |call: &Call<'_>, records: &[u64]| {
-            let mut done = 0;
+        let run = move |call: &Call<'_>, records: &[u64], done: &mut usize| {
             for record in records.chunks_exact(words_of::<A>()) {
                 if f(call, argument_of(record)) == Next::Later {
-                    break;
+                    return;
                 }
-                done += 1;
+                *done += 1;
             }
-            done
         };
         self.add::<A, ()>(Box::new(run), words_of::<A>())
     }
@@ -129,20 +130,18 @@ impl Functions {
         mut f: impl FnMut(&Call<'_>, A) -> Next + 'static,
     ) -> Function<A> {
         let mut group = Vec::with_capacity(PREPARED);
-        let run = move |call: &Call<'_>, records: &[u64]| {
-            let mut done = 0;
+        let run = move |call: &Call<'_>, records: &[u64], done: &mut usize| {
             for some in records.chunks(PREPARED * words_of::<A>()) {
                 group.clear();
                 group.extend(some.chunks_exact(words_of::<A>()).map(argument_of::<A>));
                 prepare(call, &group);
                 for &argument in &group {
                     if f(call, argument) == Next::Later {
-                        return done;
+                        return;
                     }
-                    done += 1;
+                    *done += 1;
                 }
             }
-            done
         };
         self.add::<A, ()>(Box::new(run), words_of::<A>())
     }
@@ -154,12 +153,12 @@ impl Functions {
     pub fn register_with_reply<A: Pod, R: Pod>(&mut self, mut f: impl FnMut(&Call<'_>, A) -> R + 'static) -> Function<A, R> {
         assert!(size_of::<R>() <= ACTIVE_REPLY_BYTES_MAX, "a reply has up to {ACTIVE_REPLY_BYTES_MAX} bytes");
         let words = 1 + words_of::<A>();
-        let run = move |call: &Call<'_>, records: &[u64]| {
+        let run = move |call: &Call<'_>, records: &[u64], done: &mut usize| {
             for record in records.chunks_exact(words) {
                 let reply = f(call, argument_of(&record[1..]));
                 super::inbox::reply(call, record[0], reply.as_bytes());
+                *done += 1;
             }
-            records.len() / words
         };
         self.add::<A, R>(Box::new(run), words)
     }

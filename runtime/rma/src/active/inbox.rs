@@ -1,6 +1,7 @@
 //! The queue of a rank, whose messages run during progress.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pelago_base::{Rank, SegmentId};
 
@@ -62,11 +63,19 @@ impl Inbox {
                 return true;
             };
             let records = run + 1..(run + 1 + count * entry.record_words).min(batch.len());
-            let ran = (entry.run)(&call, &batch[records.start + done * entry.record_words..records.end]);
-            self.run.set(self.run.get() + ran as u64);
-            done += ran;
-            if done < count {
+            let (before, left) = (done, &batch[records.start + done * entry.record_words..records.end]);
+            let panicked = catch_unwind(AssertUnwindSafe(|| (entry.run)(&call, left, &mut done))).err();
+            // A message whose function panics has run: the ones behind it run at the next progress.
+            done += usize::from(panicked.is_some());
+            self.run.set(self.run.get() + (done - before) as u64);
+            if panicked.is_some() || done < count {
                 self.place.set((run, done));
+            }
+            if let Some(panic) = panicked {
+                call.fail(Error::Invalid("the function of an active message panicked"));
+                resume_unwind(panic);
+            }
+            if done < count {
                 return false;
             }
             (run, done) = (records.end, 0);

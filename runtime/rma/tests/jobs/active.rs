@@ -1,6 +1,7 @@
 //! Active messages: which run, how often, on which rank, and within which limits.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -269,6 +270,29 @@ fn a_failure_of_a_function_is_everybody_s_at_the_next_barrier() {
         assert_eq!(messages.barrier(), Err(Error::Invalid(expected)), "on {platform:?}");
         messages.send(Rank::new(1), fails, 0).unwrap();
         assert_eq!(messages.barrier(), Ok(()), "once");
+    });
+}
+
+#[test]
+fn a_message_whose_function_panics_has_run_and_those_behind_it_run_once() {
+    const MESSAGES: u64 = 6;
+    run(Platform::Mapped, 1, |world| {
+        for panics_at in 0..MESSAGES {
+            let (seen, mut functions) = (Rc::new(RefCell::new(Vec::new())), Functions::new());
+            let mine = seen.clone();
+            let note = functions.register(move |_: &Call<'_>, number: u64| {
+                if number == panics_at {
+                    resume_unwind(Box::new("a bug of the program"));
+                }
+                mine.borrow_mut().push(number);
+            });
+            let messages = ActiveMessages::new(world, functions, QueueSettings { batch_bytes: 512, ..SHORT }).unwrap();
+            (0..MESSAGES).for_each(|number| messages.send(world.rank(), note, number).unwrap());
+            assert!(catch_unwind(AssertUnwindSafe(|| messages.barrier())).is_err());
+            assert!(matches!(messages.barrier(), Err(Error::Invalid(_))), "the panic is a failure of the message");
+            assert!(seen.borrow().iter().copied().eq((0..MESSAGES).filter(|&number| number != panics_at)), "{seen:?}");
+            assert_eq!((messages.barrier(), messages.counters().run), (Ok(()), MESSAGES));
+        }
     });
 }
 
