@@ -101,3 +101,17 @@ fn what_is_too_long_or_never_ends_is_refused() {
     let line = run(&["sim", "-n", "1", "--machine", "rx200-qdr", "/bin/false", &long]);
     assert_eq!((line.code, line.error.as_str()), (Some(1), ""), "it was started");
 }
+
+#[test]
+fn faults_that_do_not_fit_the_job_are_refused() {
+    for (faults, says) in [
+        ("kill=4@100us", "kill=4: the job has ranks 0 to 3"),
+        ("slow=9:1us", "slow=9: the job has ranks 0 to 3"),
+        ("partition=9@1ms-2ms", "partition=9: the job has ranks 0 to 3"),
+        ("partition=1@2ms-1ms", "partition=1: its end must be later than its beginning"),
+        ("slow=0:1us,slow=0:2us", "slow=0: this rank occurs twice"),
+    ] {
+        let line = refused(&["sim", "-n", "4", "--machine", "rx200-qdr", "--faults", faults, "ring"]);
+        assert_eq!(line, format!("pelago: --faults {says}\n"));
+    }
+}

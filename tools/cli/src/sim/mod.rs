@@ -211,6 +211,9 @@ impl Sim {
         {
             return Err(Refused(format!("--sample {sample}: the job has ranks 0 to {}", ranks - 1)));
         }
+        if let Some(protocol) = &self.faults {
+            protocol.faults.check(ranks).map_err(|error| Refused(format!("--faults {error}")))?;
+        }
         let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
         has_room(name, &settings.machine, ranks, self.per_node)?;
         for file in [&self.report, &self.trace].into_iter().flatten() {
