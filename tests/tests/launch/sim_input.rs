@@ -89,6 +89,8 @@ fn bytes_that_are_no_text_are_refused() {
 fn what_is_too_long_or_never_ends_is_refused() {
     let line = refused(&["sim", "-n", "2", "--machine", "/dev/zero", "ring"]);
     assert!(line.contains("/dev/zero: "), "{line}");
+    let line = refused(&["sweep", "/dev/zero"]);
+    assert_eq!(line, "pelago: /dev/zero: it has more than 1048576 bytes\n");
     let path = std::env::temp_dir().join(format!("pelago-long-{}.toml", std::process::id()));
     let text = "simulation/netsim/machines/rx200-qdr.toml";
     let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(text)).unwrap();

@@ -12,7 +12,8 @@
 //! | `top` | `pelago top`: the ranks of a running job |
 //! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
-//! | `outputs` | checks that an output file can be written before the run; atomic replacement of files |
+//! | `inputs` | input files, read up to a limit |
+//! | `outputs` | checks that an output file can be written before the run; atomic replacement of files; standard output |
 //! | `statistics` | medians and spreads of measurements |
 //!
 //! Exit codes, which scripts rely on: 0 success; 1 the program failed; 2 wrong usage; 3 a rank or host failed; 4 time limit; 130 interrupted.
@@ -24,6 +25,7 @@ mod bench;
 mod bundled;
 mod doctor;
 mod info;
+mod inputs;
 mod manual;
 mod outputs;
 mod run;
