@@ -36,6 +36,7 @@ mod top;
 mod tune;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -92,8 +93,8 @@ pub fn main() -> ExitCode {
         Ok(Command::Sweep(sweep)) => sweep.main(),
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
-        Ok(Command::Info(info)) => Ok(info.main()),
-        Ok(Command::Doctor(doctor)) => Ok(doctor.main()),
+        Ok(Command::Info(info)) => info.main(),
+        Ok(Command::Doctor(doctor)) => doctor.main(),
         Ok(Command::Top(top)) => top.main(),
         Ok(Command::Completions(completions)) => completions.main(&Arguments::command()),
         Ok(Command::Man(man)) => man.main(Arguments::command()),
@@ -115,7 +116,6 @@ fn this() -> Result<PathBuf, Refused> {
 
 /// Writes a line to standard error; a closed standard error is no error.
 fn say(line: &str) {
-    use std::io::Write;
     let _ = writeln!(std::io::stderr(), "pelago: {line}");
 }
 
@@ -156,10 +156,12 @@ fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsSt
 
 /// Prints help and version unchanged; reduces an error to one line.
 fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
-    let asked = !error.use_stderr();
-    if asked || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if !error.use_stderr() {
+        return outputs::printed(error.print().and_then(|()| std::io::stdout().flush())).map(|()| ExitCode::SUCCESS);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
-        return Ok(ExitCode::from(if asked { 0 } else { 2 }));
+        return Ok(ExitCode::from(2));
     }
     Err(Refused(one_line(&error.render().to_string())))
 }

@@ -130,8 +130,8 @@ impl Sim {
     /// Replaces this process by the program, or returns the reason why it cannot.
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
-            Machine::names().for_each(|name| println!("{name}"));
-            return Ok(ExitCode::SUCCESS);
+            let names: String = Machine::names().flat_map(|name| [name, "\n"]).collect();
+            return outputs::print(&names).map(|()| ExitCode::SUCCESS);
         }
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let request = self.request()?;

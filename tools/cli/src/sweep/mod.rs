@@ -140,9 +140,9 @@ fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &
     });
     let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
     write(folder, "sensitivity.csv", &sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
-    println!("{measure}: mean and largest change with one value changed");
-    sensitivity::dominant(runs, experiments, &measures, &changed).iter().for_each(|line| println!("{line}"));
-    Ok(())
+    let head = format!("{measure}: mean and largest change with one value changed");
+    let lines = sensitivity::dominant(runs, experiments, &measures, &changed);
+    outputs::print(&[&[head], &lines[..]].concat().iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), Refused> {
