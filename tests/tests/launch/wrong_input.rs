@@ -24,7 +24,8 @@ fn programs() {
 #[test]
 fn options() {
     one_line(&["run", RANK, "nothing"], "say how many ranks: -n N");
-    one_line(&["run", "--lable", "-n", "2", RANK], "--lable");
+    let line = "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help";
+    run(&["run", "-n", "2", "--labl", RANK]).expect(2, line);
     one_line(&["run", "-n", "2", "--heap", "12Q", RANK], "12Q");
     one_line(&["run", "-n", "2", "--heap", "4T", RANK], "segment");
     one_line(&["run", "-n", "2", "--time-limit", "soon", RANK], "soon");

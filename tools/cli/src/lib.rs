@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Object { command }) => sim::shared_object::main(command),
         Ok(Command::NodeDaemon) => run::hosts::main(),
-        Err(error) => refused(&error),
+        Err(error) => refused(&error, &help_command(std::env::args_os().nth(1))),
     }
     .unwrap_or_else(|Refused(line)| {
         say(&line);
@@ -154,8 +154,8 @@ fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsSt
     words
 }
 
-/// Prints help and version unchanged; reduces an error to one line.
-fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
+/// Prints help and version unchanged; reduces an error to one line that points to the help by the command `help`.
+fn refused(error: &clap::Error, help: &str) -> Result<ExitCode, Refused> {
     if !error.use_stderr() {
         return outputs::printed(error.print().and_then(|()| std::io::stdout().flush())).map(|()| ExitCode::SUCCESS);
     }
@@ -163,14 +163,25 @@ fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
         let _ = error.print();
         return Ok(ExitCode::from(2));
     }
-    Err(Refused(one_line(&error.render().to_string())))
+    Err(Refused(one_line(&error.render().to_string(), help)))
 }
 
-/// Returns the first paragraph of a message, which describes the error, and a pointer to the help.
-fn one_line(message: &str) -> String {
+/// Returns the command that prints the help of the subcommand `name`, or of `pelago` if there is no such subcommand.
+fn help_command(name: Option<OsString>) -> String {
+    let command = Arguments::command();
+    let subcommand = name.and_then(|name| command.find_subcommand(name)).filter(|subcommand| !subcommand.is_hide_set());
+    subcommand.map_or("pelago --help".into(), |subcommand| format!("pelago {} --help", subcommand.get_name()))
+}
+
+/// Returns the first paragraph of a message, which describes the error, similar names if the message has some, and a pointer to the help.
+fn one_line(message: &str, help: &str) -> String {
     let what = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let words: Vec<_> = what.split_whitespace().collect();
-    format!("{}; see pelago --help", words.join(" "))
+    let tips = message.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+    // Similar subcommands may be internal ones.
+    let similar = tips.filter(|tip| tip.contains("similar") && !tip.contains("subcommand")).map(|tip| format!("; {tip}"));
+    let tip: String = similar.collect();
+    format!("{}{tip}; see {help}", words.join(" "))
 }
 
 #[cfg(test)]
@@ -179,7 +190,7 @@ mod tests {
 
     fn line(arguments: &[&str]) -> String {
         let error = Arguments::command().try_get_matches_from(["pelago"].iter().chain(arguments)).unwrap_err();
-        one_line(&error.render().to_string())
+        one_line(&error.render().to_string(), &help_command(arguments.first().map(OsString::from)))
     }
 
     #[test]
@@ -225,6 +236,22 @@ mod tests {
         ] {
             let line = line(arguments);
             assert!(line.contains(says) && !line.contains('\n'), "{arguments:?}: {line}");
+        }
+    }
+
+    #[test]
+    fn usage_errors_name_the_help_of_the_subcommand_and_similar_names() {
+        for (arguments, expected) in [
+            (
+                &["run", "-n", "4", "--labl", "ring"][..],
+                "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help",
+            ),
+            (&["sim", "--zzz"], "unexpected argument '--zzz' found; see pelago sim --help"),
+            (&["bench", "--zzz"], "unexpected argument '--zzz' found; see pelago bench --help"),
+            (&["top", "--onc"], "unexpected argument '--onc' found; a similar argument exists: '--once'; see pelago top --help"),
+            (&["benhc"], "unrecognized subcommand 'benhc'; see pelago --help"),
+        ] {
+            assert_eq!(line(arguments), expected);
         }
     }
 }

@@ -108,7 +108,9 @@ impl OnHosts {
             ("--export", !self.export.is_empty()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            return Err(Refused(format!("{option} is for other hosts: name some with --hosts or --hostfile; see pelago --help")));
+            return Err(Refused(format!(
+                "{option} is for other hosts: name some with --hosts or --hostfile; see pelago run --help"
+            )));
         }
         match amounts {
             RankAmounts { ranks: Some(ranks), per_host: Some(count), .. } if ranks > count => {
