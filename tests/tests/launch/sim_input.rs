@@ -117,3 +117,12 @@ fn faults_that_do_not_fit_the_job_are_refused() {
         assert_eq!(line, format!("pelago: --faults {says}\n"));
     }
 }
+
+#[test]
+fn a_misspelled_program_is_refused_as_by_pelago_run() {
+    for program in ["rign", "no-such-program", "/no/such/program"] {
+        let simulated = refused(&["sim", "-n", "2", "--machine", "rx200-qdr", program]);
+        assert_eq!(simulated, refused(&["run", "-n", "2", program]));
+        assert_eq!(simulated.contains("did you mean the bundled program ring?"), program == "rign", "{simulated}");
+    }
+}

@@ -22,6 +22,18 @@ fn programs() {
 }
 
 #[test]
+fn a_script_whose_interpreter_is_missing_is_named() {
+    let path = std::env::temp_dir().join(format!("pelago-script-{}", std::process::id()));
+    std::fs::write(&path, "#!/bin/nonexistent\n").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = path.to_str().unwrap();
+    let why = format!("{script}: the file exists, but the interpreter that it names is missing");
+    run(&["run", "-n", "2", script]).expect(2, &format!("rank 0 could not be started: {why}; the job was ended"));
+    run(&["sim", "-n", "2", "--machine", "rx200-qdr", script]).expect(2, &format!("cannot run {why}"));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn options() {
     one_line(&["run", RANK, "nothing"], "say how many ranks: -n N");
     let line = "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help";

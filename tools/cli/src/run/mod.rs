@@ -250,7 +250,7 @@ fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, parts: &Result<Par
     traced.and(recorded)
 }
 
-fn refusal(error: LaunchError) -> Refused {
+pub(crate) fn refusal(error: LaunchError) -> Refused {
     let hint = match &error {
         LaunchError::Unknown(name) => match bundled::similar(name) {
             Some(similar) => format!("; did you mean the bundled program {similar}?"),

@@ -14,13 +14,14 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 use pelago_base::{Duration, Sample};
+use pelago_launch::launcher::LaunchError;
 use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VARIABLE};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
-use crate::{Refused, bundled, outputs, this};
+use crate::{Refused, bundled, outputs, run, this};
 
 /// Maximum length of a machine description: far more than a program can receive.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -167,7 +168,7 @@ impl Sim {
             }
         }
         let error = command.exec();
-        Err(Refused(format!("cannot run {}: {error}; pelago run --list shows the bundled programs", program.display())))
+        Err(run::refusal(LaunchError::of_start(command.get_program(), error)))
     }
 
     fn request(&self) -> Result<SimulationRequest, Refused> {
