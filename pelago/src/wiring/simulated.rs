@@ -46,7 +46,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
 ) -> Result<SimulationOutcome<Result<R, E>>, Error> {
     let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
     Ok(outcome)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
 pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<SimulationOutcome<()>, Error> {
     let outcome = pelago_simulator::simulate_processes(&simulation.settings, processes);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
     Ok(outcome)
 }
 
