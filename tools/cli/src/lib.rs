@@ -45,7 +45,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Run parallel programs that communicate by one-sided operations (PGAS): on this host, on several hosts, or on a simulated machine.
 #[derive(Parser)]
-#[command(name = "pelago", version, propagate_version = false)]
+#[command(name = "pelago", bin_name = "pelago", version, propagate_version = false)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
