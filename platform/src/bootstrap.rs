@@ -58,6 +58,9 @@ pub enum BootstrapError {
     /// The program could not become a rank.
     #[error("cannot take part in the job: {0}")]
     Start(String),
+    /// The job has ended, but its report could not be written.
+    #[error("{0}")]
+    Report(String),
     /// The job is at fault.
     #[error(transparent)]
     Fault(#[from] crate::Fault),

@@ -272,7 +272,7 @@ fn the_page_of_commands_is_true() {
         let arguments = [name, "--help"].into_iter().filter(|word| !word.is_empty());
         let output = Command::new(env!("CARGO_BIN_EXE_pelago-under-test")).args(arguments).output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && help.contains("Usage: pelago"), "{name}: {help}");
+        assert!(output.status.success() && help.contains("Usage: pelago "), "{name}: {help}");
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
         page += &format!("\n## {}\n\n```text\n{}\n```\n", format!("pelago {name}").trim_end(), lines.join("\n").trim_end());
     }

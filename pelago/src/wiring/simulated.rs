@@ -49,7 +49,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
     let outcome = pelago_simulator::simulate(&simulation.settings, |parts| body(join_simulated(parts)?));
     drop(watch);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
     Ok(outcome)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn simulate<R, E: From<Error>>(
 pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Processes) -> Result<SimulationOutcome<()>, Error> {
     let outcome = pelago_simulator::simulate_processes(&simulation.settings, processes);
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
-    simulation.tell(&outcome).map_err(BootstrapError::Start)?;
+    simulation.tell(&outcome).map_err(BootstrapError::Report)?;
     Ok(outcome)
 }
 

@@ -2,6 +2,8 @@
 
 use pelago_netsim::MachineError;
 
+use crate::protocol::faults::FaultError;
+
 /// A simulation cannot begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -28,6 +30,9 @@ pub enum SimulationError {
     /// The description of the machine has a cost for the first use of a page.
     #[error("--data sizes is impossible on this machine, where the first use of a page takes time (node.shared.page_ns)")]
     SizesOfPages,
+    /// The faults do not fit the ranks.
+    #[error("faults: {0}")]
+    Faults(#[from] FaultError),
     /// There are no ranks, or none on a node.
     #[error("a simulation needs at least one rank, and one rank on a node")]
     Empty,

@@ -40,7 +40,7 @@ mod summary;
 pub use crate::costs::computing::Computing;
 pub use crate::error::SimulationError;
 pub use crate::job::WaitReason;
-pub use crate::protocol::faults::{FaultInjection, Partition};
+pub use crate::protocol::faults::{FaultError, FaultInjection, Partition};
 pub use crate::protocol::settings::{Protocol, ProtocolError};
 pub use crate::ranks::status::{SimulationControl, SimulationSnapshot};
 pub use crate::request::{RequestError, SimulationRequest, Summary, VARIABLE};

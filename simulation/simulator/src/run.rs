@@ -303,6 +303,9 @@ fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob
     if ranks == 0 || per_node == 0 {
         return Err(SimulationError::Empty);
     }
+    if let Some(protocol) = &settings.protocol {
+        protocol.faults.check(ranks)?;
+    }
     let costs_pages = settings.machine.page() > Duration::ZERO;
     if settings.data == Data::Sizes && settings.protocol.is_some() {
         return Err(SimulationError::SizesByProtocol);

@@ -6,7 +6,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Fault;
 use pelago_rma::Error;
-use pelago_simulator::{Computing, Settings, simulate};
+use pelago_simulator::{Computing, FaultError, FaultInjection, Protocol, Settings, SimulationError, simulate};
 use pelago_test_support::simulated::{self, run};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
@@ -305,4 +305,12 @@ fn computing_costs_what_it_is_asked_to_cost() {
     assert!(measured[1].1 > least, "who waits has waited: {measured:?}");
     assert_eq!(said, time(Computing::Declared));
     assert_eq!(none, time(Computing::Zero));
+}
+
+#[test]
+fn faults_that_do_not_fit_the_job_are_an_error() {
+    let faults = FaultInjection { deaths: vec![(Rank::new(4), Instant::ZERO)], ..FaultInjection::default() };
+    let protocol = Some(Protocol { faults, ..Protocol::default() });
+    let refused = simulate(&Settings { protocol, ..settings(4, 1) }, |_| Ok::<_, ()>(()));
+    assert!(matches!(refused, Err(SimulationError::Faults(FaultError::NoSuchRank { last: 3, .. }))), "{refused:?}");
 }

@@ -268,15 +268,12 @@ fn faults(random: &mut Random, ranks: u32) -> FaultInjection {
     let delay_max = Duration::from_nanoseconds(random.spread(DELAY_MAX_NS));
     let partitions = if random.one_in(4) { random.within(1, 3) } else { 0 };
     let slow = if random.one_in(4) { random.within(1, 2) } else { 0 };
-    FaultInjection {
-        loss,
-        duplication,
-        delay,
-        delay_max,
-        partitions: (0..partitions).map(|_| partition(random, ranks)).collect(),
-        slow: (0..slow).map(|_| (rank(random, ranks), Duration::from_nanoseconds(random.spread(SLOW_MAX_NS)))).collect(),
-        ..FaultInjection::default()
-    }
+    let partitions = (0..partitions).map(|_| partition(random, ranks)).collect();
+    let late = (0..slow).map(|_| (rank(random, ranks), Duration::from_nanoseconds(random.spread(SLOW_MAX_NS))));
+    let mut slow: Vec<_> = late.collect();
+    // There are at most two; a rank has one delay.
+    slow.dedup_by_key(|(rank, _)| *rank);
+    FaultInjection { loss, duplication, delay, delay_max, partitions, slow, ..FaultInjection::default() }
 }
 
 fn partition(random: &mut Random, ranks: u32) -> Partition {

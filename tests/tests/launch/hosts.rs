@@ -275,6 +275,7 @@ fn wrong_hosts_are_one_line() {
         (&["--hosts", "a", "--network", "10.0.0.0"], "10.1.0.0/16"),
         (&["--hosts", "a", "--hostfile", "hosts"], "--hostfile"),
         (&["--hostfile", "/no/such/file"], "cannot read hosts from /no/such/file: No such file"),
+        (&["--hostfile", "/dev/zero"], "cannot read hosts from /dev/zero: it has more than 67108864 bytes"),
         (&["--remote-shell", SHELL], "--hosts"),
         (&["--network", "10.0.0.0/8"], "--hosts"),
     ] {

@@ -89,6 +89,8 @@ fn bytes_that_are_no_text_are_refused() {
 fn what_is_too_long_or_never_ends_is_refused() {
     let line = refused(&["sim", "-n", "2", "--machine", "/dev/zero", "ring"]);
     assert!(line.contains("/dev/zero: "), "{line}");
+    let line = refused(&["sweep", "/dev/zero"]);
+    assert_eq!(line, "pelago: /dev/zero: it has more than 1048576 bytes\n");
     let path = std::env::temp_dir().join(format!("pelago-long-{}.toml", std::process::id()));
     let text = "simulation/netsim/machines/rx200-qdr.toml";
     let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(text)).unwrap();
@@ -100,4 +102,27 @@ fn what_is_too_long_or_never_ends_is_refused() {
     let long = "x".repeat(100_000);
     let line = run(&["sim", "-n", "1", "--machine", "rx200-qdr", "/bin/false", &long]);
     assert_eq!((line.code, line.error.as_str()), (Some(1), ""), "it was started");
+}
+
+#[test]
+fn faults_that_do_not_fit_the_job_are_refused() {
+    for (faults, says) in [
+        ("kill=4@100us", "kill=4: the job has ranks 0 to 3"),
+        ("slow=9:1us", "slow=9: the job has ranks 0 to 3"),
+        ("partition=9@1ms-2ms", "partition=9: the job has ranks 0 to 3"),
+        ("partition=1@2ms-1ms", "partition=1: its end must be later than its beginning"),
+        ("slow=0:1us,slow=0:2us", "slow=0: this rank occurs twice"),
+    ] {
+        let line = refused(&["sim", "-n", "4", "--machine", "rx200-qdr", "--faults", faults, "ring"]);
+        assert_eq!(line, format!("pelago: --faults {says}\n"));
+    }
+}
+
+#[test]
+fn a_misspelled_program_is_refused_as_by_pelago_run() {
+    for program in ["rign", "no-such-program", "/no/such/program"] {
+        let simulated = refused(&["sim", "-n", "2", "--machine", "rx200-qdr", program]);
+        assert_eq!(simulated, refused(&["run", "-n", "2", program]));
+        assert_eq!(simulated.contains("did you mean the bundled program ring?"), program == "rign", "{simulated}");
+    }
 }

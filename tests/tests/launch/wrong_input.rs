@@ -1,6 +1,6 @@
 //! Wrong input is one line and exit code 2, before any rank is started.
 
-use crate::{RANK, end, pelago, run};
+use crate::{Ended, RANK, end, pelago, run};
 
 #[test]
 fn numbers_of_ranks() {
@@ -22,9 +22,22 @@ fn programs() {
 }
 
 #[test]
+fn a_script_whose_interpreter_is_missing_is_named() {
+    let path = std::env::temp_dir().join(format!("pelago-script-{}", std::process::id()));
+    std::fs::write(&path, "#!/bin/nonexistent\n").unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = path.to_str().unwrap();
+    let why = format!("{script}: the file exists, but the interpreter that it names is missing");
+    run(&["run", "-n", "2", script]).expect(2, &format!("rank 0 could not be started: {why}; the job was ended"));
+    run(&["sim", "-n", "2", "--machine", "rx200-qdr", script]).expect(2, &format!("cannot run {why}"));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn options() {
     one_line(&["run", RANK, "nothing"], "say how many ranks: -n N");
-    one_line(&["run", "--lable", "-n", "2", RANK], "--lable");
+    let line = "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help";
+    run(&["run", "-n", "2", "--labl", RANK]).expect(2, line);
     one_line(&["run", "-n", "2", "--heap", "12Q", RANK], "12Q");
     one_line(&["run", "-n", "2", "--heap", "4T", RANK], "segment");
     one_line(&["run", "-n", "2", "--time-limit", "soon", RANK], "soon");
@@ -40,6 +53,35 @@ fn the_environment() {
     let mut command = pelago(&["run", "-n", "2", RANK, "nothing"]).0;
     command.env("PELAGO_PROGRESS", "sometimes");
     end(command).expect(2, "the environment variable PELAGO_PROGRESS cannot be \"sometimes\": it is auto, thread or manual");
+}
+
+/// A reader that has closed its end of a pipe is no error.
+#[test]
+fn output_that_is_lost_is_an_error() {
+    for arguments in [
+        &["sim", "--list"][..],
+        &["run", "--list"],
+        &["bench", "--list"],
+        &["info"],
+        &["run", "--help"],
+        &["completions", "bash"],
+    ] {
+        let (mut command, _) = pelago(arguments);
+        command.stdout(std::fs::File::options().write(true).open("/dev/full").unwrap());
+        let line = "cannot write to the standard output: No space left on device (os error 28)";
+        end_with_output(command).expect(2, line);
+        let (mut command, _) = pelago(arguments);
+        let (output, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(reader);
+        command.stdout(std::os::fd::OwnedFd::from(output));
+        end_with_output(command).expect(0, "");
+    }
+}
+
+/// Runs a command that has its standard output already.
+fn end_with_output(mut command: std::process::Command) -> Ended {
+    let output = command.stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    Ended { code: output.status.code(), output: String::new(), error: String::from_utf8(output.stderr).unwrap() }
 }
 
 #[track_caller]

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 use pelago_bench::Transport;
 
-use crate::{Refused, bundled};
+use crate::{Refused, bundled, outputs};
 
 /// Measure operations of the library and compare each with the limit of this machine
 #[derive(Args)]
@@ -17,6 +17,9 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
+        if self.arguments.list {
+            return outputs::print(&pelago_bench::list()).map(|()| ExitCode::SUCCESS);
+        }
         let this = crate::this()?;
         let settings = &self.arguments.settings;
         if settings.fabric.is_some() && settings.transport != Transport::Ofi {

@@ -12,7 +12,8 @@
 //! | `top` | `pelago top`: the ranks of a running job |
 //! | `manual` | `pelago completions`, `pelago man`: generated from the definitions of the command line |
 //! | `bundled` | the programs that come with the command |
-//! | `outputs` | checks that an output file can be written before the run; atomic replacement of files |
+//! | `inputs` | input files, read up to a limit |
+//! | `outputs` | checks that an output file can be written before the run; atomic replacement of files; standard output |
 //! | `statistics` | medians and spreads of measurements |
 //!
 //! Exit codes, which scripts rely on: 0 success; 1 the program failed; 2 wrong usage; 3 a rank or host failed; 4 time limit; 130 interrupted.
@@ -24,6 +25,7 @@ mod bench;
 mod bundled;
 mod doctor;
 mod info;
+mod inputs;
 mod manual;
 mod outputs;
 mod run;
@@ -34,6 +36,7 @@ mod top;
 mod tune;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,7 +45,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Run parallel programs that communicate by one-sided operations (PGAS): on this host, on several hosts, or on a simulated machine.
 #[derive(Parser)]
-#[command(name = "pelago", version, propagate_version = false)]
+#[command(name = "pelago", bin_name = "pelago", version, propagate_version = false)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -90,15 +93,15 @@ pub fn main() -> ExitCode {
         Ok(Command::Sweep(sweep)) => sweep.main(),
         Ok(Command::Bench(bench)) => bench.main(),
         Ok(Command::Tune(tune)) => tune.main(),
-        Ok(Command::Info(info)) => Ok(info.main()),
-        Ok(Command::Doctor(doctor)) => Ok(doctor.main()),
+        Ok(Command::Info(info)) => info.main(),
+        Ok(Command::Doctor(doctor)) => doctor.main(),
         Ok(Command::Top(top)) => top.main(),
         Ok(Command::Completions(completions)) => completions.main(&Arguments::command()),
         Ok(Command::Man(man)) => man.main(Arguments::command()),
         Ok(Command::Bundled { command }) => bundled::main(command),
         Ok(Command::Object { command }) => sim::shared_object::main(command),
         Ok(Command::NodeDaemon) => run::hosts::main(),
-        Err(error) => refused(&error),
+        Err(error) => refused(&error, &help_command(std::env::args_os().nth(1))),
     }
     .unwrap_or_else(|Refused(line)| {
         say(&line);
@@ -113,7 +116,6 @@ fn this() -> Result<PathBuf, Refused> {
 
 /// Writes a line to standard error; a closed standard error is no error.
 fn say(line: &str) {
-    use std::io::Write;
     let _ = writeln!(std::io::stderr(), "pelago: {line}");
 }
 
@@ -152,21 +154,34 @@ fn with_mpi_names(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsSt
     words
 }
 
-/// Prints help and version unchanged; reduces an error to one line.
-fn refused(error: &clap::Error) -> Result<ExitCode, Refused> {
-    let asked = !error.use_stderr();
-    if asked || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let _ = error.print();
-        return Ok(ExitCode::from(if asked { 0 } else { 2 }));
+/// Prints help and version unchanged; reduces an error to one line that points to the help by the command `help`.
+fn refused(error: &clap::Error, help: &str) -> Result<ExitCode, Refused> {
+    if !error.use_stderr() {
+        return outputs::printed(error.print().and_then(|()| std::io::stdout().flush())).map(|()| ExitCode::SUCCESS);
     }
-    Err(Refused(one_line(&error.render().to_string())))
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return Ok(ExitCode::from(2));
+    }
+    Err(Refused(one_line(&error.render().to_string(), help)))
 }
 
-/// Returns the first paragraph of a message, which describes the error, and a pointer to the help.
-fn one_line(message: &str) -> String {
+/// Returns the command that prints the help of the subcommand `name`, or of `pelago` if there is no such subcommand.
+fn help_command(name: Option<OsString>) -> String {
+    let command = Arguments::command();
+    let subcommand = name.and_then(|name| command.find_subcommand(name)).filter(|subcommand| !subcommand.is_hide_set());
+    subcommand.map_or("pelago --help".into(), |subcommand| format!("pelago {} --help", subcommand.get_name()))
+}
+
+/// Returns the first paragraph of a message, which describes the error, similar names if the message has some, and a pointer to the help.
+fn one_line(message: &str, help: &str) -> String {
     let what = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let words: Vec<_> = what.split_whitespace().collect();
-    format!("{}; see pelago --help", words.join(" "))
+    let tips = message.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+    // Similar subcommands may be internal ones.
+    let similar = tips.filter(|tip| tip.contains("similar") && !tip.contains("subcommand")).map(|tip| format!("; {tip}"));
+    let tip: String = similar.collect();
+    format!("{}{tip}; see {help}", words.join(" "))
 }
 
 #[cfg(test)]
@@ -175,7 +190,7 @@ mod tests {
 
     fn line(arguments: &[&str]) -> String {
         let error = Arguments::command().try_get_matches_from(["pelago"].iter().chain(arguments)).unwrap_err();
-        one_line(&error.render().to_string())
+        one_line(&error.render().to_string(), &help_command(arguments.first().map(OsString::from)))
     }
 
     #[test]
@@ -221,6 +236,22 @@ mod tests {
         ] {
             let line = line(arguments);
             assert!(line.contains(says) && !line.contains('\n'), "{arguments:?}: {line}");
+        }
+    }
+
+    #[test]
+    fn usage_errors_name_the_help_of_the_subcommand_and_similar_names() {
+        for (arguments, expected) in [
+            (
+                &["run", "-n", "4", "--labl", "ring"][..],
+                "unexpected argument '--labl' found; a similar argument exists: '--label'; see pelago run --help",
+            ),
+            (&["sim", "--zzz"], "unexpected argument '--zzz' found; see pelago sim --help"),
+            (&["bench", "--zzz"], "unexpected argument '--zzz' found; see pelago bench --help"),
+            (&["top", "--onc"], "unexpected argument '--onc' found; a similar argument exists: '--once'; see pelago top --help"),
+            (&["benhc"], "unrecognized subcommand 'benhc'; see pelago --help"),
+        ] {
+            assert_eq!(line(arguments), expected);
         }
     }
 }

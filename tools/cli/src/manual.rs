@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::Refused;
+use crate::{Refused, outputs};
 
 /// Print completions for a shell
 #[derive(Args)]
@@ -35,9 +35,7 @@ impl Completions {
         let mut command = clap::Command::new("pelago").version(env!("CARGO_PKG_VERSION")).subcommands(visible);
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut command, "pelago", &mut text);
-        // A reader that closes the pipe early is not an error.
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), &text);
-        Ok(ExitCode::SUCCESS)
+        outputs::print(&String::from_utf8_lossy(&text)).map(|()| ExitCode::SUCCESS)
     }
 }
 

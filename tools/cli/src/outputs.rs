@@ -1,6 +1,7 @@
-//! Checks that an output file can be written before the run produces it, without touching an existing one; and atomic replacement of files.
+//! Checks that an output file can be written before the run produces it, without touching an existing one; atomic replacement of files; and
+//! standard output.
 
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, Write};
 use std::path::Path;
 
 use rustix::fs::{Access, access};
@@ -25,6 +26,25 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Refused> {
         let _ = std::fs::remove_file(&other);
         Refused(format!("cannot write {}: {error}", path.display()))
     })
+}
+
+/// Writes text to standard output. A reader that closes the pipe early is not an error.
+///
+/// # Errors
+/// The text is lost for another reason.
+pub(crate) fn print(text: &str) -> Result<(), Refused> {
+    let mut output = std::io::stdout();
+    printed(output.write_all(text.as_bytes()).and_then(|()| output.flush()))
+}
+
+/// Returns the error of a write to standard output, unless its reader has closed the pipe.
+///
+/// # Errors
+/// The text is lost.
+pub(crate) fn printed(written: Result<(), Error>) -> Result<(), Refused> {
+    written
+        .or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+        .map_err(|error| Refused(format!("cannot write to the standard output: {error}")))
 }
 
 fn writable(path: &Path) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use pelago_launch::launcher::{JobView, RankView};
 
-use crate::{Refused, say};
+use crate::{Refused, outputs, say};
 
 /// Rows and columns assumed for a terminal of unknown size.
 const TERMINAL: (usize, usize) = (24, 80);
@@ -42,10 +42,10 @@ impl Top {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let job = JobView::open(self.process).map_err(|error| Refused(error.to_string()))?;
         if self.json {
-            return Ok(write(&job.ranks().iter().map(|rank| to_json(rank) + "\n").collect::<String>()));
+            return write(&job.ranks().iter().map(|rank| to_json(rank) + "\n").collect::<String>());
         }
         if self.once || !std::io::stdout().is_terminal() {
-            return Ok(write(&table(&job, &job.ranks(), None, usize::MAX, usize::MAX)));
+            return write(&table(&job, &job.ranks(), None, usize::MAX, usize::MAX));
         }
         let mut before: Option<(Instant, Vec<RankView>)> = None;
         while job.is_running() {
@@ -54,7 +54,7 @@ impl Top {
             let change = before.as_ref().map(|(then, old)| (now.duration_since(*then), &old[..]));
             // Moves the cursor home, clears each line to its end, then clears the rest of the screen: this avoids flicker.
             let screen = table(&job, &ranks, change, rows - 1, columns).replace('\n', "\x1b[K\n");
-            if write(&format!("\x1b[H{screen}\x1b[J")) != ExitCode::SUCCESS {
+            if write(&format!("\x1b[H{screen}\x1b[J"))? != ExitCode::SUCCESS {
                 break;
             }
             before = Some((now, ranks));
@@ -74,9 +74,14 @@ fn size() -> Option<(usize, usize)> {
 }
 
 /// Writes to standard output; returns a failure, which stops the updates, if the reader has closed it.
-fn write(text: &str) -> ExitCode {
+///
+/// # Errors
+/// The text is lost for another reason.
+fn write(text: &str) -> Result<ExitCode, Refused> {
     let mut output = std::io::stdout();
-    if output.write_all(text.as_bytes()).and_then(|()| output.flush()).is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    let code = if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    outputs::printed(written).map(|()| code)
 }
 
 /// Formats the ranks in a number of lines and columns. If there is no room for all, running ranks and the longest waiting ones are shown.

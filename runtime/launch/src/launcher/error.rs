@@ -1,5 +1,6 @@
 //! The reasons why a job could not be started.
 
+use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use pelago_shm::HostMemoryError;
 use crate::launcher::cluster::{HOST_COMMAND, HostListError};
 use crate::launcher::limits::DOWN_BYTES_MAX;
 use crate::launcher::system::call_error::SystemCallError;
+use crate::launcher::system::program;
 
 /// A job could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +77,19 @@ pub enum LaunchError {
     /// The job cannot be started for another reason.
     #[error("cannot start the job: {0}")]
     System(#[from] std::io::Error),
+}
+
+impl LaunchError {
+    /// Returns why the start of `program`, a path or a name in `PATH`, has failed with `error`.
+    pub fn of_start(program: &OsStr, error: std::io::Error) -> Self {
+        match program::find(program, std::env::var_os("PATH").as_deref()) {
+            Ok(path) => {
+                let error = program::start_error(&path, error);
+                Self::Program(path, error)
+            }
+            Err(error) => error,
+        }
+    }
 }
 
 /// Returns the remedy for sockets that cannot be bound.

@@ -1,5 +1,7 @@
 //! Injected faults, decided by a seed alone.
 
+use std::collections::BTreeSet;
+
 use pelago_base::{Duration, Instant, Rank};
 
 /// Faults of datagrams and ranks. Probabilities are in thousandths and apply to each datagram independently.
@@ -35,6 +37,33 @@ pub struct Partition {
     pub until: Instant,
 }
 
+/// A fault does not fit the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultError {
+    /// A rank does not exist.
+    #[error("{fault}={}: the job has ranks 0 to {last}", .rank.number())]
+    NoSuchRank {
+        /// The name of the fault in a text.
+        fault: &'static str,
+        /// The rank.
+        rank: Rank,
+        /// The last rank of the job.
+        last: u32,
+    },
+    /// A rank dies twice, or has two delays.
+    #[error("{fault}={}: this rank occurs twice", .rank.number())]
+    Twice {
+        /// The name of the fault in a text.
+        fault: &'static str,
+        /// The rank.
+        rank: Rank,
+    },
+    /// A partition ends before it begins, or at once.
+    #[error("partition={}: its end must be later than its beginning", .0.number())]
+    EmptyPeriod(Rank),
+}
+
 /// A sequence of random numbers that depends on the seed and the rank alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultRandom(u64);
@@ -64,6 +93,29 @@ const fn mix(mut word: u64) -> u64 {
 }
 
 impl FaultInjection {
+    /// Checks that the faults fit a job of `ranks` ranks.
+    ///
+    /// # Errors
+    /// A rank does not exist, a rank dies twice or has two delays, or the period of a partition is empty.
+    pub fn check(&self, ranks: u32) -> Result<(), FaultError> {
+        let partitions = self.partitions.iter().map(|partition| ("partition", partition.first));
+        let deaths = self.deaths.iter().map(|(rank, _)| ("kill", *rank));
+        let slow = self.slow.iter().map(|(rank, _)| ("slow", *rank));
+        let mut found = BTreeSet::new();
+        for (fault, rank) in deaths.chain(slow) {
+            if !found.insert((fault, rank)) {
+                return Err(FaultError::Twice { fault, rank });
+            }
+        }
+        if let Some((fault, rank)) = partitions.chain(found).find(|(_, rank)| rank.number() >= ranks) {
+            return Err(FaultError::NoSuchRank { fault, rank, last: ranks.saturating_sub(1) });
+        }
+        match self.partitions.iter().find(|partition| partition.from >= partition.until) {
+            Some(partition) => Err(FaultError::EmptyPeriod(partition.first)),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the additional delay of each delivery of a datagram; none if it is lost.
     pub(crate) fn deliveries(
         &self,
@@ -111,6 +163,23 @@ mod tests {
             assert!(deliveries.iter().all(|late| *late <= faults.delay_max));
         }
         assert!((9_500..10_500).contains(&lost) && (4_100..4_900).contains(&twice) && (17_000..19_000).contains(&late));
+    }
+
+    #[test]
+    fn faults_that_do_not_fit_the_job_are_refused() {
+        let check = |text: &str| text.parse::<crate::Protocol>().unwrap().faults.check(4).map_err(|error| error.to_string());
+        assert_eq!(check("kill=3@1us,kill=0@1us,slow=3:1us,partition=3@1ms-2ms,partition=3@3ms-4ms"), Ok(()));
+        for (text, says) in [
+            ("kill=4@100us", "kill=4: the job has ranks 0 to 3"),
+            ("slow=9:1us", "slow=9: the job has ranks 0 to 3"),
+            ("partition=9@1ms-2ms", "partition=9: the job has ranks 0 to 3"),
+            ("partition=1@2ms-1ms", "partition=1: its end must be later than its beginning"),
+            ("partition=1@2ms-2ms", "partition=1: its end must be later than its beginning"),
+            ("slow=0:1us,slow=1:1us,slow=0:2us", "slow=0: this rank occurs twice"),
+            ("kill=2@1us,kill=2@2us", "kill=2: this rank occurs twice"),
+        ] {
+            assert_eq!(check(text), Err(says.into()), "{text}");
+        }
     }
 
     #[test]

@@ -16,13 +16,13 @@ mod network;
 mod resources;
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use self::finding::{Finding, State};
+use crate::{Refused, outputs};
 
 /// Check what this machine lacks for jobs, and what that costs
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Doctor {
 }
 
 impl Doctor {
-    pub(crate) fn main(self) -> ExitCode {
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let findings = examine(&System::here());
         let mut text = String::new();
         for finding in findings.iter().filter(|finding| !self.brief || finding.state != State::Good) {
@@ -55,9 +55,8 @@ impl Doctor {
         if !self.json {
             let _ = writeln!(text, "{}", verdict(&findings));
         }
-        // A reader that closes the pipe early is not an error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        ExitCode::from(u8::from(findings.iter().any(|finding| finding.state == State::Fails)))
+        outputs::print(&text)?;
+        Ok(ExitCode::from(u8::from(findings.iter().any(|finding| finding.state == State::Fails))))
     }
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod attach_probe;
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
@@ -14,6 +13,8 @@ use pelago_launch::LaunchReport;
 use pelago_launch::launcher::system_calls::{CallNeed, OLDEST_LINUX, SYSTEM_CALLS, SystemCall, datagram_options};
 use pelago_launch::launcher::{Allocation, AllocationError, AllocationSearch};
 use rustix::process::{Resource, getrlimit};
+
+use crate::{Refused, outputs};
 
 /// Show what this machine offers to jobs: versions, system calls, limits, huge pages
 #[derive(Args)]
@@ -27,7 +28,7 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    pub(crate) fn main(self) -> ExitCode {
+    pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let lines = if self.launch { launch_lines(&LaunchReport::from_environment()) } else { lines() };
         let mut text = String::new();
         if self.json {
@@ -35,9 +36,7 @@ impl Info {
         } else {
             lines.iter().for_each(|(name, value)| _ = writeln!(text, "{name:22}{value}"));
         }
-        // A reader that closes the pipe early is not an error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        ExitCode::SUCCESS
+        outputs::print(&text).map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -9,7 +9,10 @@ use pelago_launch::launcher::{
     Allocation, AllocationSearch, ClusterJob, HostList, HostListError, LocalJob, RankAmounts, RemoteShell, serve,
 };
 
-use crate::Refused;
+use crate::{Refused, inputs};
+
+/// Maximum size in bytes of a file of hosts: a line of 64 bytes for each rank of a job of maximum size.
+const HOST_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Where a job runs, if not here.
 #[derive(Args)]
@@ -105,7 +108,9 @@ impl OnHosts {
             ("--export", !self.export.is_empty()),
         ];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-            return Err(Refused(format!("{option} is for other hosts: name some with --hosts or --hostfile; see pelago --help")));
+            return Err(Refused(format!(
+                "{option} is for other hosts: name some with --hosts or --hostfile; see pelago run --help"
+            )));
         }
         match amounts {
             RankAmounts { ranks: Some(ranks), per_host: Some(count), .. } if ranks > count => {
@@ -133,6 +138,6 @@ pub(crate) fn main() -> Result<ExitCode, Refused> {
 
 fn read(file: &PathBuf) -> Result<HostList, Refused> {
     let refused = |error: &dyn std::fmt::Display| Refused(format!("cannot read hosts from {}: {error}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| refused(&error))?;
+    let text = inputs::read(file, HOST_FILE_BYTES_MAX).map_err(|error| refused(&error))?;
     HostList::parse_file(&text).map_err(|error| refused(&error))
 }

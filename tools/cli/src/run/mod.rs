@@ -6,7 +6,6 @@ mod record;
 mod trace;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -130,7 +129,7 @@ enum Bind {
 impl Run {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
-            return Ok(list());
+            return outputs::print(&list()).map(|()| ExitCode::SUCCESS);
         }
         let placement = self.on.placement(self.ranks, self.ranks_per_host)?;
         let mut job = self.job(&placement)?;
@@ -251,7 +250,7 @@ fn write([trace, record]: [&Option<PathBuf>; 2], title: &str, parts: &Result<Par
     traced.and(recorded)
 }
 
-fn refusal(error: LaunchError) -> Refused {
+pub(crate) fn refusal(error: LaunchError) -> Refused {
     let hint = match &error {
         LaunchError::Unknown(name) => match bundled::similar(name) {
             Some(similar) => format!("; did you mean the bundled program {similar}?"),
@@ -262,13 +261,9 @@ fn refusal(error: LaunchError) -> Refused {
     Refused(format!("{error}{hint}"))
 }
 
-fn list() -> ExitCode {
+fn list() -> String {
     let width = PROGRAMS.iter().map(|program| program.name.len()).max().unwrap_or(0);
-    for program in PROGRAMS {
-        // A reader that closes the pipe early is not an error.
-        let _ = writeln!(std::io::stdout(), "{:width$}  {}", program.name, program.summary);
-    }
-    ExitCode::SUCCESS
+    PROGRAMS.iter().map(|program| format!("{:width$}  {}\n", program.name, program.summary)).collect()
 }
 
 fn ranks_per_host() -> impl clap::builder::TypedValueParser<Value = u32> {

@@ -14,13 +14,14 @@ use std::process::{Command, ExitCode};
 
 use clap::{Args, ValueEnum};
 use pelago_base::{Duration, Sample};
+use pelago_launch::launcher::LaunchError;
 use pelago_launch::names;
 use pelago_netsim::Machine;
 use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VARIABLE};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
-use crate::{Refused, bundled, outputs, this};
+use crate::{Refused, bundled, outputs, run, this};
 
 /// Maximum length of a machine description: far more than a program can receive.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -130,8 +131,8 @@ impl Sim {
     /// Replaces this process by the program, or returns the reason why it cannot.
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
-            Machine::names().for_each(|name| println!("{name}"));
-            return Ok(ExitCode::SUCCESS);
+            let names: String = Machine::names().flat_map(|name| [name, "\n"]).collect();
+            return outputs::print(&names).map(|()| ExitCode::SUCCESS);
         }
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let request = self.request()?;
@@ -167,7 +168,7 @@ impl Sim {
             }
         }
         let error = command.exec();
-        Err(Refused(format!("cannot run {}: {error}; pelago run --list shows the bundled programs", program.display())))
+        Err(run::refusal(LaunchError::of_start(command.get_program(), error)))
     }
 
     fn request(&self) -> Result<SimulationRequest, Refused> {
@@ -210,6 +211,9 @@ impl Sim {
             && sample.count(ranks) == 0
         {
             return Err(Refused(format!("--sample {sample}: the job has ranks 0 to {}", ranks - 1)));
+        }
+        if let Some(protocol) = &self.faults {
+            protocol.faults.check(ranks).map_err(|error| Refused(format!("--faults {error}")))?;
         }
         let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
         has_room(name, &settings.machine, ranks, self.per_node)?;

@@ -27,7 +27,7 @@ use self::plan::Run;
 use self::results::Results;
 use self::sensitivity::{Experiment, Which};
 use self::table::Table;
-use crate::{Refused, outputs, say, this};
+use crate::{Refused, inputs, outputs, say, this};
 
 /// Maximum size of the file that describes a sweep, in bytes.
 const SWEEP_FILE_BYTES_MAX: u64 = 1 << 20;
@@ -82,11 +82,7 @@ impl Sweep {
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         let file = self.file.display();
         let refused = |why: &dyn std::fmt::Display| Refused(format!("{file}: {why}"));
-        let length = std::fs::metadata(&self.file).map_err(|error| refused(&error))?.len();
-        if length > SWEEP_FILE_BYTES_MAX {
-            return Err(refused(&format!("it has {length} bytes; at most {SWEEP_FILE_BYTES_MAX} are possible")));
-        }
-        let text = std::fs::read_to_string(&self.file).map_err(|error| refused(&error))?;
+        let text = inputs::read(&self.file, SWEEP_FILE_BYTES_MAX).map_err(|error| refused(&error))?;
         let sweep = plan::Sweep::parse(&text).map_err(|why| refused(&why))?;
         let runs = sweep.runs().map_err(|why| refused(&why))?;
         for run in &runs {
@@ -144,9 +140,9 @@ fn sensitive(folder: &Path, runs: &[Run], experiments: &[Experiment], measure: &
     });
     let changed: Vec<[Option<f64>; 2]> = changed.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect();
     write(folder, "sensitivity.csv", &sensitivity::table(runs, experiments, &measures, &changed).to_csv())?;
-    println!("{measure}: mean and largest change with one value changed");
-    sensitivity::dominant(runs, experiments, &measures, &changed).iter().for_each(|line| println!("{line}"));
-    Ok(())
+    let head = format!("{measure}: mean and largest change with one value changed");
+    let lines = sensitivity::dominant(runs, experiments, &measures, &changed);
+    outputs::print(&[&[head], &lines[..]].concat().iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Result<(), Refused> {

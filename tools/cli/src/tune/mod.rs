@@ -16,7 +16,6 @@ mod noise;
 mod place;
 mod turns;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::available_parallelism;
@@ -140,11 +139,11 @@ impl Tune {
                 let written = std::fs::write(path, description);
                 written.map_err(|error| Refused(format!("cannot write {}: {error}", path.display())))?;
             }
-            (None, Some(description)) if !self.check => print(&description),
+            (None, Some(description)) if !self.check => outputs::print(&description)?,
             _ => {}
         }
         if let Some(check) = check {
-            print(&if self.json { check.json(place, &verdict) } else { check.table(place, &verdict) });
+            outputs::print(&if self.json { check.json(place, &verdict) } else { check.table(place, &verdict) })?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -222,11 +221,6 @@ fn name_of(path: &Path) -> String {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
     let name: String = stem.chars().filter(|found| found.is_alphanumeric() || "-_.".contains(*found)).collect();
     if name.is_empty() { UNNAMED.into() } else { name }
-}
-
-fn print(text: &str) {
-    // A reader that closes the pipe early is not an error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use pelago_base::{Duration, Instant, Rank};
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Rlimit, Signal, getpid, set_child_subreaper};
 use signal_hook::consts::SIGQUIT;
 
+use crate::launcher::error::reason;
 use crate::launcher::job::controller::{Controller, RankEvent};
 use crate::launcher::job::state_machine::{Census, RankAction};
 use crate::launcher::limits::{COLLECT, READER, STARTS_PER_ROUND, WATCH};
@@ -24,6 +26,7 @@ use crate::launcher::process::signals::Signals;
 use crate::launcher::process::stopped_ranks::StoppedRanks;
 use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 use crate::launcher::system::poll_set::PollSet;
+use crate::launcher::system::program::start_error;
 use crate::system::report::{HostReport, monotonic_ns};
 use crate::{OsClock, names};
 
@@ -167,7 +170,12 @@ impl<'a, C: FnMut(Rank) -> Command, L: Controller> RankEventLoop<'a, C, L> {
         let socket = socket.as_ref().map(|socket| (names::SOCKET, socket.as_fd()));
         let call = self.call.map(|(_, call)| (names::CALL, call));
         let descriptors: Vec<_> = [(names::MEMORY, self.memory)].into_iter().chain(socket).chain(call).collect();
-        let started = ChildProcess::start(command, rank, &descriptors, self.limit)?;
+        let program = PathBuf::from(command.get_program());
+        let named = |error: std::io::Error| match error.raw_os_error() {
+            Some(_) => std::io::Error::other(format!("{}: {}", program.display(), reason(&start_error(&program, error)))),
+            None => error,
+        };
+        let started = ChildProcess::start(command, rank, &descriptors, self.limit).map_err(named)?;
         self.guard.add(started.process.group());
         let place = self.ranks.0.len() as u64;
         // From here on the process is ended with the others, whatever fails.

@@ -21,6 +21,14 @@ pub(crate) fn find(program: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, L
     }
 }
 
+/// Returns the error of the start of the program `path`. The system reports a missing interpreter of a script as a missing file.
+pub(crate) fn start_error(path: &Path, error: Error) -> Error {
+    if error.kind() == ErrorKind::NotFound && path.exists() {
+        return Error::other("the file exists, but the interpreter that it names is missing");
+    }
+    error
+}
+
 fn check(path: &Path) -> Result<(), LaunchError> {
     let named = |error: Error| LaunchError::Program(path.to_path_buf(), error);
     if std::fs::metadata(path).map_err(named)?.is_dir() {
@@ -52,5 +60,12 @@ mod tests {
             let error = find(OsStr::new(program), search).unwrap_err().to_string();
             assert!(error.contains(reason) && error.contains(program), "{error}");
         }
+    }
+
+    #[test]
+    fn a_missing_interpreter_is_told_from_a_missing_file() {
+        let text = |path: &str| start_error(Path::new(path), ErrorKind::NotFound.into()).to_string();
+        assert!(text("/bin/sh").contains("the interpreter that it names is missing"));
+        assert_eq!(text("/no/such/program"), Error::from(ErrorKind::NotFound).to_string());
     }
 }
