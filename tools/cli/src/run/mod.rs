@@ -28,7 +28,7 @@ use crate::{Refused, bundled, outputs, say};
 #[command(after_help = "\
 Exit codes:
   0    every rank finished
-  1    the program failed: an exit code other than 0, an abort, a deadlock, or ranks that did not join the job
+  1    the program failed: an exit code other than 0, shmem_global_exit or acp_abort, a deadlock, or ranks that did not join the job
   2    wrong usage, or the job could not start
   3    a rank or a host failed: killed, stopped for too long, or unreachable
   4    the time limit has passed
