@@ -1,6 +1,6 @@
 //! Placement of a job's ranks: the host options of `pelago run`, allocations, and the hidden command `pelago host` that runs on each host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -136,7 +136,7 @@ pub(crate) fn main() -> Result<ExitCode, Refused> {
     serve().map(|()| ExitCode::SUCCESS).map_err(|error| Refused(error.to_string()))
 }
 
-fn read(file: &PathBuf) -> Result<HostList, Refused> {
+fn read(file: &Path) -> Result<HostList, Refused> {
     let refused = |error: &dyn std::fmt::Display| Refused(format!("cannot read hosts from {}: {error}", file.display()));
     let text = inputs::read(file, HOST_FILE_BYTES_MAX).map_err(|error| refused(&error))?;
     HostList::parse_file(&text).map_err(|error| refused(&error))
