@@ -4,7 +4,6 @@
 mod common;
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use common::{Chance, RANKS, operations};
 use pelago_base::{Event, GlobalAddress, Rank};
@@ -405,34 +404,6 @@ fn guarded_containers_keep_the_changes_of_all_ranks() {
                 deque.destroy().unwrap();
                 list.bytes().destroy().unwrap();
             }
-            world.barrier().unwrap();
-        });
-    }
-}
-
-#[test]
-fn a_change_that_panics_keeps_its_part_and_others_change_the_container() {
-    for platform in PLATFORMS {
-        run(platform, RANKS, |world| {
-            let heap = GlobalHeap::new(world, 1 << 16).unwrap();
-            let mut addresses = [0; 2];
-            if world.rank() == Rank::new(0) {
-                let vector = GlobalVector::<u64>::new(&heap, Rank::new(1), 1).unwrap();
-                addresses = [vector.address(), Guarded::new(&heap, Rank::new(2), ()).unwrap().address()].map(GlobalAddress::bits);
-            }
-            world.broadcast(Rank::new(0), &mut addresses).unwrap();
-            let [vector, guard] = addresses.map(GlobalAddress::from_bits);
-            let vector = Guarded::open(&heap, guard, GlobalVector::<u64>::open(&heap, vector).unwrap()).unwrap();
-            let panics = |vector: &GlobalVector<'_, '_, u64>| {
-                vector.push_back(1)?;
-                resume_unwind(Box::new("a bug of the program"))
-            };
-            for _ in 0..5 {
-                assert!(catch_unwind(AssertUnwindSafe(|| vector.change::<()>(panics))).is_err());
-                assert_eq!(vector.change(|vector| vector.push_back(1)), Ok(()));
-            }
-            world.barrier().unwrap();
-            assert_eq!(vector.change(GlobalVector::len), Ok(10 * u64::from(RANKS)));
             world.barrier().unwrap();
         });
     }

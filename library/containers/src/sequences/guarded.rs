@@ -1,7 +1,5 @@
 //! Containers that several ranks change, one at a time.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use pelago_base::{Duration, GlobalAddress, Rank};
 use pelago_rma::{Error, Failure, GlobalPtr, Result, World};
 
@@ -82,16 +80,13 @@ impl<'h, 'w, C> Guarded<'h, 'w, C> {
     /// change may be incomplete; the job is at fault.
     ///
     /// # Panics
-    /// As `act`, after which others may change the container: what `act` has changed before stays.
+    /// As `act`. If the program catches the panic and continues, the container stays reserved by this rank, and other ranks wait for it.
     pub fn change<R>(&self, act: impl FnOnce(&C) -> Result<R>) -> Result<R> {
         self.begin()?;
-        // A panic continues after the word has been released.
-        let done = catch_unwind(AssertUnwindSafe(|| act(&self.container)));
+        let done = act(&self.container);
         // Completes the change before other ranks see the word.
         let settled = self.world().quiet();
-        let released = self.world().swap(self.owner, 0).and_then(|before| before.wait());
-        let done = done.unwrap_or_else(|panic| resume_unwind(panic));
-        released?;
+        self.world().swap(self.owner, 0)?.wait()?;
         let result = done?;
         settled.map(|()| result)
     }
