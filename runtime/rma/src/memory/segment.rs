@@ -336,7 +336,6 @@ pub(crate) fn register_heaps(reach: &Reach, rank: Rank, transport: &mut dyn Tran
 
 /// Returns the size of `count` values in bytes, if a heap could hold them.
 pub(crate) fn bytes_of<T: Pod>(count: usize, heap_bytes: u64) -> Result<u64> {
-    const { assert!(size_of::<T>() > 0, "an element has bytes") };
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     if bytes > heap_bytes { Err(Error::NoMemory { bytes, heap_bytes }) } else { Ok(bytes) }
 }
