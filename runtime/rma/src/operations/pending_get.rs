@@ -3,12 +3,11 @@
 use core::marker::PhantomData;
 
 use pelago_memory::Pod;
-use pelago_platform::Failure;
 use zerocopy::IntoBytes;
 
 use super::get::Fetched;
 use crate::buffer::Buffer;
-use crate::progress::task::{End, Span, Task};
+use crate::progress::task::{End, Task};
 use crate::{Context, Error, GlobalPtr, Handle, Result};
 
 /// A get that is waited for later: several of them take one round trip together.
@@ -44,15 +43,13 @@ impl Context {
     /// others can access, use [`copy`](Self::copy).
     ///
     /// # Errors
-    /// The values exceed the segment of `from`; the job has a fault while the call waits for room. The wait for the values reports any other
-    /// invalid address.
+    /// There are more values than a segment has; the job has a fault while the call waits for room. The wait for the values reports an invalid
+    /// address.
     pub fn start_get<T: Pod>(&self, from: GlobalPtr<T>, count: usize) -> Result<PendingGet<'_, T>> {
-        let bytes = count.checked_mul(size_of::<T>()).ok_or(Error::Invalid("more values than an address space has"))?;
-        let span = Span { address: from.address(), bytes: bytes as u64 };
-        if !span.is_in_segment(self.reach().addresses()) {
-            // Refused before memory for the values is allocated.
-            return Err(Failure::OutOfBounds(span.address).into());
-        }
+        let segment_bytes = self.reach().addresses().segment_bytes();
+        // Refused before memory for the values is allocated.
+        let bytes = count.checked_mul(size_of::<T>()).filter(|bytes| *bytes as u64 <= segment_bytes);
+        let bytes = bytes.ok_or(Error::Invalid("more values than a segment has"))?;
         let state = match self.reach().cells(from.address(), bytes as u64) {
             Some(source) => {
                 let mut buffer = self.spare.borrow_mut().take(bytes);

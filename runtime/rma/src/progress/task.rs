@@ -460,7 +460,7 @@ impl End {
 
 impl Span {
     /// Whether the range lies in one segment, and thus belongs to one rank.
-    pub(crate) fn is_in_segment(self, addresses: AddressLayout) -> bool {
+    fn is_in_segment(self, addresses: AddressLayout) -> bool {
         self.bytes <= addresses.segment_bytes() - addresses.offset(self.address)
     }
 

@@ -435,7 +435,7 @@ fn transfers_of_more_bytes_than_a_segment_are_refused_before_memory_is_allocated
     const COUNT: u64 = 1 << 50;
     let job = Job::new();
     let refused = job.world.start_get(word(1), COUNT as usize).map(drop);
-    assert_eq!(refused, Err(Failure::OutOfBounds(word(1).address()).into()));
+    assert!(matches!(refused, Err(Error::Invalid(_))));
     let again_and_again = Shape { block: 1, counts: [1, 1, COUNT], strides: [0; 3] };
     let mut values = [7_u64];
     for rank in [0, 1] {
