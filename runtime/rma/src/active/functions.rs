@@ -146,7 +146,7 @@ impl Functions {
         self.add::<A, ()>(Box::new(run), words_of::<A>())
     }
 
-    /// Registers a function that returns a reply of up to 56 bytes.
+    /// Registers a function that returns a reply of up to 56 bytes. If the function panics, its caller gets no reply.
     ///
     /// # Panics
     /// There are 4,096 functions already; the reply is longer.

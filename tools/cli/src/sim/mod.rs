@@ -6,8 +6,6 @@ mod quantity;
 pub(crate) mod shared_object;
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -21,7 +19,7 @@ use pelago_simulator::{Computing, Data, Protocol, SimulationRequest, Summary, VA
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::sim::executable::{ARCHIVE_VARIABLE, Kind};
-use crate::{Refused, bundled, outputs, run, this};
+use crate::{Refused, bundled, inputs, outputs, run, this};
 
 /// Maximum length of a machine description: far more than a program can receive.
 const DESCRIPTION_BYTES_MAX: u64 = 1 << 20;
@@ -309,12 +307,7 @@ pub(crate) fn description(name: &str) -> Result<String, Refused> {
     if let Some(text) = Machine::bundled(name) {
         return Ok(text.into());
     }
-    let read = || {
-        let mut text = String::new();
-        File::open(Path::new(name))?.take(DESCRIPTION_BYTES_MAX).read_to_string(&mut text)?;
-        Ok(text)
-    };
-    read().map_err(|error: std::io::Error| {
+    inputs::read(Path::new(name), DESCRIPTION_BYTES_MAX).map_err(|error| {
         let names: Vec<_> = Machine::names().collect();
         Refused(format!("no machine is called {name}, and no file can be read there ({error}); bundled: {}", names.join(", ")))
     })
