@@ -9,14 +9,14 @@
 //! |---|---|
 //! | [`Netsim`] | posting operations, and advancing to the next notice |
 //! | [`Machine`] | descriptions in TOML, and the bundled ones |
-//! | `netsim` | its NICs: DMA, packets, atomic units, receive slots; retransmission; intra-node copies |
+//! | `netsim` | its regions, which threads may simulate; its NICs: DMA, packets, atomic units, receive slots; retransmission; intra-node copies |
 //! | `nics` | NICs, nodes and transfers as records |
 //! | `network` | virtual cut-through with credits, packet by packet |
 //! | `topology` | how routers are connected, routes, and why they do not deadlock |
 //! | `events` | the ordered event queue; pools of records; transmission times; seeded random numbers |
 //! | [`Statistics`] | counters |
 //!
-//! Absent on purpose: ranks, the library, threads, clocks, files, floating-point numbers once a machine is built, unsafe code outside [`prefetch`].
+//! Absent on purpose: ranks, the library, clocks, files, floating-point numbers once a machine is built, unsafe code outside [`prefetch`].
 
 mod events;
 mod machine;

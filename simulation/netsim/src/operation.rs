@@ -87,6 +87,21 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Returns the token of the operation, or of the wake-up.
+    #[inline]
+    pub(crate) fn token(&self) -> u64 {
+        match *self {
+            Self::Wake { token }
+            | Self::Read { token }
+            | Self::Effect { token }
+            | Self::Done { token }
+            | Self::Lost { token }
+            | Self::Failed { token, .. } => token,
+        }
+    }
+}
+
 /// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {

@@ -27,6 +27,29 @@ pub struct Statistics {
     pub links: Vec<LinkStatistics>,
 }
 
+impl Statistics {
+    /// Adds the counters of another part of the same machine, but for the atomic unit.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.events += other.events;
+        self.packets += other.packets;
+        self.packet_hops += other.packet_hops;
+        self.bytes += other.bytes;
+        self.drops += other.drops;
+        self.retries += other.retries;
+        self.pauses += other.pauses;
+        self.marks += other.marks;
+        if self.links.is_empty() {
+            self.links = other.links;
+            return;
+        }
+        for (link, other) in self.links.iter_mut().zip(other.links) {
+            link.bytes += other.bytes;
+            link.busy = link.busy + other.busy;
+            link.queue_max = link.queue_max.max(other.queue_max);
+        }
+    }
+}
+
 /// Counters of the atomic unit of one NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtomicStatistics {

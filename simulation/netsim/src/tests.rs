@@ -109,9 +109,9 @@ fn run(machine: &Machine, nodes: u32, operations: &[(u32, NetworkOperation)], an
         assert_eq!((ends[number], effects[number] + lost[number]), (1, 1), "{operation:?} of {}", machine.about);
         assert!(may_be_lost || lost[number] == 0, "{operation:?}");
     }
-    netsim.network.assert_empty();
-    assert_eq!(netsim.transfers.used(), 0);
-    assert!(netsim.nodes.iter().all(|node| node.slots == 0));
+    netsim.front.network.assert_empty();
+    assert_eq!(netsim.front.transfers.used(), 0);
+    assert!(netsim.front.nodes.iter().all(|node| node.slots == 0));
 }
 
 proptest! {
@@ -155,8 +155,8 @@ fn packets_are_taken_in_order_and_once() {
     let machine = machine(TOPOLOGIES[0], "infiniband-rc", 1, 0.5, [2.1, 2.0], 1, 0);
     let mut netsim = Netsim::new(&machine, 2, 5).unwrap();
     netsim.post(0, NetworkOperation::Put { from: 0, to: 1, bytes: 700 }, 0);
-    netsim.transfers[0].phase = crate::nics::transfer::Phase::Sending;
-    let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.in_order(0, sequence));
+    netsim.front.transfers[0].phase = crate::nics::transfer::Phase::Sending;
+    let taken = [1, 0, 0, 2, 1, 1, 2].map(|sequence| netsim.front.in_order(0, sequence));
     assert_eq!(taken, [false, true, false, false, true, false, true]);
 }
 
@@ -177,7 +177,7 @@ fn operations_posted_at_once_take_one_event_in_the_queue() {
                 }
             }
         }
-        let pending = netsim.queue.len();
+        let pending = netsim.front.queue.len();
         let mut notices = Vec::new();
         while let Some(notice) = netsim.next() {
             if !matches!(notice, Notice::Wake { .. }) {
@@ -191,4 +191,104 @@ fn operations_posted_at_once_take_one_event_in_the_queue() {
     assert_eq!((joined, apart), (2, 4 * EACH as usize));
     assert_eq!(notices.len(), 3 * 2 * EACH as usize, "read, effect and end of each");
     assert_eq!(notices, expected);
+}
+
+/// Kinds of networks that can be divided: topology, and number of virtual channels.
+const DIVISIBLE: [(&str, u8); 9] = [
+    (TOPOLOGIES[1], 1),
+    (TOPOLOGIES[2], 1),
+    (TOPOLOGIES[3], 2),
+    (TOPOLOGIES[4], 3),
+    (TOPOLOGIES[5], 1),
+    (TOPOLOGIES[7], 1),
+    (TOPOLOGIES[8], 2),
+    (TOPOLOGIES[9], 3),
+    (TOPOLOGIES[10], 3),
+];
+
+/// A machine that can be divided, whose buffers hold one or two packets.
+fn divisible(number: usize, kind: &str, times: [f64; 2], count: u32, spread: &str) -> Machine {
+    let (topology, vcs) = DIVISIBLE[number];
+    let text = format!(
+        r#"
+name = "divisible"
+about = """{topology}"""
+[node]
+copy_ns = 30
+copy_gb_per_s = 1.5
+[[rail]]
+kind = "{kind}"
+count = {count}
+nic = {{ overhead_ns = {}, gap_ns = 5, read_gb_per_s = 3.3, write_gb_per_s = 2.0, atomic_ns = 7, packet_bytes = 256,
+        header_bytes = 20, control_bytes = 16, {spread} receive_bytes = 300 }}
+link = {{ gb_per_s = 2.1, cable_ns = {} }}
+host_link = {{ gb_per_s = 1.7, cable_ns = 3 }}
+router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 10, credit_ns = 2, vcs = {vcs},
+            buffer_bytes = 552 }}
+topology = {{ {topology} }}
+"#,
+        times[0], times[1]
+    );
+    Machine::parse(&text).unwrap()
+}
+
+/// Posts operations, each of which is followed by another one when it has ended, or by a wait; returns all notices with their times, and the counters.
+fn chain(netsim: &mut Netsim, operations: &[(u32, NetworkOperation)]) -> (Vec<(Instant, Notice)>, crate::Statistics) {
+    let (mut notices, mut next) = (Vec::new(), operations.len() / 3);
+    for (token, &(entity, operation)) in operations[..next].iter().enumerate() {
+        netsim.post(entity, operation, token as u64);
+    }
+    while let Some(notice) = netsim.next() {
+        let now = netsim.now();
+        notices.push((now, notice));
+        let (Notice::Done { token } | Notice::Wake { token }) = notice else { continue };
+        if next == operations.len() {
+            continue;
+        }
+        let (entity, operation) = operations[next];
+        match notice {
+            Notice::Done { .. } if token % 3 == 0 => {
+                let later = pelago_base::Duration::from_picoseconds(token % 7 * 40_000);
+                netsim.wake_at(now + later, entity, u64::MAX - token);
+            }
+            _ => {
+                netsim.post(entity, operation, next as u64);
+                next += 1;
+            }
+        }
+    }
+    (notices, netsim.statistics())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, max_shrink_iters: 300, ..Default::default() })]
+    #[test]
+    fn a_divided_machine_gives_the_same_notices_at_the_same_times(
+        operations in prop::collection::vec(operation(24), 3..300),
+        topology in 0..DIVISIBLE.len(),
+        is_tofu in any::<bool>(),
+        overhead in prop_oneof![Just(0.001), Just(5.0), Just(100.0), Just(3_000.0)],
+        cable in prop_oneof![Just(0.0), Just(10.0), Just(300.0)],
+        count in 1u32..3,
+        is_spread in any::<bool>(),
+        is_shared in any::<bool>(),
+        threads in 2u32..6,
+    ) {
+        let spread = if is_spread { r#"spread = "packet","# } else { "" };
+        let machine = divisible(topology, if is_tofu { "tofu" } else { "infiniband-rc" }, [overhead, cable], count, spread);
+        let mut whole = Netsim::new(&machine, 24, 5).unwrap();
+        let mut divided = Netsim::with_threads(&machine, 24, 5, threads).unwrap();
+        prop_assert_eq!(divided.threads(), threads, "{}", machine.about);
+        if is_shared {
+            divided.division.as_mut().unwrap().share_all();
+        }
+        let (expected, counters) = chain(&mut whole, &operations);
+        let (notices, same) = chain(&mut divided, &operations);
+        for (number, (notice, expected)) in notices.iter().zip(&expected).enumerate() {
+            prop_assert_eq!(notice, expected, "number {}", number);
+        }
+        prop_assert_eq!(notices.len(), expected.len());
+        prop_assert_eq!(same, counters);
+        divided.division.as_mut().unwrap().assert_empty();
+    }
 }

@@ -309,21 +309,21 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
             10,
         ),
     ] {
-        let (before, failed, netsim) = all_to_all(topology, nodes, "");
+        let (before, failed, mut netsim) = all_to_all(topology, nodes, "");
         assert_eq!((failed, netsim.statistics().drops), (0, 0));
-        let link_of = |netsim: &Netsim| {
+        let link_of = |netsim: &mut Netsim| {
             let statistics = netsim.statistics();
             let ends = |end| matches!(end, LinkEnd::Router(0));
             let to = if nodes == 16 { 4 } else { 2 };
             statistics.links.iter().find(|link| ends(link.from) && link.to == LinkEnd::Router(to)).unwrap().bytes
         };
         let known = if nodes == 16 { known.clone() } else { known.replace("[0, 4]", "[0, 2]") };
-        let (after, failed, with) = all_to_all(topology, nodes, &known);
+        let (after, failed, mut with) = all_to_all(topology, nodes, &known);
         let statistics = with.statistics();
         println!("{topology}: {before} ps without, {after} ps with a failed link, {} packets lost", statistics.drops);
         assert_eq!(failed, 0);
         assert!(statistics.drops > 0 && statistics.retries > 0 && after > before, "{statistics:?}");
-        assert!(link_of(&with) < link_of(&netsim), "the link is not used to the end");
+        assert!(link_of(&mut with) < link_of(&mut netsim), "the link is not used to the end");
     }
     let tree = "type = \"fat-tree\", down = [4, 4], up = [4]";
     let (_, failed, _) = all_to_all(tree, 16, &failure("detection_ns = 1e9"));

@@ -78,7 +78,7 @@ const SLOTS: &str = "[rail.receive]\nslots = 4\nservice_ns = 5000\n";
 
 #[test]
 fn datagrams_without_a_slot_are_lost_on_ud() {
-    let (fates, netsim) = incast(&machine("infiniband-ud", "", 0.0, SLOTS));
+    let (fates, mut netsim) = incast(&machine("infiniband-ud", "", 0.0, SLOTS));
     let arrived: usize = fates.values().map(|fate| fate.effects.len()).sum();
     assert!(fates.values().all(|fate| fate.done.len() == 1 && fate.failed.is_empty()));
     // One arrives every microsecond for a minute's worth of 60, four fit, and one is consumed every five.
@@ -89,7 +89,7 @@ fn datagrams_without_a_slot_are_lost_on_ud() {
 
 #[test]
 fn datagrams_without_a_slot_wait_in_the_network_of_tofu() {
-    let (fates, netsim) = incast(&machine("tofu", "receive_bytes = 4000", 0.0, SLOTS));
+    let (fates, mut netsim) = incast(&machine("tofu", "receive_bytes = 4000", 0.0, SLOTS));
     assert_eq!(netsim.statistics().drops, 0);
     let mut effects: Vec<u64> = fates.values().flat_map(|fate| fate.effects.clone()).collect();
     effects.sort_unstable();
@@ -118,7 +118,7 @@ fn back_pressure_lasts_until_the_user_consumes() {
 #[test]
 fn datagrams_without_a_slot_are_tried_again_on_rc() {
     let reliability = "[rail.reliability]\nnot_ready_ns = 20000\nnot_ready_retries = 40\n";
-    let (fates, netsim) = incast(&machine("infiniband-rc", "", 0.0, &format!("{SLOTS}{reliability}")));
+    let (fates, mut netsim) = incast(&machine("infiniband-rc", "", 0.0, &format!("{SLOTS}{reliability}")));
     assert!(fates.values().all(|fate| fate.effects.len() == 1 && fate.done.len() == 1 && fate.reads == 1), "{fates:?}");
     assert!(netsim.statistics().retries > 40);
     assert_eq!(netsim.statistics().drops, 0);
@@ -138,7 +138,7 @@ fn a_receiver_that_is_never_ready_is_an_error_on_rc() {
 
 #[test]
 fn ethernet_drops_at_full_buffers() {
-    let (fates, netsim) = incast(&machine("ethernet", "", 0.0, ""));
+    let (fates, mut netsim) = incast(&machine("ethernet", "", 0.0, ""));
     let arrived: u64 = fates.values().map(|fate| fate.effects.len() as u64).sum();
     assert!(netsim.statistics().drops > 20);
     assert_eq!(arrived + netsim.statistics().drops, 60);

@@ -36,6 +36,9 @@ pub struct SimulationRequest {
     pub data: Data,
     /// How computing advances virtual time.
     pub computing: Computing,
+    /// Number of threads that simulate the network.
+    #[serde(default)]
+    pub threads: u32,
     /// The limit in seconds of real time after which the job is ended.
     pub time_limit_seconds: Option<f64>,
     /// The line on standard error at the end.
@@ -136,6 +139,7 @@ impl SimulationRequest {
             protocol,
             data: self.data,
             computing: self.computing,
+            threads: self.threads,
             watch: Arc::default(),
             report: (self.report.is_some() || self.trace.is_some())
                 .then(|| ReportSettings { program: self.program.clone(), sample: sample.unwrap_or_default() }),

@@ -242,7 +242,12 @@ fn outcome<R>(
     stuck: Vec<(Rank, WaitReason)>,
 ) -> SimulationOutcome<R> {
     let mut job = shared.job();
-    let (end, mut statistics, fault) = (job.now(), job.network.statistics(), job.fault.take());
+    let (end, fault) = (job.now(), job.fault.take());
+    if fault != Some(Fault::Aborted) {
+        // The counters cover whole operations, also those that no rank waits for. Hence they do not depend on how far threads are ahead.
+        while job.network.next().is_some() {}
+    }
+    let mut statistics = job.network.statistics();
     statistics.drops += job.stations.as_ref().map_or(0, Stations::dropped);
     let counters = job.stations.as_ref().map(Stations::counters).unwrap_or_default();
     let facts = || facts(settings, &statistics, end, fault);
@@ -313,7 +318,7 @@ fn simulated_job(settings: &Settings, stack_bytes: usize) -> Result<SimulatedJob
     if settings.data == Data::Sizes && costs_pages {
         return Err(SimulationError::SizesOfPages);
     }
-    let network = Netsim::new(&settings.machine, ranks.div_ceil(per_node), settings.seed)?;
+    let network = Netsim::with_threads(&settings.machine, ranks.div_ceil(per_node), settings.seed, settings.threads)?;
     let memory = RankMemory::new(ranks, settings.heap_bytes, stack_bytes, !costs_pages)?;
     let layout = memory.addresses();
     let stations = settings

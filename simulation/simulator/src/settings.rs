@@ -36,6 +36,8 @@ pub struct Settings {
     pub data: Data,
     /// How computing advances virtual time.
     pub computing: Computing,
+    /// Number of threads that simulate the network, the one of the ranks included; 0 and 1 are the same. Results do not depend on it.
+    pub threads: u32,
     /// The settings of the report, if one is requested.
     pub report: Option<ReportSettings>,
     /// Through which another thread observes the simulation and ends it.

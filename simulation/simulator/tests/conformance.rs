@@ -63,6 +63,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         protocol,
         data: Default::default(),
         computing: Default::default(),
+        threads: 1,
         report: None,
         watch: Default::default(),
     };

@@ -6,7 +6,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
 use pelago_platform::Fault;
 use pelago_rma::Error;
-use pelago_simulator::{Computing, FaultError, FaultInjection, Protocol, Settings, SimulationError, simulate};
+use pelago_simulator::{Computing, FaultError, FaultInjection, Protocol, ReportSettings, Settings, SimulationError, simulate};
 use pelago_test_support::simulated::{self, run};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
@@ -68,6 +68,42 @@ fn the_same_job_has_the_same_events() {
     };
     let first = job();
     assert!(first.0.len() == 480 && first == job());
+}
+
+/// Jobs on a network that several threads simulate: operations of all kinds within and between nodes, waits, and operations that nobody waits for.
+#[test]
+fn several_threads_simulate_the_same_job() {
+    let job = |threads| {
+        let order = RefCell::new(Vec::new());
+        let report = Some(ReportSettings::of("job"));
+        let settings = Settings { threads, report, heap_bytes: 1 << 20, ..simulated::settings("fat-tree-ndr", 160, 2) };
+        let outcome = run(&settings, |world| {
+            let words = world.alloc::<u64>(1000)?;
+            let mine = vec![u64::from(world.rank()); 900];
+            for step in 0..8 {
+                let to = Rank::new((u32::from(world.rank()) * 7 + step * 5) % world.size());
+                world.put(words.at(to, 1), &mine[..100 * (1 + step as usize)])?;
+                world.fetch_add(words.at(to, 0), 1)?.wait()?;
+                let seen = world.get(words.at(to, 1))?;
+                order.borrow_mut().push((world.rank(), world.now(), seen));
+                if step % 4 == 3 {
+                    world.barrier()?;
+                }
+            }
+            // Nobody waits for its end.
+            world.put(words.at(world.rank().next(world.size()), 1), &mine).map(drop)
+        });
+        let report = outcome.report.expect("one was asked for").to_json();
+        (order.into_inner(), outcome.end, outcome.statistics, report)
+    };
+    let expected = job(1);
+    assert_eq!(expected.0.len(), 160 * 8);
+    for threads in [2, 5] {
+        let divided = job(threads);
+        assert!(divided.0 == expected.0, "{threads} threads: other values, or at other times");
+        assert_eq!((divided.1, &divided.2), (expected.1, &expected.2), "{threads} threads");
+        assert!(divided.3 == expected.3, "{threads} threads: another report");
+    }
 }
 
 /// Checking a condition may take time, as it does here. A word that arrives after it was checked and before the rank stops is not missed.

@@ -26,6 +26,7 @@ pub fn settings(ranks: u32, per_node: u32, faults: FaultInjection) -> Settings {
         protocol: Some(Protocol { faults, encrypt: false, failure_limit: Duration::from_milliseconds(2_000) }),
         data: Data::Real,
         computing: Computing::Declared,
+        threads: 1,
         report: None,
         watch: Arc::default(),
     }

@@ -22,6 +22,7 @@ pub fn settings_on(machine: Machine, ranks: u32, per_node: u32) -> Settings {
         protocol: None,
         data: Default::default(),
         computing: Default::default(),
+        threads: 1,
         report: None,
         watch: Default::default(),
     }

@@ -199,6 +199,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
         protocol: networks.is_none().then(|| scenario.protocol(dies)),
         data: Data::Real,
         computing: Computing::Declared,
+        threads: 1,
         report: None,
         watch: Arc::default(),
     };

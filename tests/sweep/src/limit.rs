@@ -82,6 +82,7 @@ mod tests {
             protocol: None,
             data: Data::Real,
             computing: Computing::Declared,
+            threads: 1,
             report: None,
             watch: Arc::default(),
         };

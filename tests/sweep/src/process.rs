@@ -41,6 +41,7 @@ pub(crate) fn run(scenario: &Scenario, program: Program) -> Result<bool, String>
         protocol: Some(scenario.protocol(None).to_string()),
         data: Data::Real,
         computing: Computing::Declared,
+        threads: 1,
         summary: Summary::None,
         progress: false,
         program: program.name().to_owned(),

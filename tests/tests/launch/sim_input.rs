@@ -118,6 +118,31 @@ fn faults_that_do_not_fit_the_job_are_refused() {
     }
 }
 
+/// Machines on which regions would have to agree about more than packets and room take one thread; others give the same summary with several.
+#[test]
+fn threads_are_refused_where_a_network_cannot_be_divided() {
+    let lossy = ["--set", "rail.link.loss=0.01"];
+    let slots = ["--set", "rail.receive.slots=4"];
+    let routes = ["--set", "rail.topology.routes=\"adaptive\""];
+    for (machine, set, says) in [
+        ("fat-tree-ndr", &lossy[..], "packets can be lost"),
+        ("fat-tree-ndr", &slots[..], "receive slots are limited"),
+        ("fat-tree-ndr", &routes[..], "routes depend on queues"),
+        ("fat-tree-roce", &[], "NICs control congestion"),
+        ("fast-ethernet", &[], "packets can be lost"),
+    ] {
+        let line = refused(&[&["sim", "-n", "8", "--machine", machine, "--threads", "2"], set, &["ring"]].concat());
+        assert_eq!(line, format!("pelago: --threads 2: {machine} takes one thread, as {says}; leave out --threads\n"));
+    }
+    let summary = |threads| {
+        let ended =
+            run(&["sim", "-n", "200", "--machine", "fat-tree-ndr", "--json", "--threads", threads, "alltoall", "--bytes", "64"]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        (ended.output, ended.error)
+    };
+    assert_eq!(summary("1"), summary("3"));
+}
+
 #[test]
 fn a_misspelled_program_is_refused_as_by_pelago_run() {
     for program in ["rign", "no-such-program", "/no/such/program"] {

@@ -37,6 +37,7 @@ fn bytes(ranks: u32) -> u64 {
         protocol: None,
         data: Data::default(),
         computing: Computing::default(),
+        threads: 1,
         time_limit_seconds: None,
         summary: Summary::None,
         progress: false,

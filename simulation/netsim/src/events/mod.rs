@@ -14,13 +14,14 @@ pub(crate) mod queue;
 pub(crate) mod random;
 pub(crate) mod rate;
 
-/// The classes of events, which order events of equal times: users first, then links that become free, then packets that ask, then NICs.
+/// The classes of events, which order events of equal times: users first, then links that become free, then packets that ask, then NICs, then copies within nodes.
 pub(crate) mod class {
     pub(crate) const WAKE: u64 = 0 << 61;
     pub(crate) const START: u64 = 1 << 61;
     pub(crate) const LINK: u64 = 2 << 61;
     pub(crate) const READY: u64 = 3 << 61;
     pub(crate) const NIC: u64 = 4 << 61;
+    pub(crate) const COPY: u64 = 5 << 61;
     pub(crate) const MASK: u64 = 7 << 61;
 }
 

@@ -72,12 +72,23 @@ pub(crate) struct Queue {
     buckets: [Vec<Event>; 64],
     /// Bit `i` is set if bucket `i` is not empty.
     occupied: u64,
+    /// The time and key of the first event of all buckets, if it is known.
+    first_of_bucket: Option<(u64, u64)>,
 }
 
 impl Queue {
     pub(crate) fn new() -> Self {
         let buckets = [const { Vec::new() }; 64];
-        Self { now: 0, front: Vec::new(), joined: BinaryHeap::new(), base: 0, span: 0, buckets, occupied: 0 }
+        Self {
+            now: 0,
+            front: Vec::new(),
+            joined: BinaryHeap::new(),
+            base: 0,
+            span: 0,
+            buckets,
+            occupied: 0,
+            first_of_bucket: None,
+        }
     }
 
     /// Returns the time of the last event that was taken out.
@@ -107,6 +118,9 @@ impl Queue {
         let bucket = (event.time ^ self.base).ilog2();
         self.buckets[bucket as usize].push(event);
         self.occupied |= 1 << bucket;
+        if let Some(first) = &mut self.first_of_bucket {
+            *first = (*first).min((event.time, event.key));
+        }
     }
 
     /// Reduces the front to the events of the current time and moves the others to buckets, as too many events have joined a front of a wide span.
@@ -122,17 +136,51 @@ impl Queue {
 
     /// Takes the first event out. `soon` gets upcoming events, each at one or more distances.
     #[inline]
-    pub(crate) fn pop(&mut self, mut soon: impl FnMut(Event, Distance)) -> Option<Event> {
+    pub(crate) fn pop(&mut self, soon: impl FnMut(Event, Distance)) -> Option<Event> {
+        self.pop_before((u64::MAX, u64::MAX), soon)
+    }
+
+    /// As [`pop`](Self::pop), if the event comes before another one of the given time and key.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, limit: (u64, u64), mut soon: impl FnMut(Event, Distance)) -> Option<Event> {
         if self.front.len() < FRONT_MIN {
+            if self.front.is_empty() && self.joined.is_empty() && limit.0 < u64::MAX && self.next()? >= limit {
+                // A bucket is divided only at the time of its first event: events that are added before it would have no place.
+                return None;
+            }
             self.refill(&mut soon);
         }
+        let of = |event: &Event| (event.time, event.key);
         let joins = match (self.front.last(), self.joined.peek()) {
             (Some(event), Some(Reverse(joined))) => joined.order() < event.order(),
             (event, _) => event.is_none(),
         };
+        let first = if joins { self.joined.peek().map(|Reverse(event)| of(event)) } else { self.front.last().map(of) };
+        if first? >= limit {
+            return None;
+        }
         let event = if joins { self.joined.pop().map(|Reverse(event)| event)? } else { self.next_of_front(&mut soon)? };
         self.now = event.time;
         Some(event)
+    }
+
+    /// Returns the time and key of the first event.
+    pub(crate) fn next(&mut self) -> Option<(u64, u64)> {
+        let of = |event: &Event| (event.time, event.key);
+        let front = self.front.last().map(of);
+        let joined = self.joined.peek().map(|Reverse(event)| of(event));
+        if let Some(next) = [front, joined].into_iter().flatten().min() {
+            return Some(next);
+        }
+        if self.first_of_bucket.is_none() {
+            self.first_of_bucket = self.buckets.get(self.occupied.trailing_zeros() as usize)?.iter().map(of).min();
+        }
+        self.first_of_bucket
+    }
+
+    /// Advances time without an event; no event may be earlier.
+    pub(crate) fn advance(&mut self, now: u64) {
+        self.now = now;
     }
 
     /// Takes the first event of the front out, and reports the events that have reached a distance.
@@ -166,6 +214,7 @@ impl Queue {
 
     /// Appends the next bucket to the front as a whole; no other event lies between them.
     fn append_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
+        self.first_of_bucket = None;
         let lowest = self.occupied.trailing_zeros();
         self.occupied &= self.occupied - 1;
         self.span = u64::MAX >> (u64::BITS - 1 - lowest);
@@ -177,6 +226,7 @@ impl Queue {
 
     /// Moves the events of the next bucket's earliest time to the empty front, and distributes its other events among lower buckets.
     fn divide_bucket(&mut self, soon: &mut impl FnMut(Event, Distance)) {
+        self.first_of_bucket = None;
         let lowest = self.occupied.trailing_zeros() as usize;
         self.occupied &= self.occupied - 1;
         let mut bucket = std::mem::take(&mut self.buckets[lowest]);
@@ -205,31 +255,52 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Steps that either add an event at a delay from now, or take the first event out.
-    fn steps() -> impl Strategy<Value = Vec<Option<(u64, u64)>>> {
-        let later = prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..100_000, 0u64..1 << 40];
-        prop::collection::vec(prop_oneof![3 => (later, 0u64..6).prop_map(Some), 2 => Just(None)], 1..1_000)
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Adds an event of this key, so much later than now.
+        Add(u64, u64),
+        /// Takes the first event out.
+        Take,
+        /// Takes out all events that come less than this time from now, and then advances to that time.
+        TakeBefore(u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let later = || prop_oneof![Just(0u64), 0u64..4, 0u64..1_000, 0u64..100_000, 0u64..1 << 40];
+        let add = (later(), 0u64..6).prop_map(|(later, key)| Step::Add(later, key));
+        prop::collection::vec(prop_oneof![6 => add, 3 => Just(Step::Take), 1 => later().prop_map(Step::TakeBefore)], 1..1_000)
     }
 
     proptest! {
         #[test]
         fn order_is_that_of_a_binary_heap(steps in steps()) {
             let (mut queue, mut oracle) = (Queue::new(), BinaryHeap::new());
-            let check = |queue: &mut Queue, oracle: &mut BinaryHeap<Reverse<Event>>| {
-                let expected = oracle.pop().map(|Reverse(event)| event);
-                assert_eq!(queue.pop(|_, _| {}), expected);
+            let check = |queue: &mut Queue, oracle: &mut BinaryHeap<Reverse<Event>>, limit: (u64, u64)| {
+                let is_before = |Reverse(event): &Reverse<Event>| (event.time, event.key) < limit;
+                let expected = oracle.peek().is_some_and(is_before).then(|| oracle.pop()).flatten().map(|Reverse(event)| event);
+                assert_eq!(queue.pop_before(limit, |_, _| {}), expected);
+                assert_eq!(queue.next(), oracle.peek().map(|Reverse(event)| (event.time, event.key)));
                 expected.is_some()
             };
+            let never = (u64::MAX, u64::MAX);
             for (number, step) in steps.into_iter().enumerate() {
-                if let Some((later, key)) = step {
-                    let event = Event { time: queue.now() + later, key, payload: number as u64 };
-                    queue.push(event);
-                    oracle.push(Reverse(event));
-                } else {
-                    check(&mut queue, &mut oracle);
+                match step {
+                    Step::Add(later, key) => {
+                        let event = Event { time: queue.now() + later, key, payload: number as u64 };
+                        queue.push(event);
+                        oracle.push(Reverse(event));
+                    }
+                    Step::Take => _ = check(&mut queue, &mut oracle, never),
+                    Step::TakeBefore(later) => {
+                        let limit = queue.now() + later;
+                        while check(&mut queue, &mut oracle, (limit, 3)) {}
+                        if oracle.peek().is_none_or(|Reverse(event)| event.time >= limit) {
+                            queue.advance(limit);
+                        }
+                    }
                 }
             }
-            while check(&mut queue, &mut oracle) {}
+            while check(&mut queue, &mut oracle, never) {}
         }
 
         #[test]

@@ -1,12 +1,12 @@
 //! The NICs' part of congestion control, on rails that have it: delaying packets, and notifying senders of marks and delays.
 
-use super::Netsim;
+use super::Region;
 use crate::network::Part;
 use crate::nics::flow::Turn;
 use crate::nics::nic::task;
 use crate::nics::transfer::{Line, Transfer, role};
 
-impl Netsim {
+impl Region {
     /// Makes a transfer wait until its flow may send.
     pub(crate) fn hold_back(&mut self, nic: u32, index: u32, turn: Turn) {
         let transfer = &mut self.transfers[index];

@@ -2,35 +2,27 @@
 //!
 //! | part | for |
 //! |---|---|
-//! | this file | posting operations, the dispatch of events, intra-node operations |
+//! | this file | the interface |
+//! | `region` | posting operations, the dispatch of events, intra-node operations |
 //! | `nics` | NICs: reading, sending, receiving and writing packets |
 //! | `reliability` | lost packets, and receivers that are not ready |
 //! | `congestion` | the congestion control of NICs |
+//! | `division`, `crossing` | machines divided among threads; packets that cross the border of a region |
 
 mod congestion;
+mod crossing;
+mod division;
 mod nics;
+mod region;
 mod reliability;
-
-use std::collections::{HashMap, VecDeque};
 
 use pelago_base::{Duration, Instant};
 
-use crate::events::pool::{List, NONE, Pool};
-use crate::events::prefetch::prefetch;
-use crate::events::queue::{Distance, Event, Queue};
-use crate::events::{ENTITIES_MAX, class, random};
-use crate::machine::software::Software;
-use crate::machine::spec::{LinkSpec, NicChoice, RailKind, RailSpec, Spread};
-use crate::machine::{Machine, MachineError, bytes_per_second, picoseconds};
-use crate::network::{Fabric, LinkFailure, Marking, Medium, Network, PacketOutcome, Thresholds};
-use crate::nics::flow::Flow;
-use crate::nics::flowlet::{FLOWLETS, Flowlet};
-use crate::nics::nic::{Nic, RailNics, task};
-use crate::nics::node::{Node, SharedMemory};
-use crate::nics::transfer::{AttemptTable, Line, Missing, OperationKind, Phase, Timeout, Transfer};
-use crate::operation::{FailureReason, NetworkOperation, Notice};
-use crate::statistics::{AtomicStatistics, LinkEnd, LinkStatistics, Statistics};
-use crate::topology::Topology;
+use self::division::Division;
+pub(crate) use self::region::Region;
+use crate::machine::{Machine, MachineError};
+use crate::operation::{NetworkOperation, Notice};
+use crate::statistics::Statistics;
 
 /// A simulated machine.
 ///
@@ -53,31 +45,9 @@ use crate::topology::Topology;
 /// # Ok::<(), pelago_netsim::MachineError>(())
 /// ```
 pub struct Netsim {
-    pub(crate) queue: Queue,
-    pub(crate) network: Network,
-    pub(crate) rails: Vec<RailNics>,
-    pub(crate) nics: Vec<Nic>,
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) transfers: Pool<Transfer>,
-    pub(crate) attempts: AttemptTable,
-    /// For each NIC, the packets that wait for a receive slot.
-    pub(crate) held: Vec<List>,
-    /// The transfer that was posted last, if a later one may be chained to its start.
-    last_posted: Option<Beginning>,
-    pub(crate) notices: VecDeque<Notice>,
-    /// Number of event keys that each entity has used.
-    sequences: Vec<u32>,
-    /// The most recent flowlets of each NIC, on rails that spread packets by flowlets.
-    pub(crate) flowlets: Vec<Flowlet>,
-    /// The congestion control state per pair of source and destination NIC, on rails with congestion control.
-    pub(crate) flows: HashMap<(u32, u32), Flow>,
-    /// Send times by packet number, on rails with delay-based congestion control.
-    pub(crate) stamps: Vec<u64>,
-    choice: NicChoice,
-    copy: Medium,
-    shared: Option<SharedMemory>,
-    pub(crate) seed: u64,
-    pub(crate) statistics: Statistics,
+    /// The whole machine, or the events of the caller and within nodes if the rest is divided.
+    pub(crate) front: Region,
+    pub(crate) division: Option<Box<Division>>,
 }
 
 impl Netsim {
@@ -88,98 +58,42 @@ impl Netsim {
     ///
     /// The description does not permit this number of nodes.
     pub fn new(machine: &Machine, nodes: u32, seed: u64) -> Result<Self, MachineError> {
-        machine.check_nodes(nodes)?;
-        let mut netsim = Self {
-            queue: Queue::new(),
-            network: Network::new(seed),
-            rails: Vec::new(),
-            nics: Vec::new(),
-            nodes: (0..nodes).map(|_| Node::default()).collect(),
-            transfers: Pool::new(),
-            attempts: AttemptTable::default(),
-            held: Vec::new(),
-            last_posted: None,
-            notices: VecDeque::new(),
-            sequences: Vec::new(),
-            flowlets: Vec::new(),
-            flows: HashMap::new(),
-            stamps: Vec::new(),
-            choice: machine.choice,
-            copy: Medium {
-                rate: bytes_per_second(machine.node.copy_gb_per_s),
-                cable: picoseconds(machine.node.copy_ns),
-                loss: 0,
-            },
-            shared: machine.node.shared.as_ref().map(SharedMemory::new),
-            seed,
-            statistics: Statistics::default(),
-        };
-        machine.rails.iter().try_for_each(|spec| netsim.add(spec, machine.software(), nodes))?;
-        Ok(netsim)
+        Ok(Self { front: Region::new(machine, nodes, seed, true)?, division: None })
     }
 
-    fn add(&mut self, spec: &RailSpec, software: &Software, nodes: u32) -> Result<(), MachineError> {
-        let terminals = nodes * spec.count;
-        let topology = Topology::new(spec, nodes)?;
-        let router = &spec.router;
-        let medium = |link: &LinkSpec| Medium {
-            rate: bytes_per_second(link.gb_per_s),
-            cable: picoseconds(link.cable_ns),
-            loss: random::probability(link.loss),
-        };
-        let failures = failures(spec, &topology)?;
-        let fabric = Fabric {
-            whole: topology.claims_whole_buffers(),
-            pfc: router.pfc.map(|pfc| Thresholds { stop: pfc.xoff_bytes, resume: pfc.xon_bytes }),
-            first_pause: 0,
-            marking: router.ecn.map(|ecn| Marking {
-                min: ecn.min_bytes,
-                max: ecn.max_bytes,
-                probability: random::probability(ecn.probability),
-            }),
-            failures,
-            topology,
-            terminals,
-            vcs: router.vcs,
-            pipeline: picoseconds(router.routing_ns)
-                + picoseconds(router.vc_allocation_ns)
-                + picoseconds(router.switch_allocation_ns),
-            traversal: picoseconds(router.switch_ns),
-            bubble: picoseconds(router.vc_allocation_ns),
-            credit: picoseconds(router.credit_ns),
-            buffer: router.buffer_bytes,
-            receive: spec.nic.receive_bytes,
-            packet_max: spec.packet_bytes_max(),
-            drops: spec.kind == RailKind::Ethernet,
-            steady: spec.lossy(),
-            switching: router.switching,
-            host: medium(spec.host_link()),
-            link: medium(&spec.link),
-            first_channel: 0,
-            first_lane: 0,
-        };
-        let first = self.nics.len() as u32;
-        let number = self.rails.len() as u8;
-        self.rails.push(RailNics::new(spec, software, first, self.flowlets.len()));
-        if spec.nic.spread == Spread::Flowlet {
-            self.flowlets.resize(self.flowlets.len() + terminals as usize * FLOWLETS, Flowlet::default());
+    /// As [`new`](Self::new), simulated by up to `threads` threads (64 at most), the caller's included. Notices, times and statistics are the
+    /// same. Each thread needs the memory of the machine's nodes and links once more, and a part of the operations and packets.
+    ///
+    /// One thread simulates machines that [cannot be divided](Self::obstacle), or whose network has a single router.
+    ///
+    /// # Errors
+    ///
+    /// As `new`.
+    pub fn with_threads(machine: &Machine, nodes: u32, seed: u64, threads: u32) -> Result<Self, MachineError> {
+        match Division::new(machine, nodes, seed, threads)? {
+            Some(division) => Ok(Self { front: Region::new(machine, nodes, seed, false)?, division: Some(Box::new(division)) }),
+            None => Self::new(machine, nodes, seed),
         }
-        self.nics.extend((0..terminals).map(|terminal| Nic::new(number, terminal)));
-        self.held.resize(self.nics.len(), List::EMPTY);
-        if self.nics.len() >= ENTITIES_MAX as usize || !self.network.add(fabric) {
-            return Err(MachineError::too_many(nodes));
-        }
-        Ok(())
+    }
+
+    /// Returns why one thread must simulate a machine; `None` if several can.
+    pub fn obstacle(machine: &Machine) -> Option<&'static str> {
+        division::obstacle(machine)
+    }
+
+    /// Returns the number of threads that simulate the machine.
+    pub fn threads(&self) -> u32 {
+        self.division.as_ref().map_or(1, |division| division.threads())
     }
 
     /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
-        self.nodes.len() as u32
+        self.front.nodes()
     }
 
     /// Returns the time of the last notice, or of the last event once no notice is left.
     pub fn now(&self) -> Instant {
-        Instant::from_picoseconds(self.queue.now())
+        self.front.now()
     }
 
     /// Requests [`Notice::Wake`] at `at`, or now if that time has passed. Wake-ups of equal times come in the order of entity
@@ -189,8 +103,7 @@ impl Netsim {
     ///
     /// If `entity` is 2²⁹ or more.
     pub fn wake_at(&mut self, at: Instant, entity: u32, token: u64) {
-        let key = class::WAKE | self.key(entity);
-        self.queue.push(Event { time: at.as_picoseconds(), key, payload: token });
+        self.front.wake_at(at, entity, token);
     }
 
     /// Starts an operation now, on behalf of `entity`. The entity number orders operations that reach NICs at the same time, and
@@ -210,89 +123,16 @@ impl Netsim {
     ///
     /// As `post`.
     pub fn post_by(&mut self, rail: Option<u8>, entity: u32, operation: NetworkOperation, token: u64) {
-        let now = self.queue.now();
-        let (kind, by, from, to, bytes) = parts(operation);
-        let nodes = self.nodes();
-        if [by, from, to].iter().any(|&node| node >= nodes) {
-            self.notices.push_back(Notice::Failed { token, reason: FailureReason::NoSuchNode });
-            return;
+        let Some(posted) = self.front.prepare(rail, entity, operation, token) else { return };
+        match &mut self.division {
+            Some(division) if posted.needs_network() => division.start(posted),
+            _ => self.front.begin(posted),
         }
-        let local = by == from && from == to;
-        let shared = self.within(operation);
-        let (ends, packets, delay) = match shared {
-            Some((busy, _)) => ([NONE; 3], 1, busy),
-            None => {
-                let (rail, nic) = self.chosen(rail, entity, [by, from, to], bytes);
-                let RailNics { first, count, packet_bytes, overhead, .. } = self.rails[usize::from(rail)];
-                let packets = match kind {
-                    OperationKind::Atomic => 0,
-                    _ => bytes.div_ceil(u64::from(packet_bytes)).max(1),
-                };
-                let Some(packets) = u32::try_from(packets).ok().or(local.then_some(1)) else {
-                    self.notices.push_back(Notice::Failed { token, reason: FailureReason::TooLong });
-                    return;
-                };
-                let place = |node: u32| first + node * count + nic;
-                ([by, from, to].map(place), packets, if local { 0 } else { overhead })
-            }
-        };
-        let key = self.key(entity);
-        let choice = random::hash(self.seed, class::START | u64::from(entity), key & u64::from(u32::MAX));
-        let transfer = self.transfers.insert(Transfer {
-            token,
-            bytes,
-            by: ends[0],
-            from: ends[1],
-            to: ends[2],
-            packets,
-            sent: 0,
-            received: 0,
-            under_way: 0,
-            salt: choice as u32,
-            via: (choice >> 32) as u32,
-            next: NONE,
-            pending: 0,
-            timeout: Timeout::Unset,
-            kind,
-            phase: Phase::Requesting,
-            line: Line::Out,
-            read: false,
-            missing: Missing::Nothing,
-            slot: false,
-        });
-        self.attempts.begin(transfer);
-        let beginning = Beginning { time: now.saturating_add(delay), key, transfer };
-        self.begin_later(beginning, shared.is_none());
-        let time = beginning.time;
-        if let Some((_, Some(visible))) = shared {
-            // The initiator completes first; other ranks see the effect later.
-            let (time, key) = (time.saturating_add(visible), class::START | self.key(entity));
-            self.queue.push(Event { time, key, payload: u64::from(transfer) });
-        }
-    }
-
-    /// Schedules the start of a transfer. Of transfers that one entity posts in a row for the same time, only the first is an event; each start
-    /// schedules the next one, which happens directly after it. An entity that posts thousands at once thus has one event in the queue.
-    #[inline]
-    fn begin_later(&mut self, beginning: Beginning, is_alone: bool) {
-        let Beginning { time, key, transfer } = beginning;
-        let is_next = |last: &Beginning| last.time == time && last.key + 1 == key && time > self.queue.now();
-        match self.last_posted.filter(is_next) {
-            Some(last) if is_alone => self.transfers[last.transfer].next = transfer,
-            _ => self.queue.push(Event { time, key: class::START | key, payload: u64::from(transfer) }),
-        }
-        self.last_posted = is_alone.then_some(beginning);
     }
 
     /// Returns how long an operation keeps the core of its initiator busy; zero unless it stays in memory that the ranks of a node share.
     pub fn busy(&self, operation: NetworkOperation) -> Duration {
-        Duration::from_picoseconds(self.within(operation).map_or(0, |(busy, _)| busy))
-    }
-
-    /// Returns, for an operation on shared memory, how long it keeps the core of its initiator busy, and how much later other ranks see it.
-    fn within(&self, operation: NetworkOperation) -> Option<(u64, Option<u64>)> {
-        let (kind, by, from, to, bytes) = parts(operation);
-        self.shared.as_ref().filter(|_| by == from && from == to).map(|memory| memory.time(kind, bytes))
+        self.front.busy(operation)
     }
 
     /// Advances to the next notice; `None` if no event is left.
@@ -304,289 +144,45 @@ impl Netsim {
     /// As [`next`](Self::next). `soon` gets tokens that notices will probably carry soon, so that the caller can prefetch their records.
     #[inline]
     pub fn next_with(&mut self, mut soon: impl FnMut(u64)) -> Option<Notice> {
-        while self.notices.is_empty() {
-            let Self { queue, network, nics, transfers, .. } = self;
-            let event = queue.pop(|event, distance| fetch((network, nics, transfers), event, distance, &mut soon))?;
-            self.statistics.events += 1;
-            self.happen(event);
+        match &mut self.division {
+            None => self.front.next_with(soon),
+            Some(division) => division.next(&mut self.front, &mut soon),
         }
-        self.notices.pop_front()
     }
 
-    /// Returns the number of events that have happened.
+    /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
+    /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, or if no slot is in use.
+    pub fn consume(&mut self, node: u32) {
+        self.front.consume(node);
+    }
+
+    /// Returns the number of events that have happened; of a machine divided among threads, a number that lags behind.
     pub fn events(&self) -> u64 {
-        self.statistics.events
+        self.front.statistics.events + self.division.as_ref().map_or(0, |division| division.events())
     }
 
-    /// Returns the counters since the start. Time and memory are proportional to the number of links.
-    pub fn statistics(&self) -> Statistics {
-        let end = |rail: u8, terminal: u32| {
-            let count = self.rails[usize::from(rail)].count;
-            LinkEnd::Nic { node: terminal / count, nic: terminal % count }
-        };
-        let froms: Vec<Vec<u32>> =
-            self.network.fabrics.iter().map(|fabric| fabric.topology.links().iter().map(|link| link.from).collect()).collect();
-        let mut statistics = self.statistics.clone();
-        statistics.drops += self.network.drops;
-        statistics.marks += self.network.marks;
-        statistics.pauses += self.network.pauses();
-        statistics.busiest_atomics = self.busiest_atomics();
-        for count in self.network.counts() {
-            let fabric = &self.network.fabrics[usize::from(count.rail)];
-            let terminals = fabric.terminals;
-            let (from, to) = if count.number < terminals {
-                statistics.packets += count.packets;
-                (end(count.rail, count.number), LinkEnd::Router(count.to))
-            } else if count.number < 2 * terminals {
-                (LinkEnd::Router(fabric.topology.router(count.to)), end(count.rail, count.to))
-            } else {
-                let link = (count.number - 2 * terminals) as usize;
-                (LinkEnd::Router(froms[usize::from(count.rail)][link]), LinkEnd::Router(count.to))
-            };
-            statistics.packet_hops += count.packets;
-            statistics.links.push(LinkStatistics {
-                rail: count.rail,
-                from,
-                to,
-                bytes: count.bytes,
-                busy: Duration::from_picoseconds(count.busy),
-                queue_max: count.waiting_max,
-            });
+    /// Returns the counters since the start. Time and memory are proportional to the number of links. A machine divided among threads may be
+    /// ahead of the last notice, unless no event is left.
+    pub fn statistics(&mut self) -> Statistics {
+        match &mut self.division {
+            None => self.front.statistics(),
+            Some(division) => {
+                let mut statistics = division.statistics();
+                let Statistics { events, bytes, .. } = self.front.statistics;
+                statistics.events += events;
+                statistics.bytes += bytes;
+                statistics
+            }
         }
-        statistics
-    }
-
-    fn busiest_atomics(&self) -> Option<AtomicStatistics> {
-        let of = |nic: u32| {
-            let (node, count) = (self.node_of(nic), self.nics[nic as usize].atomics);
-            let busy = Duration::from_picoseconds(self.rail(nic).atomic().as_picoseconds() * count);
-            AtomicStatistics { node, count, busy }
-        };
-        let working = (0..self.nics.len() as u32).map(of).filter(|unit| unit.count > 0);
-        working.reduce(|most, unit| if (unit.busy, unit.count) > (most.busy, most.count) { unit } else { most })
-    }
-
-    /// Returns the next event key of an entity.
-    fn key(&mut self, entity: u32) -> u64 {
-        assert!(entity < ENTITIES_MAX, "entity {entity}: must be less than {ENTITIES_MAX}");
-        let index = entity as usize;
-        if index >= self.sequences.len() {
-            self.sequences.resize(index + 1, 0);
-        }
-        let sequence = self.sequences[index];
-        self.sequences[index] = sequence.wrapping_add(1);
-        u64::from(entity) << 32 | u64::from(sequence)
     }
 
     /// Whether a rail connects two nodes.
     pub fn rail_connects(&self, rail: u8, from: u32, to: u32) -> bool {
-        self.rails.get(usize::from(rail)).is_some_and(|rail| rail.joins([from, from, to]))
+        self.front.rail_connects(rail, from, to)
     }
 
     /// Returns the rail that the machine chooses for an operation of `entity` of `bytes` bytes between two nodes.
     pub fn chosen_rail(&self, entity: u32, from: u32, to: u32, bytes: u64) -> u8 {
-        self.chosen(None, entity, [from, from, to], bytes).0
-    }
-
-    /// Returns the rail that performs an operation, and the number of the NIC within its node.
-    fn chosen(&self, wanted: Option<u8>, entity: u32, ends: [u32; 3], bytes: u64) -> (u8, u32) {
-        let leading = || (0..).zip(&self.rails).filter(|(_, rail)| rail.joins(ends));
-        let of = |(number, rail): (u8, &RailNics)| (number, entity % rail.count);
-        if let Some(found) = leading().find(|(number, _)| wanted == Some(*number)) {
-            return of(found);
-        }
-        match self.choice {
-            NicChoice::First => leading().next().map_or((0, 0), of),
-            NicChoice::Size => {
-                let fits = |rail: &RailNics| rail.operation_bytes_max.is_none_or(|most| bytes <= most);
-                leading().find(|(_, rail)| fits(rail)).or_else(|| leading().last()).map_or((0, 0), of)
-            }
-            NicChoice::Entity => {
-                let all: u32 = leading().map(|(_, rail)| rail.count).sum();
-                let mut nic = entity % all.max(1);
-                for (number, rail) in leading() {
-                    if nic < rail.count {
-                        return (number, nic);
-                    }
-                    nic -= rail.count;
-                }
-                (0, 0)
-            }
-        }
-    }
-
-    fn happen(&mut self, event: Event) {
-        let index = event.payload as u32;
-        match event.key & class::MASK {
-            class::WAKE => self.notices.push_back(Notice::Wake { token: event.payload }),
-            class::START => {
-                self.begin_next(event);
-                self.start(index);
-            }
-            class::LINK => self.network.wake(&mut self.queue, index),
-            class::READY => self.network.ready(&mut self.queue, event),
-            _ => self.perform(event.payload),
-        }
-        while let Some(outcome) = self.network.outcomes.pop_front() {
-            match outcome {
-                PacketOutcome::Left { packet, terminal } => self.left(packet, terminal),
-                PacketOutcome::Arrives { packet, tail } => self.arrives(packet, tail),
-                PacketOutcome::Lost(packet) => self.lost(packet),
-            }
-        }
-    }
-
-    /// Schedules the transfer that was chained to the one that starts now.
-    #[inline]
-    fn begin_next(&mut self, Event { time, key, payload }: Event) {
-        let next = std::mem::replace(&mut self.transfers[payload as u32].next, NONE);
-        if next != NONE {
-            self.queue.push(Event { time, key: key + 1, payload: u64::from(next) });
-        }
-    }
-
-    /// Starts an operation at its NIC, or ends an operation that needs no NIC.
-    fn start(&mut self, index: u32) {
-        let transfer = &self.transfers[index];
-        if transfer.by == NONE {
-            return self.done_within(index);
-        }
-        if transfer.by == transfer.from && transfer.from == transfer.to {
-            let by = transfer.by;
-            let done = self.copy_within(by, index);
-            return self.at(by, done, task::COPIED, index);
-        }
-        match transfer.kind {
-            OperationKind::Put | OperationKind::Datagram => self.send(index),
-            OperationKind::Get | OperationKind::Atomic | OperationKind::Copy => self.request(index),
-        }
-    }
-
-    /// The core of the initiator has performed an operation on memory of its node, or its effect has become visible to other ranks.
-    fn done_within(&mut self, index: u32) {
-        let transfer = &mut self.transfers[index];
-        let Transfer { token, bytes, kind, phase, .. } = *transfer;
-        if phase == Phase::Requesting && !matches!(kind, OperationKind::Atomic | OperationKind::Get) {
-            transfer.phase = Phase::Returning;
-            self.notices.extend([Notice::Read { token }, Notice::Done { token }]);
-        } else if phase == Phase::Returning {
-            self.statistics.bytes += bytes;
-            self.notices.push_back(Notice::Effect { token });
-            self.transfers.remove(index);
-        } else {
-            self.copied(index);
-        }
-    }
-
-    /// Copies the bytes of an operation within the node of a NIC; returns the time at which the copy ends.
-    pub(crate) fn copy_within(&mut self, nic: u32, index: u32) -> u64 {
-        let node = self.node_of(nic);
-        self.nodes[node as usize].copy(self.queue.now(), self.copy, self.transfers[index].bytes)
-    }
-
-    /// Bytes were copied within a node.
-    pub(crate) fn copied(&mut self, index: u32) {
-        let transfer = &self.transfers[index];
-        let (token, bytes, kind) = (transfer.token, transfer.bytes, transfer.kind);
-        if kind != OperationKind::Atomic {
-            self.notices.push_back(Notice::Read { token });
-        }
-        self.statistics.bytes += bytes;
-        self.notices.extend([Notice::Effect { token }, Notice::Done { token }]);
-        self.transfers.remove(index);
-    }
-
-    pub(crate) fn node_of(&self, nic: u32) -> u32 {
-        let Nic { rail, terminal, .. } = self.nics[nic as usize];
-        terminal / self.rails[usize::from(rail)].count
-    }
-
-    /// Schedules a task of a NIC.
-    pub(crate) fn at(&mut self, nic: u32, time: u64, task: u64, index: u32) {
-        let state = &mut self.nics[nic as usize];
-        let key = class::NIC | u64::from(nic) << 32 | u64::from(state.sequence);
-        state.sequence = state.sequence.wrapping_add(1);
-        self.queue.push(Event { time, key, payload: task << 56 | u64::from(index) });
-    }
-}
-
-/// Prefetches the records that an upcoming event needs, so that they are in the cache when the event happens.
-#[inline]
-fn fetch(
-    (network, nics, transfers): (&Network, &[Nic], &Pool<Transfer>),
-    event: Event,
-    distance: Distance,
-    soon: &mut impl FnMut(u64),
-) {
-    match event.key & class::MASK {
-        class::LINK => network.fetch_line(event, distance),
-        class::READY => network.fetch(event, distance),
-        class::START if distance == Distance::Far => prefetch(&transfers[event.payload as u32]),
-        class::NIC => {
-            let (task, index) = (event.payload >> 56, event.payload as u32);
-            if matches!(task, task::READ | task::ARRIVED | task::WRITTEN) {
-                let packet = &network.packets[index];
-                let nic = &nics[((event.key & !class::MASK) >> 32) as usize];
-                match distance {
-                    Distance::Far => {
-                        prefetch(packet);
-                        prefetch(nic);
-                    }
-                    Distance::Middle => prefetch(&transfers[packet.part.transfer]),
-                    // After this packet, the NIC reads one of the next transfer.
-                    Distance::Near if task == task::READ => {
-                        nic.sending.first().into_iter().for_each(|next| prefetch(&transfers[next]));
-                    }
-                    Distance::Near => soon(transfers[packet.part.transfer].token),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The scheduled start of a transfer.
-#[derive(Clone, Copy)]
-struct Beginning {
-    time: u64,
-    /// The key of its event, without the class.
-    key: u64,
-    transfer: u32,
-}
-
-/// Returns the failures of links, each direction separately.
-fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
-    if spec.failure.is_empty() {
-        return Ok(Vec::new());
-    }
-    let links = topology.links();
-    let mut failures = Vec::new();
-    for failure in &spec.failure {
-        let [a, b] = failure.link;
-        let before = failures.len();
-        let between = (0..).zip(&links).filter(|(_, link)| [(a, b), (b, a)].contains(&(link.from, link.to)) && a != b);
-        failures.extend(between.map(|(link, _)| LinkFailure {
-            link,
-            at: picoseconds(failure.at_ns),
-            until: failure.until_ns.map_or(u64::MAX, picoseconds),
-            detection: picoseconds(failure.detection_ns),
-        }));
-        if failures.len() == before {
-            return Err(MachineError::new(format!("rail.failure.link = [{a}, {b}]: no link connects these routers")));
-        }
-    }
-    Ok(failures)
-}
-
-/// Returns the kind of an operation, its initiator, source and destination nodes, and the number of bytes that it moves.
-fn parts(operation: NetworkOperation) -> (OperationKind, u32, u32, u32, u64) {
-    match operation {
-        NetworkOperation::Put { from, to, bytes } => (OperationKind::Put, from, from, to, bytes),
-        NetworkOperation::Get { by, at, bytes } => (OperationKind::Get, by, at, by, bytes),
-        NetworkOperation::Atomic { by, at } => (OperationKind::Atomic, by, at, by, 8),
-        NetworkOperation::Copy { by, from, to, bytes } if by == from => (OperationKind::Put, by, from, to, bytes),
-        NetworkOperation::Copy { by, from, to, bytes } if by == to => (OperationKind::Get, by, from, to, bytes),
-        NetworkOperation::Copy { by, from, to, bytes } => (OperationKind::Copy, by, from, to, bytes),
-        NetworkOperation::Datagram { from, to, bytes } => (OperationKind::Datagram, from, from, to, bytes),
+        self.front.chosen_rail(entity, from, to, bytes)
     }
 }

@@ -4,7 +4,7 @@
 //! It writes incoming packets to memory one after another, and frees the buffer space of each when it is written. Control packets
 //! bypass both. Congestion control is in `congestion`.
 
-use super::Netsim;
+use super::Region;
 use crate::events::random;
 use crate::machine::spec::{RailKind, Spread, TransmitOrder};
 use crate::network::Part;
@@ -15,7 +15,7 @@ use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
 use crate::operation::Notice;
 use crate::topology::RoutingHeader;
 
-impl Netsim {
+impl Region {
     /// A NIC performs a scheduled task.
     pub(crate) fn perform(&mut self, payload: u64) {
         let index = payload as u32;
@@ -171,6 +171,14 @@ impl Netsim {
             }
         }
         self.watch(index);
+        self.launch(packet);
+    }
+
+    /// Puts a packet in line for the link of its NIC.
+    fn launch(&mut self, packet: u32) {
+        if self.network.border.is_some() {
+            self.load(packet);
+        }
         self.network.inject(&mut self.queue, packet);
     }
 
@@ -200,7 +208,7 @@ impl Netsim {
         if role == role::ANSWER {
             self.stamp(packet, stamp);
         }
-        self.network.inject(&mut self.queue, packet);
+        self.launch(packet);
     }
 
     /// Returns the numbers that determine the route of a packet.
@@ -221,6 +229,9 @@ impl Netsim {
 
     /// Handles a packet whose tail reaches its destination NIC at `tail`.
     pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
+        if self.network.border.is_some() {
+            self.unload(packet);
+        }
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         let nic = self.destination(packet);
         let rail = self.rail(nic);
@@ -294,7 +305,7 @@ impl Netsim {
             }
             (OperationKind::Copy, Phase::Requesting) if self.node_of(from) == self.node_of(to) => {
                 self.transfers[index].phase = Phase::Sending;
-                let done = self.copy_within(from, index);
+                let done = self.copy_for_another(from, index);
                 self.at(from, done, task::WORKED, index);
             }
             (_, Phase::Requesting) => self.send(index),
@@ -403,6 +414,11 @@ impl Netsim {
             self.give_up(index);
         }
         if self.transfers[index].phase == Phase::Ended {
+            let transfer = &mut self.transfers[index];
+            transfer.phase = Phase::Forgotten;
+            if let Some(border) = &mut self.network.border {
+                border.forget(index, transfer);
+            }
             self.transfers.remove(index);
         }
     }

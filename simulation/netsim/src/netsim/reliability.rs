@@ -7,7 +7,7 @@
 //! The sender goes back to the first packet that the receiver does not have. A real NIC knows that packet from acknowledgements in transit,
 //! which are not simulated.
 
-use super::Netsim;
+use super::Region;
 use crate::events::pool::List;
 use crate::machine::spec::RailKind;
 use crate::network::Part;
@@ -18,10 +18,10 @@ use crate::operation::{FailureReason, Notice};
 /// Maximum number of times that the retransmission timeout doubles while an operation over Ethernet is repeated without an answer.
 const DOUBLINGS_MAX: u8 = 7;
 
-impl Netsim {
+impl Region {
     /// Frees the receive slot of a datagram that `node` has consumed, if the machine limits the slots and specifies no service time
     /// (`receive.slots` without `receive.service_ns`). Does nothing on other machines, or if no slot is in use.
-    pub fn consume(&mut self, node: u32) {
+    pub(crate) fn consume(&mut self, node: u32) {
         if self.rails.iter().any(|rail| rail.service.is_none()) {
             self.free_slot(node);
         }

@@ -21,16 +21,18 @@
 //! If the outgoing link is faster than the incoming one, the head waits until the tail can follow without a gap. If it is slower, the buffer
 //! space is freed later by the difference.
 
+mod border;
 mod pauses;
 mod records;
 mod routes;
 
 use std::collections::VecDeque;
 
+pub(crate) use self::border::{Border, Map, Messages, Room, Visit, Visitor};
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
-use self::records::{Channel, Count, Lane, Packet, Release, Request};
-pub(crate) use self::records::{Fabric, LinkFailure, Marking, Medium, PacketOutcome, Part};
+use self::records::{Channel, Count, Lane, Release, Request};
+pub(crate) use self::records::{Fabric, LinkFailure, Marking, Medium, Packet, PacketOutcome, Part};
 use crate::events::pool::{List, NONE, Pool};
 use crate::events::prefetch::prefetch;
 use crate::events::queue::{Distance, Event, Queue};
@@ -55,6 +57,8 @@ pub(crate) struct Network {
     seed: u64,
     pub(crate) drops: u64,
     pub(crate) marks: u64,
+    /// The border to the other regions, if the machine is divided.
+    pub(crate) border: Option<Box<Border>>,
 }
 
 impl Network {
@@ -72,6 +76,7 @@ impl Network {
             seed,
             drops: 0,
             marks: 0,
+            border: None,
         }
     }
 
@@ -191,6 +196,7 @@ impl Network {
                 prefetch(&self.channels[channel as usize]);
                 prefetch(&self.lanes[lane as usize]);
                 prefetch(&self.lanes[input as usize]);
+                self.border.iter().for_each(|border| border.fetch(packet));
             }
             Distance::Middle => {
                 prefetch(&self.ports[self.packets[packet].port as usize]);
@@ -210,7 +216,10 @@ impl Network {
                 prefetch(&self.channels[channel as usize]);
                 prefetch(&self.lanes[lane as usize]);
             }
-            Distance::Middle => line.first().into_iter().for_each(|first| prefetch(&self.packets[first])),
+            Distance::Middle => line.first().into_iter().for_each(|first| {
+                prefetch(&self.packets[first]);
+                self.border.iter().for_each(|border| border.fetch(first));
+            }),
             Distance::Near => {
                 let Some(first) = line.first() else { return };
                 line.after(&self.packets, first).into_iter().for_each(|second| prefetch(&self.packets[second]));
@@ -229,14 +238,17 @@ impl Network {
         releases.first().into_iter().for_each(|first| prefetch(&self.releases[first]));
     }
 
-    /// Serves a channel at its scheduled time.
+    /// Serves a channel at its scheduled time; returns whether it sends a packet.
     #[inline]
-    pub(crate) fn wake(&mut self, queue: &mut Queue, channel: u32) {
+    pub(crate) fn wake(&mut self, queue: &mut Queue, channel: u32) -> bool {
         let state = &mut self.channels[channel as usize];
-        if state.wake == queue.now() {
-            state.wake = u64::MAX;
-            self.serve(queue, channel);
+        if state.wake != queue.now() {
+            return false;
         }
+        state.wake = u64::MAX;
+        let before = state.packets;
+        self.serve(queue, channel);
+        self.channels[channel as usize].packets > before
     }
 
     /// Frees the buffer space of a packet that leaves its destination NIC at time `at`.
@@ -530,9 +542,51 @@ impl Network {
             self.outcomes.push_back(PacketOutcome::Lost(packet));
         } else if ejects {
             self.outcomes.push_back(PacketOutcome::Arrives { packet, tail: head + time });
+        } else if self.border.as_ref().is_some_and(|border| !border.is_inside(number)) {
+            self.outcomes.push_back(PacketOutcome::Crosses { packet, head, time });
         } else {
             self.arrive(queue, packet, to, head, time);
         }
+    }
+
+    /// Takes a packet out that leaves for another region; returns it, and the channel over which it goes.
+    pub(crate) fn take(&mut self, packet: u32) -> (Packet, u32) {
+        let record = self.packets[packet];
+        self.packets.remove(packet);
+        (record, record.port)
+    }
+
+    /// Handles a packet that comes from another region; returns its number.
+    pub(crate) fn enter(&mut self, queue: &mut Queue, record: Packet, head: u64, time: u64) -> u32 {
+        let router = self.channels[record.port as usize].to;
+        let packet = self.packets.insert(record);
+        self.arrive(queue, packet, router, head, time);
+        packet
+    }
+
+    /// Prefetches the record of a lane.
+    #[inline]
+    pub(crate) fn fetch_lane(&self, lane: u32) {
+        prefetch(&self.lanes[lane as usize]);
+    }
+
+    /// Frees buffer space that another region has told of.
+    pub(crate) fn give_back(&mut self, queue: &mut Queue, &Room { channel, lane, at, bytes }: &Room) {
+        self.release(queue, channel, lane, at, bytes);
+    }
+
+    /// Returns the regions of all parts, by the regions of the routers of each rail. A NIC belongs to the region of its router.
+    pub(crate) fn map(&self, rail_routers: &[Vec<u8>]) -> Map {
+        let (mut channels, mut nics) = (Vec::with_capacity(self.channels.len()), Vec::new());
+        for (fabric, routers) in self.fabrics.iter().zip(rail_routers) {
+            let of_terminals = (0..fabric.terminals).map(|terminal| routers[fabric.topology.router(terminal) as usize]);
+            nics.extend(of_terminals.clone());
+            // In both directions.
+            channels.extend(of_terminals.clone().chain(of_terminals).map(|region| [region; 2]));
+            channels
+                .extend(fabric.topology.links().iter().map(|link| [link.from, link.to].map(|router| routers[router as usize])));
+        }
+        Map { channels, nics }
     }
 
     /// Starts the departure of a packet from its buffer, which takes `time`.
@@ -552,7 +606,12 @@ impl Network {
             Some(next) => self.schedule(queue, next, drained),
             None => state.asked = false,
         }
-        self.release(queue, port, input, back, claim);
+        match &mut self.border {
+            Some(border) if !border.begins_inside(port) => {
+                border.tell_room(Room { channel: port, lane: input, at: back, bytes: claim });
+            }
+            _ => self.release(queue, port, input, back, claim),
+        }
     }
 
     /// Handles the arrival of a packet at a router: its head at `head`, its tail `time` later.

@@ -9,6 +9,7 @@ use crate::machine::spec::Switching;
 use crate::topology::{Ring, RoutingHeader, Topology};
 
 /// A packet in the network. One cache line.
+#[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Packet {
     /// When its head may ask for the next link.
@@ -40,6 +41,12 @@ impl Packet {
     #[inline]
     pub(crate) fn bytes(&self) -> u32 {
         self.bytes
+    }
+
+    /// Returns the lane in whose downstream buffer it lies.
+    #[inline]
+    pub(crate) fn input(&self) -> u32 {
+        self.input
     }
 
     /// Returns the destination terminal.
@@ -174,6 +181,14 @@ pub(crate) struct Medium {
     pub(crate) loss: u64,
 }
 
+impl Medium {
+    /// Copies bytes within a node, after the copies for which it is busy until `free`; returns the time at which the bytes have arrived.
+    pub(crate) fn copy(&self, free: &mut u64, now: u64, bytes: u64) -> u64 {
+        *free = (*free).max(now).saturating_add(self.rate.time(bytes));
+        free.saturating_add(self.cable)
+    }
+}
+
 /// The properties of one rail's network.
 pub(crate) struct Fabric {
     pub(crate) topology: Topology,
@@ -256,6 +271,12 @@ impl Fabric {
         !self.failures.is_empty() || self.topology.adapts().is_some()
     }
 
+    /// Returns the time that passes at least between an action of a router and its first consequence at another router.
+    pub(crate) fn lookahead(&self) -> u64 {
+        let (packet, room) = (self.link.cable + self.traversal + self.pipeline, self.link.cable + self.credit);
+        packet.min(room)
+    }
+
     /// Whether the bytes queued for a link must be counted. Counting costs one more access to the link's record per packet.
     #[inline]
     pub(super) fn counts_queues(&self) -> bool {
@@ -293,6 +314,8 @@ pub(crate) enum PacketOutcome {
     Arrives { packet: u32, tail: u64 },
     /// A packet is lost.
     Lost(u32),
+    /// A packet leaves for a router of another region. Its head reaches the router at `head`, its tail `time` later.
+    Crosses { packet: u32, head: u64, time: u64 },
 }
 
 /// The counters of a channel.

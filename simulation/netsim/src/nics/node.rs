@@ -3,26 +3,17 @@
 use crate::machine::picoseconds;
 use crate::machine::spec::SharedSpec;
 use crate::machine::times::Times;
-use crate::network::Medium;
 use crate::nics::transfer::OperationKind;
 
 /// The state of a node.
 #[derive(Default)]
 pub(crate) struct Node {
     /// When it can start the next intra-node copy.
-    copy_free: u64,
+    pub(crate) copy_free: u64,
     /// When its host can consume the next datagram.
     pub(crate) service_free: u64,
     /// Number of datagrams that have arrived and are not consumed.
     pub(crate) slots: u32,
-}
-
-impl Node {
-    /// Copies bytes, one copy after another; returns the time at which they have arrived.
-    pub(crate) fn copy(&mut self, now: u64, path: Medium, bytes: u64) -> u64 {
-        self.copy_free = self.copy_free.max(now).saturating_add(path.rate.time(bytes));
-        self.copy_free.saturating_add(path.cable)
-    }
 }
 
 /// The times of memory that the ranks of a node share, in picoseconds.

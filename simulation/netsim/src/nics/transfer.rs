@@ -1,6 +1,6 @@
 //! Transfers: the state of an operation over the network at the NICs that take part.
 
-use crate::events::pool::Linked;
+use crate::events::pool::{Linked, NONE};
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) enum Phase {
     Replying,
     /// It is complete, failed or given up.
     Ended,
+    /// Its record is free.
+    Forgotten,
 }
 
 /// Packets of a transfer that are missing at its receiver.
@@ -148,6 +150,57 @@ impl AttemptTable {
         if let Some(attempts) = self.0.get_mut(transfer as usize) {
             *attempts = Attempts::NONE;
         }
+    }
+}
+
+/// What never changes about an operation. NICs are numbered across all rails.
+#[derive(Clone, Copy)]
+pub(crate) struct OperationFacts {
+    pub(crate) token: u64,
+    pub(crate) bytes: u64,
+    /// The NICs of the initiator, of the owner of the bytes, and of their destination; `NONE` if the core of the initiator performs it.
+    pub(crate) by: u32,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Number of data packets.
+    pub(crate) packets: u32,
+    pub(crate) salt: u32,
+    pub(crate) via: u32,
+    pub(crate) kind: OperationKind,
+}
+
+impl Transfer {
+    /// An operation of which nothing has been sent or received here.
+    #[inline]
+    pub(crate) fn new(facts: OperationFacts, phase: Phase) -> Self {
+        let OperationFacts { token, bytes, by, from, to, packets, salt, via, kind } = facts;
+        Self {
+            token,
+            bytes,
+            by,
+            from,
+            to,
+            packets,
+            sent: 0,
+            received: 0,
+            under_way: 0,
+            salt,
+            via,
+            next: NONE,
+            pending: 0,
+            timeout: Timeout::Unset,
+            kind,
+            phase,
+            line: Line::Out,
+            read: false,
+            missing: Missing::Nothing,
+            slot: false,
+        }
+    }
+
+    pub(crate) fn facts(&self) -> OperationFacts {
+        let &Self { token, bytes, by, from, to, packets, salt, via, kind, .. } = self;
+        OperationFacts { token, bytes, by, from, to, packets, salt, via, kind }
     }
 }
 

@@ -11,6 +11,7 @@ mod fit;
 mod graph;
 mod grid;
 mod places;
+mod regions;
 #[cfg(test)]
 mod tests;
 

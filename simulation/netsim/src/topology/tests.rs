@@ -21,7 +21,7 @@ fn rail(vcs: u8, topology: &str) -> Result<Machine, MachineError> {
     Machine::parse(&format!("{REST}{router}topology = {{ {topology} }}\n"))
 }
 
-fn topology(nodes: u32, vcs: u8, text: &str) -> Result<Topology, MachineError> {
+pub(super) fn topology(nodes: u32, vcs: u8, text: &str) -> Result<Topology, MachineError> {
     Topology::new(&rail(vcs, text)?.rails[0], nodes)
 }
 

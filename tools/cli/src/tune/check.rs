@@ -88,6 +88,7 @@ impl Case {
             protocol: None,
             data: Data::Real,
             computing: Computing::Measured { scale: 1.0 },
+            threads: 1,
             time_limit_seconds: None,
             summary: Summary::None,
             progress: false,
