@@ -1,11 +1,11 @@
-//! Variables on a network that reorders datagrams: data that arrived with the token, before it or by a prefetch is used only if it is the version of
-//! the token.
+//! Variables and regions on a network that reorders datagrams: data that arrived with the token, before it or by a prefetch is used only if it is the
+//! version of the token, and a note of a change only if all of it has arrived.
 
 use pelago_test_support::simulated;
 use std::cell::Cell;
 
 use pelago_base::{Duration, Rank};
-use pelago_dsm::Shared;
+use pelago_dsm::{Region, RegionSettings, Shared};
 use pelago_rma::{Result, World};
 
 /// Number of words of a variable whose data travels with the token.
@@ -53,6 +53,31 @@ fn prefetch_again(world: &World) -> Result<()> {
         guard.release()?;
     }
     world.barrier()
+}
+
+/// Each rank changes many pages between two meetings. A rank that is late reads the notes of changes while others, which are ahead, write the next ones.
+fn change_many_pages(world: &World) -> Result<()> {
+    const EACH: usize = 700;
+    let mut region =
+        Region::<u16>::new(world, EACH * world.size() as usize, RegionSettings { page_length: Some(1), ..Default::default() })?;
+    let changed = |rank: usize, turn: usize| EACH * rank + turn * 97 % 200..EACH * rank + turn * 97 % 200 + 500;
+    for turn in 1..=6 {
+        region.write(changed(world.rank().index(), turn))?.fill(turn as u16);
+        region.barrier()?;
+        for rank in 0..world.size() as usize {
+            let seen = region.read(changed(rank, turn))?;
+            assert_eq!(seen, vec![turn as u16; seen.len()], "elements of rank {rank} in turn {turn}");
+        }
+        region.barrier()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_note_of_which_a_part_is_on_its_way_is_not_used() {
+    for seed in 0..3 {
+        simulated::run_to_the_end(&simulated::settings_late(7, seed), "a region", change_many_pages);
+    }
 }
 
 #[test]

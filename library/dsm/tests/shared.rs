@@ -331,6 +331,35 @@ fn one_is_told_for_each_that_tells_and_some_lose_patience() {
     });
 }
 
+/// A rank stops waiting while another rank holds the variable, and is notified before it acquires the variable again: no other rank gets this
+/// notification.
+#[test]
+fn a_notification_that_comes_after_the_limit_is_reported() {
+    on_every_platform(&[2], |world, _| {
+        // Whether all are sent, and the number of notifications.
+        let mut sent = Shared::<[u64; 2]>::new(world, HOME, [0; 2]).unwrap();
+        let mut count = 0;
+        if world.rank() == HOME {
+            loop {
+                let guard = sent.write().unwrap();
+                if guard[0] == 1 {
+                    assert_eq!(count, guard[1]);
+                    break;
+                }
+                count += u64::from(guard.wait_within(Duration::from_microseconds(1)).unwrap().1);
+            }
+        } else {
+            while count < 20 {
+                let mut guard = sent.write().unwrap();
+                std::thread::sleep(std::time::Duration::from_micros(200));
+                count += u64::from(guard.notify_one().unwrap());
+            }
+            *sent.write().unwrap() = [1, count];
+        }
+        world.barrier().unwrap();
+    });
+}
+
 /// Ranks move amounts from one account to another; a rank that reads all accounts sees a constant sum, and there is no deadlock.
 #[test]
 fn several_are_acquired_in_any_order() {

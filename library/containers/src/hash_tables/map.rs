@@ -23,6 +23,8 @@ use crate::GlobalHeap;
 /// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return. An operation
 /// waits for another only while that one writes the value of the same key. If a rank is lost while it writes the value of a key, all operations on that
 /// key fail with the loss of that rank.
+///
+/// Dropping it frees the buckets; the memory of its keys stays in the heap, unless [`clear`](Self::clear) has freed it before.
 pub struct GlobalMap<'h, 'w, K, V> {
     table: Table<'h, 'w>,
     pairs: PhantomData<fn(K) -> V>,

@@ -13,6 +13,10 @@ use crate::GlobalHeap;
 /// Keys with counts, spread over all ranks. A removed key has the count 0, which is equivalent to an absent key.
 ///
 /// All ranks may use it concurrently; every operation is linearizable: it takes effect at one moment between its call and its return.
+///
+/// A count is less than `u64::MAX`, which marks elements that are no longer used: a key whose count reaches it is lost.
+///
+/// Dropping it frees the buckets; the memory of its keys stays in the heap, unless [`clear`](Self::clear) has freed it before.
 pub struct GlobalMultiset<'h, 'w, K> {
     table: Table<'h, 'w>,
     keys: PhantomData<fn(K)>,

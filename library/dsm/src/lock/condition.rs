@@ -47,13 +47,18 @@ impl<M: LockMemory> Member<M> {
         }
     }
 
-    /// Removes this rank, which has the token to write and was not notified in time, from the list of an epoch.
+    /// Removes this rank, which has the token to write and was not notified in time, from the list of an epoch. Returns whether it was notified
+    /// before it acquired the token: no other rank gets that notification.
     ///
     /// # Errors
     /// The home is lost; the job is at fault.
-    pub fn withdraw(&self, epoch: Epoch) -> Result<()> {
+    pub fn withdraw(&self, epoch: Epoch) -> Result<bool> {
+        if self.memory.own(NOTIFIED) != 0 {
+            return Ok(true);
+        }
         let withdrawn = self.find_and_withdraw(epoch);
-        self.unless_lost(withdrawn).map(drop)
+        // After a loss the recovery notifies all ranks.
+        Ok(self.unless_lost(withdrawn)?.is_none())
     }
 
     /// Notifies the first rank in the list, or all; returns their number.
@@ -87,7 +92,7 @@ impl<M: LockMemory> Member<M> {
 
     fn find_and_withdraw(&self, epoch: Epoch) -> Result<()> {
         let me = self.memory.me();
-        if self.memory.own(NOTIFIED) != 0 || self.epoch()? != epoch {
+        if self.epoch()? != epoch {
             return Ok(());
         }
         let Some(Sleepers { first, last }) = self.listed(epoch)? else { return Ok(()) };

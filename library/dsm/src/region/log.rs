@@ -2,7 +2,8 @@
 //! last read.
 //!
 //! - **N1** A note is one word. It contains the lap of the ring in which it was written, so that a reader recognizes a note that is not written yet
-//!   or was overwritten.
+//!   or was overwritten. Many notes travel together, in pieces that may end inside a word. Therefore the lap is in the first and in the last byte: while
+//!   they differ, a part of the note is still missing.
 //! - **N2** One atomic reserves the places of notes, after the changed elements have arrived at their homes.
 //! - **N3** A rank that has missed notes, because the ring has wrapped or a rank was lost before it wrote a note, treats every page as changed.
 
@@ -11,17 +12,11 @@ use core::ops::Range;
 use pelago_base::Rank;
 use pelago_rma::{GlobalPtr, Result, Symmetric, World};
 
-const LAST_BITS: u32 = 15;
 const LAP_BITS: u32 = 8;
-const PAGE_BITS: u32 = u64::BITS - 2 * LAST_BITS - LAP_BITS;
-const LAST_MASK: u64 = (1 << LAST_BITS) - 1;
 const LAP_MASK: u64 = (1 << LAP_BITS) - 1;
 
-/// Page number of a note that any page may have changed.
-const ALL_PAGES: u64 = (1 << PAGE_BITS) - 1;
-
-/// Maximum number of pages of a region.
-pub(super) const PAGES_MAX: usize = ALL_PAGES as usize - 1;
+/// Maximum number of pages of a region, whatever their length.
+const PAGES_MAX: usize = (1 << 26) - 2;
 
 /// Minimum and maximum number of notes of the ring, which depends on the number of pages.
 const NOTES: Range<usize> = 1 << 10..1 << 16;
@@ -38,24 +33,49 @@ pub(super) enum Change {
     All,
 }
 
-impl Change {
-    /// Encodes the change as a note of a lap.
-    fn word(&self, lap: u64) -> u64 {
-        let (page, first, last) = match self {
-            Self::Page(page, elements) => (*page as u64, elements.start as u64, elements.end as u64 - 1),
-            Self::All => (ALL_PAGES, 0, 0),
-        };
-        ((page << LAST_BITS | first) << LAST_BITS | last) << LAP_BITS | lap
+/// The layout of a note, from the low bits on: its lap, the last and the first changed element, the page, and the lap again.
+#[derive(Clone, Copy)]
+pub(super) struct NoteLayout {
+    /// Number of bits of the number of an element in its page.
+    element_bits: u32,
+}
+
+impl NoteLayout {
+    /// The layout for pages of `page_length` elements.
+    pub(super) fn new(page_length: usize) -> Self {
+        Self { element_bits: usize::BITS - page_length.saturating_sub(1).leading_zeros() }
     }
 
-    /// Decodes a note and its lap.
-    fn of_word(word: u64) -> (Self, u64) {
-        let (last, first) = (word >> LAP_BITS & LAST_MASK, word >> (LAP_BITS + LAST_BITS) & LAST_MASK);
-        let change = match word >> (LAP_BITS + 2 * LAST_BITS) {
-            ALL_PAGES => Self::All,
-            page => Self::Page(page as usize, first as usize..last as usize + 1),
+    /// Maximum number of pages of a region.
+    pub(super) fn pages_max(self) -> usize {
+        PAGES_MAX.min(self.all_pages() as usize - 1)
+    }
+
+    /// Page number of a note that any page may have changed.
+    fn all_pages(self) -> u64 {
+        (1 << (u64::BITS - 2 * LAP_BITS - 2 * self.element_bits)) - 1
+    }
+
+    /// Encodes a change as a note of a lap.
+    fn word(self, change: &Change, lap: u64) -> u64 {
+        let (page, first, last) = match change {
+            Change::Page(page, elements) => (*page as u64, elements.start as u64, elements.end as u64 - 1),
+            Change::All => (self.all_pages(), 0, 0),
         };
-        (change, word & LAP_MASK)
+        let elements = (page << self.element_bits | first) << self.element_bits | last;
+        lap << (u64::BITS - LAP_BITS) | elements << LAP_BITS | lap
+    }
+
+    /// Decodes a note and its lap, at both ends.
+    fn of_word(self, word: u64) -> (Change, [u64; 2]) {
+        let elements = word << LAP_BITS >> (2 * LAP_BITS);
+        let mask = (1 << self.element_bits) - 1;
+        let (last, first) = (elements & mask, elements >> self.element_bits & mask);
+        let change = match elements >> (2 * self.element_bits) {
+            page if page == self.all_pages() => Change::All,
+            page => Change::Page(page as usize, first as usize..last as usize + 1),
+        };
+        (change, [word & LAP_MASK, word >> (u64::BITS - LAP_BITS)])
     }
 }
 
@@ -65,6 +85,7 @@ pub(super) struct Log<'w> {
     /// Address of the number of notes, which the ring follows.
     at: GlobalPtr<u64>,
     ring: usize,
+    layout: NoteLayout,
     /// Number of notes up to which this rank has read.
     read: u64,
     /// Notes that this rank has written since, and need not read.
@@ -77,11 +98,11 @@ pub(super) struct Log<'w> {
 
 impl<'w> Log<'w> {
     /// Creates the log of a region of `pages` pages. Collective.
-    pub(super) fn new(world: &'w World, pages: usize) -> Result<Self> {
+    pub(super) fn new(world: &'w World, pages: usize, layout: NoteLayout) -> Result<Self> {
         let ring = (4 * pages).next_power_of_two().clamp(NOTES.start, NOTES.end);
         let words = world.alloc(FIRST + ring)?;
         let at = words.at(Rank::new(0), 0);
-        Ok(Self { world, at, ring, read: 0, own: Vec::new(), buffer: Vec::new(), sent: 0, seen: 0, _words: words })
+        Ok(Self { world, at, ring, layout, read: 0, own: Vec::new(), buffer: Vec::new(), sent: 0, seen: 0, _words: words })
     }
 
     pub(super) fn sent(&self) -> u64 {
@@ -102,7 +123,7 @@ impl<'w> Log<'w> {
         let count = changes.len() as u64;
         let start = self.world.fetch_add(self.at, count)?.wait()?;
         let numbered = (start..).zip(changes);
-        let words: Vec<u64> = numbered.map(|(number, change)| change.word(self.lap(number))).collect();
+        let words: Vec<u64> = numbered.map(|(number, change)| self.layout.word(change, self.lap(number))).collect();
         let mut rest = &words[..];
         let mut puts = Vec::new();
         for place in self.places(start..start + count) {
@@ -159,11 +180,12 @@ impl<'w> Log<'w> {
     fn await_note(&self, number: u64, mut word: u64) -> Result<Option<Change>> {
         let (lap, before) = (self.lap(number), number.checked_sub(self.ring as u64).map_or(0, |before| self.lap(before)));
         loop {
-            let (change, found) = Change::of_word(word);
-            if found == lap {
+            let (change, [first, last]) = self.layout.of_word(word);
+            if [first, last] == [lap; 2] {
                 return Ok(Some(change));
             }
-            if found != before || self.world.losses() > 0 {
+            let is_other = first == last && first != before;
+            if is_other || self.world.losses() > 0 {
                 return Ok(None);
             }
             if let Some(fault) = self.world.fault() {
@@ -193,13 +215,29 @@ mod tests {
 
     #[test]
     fn a_note_is_a_word() {
-        for (page, elements) in [(0, 0..1), (PAGES_MAX, 0..1 << 15), (77, 5..6)] {
-            for lap in [1, 255] {
-                let change = Change::Page(page, elements.clone());
-                assert_eq!(Change::of_word(change.word(lap)), (change, lap));
+        for page_length in [1, 2, 512, 513, 1 << 15] {
+            let layout = NoteLayout::new(page_length);
+            for (page, elements) in [(0, 0..1), (layout.pages_max(), 0..page_length), (77, page_length - 1..page_length)] {
+                for lap in [1, 255] {
+                    let change = Change::Page(page, elements.clone());
+                    assert_eq!(layout.of_word(layout.word(&change, lap)), (change, [lap; 2]));
+                }
+            }
+            assert_eq!(layout.of_word(layout.word(&Change::All, 3)), (Change::All, [3; 2]));
+            assert_eq!(layout.of_word(0).1, [0; 2], "fresh memory is no note");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_note_is_recognized() {
+        let layout = NoteLayout::new(512);
+        let [old, new] = [3, 4].map(|lap| layout.word(&Change::Page(77, 5..6), lap).to_le_bytes());
+        for present in 1..8 {
+            let (first, last) = ([&new[..present], &old[present..]].concat(), [&old[..present], &new[present..]].concat());
+            for word in [first, last] {
+                let (_, [first, last]) = layout.of_word(u64::from_le_bytes(word.try_into().unwrap()));
+                assert_ne!(first, last, "{present} bytes");
             }
         }
-        assert_eq!(Change::of_word(Change::All.word(3)), (Change::All, 3));
-        assert_eq!(Change::of_word(0).1, 0, "fresh memory is no note");
     }
 }

@@ -15,7 +15,7 @@ use pelago_rma::{Error, Pod, Result, World};
 use crate::{Shared, WriteGuard};
 #[cfg(feature = "page-faults")]
 pub use faults::{All, AllMut};
-use log::Log;
+use log::{Log, NoteLayout};
 use pages::Pages;
 pub use statistics::RegionStatistics;
 use table::Private;
@@ -126,7 +126,7 @@ impl<'w, T: Pod> Region<'w, T> {
     /// page that is written; 64 bytes for each page; up to 512 KiB of notes.
     ///
     /// # Errors
-    /// As [`World::alloc`]; there are no elements, more than 67,108,862 pages, or more than 32,768 elements in a page.
+    /// As [`World::alloc`]; there are no elements, more than 32,768 elements in a page, or more than 67,108,862 pages (262,142 of the longest pages).
     pub fn new(world: &'w World, length: usize, settings: RegionSettings) -> Result<Self> {
         Self::over(world, length, settings, || Ok(Private::Own(vec![T::new_zeroed(); length].into_boxed_slice())))
     }
@@ -143,8 +143,9 @@ impl<'w, T: Pod> Region<'w, T> {
         if !(1..=PAGE_LENGTH_MAX).contains(&page_length) || length == 0 {
             return Err(Error::Invalid("a region needs at least one element, and a page 1 to 32,768 elements"));
         }
-        if length.div_ceil(page_length) > log::PAGES_MAX {
-            return Err(Error::TooMany { what: "pages of a region", limit: log::PAGES_MAX });
+        let notes = NoteLayout::new(page_length);
+        if length.div_ceil(page_length) > notes.pages_max() {
+            return Err(Error::TooMany { what: "pages of a region", limit: notes.pages_max() });
         }
         if let Homes::At(rank) = homes
             && rank.number() >= world.size()
@@ -153,7 +154,7 @@ impl<'w, T: Pod> Region<'w, T> {
         }
         let lock = Shared::new(world, Rank::new(0), 0)?;
         let pages = Pages::new(world, private()?, page_length, homes)?;
-        let log = Log::new(world, pages.count())?;
+        let log = Log::new(world, pages.count(), notes)?;
         world.barrier()?;
         Ok(Self { lock, pages, log, coherence })
     }

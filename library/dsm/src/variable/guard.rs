@@ -104,8 +104,8 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         self.sleep(Patience::Endless).map(|(guard, _)| guard)
     }
 
-    /// As [`wait`](Self::wait), with a wait of at most `limit` for the notification; returns whether it came. Acquiring the variable again may take
-    /// longer.
+    /// As [`wait`](Self::wait), with a wait of at most `limit` for the notification. Acquiring the variable again may take longer; returns whether the
+    /// notification came before that.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -152,9 +152,7 @@ impl<'g, 'w, T: ?Sized + FromBytes + IntoBytes + Immutable> WriteGuard<'g, 'w, T
         shared.access.release(shared.private.as_bytes())?;
         let told = shared.access.member.sleep(patience)?;
         let guard = shared.write()?;
-        if !told {
-            guard.hold.shared().access.member.withdraw(epoch)?;
-        }
+        let told = told || guard.hold.shared().access.member.withdraw(epoch)?;
         Ok((guard, told))
     }
 

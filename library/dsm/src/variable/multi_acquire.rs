@@ -7,8 +7,9 @@ use crate::{ReadGuard, Shared, WriteGuard};
 
 /// Acquires several variables, each to read or to write, and returns their guards in the order of the requests.
 ///
-/// All ranks acquire variables in the order of their creation, whatever the order of the requests. So ranks that hold no other variable do not
-/// deadlock.
+/// All ranks acquire variables in the order of their addresses, whatever the order of the requests. So ranks that hold no other variable do not
+/// deadlock. This order is the same on all ranks, but it differs from that of creation where memory was used again: a rank that also acquires one variable
+/// while it holds another cannot rely on it.
 ///
 /// ```
 /// # fn example(world: &pelago_rma::World) -> pelago_rma::Result<()> {

@@ -23,7 +23,8 @@ impl Extend<u8> for Appended<'_> {
 
 /// The sending end of a mailbox; created by [`Mailbox::sender`].
 ///
-/// Dropping it returns an unused ticket, for which it may have to wait. A rank that panics does not wait: the receiver skips the ticket when the rank
+/// Dropping it returns an unused ticket, such as that of a [`try_send`](Self::try_send) that found no free slot; this waits until the receiver frees a
+/// slot. A rank that sends to itself takes its messages before. A rank that panics does not wait: the receiver skips the ticket when the rank
 /// is lost.
 pub struct MailSender<'m, 'w> {
     mailbox: &'m Mailbox<'w>,

@@ -93,7 +93,7 @@ impl Context {
     }
 
     /// Orders operations per target and rail: operations issued before the fence take effect at the target before those issued after it. An operation
-    /// through [all rails](crate::Rails::all) counts for each rail.
+    /// through [all rails](crate::Rails::all) counts for each rail, and a copy for the ranks of both its ends.
     ///
     /// An operation that fails at its target does not hold back operations after the fence: to get this, order them [`after`](Self::after) it.
     ///
@@ -133,7 +133,8 @@ impl Context {
         if !self.busy.get() {
             return Ok(());
         }
-        self.block("flush", Whom::Rank(rank), None, || Ok(self.engine.borrow().is_idle_towards(rank).then_some(())))?;
+        let is_idle = || self.engine.borrow().is_idle_towards(&self.shared, rank);
+        self.block("flush", Whom::Rank(rank), None, || Ok(is_idle().then_some(())))?;
         self.tell_all()
     }
 

@@ -154,6 +154,16 @@ impl Work {
         self.failure.is_none() && self.task.as_ref().is_some_and(|task| task.is_sure(addresses))
     }
 
+    /// Whether the task writes elsewhere than to the rank that it is posted to.
+    pub(crate) fn writes_elsewhere(&self, addresses: AddressLayout) -> bool {
+        self.task.as_ref().is_some_and(|task| task.writes_elsewhere(addresses))
+    }
+
+    /// Whether the task writes to memory of the program on this rank.
+    pub(crate) fn brings(&self) -> bool {
+        self.task.as_ref().is_some_and(Task::brings)
+    }
+
     /// Whether the task is striped over several rails.
     pub(crate) fn is_striped(&self) -> bool {
         self.task.as_ref().is_some_and(Task::is_striped)

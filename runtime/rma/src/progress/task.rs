@@ -218,6 +218,12 @@ impl Task {
         is_aligned && !self.brings() && !self.is_striped() && target.is_in_heap(addresses) && other.is_none_or(is_there)
     }
 
+    /// Whether the task writes to memory of another rank than the one that it is posted to: of the other end of a copy, or of this rank.
+    pub(crate) fn writes_elsewhere(&self, addresses: AddressLayout) -> bool {
+        let is_apart = |other: Span| addresses.rank(other.address) != addresses.rank(self.target().address);
+        self.other().is_some_and(is_apart) || self.brings()
+    }
+
     /// Whether the only effect of the task is to return a word or bytes to the caller.
     pub(crate) fn only_reads(&self) -> bool {
         match self {
@@ -230,7 +236,7 @@ impl Task {
     }
 
     /// Whether the task writes to memory of the program, which later operations may read.
-    fn brings(&self) -> bool {
+    pub(crate) fn brings(&self) -> bool {
         match self {
             Self::Move(moving) => matches!(moving.to, End::Own(_)),
             Self::Put { .. } | Self::Get { .. } | Self::Places(_) => false,

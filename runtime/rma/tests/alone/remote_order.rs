@@ -393,6 +393,10 @@ fn a_flush_waits_for_both_ends_of_a_copy() {
     job.complete(1, Ok(0));
     assert_eq!(job.world.flush(Rank::new(2)), Ok(()), "what is under way concerns another");
     job.complete(2, Ok(0));
+    job.world.copy(word(1), word(0), 1).unwrap();
+    assert!([0, 1].map(|rank| job.world.flush(Rank::new(rank)).is_err()) == [true; 2], "it ends in the memory of this rank");
+    job.complete(3, Ok(0));
+    assert_eq!([0, 1].map(|rank| job.world.flush(Rank::new(rank))), [Ok(()), Ok(())]);
 }
 
 #[test]
@@ -646,6 +650,21 @@ fn a_fence_waits_where_memory_is_mapped_as_well() {
     assert_eq!((job.calls(), job.world.fence()), (vec![Post(0)], Err(Error::Fault(Fault::Deadlock))));
     job.complete(0, Ok(0));
     assert_eq!((put.test(), job.world.fence()), (Ok(true), Ok(())));
+}
+
+/// The source writes to the other end, or the bytes arrive in the memory of this rank: a fence at the source orders neither before a later put.
+#[test]
+fn a_fence_waits_for_a_copy_to_another_rank_than_its_source() {
+    for to in [word(2), word(0)] {
+        let job = Job::new();
+        let copied = job.world.copy(word(1), to, 1).unwrap();
+        assert_eq!((job.calls(), job.world.fence()), (vec![Post(1)], Err(Error::Fault(Fault::Deadlock))));
+        job.complete(0, Ok(0));
+        assert_eq!((copied.test(), job.world.fence()), (Ok(true), Ok(())));
+    }
+    let job = Job::new();
+    job.world.copy(word(1), word(1).add(1), 1).unwrap();
+    assert_eq!(job.world.fence(), Ok(()), "the transport orders what stays at one rank");
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     striping: Option<Striping>,
     /// Whether an operation issued through all rails at once may be in flight.
     may_be_on_all_rails: bool,
+    /// Whether an operation may be in flight that writes elsewhere than to the rank that it was posted to.
+    may_write_elsewhere: bool,
     peers: Peers,
     order: Order,
     /// The records of live operations, each at the index of its number, up to the highest index used; allocated on first use. Other entries are
@@ -113,6 +115,7 @@ impl Engine {
             latest: keeps_time.then_some(Instant::ZERO),
             striping,
             may_be_on_all_rails: false,
+            may_write_elsewhere: false,
             port,
             peers: Peers::default(),
             order: Order::default(),
@@ -202,13 +205,20 @@ impl Engine {
         self.order.live() == 0
     }
 
-    /// Whether every operation has been posted, by one rail, to a transport that can order the next operations after it.
+    /// Whether every operation has been posted, by one rail, to the rank that it writes to, and to a transport that can order the next operations
+    /// after it.
     pub(crate) fn all_posted(&mut self, shared: &Shared) -> bool {
         if self.may_be_on_all_rails {
             self.may_be_on_all_rails = self.order.live_ids().any(|id| self.record(id).is_some_and(|record| record.on_all_rails));
         }
+        if self.may_write_elsewhere {
+            let addresses = shared.reach.addresses();
+            let writes_elsewhere = |id| self.work(id).is_some_and(|work| work.writes_elsewhere(addresses));
+            self.may_write_elsewhere = self.order.live_ids().any(writes_elsewhere);
+        }
         let mut connected = self.peers.iter().filter(|peer| peer.endpoint().is_some());
-        self.is_all_begun() && !self.may_be_on_all_rails && !connected.any(|peer| shared.reach.holds(peer.route.rank()))
+        let is_orderable = !self.may_be_on_all_rails && !self.may_write_elsewhere;
+        self.is_all_begun() && is_orderable && !connected.any(|peer| shared.reach.holds(peer.route.rank()))
     }
 
     /// Whether all operations have ended except signals of barriers, whose end the next barrier implies.
@@ -231,9 +241,11 @@ impl Engine {
     }
 
     /// Whether all operations on `rank` have ended.
-    pub(crate) fn is_idle_towards(&self, rank: Rank) -> bool {
-        let rails = (0..Rail::MAX).map(Rail::new).chain([None]);
-        rails.filter_map(|rail| self.peers.find(Route::new(rank, rail))).all(|peer| peer.live == 0)
+    pub(crate) fn is_idle_towards(&self, shared: &Shared, rank: Rank) -> bool {
+        let mut rails = (0..Rail::MAX).map(Rail::new).chain([None]);
+        let is_posted_to = rails.any(|rail| self.peers.find(Route::new(rank, rail)).is_some_and(|peer| peer.live > 0));
+        let brings = |id| self.work(id).is_some_and(Work::brings);
+        !is_posted_to && (rank != shared.rank || !self.order.live_ids().any(brings))
     }
 
     /// Whether an operation ordered after these operations may be posted immediately, if it goes to the same peer.
@@ -281,6 +293,7 @@ impl Engine {
         let (mut record, work) = self.record_of(shared, task, audience, terms.rail)?;
         record.on_all_rails = terms.rail.is_some_and(|rail| self.is_all_rails(rail));
         self.may_be_on_all_rails |= record.on_all_rails;
+        self.may_write_elsewhere |= work.writes_elsewhere(shared.reach.addresses());
         let follows = self.may_follow(after, record.peers[0]) && work.has_one_target(shared.reach.addresses());
         self.make_place();
         let (id, ready) = self.order.admit(after).map_err(|_| Error::ForeignHandle)?;
