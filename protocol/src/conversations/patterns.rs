@@ -15,6 +15,10 @@ use crate::wire::{BlockList, LIST_HEAD_BYTES_MAX, PIECE_BYTES, get_list, put_lis
 /// Bytes of the head of a piece of a put to a shape besides the shape and the place of the piece.
 const SHAPE_HEAD_BYTES: usize = 9;
 
+/// The longest element that is read and written as a whole, in bytes. Pieces end between such elements: of two datagrams, the later one may be written
+/// first, and a word of two halves from different puts would be neither's.
+pub(crate) const WORD_BYTES: u64 = 8;
+
 /// Blocks of memory in transfer order, at offsets relative to the lowest block.
 pub(crate) enum Pattern {
     Shape(Shape),
@@ -107,6 +111,19 @@ impl Pattern {
         Ok(())
     }
 
+    /// Returns how many of `most` bytes from `next` on a piece takes that ends between two words. A block begins with an element of its own.
+    fn whole_words(&self, next: u64, most: u64) -> u64 {
+        let end = next + most;
+        let within = match self {
+            Self::Shape(shape) => end % shape.block.max(1),
+            Self::List(list) => {
+                let index = list.block_of(end);
+                end - index.checked_sub(1).map_or(0, |before| list.blocks[before].1)
+            }
+        };
+        most.saturating_sub(within % WORD_BYTES)
+    }
+
     /// Reads some of the bytes of local memory.
     pub(crate) fn read_local<M: Memory>(&self, memory: &M, local: &M::Local, from: u64, into: &mut [u8]) {
         let mut rest = into;
@@ -156,7 +173,12 @@ impl List {
             let whole = block_bytes(part, previous);
             // A block that is cut states its length, whose encoding is at most as long as that of the whole block.
             let cut = if part.bytes == previous.bytes { whole + number_bytes(part.bytes) } else { whole };
-            let taken = if left < whole + part.bytes as usize { left.saturating_sub(cut) as u64 } else { part.bytes };
+            let taken = if left < whole + part.bytes as usize {
+                // What was taken of the block before ends between words, too.
+                left.saturating_sub(cut) as u64 / WORD_BYTES * WORD_BYTES
+            } else {
+                part.bytes
+            };
             if taken == 0 {
                 break;
             }
@@ -195,14 +217,22 @@ impl PutBlocks {
     /// Returns the size of the head of a piece of at most `room` bytes, and the number of bytes from `next` on, of `left`, that fit behind it.
     pub(crate) fn fit(&self, next: u64, left: u64, room: usize) -> (usize, u64) {
         match &self.there {
-            There::Answer(_) => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
+            There::Answer(_) => {
+                let most = room.saturating_sub(PIECE_BYTES) as u64;
+                (PIECE_BYTES, if left <= most { left } else { self.here.whole_words(next, most) })
+            }
             There::Blocks(Pattern::List(list)) => list.fit(next, room),
             There::Blocks(Pattern::Shape(shape)) => {
                 let head = SHAPE_HEAD_BYTES + number_bytes(next) + shape_bytes(shape);
                 let most = room.saturating_sub(head) as u64;
                 // Blocks that fit as a whole are not cut.
-                let whole = if shape.block <= most { most - (next + most) % shape.block.max(1) } else { most };
-                (head, left.min(whole))
+                let most = left.min(most);
+                let cut = if shape.block <= most {
+                    (next + most) % shape.block.max(1)
+                } else {
+                    (next + most) % shape.block % WORD_BYTES
+                };
+                (head, if most == left { left } else { most - cut })
             }
         }
     }

@@ -4,7 +4,7 @@ use pelago_base::{Event as Counted, GlobalAddress, Instant};
 
 use super::Conversations;
 use super::operations::{Origin, PendingOperation, Put, Source};
-use super::patterns::{PutBlocks, There};
+use super::patterns::{PutBlocks, There, WORD_BYTES};
 use crate::api::{Gap, Injection, PeerIndex, Signal, Transmit};
 use crate::memory::{Denied, Memory, further};
 use crate::peer::receiver::Owed;
@@ -237,13 +237,14 @@ impl<M: Memory> Conversations<M> {
                     return (None, None);
                 }
                 let left = put.bytes - put.next;
+                let to = put.to.bits() + put.next;
                 let (head, bytes) = match &put.blocks {
                     // The last piece carries the signal: if that has no room, a further piece becomes the last.
                     None if put.signal.is_some() => match room.saturating_sub(SIGNALLED_BYTES) as u64 {
                         fitting if left <= fitting => (SIGNALLED_BYTES, left),
-                        fitting => (PIECE_BYTES, fitting),
+                        fitting => (PIECE_BYTES, whole_words(to, left, fitting)),
                     },
-                    None => (PIECE_BYTES, left.min(room.saturating_sub(PIECE_BYTES) as u64)),
+                    None => (PIECE_BYTES, whole_words(to, left, room.saturating_sub(PIECE_BYTES) as u64)),
                     Some(blocks) => blocks.fit(put.next, left, room),
                 };
                 let piece = Piece::Put { operation, offset: put.next, bytes: bytes as usize, head: head as u16 };
@@ -252,7 +253,7 @@ impl<M: Memory> Conversations<M> {
                 (Some(piece), (!put.is_sent).then_some(transfer))
             }
             Transfer::Answer { operation, from, bytes: all, next } => {
-                let bytes = (all - next).min(room.saturating_sub(PIECE_BYTES) as u64);
+                let bytes = whole_words(from.bits() + next, all - next, room.saturating_sub(PIECE_BYTES) as u64);
                 let piece = Piece::Answer { operation, from, offset: next, bytes: bytes as usize };
                 let rest = Transfer::Answer { operation, from, bytes: all, next: next + bytes };
                 (Some(piece), (next + bytes < all).then_some(rest))
@@ -550,4 +551,9 @@ impl Made {
 struct Offered {
     transfer: Transfer,
     draft: Draft,
+}
+
+/// Returns how many of `left` bytes at an address a piece takes that has room for `room` bytes and ends between two words, unless it is the last.
+fn whole_words(address: u64, left: u64, room: u64) -> u64 {
+    if left <= room { left } else { room.saturating_sub((address + room) % WORD_BYTES) }
 }

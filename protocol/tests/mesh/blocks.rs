@@ -71,6 +71,38 @@ fn places(shape: &Shape) -> Vec<usize> {
     Owned::Shape(*shape).places()
 }
 
+/// As `transfers_are_cut_between_words`, of blocks that are longer than a datagram, or not as long.
+#[test]
+fn blocks_are_cut_between_words() {
+    for (datagram_bytes, block) in
+        [1_200, 1_201, 1_207, 8_972].into_iter().flat_map(|bytes| [16, 24, 3_000, 20_000].map(|block| (bytes, block)))
+    {
+        let blocks = [
+            Owned::Shape(Shape::strided(5, block, block + 16)),
+            Owned::List((0..5).map(|number| Block { offset: number * (block + 16), bytes: block - number % 2 * 8 }).collect()),
+        ];
+        for (kind, blocks) in blocks.iter().flat_map(|blocks| [(0, blocks), (1, blocks)]) {
+            let mut network = Network::with(2, 1, Weather::FAIR, datagram_bytes, kind == 1);
+            let bytes = blocks.places().len() as u64;
+            let (local, near) = (network.local(0, vec![7; bytes as usize]), Shape::strided(1, bytes, 0));
+            let there = at(network.layout, 1, 1, 16);
+            let request = match kind {
+                0 => Request::PutBlocks { from: local, from_shape: &near, to: there, blocks: blocks.as_blocks() },
+                _ => Request::GetBlocks { from: there, blocks: blocks.as_blocks(), to: local, to_shape: &near },
+            };
+            network.submit(0, 1, request, 0);
+            network.quiet();
+            assert!(network.ended.values().all(Result::is_ok));
+            let accesses = network.memories[1].accesses.borrow();
+            let ends: Vec<_> = accesses.iter().flat_map(|range| [range.start, range.end]).collect();
+            assert!(
+                accesses.len() >= 5 && ends.iter().all(|end| end.is_multiple_of(8)),
+                "{datagram_bytes} {kind} {blocks:?}: {ends:?}"
+            );
+        }
+    }
+}
+
 /// Random puts and gets of blocks, each to separate memory, along with short writes, over a network that loses, repeats, delays and reorders.
 #[test]
 fn operations_on_blocks_agree_with_an_oracle() {

@@ -1,5 +1,8 @@
 //! The memory of one rank: two segments of bytes, and local memory by number.
 
+use std::cell::RefCell;
+use std::ops::Range;
+
 use pelago_base::{AddressLayout, AtomicOperator, GlobalAddress, Rank, SegmentId, Width};
 use pelago_protocol::{Denied, Memory};
 
@@ -17,12 +20,14 @@ pub(crate) struct RankMemory {
     pub(crate) locals: Vec<Vec<u8>>,
     /// Number of bytes that peers have written.
     pub(crate) written: u64,
+    /// The ranges of the segments that operations of peers have read and written, each at once.
+    pub(crate) accesses: RefCell<Vec<Range<usize>>>,
 }
 
 impl RankMemory {
     pub(crate) fn new(layout: AddressLayout, me: Rank) -> Self {
         let segment = || Some(vec![0; SEGMENT_BYTES]);
-        Self { layout, me, segments: [segment(), segment()], locals: Vec::new(), written: 0 }
+        Self { layout, me, segments: [segment(), segment()], locals: Vec::new(), written: 0, accesses: RefCell::default() }
     }
 
     /// Returns the word at an offset of the first segment.
@@ -30,7 +35,7 @@ impl RankMemory {
         u64::from_le_bytes(self.segments[0].as_ref().unwrap()[offset..offset + 8].try_into().unwrap())
     }
 
-    fn find(&self, at: GlobalAddress, bytes: u64) -> Result<(usize, std::ops::Range<usize>), Denied> {
+    fn find(&self, at: GlobalAddress, bytes: u64) -> Result<(usize, Range<usize>), Denied> {
         let segment = self.layout.segment(at).ok_or(Denied::Outside)?.number() as usize - 1;
         let room = self.segments.get(segment).and_then(Option::as_ref).ok_or(Denied::Outside)?.len() as u64;
         let start = self.layout.offset(at);
@@ -51,7 +56,8 @@ impl Memory for RankMemory {
 
     fn read(&self, from: GlobalAddress, into: &mut [u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(from, into.len() as u64)?;
-        into.copy_from_slice(&self.segments[segment].as_ref().unwrap()[range]);
+        into.copy_from_slice(&self.segments[segment].as_ref().unwrap()[range.clone()]);
+        self.accesses.borrow_mut().push(range);
         Ok(())
     }
 
@@ -65,7 +71,8 @@ impl Memory for RankMemory {
 
     fn write(&mut self, to: GlobalAddress, bytes: &[u8]) -> Result<(), Denied> {
         let (segment, range) = self.find(to, bytes.len() as u64)?;
-        self.segments[segment].as_mut().unwrap()[range].copy_from_slice(bytes);
+        self.segments[segment].as_mut().unwrap()[range.clone()].copy_from_slice(bytes);
+        self.accesses.borrow_mut().push(range);
         self.written += bytes.len() as u64;
         Ok(())
     }

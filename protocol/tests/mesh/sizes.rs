@@ -3,6 +3,7 @@
 use pelago_base::{AtomicOperator, Event, Width};
 use pelago_protocol::Request;
 
+use crate::flow::is_full;
 use crate::memory::at;
 use crate::network::{Network, Weather};
 
@@ -121,7 +122,7 @@ fn no_datagram_is_longer_than_the_way_takes() {
         }
         network.quiet();
         let longest = network.recorded.iter().flatten().map(|departure| departure.datagram.len()).max();
-        assert_eq!(longest, Some(datagram_bytes));
+        assert!(longest.is_some_and(|longest| is_full(longest, datagram_bytes)), "{longest:?}");
         assert!(network.endpoints.iter().all(|endpoint| endpoint.counters().of(Event::DatagramRepeated) > 10));
     }
 }

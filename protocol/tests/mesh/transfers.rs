@@ -72,6 +72,34 @@ fn oracle(seed: u64) {
     assert!(network.endpoints.iter().all(|endpoint| endpoint.peers().1 == 0), "{seed:#x}");
 }
 
+/// A datagram may be executed before an earlier one, so that a word that is cut would consist of halves of different ages.
+#[test]
+fn transfers_are_cut_between_words() {
+    for datagram_bytes in [1_200, 1_201, 1_207, 8_972, 65_507] {
+        for (kind, start) in (0..3).flat_map(|kind| (0..9).map(move |start| (kind, start))) {
+            let mut network = Network::with(3, start, Weather::FAIR, datagram_bytes, start % 2 == 1);
+            let (bytes, place) = (200_000, start as usize..start as usize + 200_000);
+            let there = at(network.layout, 1, 1, start);
+            let local = network.local(0, vec![7; bytes as usize]);
+            let request = match kind {
+                0 => Request::Put { from: local, to: there, bytes },
+                1 => Request::Get { from: there, to: local, bytes },
+                _ => Request::Copy { from: there, to: at(network.layout, 2, 1, start), bytes },
+            };
+            network.submit(0, 1, request, 0);
+            network.quiet();
+            assert!(network.ended.values().all(Result::is_ok));
+            for memory in &network.memories[1..] {
+                let accesses = memory.accesses.borrow();
+                assert!(accesses.len() >= 3 || (accesses.is_empty() && kind < 2), "{accesses:?}");
+                let ends = accesses.iter().flat_map(|range| [range.start, range.end]);
+                let inside = ends.filter(|end| ![place.start, place.end].contains(end)).collect::<Vec<_>>();
+                assert!(inside.iter().all(|end| end.is_multiple_of(8)), "{datagram_bytes} {kind} {start}: {inside:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_is_not_registered_is_refused_and_nothing_else() {
     for seed in 0..200 {
