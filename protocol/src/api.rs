@@ -164,7 +164,7 @@ pub enum Event {
     Silent(Rank),
     /// A peer has failed: it was silent for the failure limit, and no other source reports it alive.
     Lost(Rank),
-    /// A peer is alive, but nothing has been received from it for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
+    /// A peer is alive, but nothing has been received from it, or a datagram has not arrived at it, for [`UNREACHABLE_AFTER_LIMITS`] failure limits.
     Unreachable(Rank),
 }
 

@@ -63,7 +63,7 @@ pub use device_opener::{open_device, set_device_opener};
 pub use device_stream::{BlockCopy, DeviceStream, PreparedCopies};
 pub use dma_buf::DmaBuf;
 pub use heap::Heap;
-pub use mapping::{Mapping, MappingError};
+pub use mapping::{Mapping, MappingError, memory_file};
 pub use pod::{Pod, Word};
 pub use pointer::{GlobalPtr, PointerError};
 pub use reach::{Place, Reach, ReachLayout, Window};

@@ -3,9 +3,12 @@
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::process::{Resource, getrlimit};
 
 use crate::{CellSlice, Cells, Pod};
 
@@ -43,6 +46,19 @@ impl<T: Pod> CellSlice<'_, T> {
         });
         held.count() * LARGE_PAGE_BYTES
     }
+}
+
+/// Creates a file in memory (memfd) with `bytes` bytes. It has a name in `/proc` only, and pages only where it is written.
+///
+/// # Errors
+/// The kernel refuses; [`Errno::FBIG`] if the process may not have files of this length (`ulimit -f`). The kernel would end the process by a signal.
+pub fn memory_file(name: &str, bytes: u64) -> rustix::io::Result<OwnedFd> {
+    if getrlimit(Resource::Fsize).current.is_some_and(|allowed| bytes > allowed) {
+        return Err(Errno::FBIG);
+    }
+    let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, bytes)?;
+    Ok(file)
 }
 
 /// Reserves addresses for the first `bytes` bytes of a file, aligned so that its large pages begin at large pages. Returns null, so that the
@@ -179,12 +195,10 @@ impl Drop for Mapping {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::fd::AsRawFd;
 
     fn file(bytes: usize) -> OwnedFd {
-        let file = rustix::fs::memfd_create("pelago-test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::fs::ftruncate(&file, bytes as u64).unwrap();
-        file
+        memory_file("pelago-test", bytes as u64).unwrap()
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) fn join() -> Result<Joined, Error> {
         transport => transport.mapped_ranks(rank),
     };
     let reach = local.host().reach().part(mapped);
-    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&error))?;
+    let (mut transport, network) = transport(&settings, &mut local, &reach, clock).map_err(|error| start(&refused(error)))?;
     scrub_stack();
     if let Some(network) = network.clone() {
         wait.count_network(move || network());
@@ -82,6 +82,16 @@ pub(crate) fn join() -> Result<Joined, Error> {
         record.begin(&world, &host)?;
     }
     Ok(Joined { world, wait, counters, record })
+}
+
+/// Adds the remedy to the error of a transport whose progress thread could not be started.
+fn refused(error: std::io::Error) -> std::io::Error {
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => std::io::Error::other(format!(
+            "{error}: no further thread may be started; start fewer ranks, raise the limit (ulimit -u, or pids.max), or use --progress manual"
+        )),
+        _ => error,
+    }
 }
 
 /// Overwrites data that earlier calls have left on the stack below this frame: the key of the job has been passed by value, and a core dump

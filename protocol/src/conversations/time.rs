@@ -6,7 +6,7 @@ use super::{Conversations, NEVER};
 use crate::api::{Event, Liveness};
 use crate::memory::Memory;
 use crate::peer::round_trip::{Patience, scattered};
-use crate::peer::{Standing, question_pause, unreachable_at};
+use crate::peer::{Standing, question_pause};
 
 /// Minimum time between two checks of all peers, per peer: the check of one peer takes a tenth of it.
 const LOOK_PAUSE: Duration = Duration::from_nanoseconds(500);
@@ -20,11 +20,12 @@ impl<M: Memory> Conversations<M> {
         if now < self.due {
             return;
         }
-        self.lateness.note(
-            now,
-            now.since(self.due),
-            Duration::from_picoseconds(self.config.failure_limit.as_picoseconds() / LATENESS_PART),
-        );
+        let (late, failure_limit) = (now.since(self.due), self.config.failure_limit);
+        self.lateness.note(now, late, Duration::from_picoseconds(failure_limit.as_picoseconds() / LATENESS_PART));
+        if late >= failure_limit {
+            // This rank was stopped, perhaps with the whole job.
+            self.active.iter().for_each(|&index| self.peers[index as usize].restart_silence(now));
+        }
         (self.due, self.looked) = (NEVER, now);
         let mut position = 0;
         while let Some(&index) = self.active.get(position) {
@@ -49,14 +50,15 @@ impl<M: Memory> Conversations<M> {
     /// Takes the answer to [`Event::Silent`]: what is known of `rank`. Operations on a live peer stay pending until it is unreachable.
     pub fn handle_liveness(&mut self, now: Instant, rank: Rank, liveness: Liveness) {
         let Some(&index) = self.by_rank.get(&rank) else { return };
-        let Some(silent_since) = self.peers[index as usize].silent_since() else { return };
-        let is_unreachable = now >= unreachable_at(silent_since, self.config.failure_limit);
+        let (peer, failure_limit) = (&self.peers[index as usize], self.config.failure_limit);
+        let Some((silent_since, unreachable_at)) = peer.silent_since().zip(peer.unreachable_at(failure_limit)) else { return };
+        // A late answer says nothing about a peer that has been heard since.
+        let is_silent = now >= silent_since + failure_limit;
         let (standing, event) = match liveness {
-            Liveness::Alive if is_unreachable => (Standing::Unreachable, Event::Unreachable(rank)),
-            Liveness::Alive => return,
-            // A late answer says nothing about a peer that has been heard since.
-            Liveness::Unknown if now < silent_since + self.config.failure_limit => return,
-            Liveness::Unknown | Liveness::Lost => (Standing::Lost, Event::Lost(rank)),
+            Liveness::Lost => (Standing::Lost, Event::Lost(rank)),
+            Liveness::Unknown if is_silent => (Standing::Lost, Event::Lost(rank)),
+            Liveness::Alive | Liveness::Unknown if now >= unreachable_at => (Standing::Unreachable, Event::Unreachable(rank)),
+            Liveness::Alive | Liveness::Unknown => return,
         };
         self.events.push_back(event);
         self.give_up(now, index, standing);

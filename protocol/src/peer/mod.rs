@@ -70,7 +70,7 @@ pub(crate) enum Standing {
 pub(crate) struct Active {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// Start of the current period with outstanding operations; valid during such a period.
+    /// Start of the current period with outstanding operations, or the latest time in it at which this rank ran again; valid during such a period.
     pub(crate) outstanding_since: Instant,
     pub(crate) used: Instant,
     /// Time of the last [`Silent`](crate::Event::Silent) event for the peer.
@@ -173,12 +173,28 @@ impl Peer {
         (!active.sender.is_idle()).then(|| self.heard.max(active.outstanding_since))
     }
 
+    /// Returns when the peer becomes unreachable if it is alive: after a long silence, or if a datagram has not arrived at it for as long, because
+    /// the network carries no datagrams of this length.
+    pub(crate) fn unreachable_at(&self, failure_limit: Duration) -> Option<Instant> {
+        let (silent, stuck) = (self.silent_since()?, self.active.as_ref()?.sender.stuck_since());
+        let since = stuck.map_or(silent, |stuck| stuck.min(silent));
+        Some(since + Duration::from_picoseconds(failure_limit.as_picoseconds().saturating_mul(UNREACHABLE_AFTER_LIMITS)))
+    }
+
     /// Returns when to ask other sources whether the peer is alive: after each failure limit, and when it becomes unreachable.
     pub(crate) fn doubt_at(&self, failure_limit: Duration) -> Option<Instant> {
         let (since, doubted) = (self.silent_since()?, self.active.as_ref()?.doubted);
         let next = since.max(doubted) + failure_limit;
-        let unreachable = unreachable_at(since, failure_limit);
+        let unreachable = self.unreachable_at(failure_limit)?;
         Some(if doubted < unreachable { next.min(unreachable) } else { next })
+    }
+
+    /// Starts all times without a sign of life anew: this rank did not run and could not receive any.
+    pub(crate) fn restart_silence(&mut self, now: Instant) {
+        if let Some(active) = &mut self.active {
+            active.outstanding_since = now;
+            active.sender.restart(now);
+        }
     }
 
     /// Records that other sources were asked whether the peer is alive.
@@ -193,11 +209,6 @@ impl Peer {
         let active = self.active.as_ref().filter(|active| active.sender.awaited > 0 && active.sender.is_all_arrived())?;
         Some(self.heard.max(active.used) + question_pause(failure_limit))
     }
-}
-
-/// Returns when a live peer that is silent since `since` becomes unreachable.
-pub(crate) fn unreachable_at(since: Instant, failure_limit: Duration) -> Instant {
-    since + Duration::from_picoseconds(failure_limit.as_picoseconds().saturating_mul(UNREACHABLE_AFTER_LIMITS))
 }
 
 /// Returns the time between two probes of a silent peer.

@@ -4,7 +4,7 @@ use pelago_base::{Duration, Instant, Rank};
 use pelago_protocol::{Failure, Liveness, Request, UNREACHABLE_AFTER_LIMITS};
 
 use crate::memory::at;
-use crate::network::{FAILURE_LIMIT, Network, Weather};
+use crate::network::{CARRIED, FAILURE_LIMIT, Network, Weather};
 
 const SILENT: Rank = Rank::new(1);
 
@@ -73,6 +73,42 @@ fn an_answer_that_comes_late_does_not_end_what_has_been_heard_since() {
     network.endpoints[0].handle_liveness(now, Rank::new(2), Liveness::Lost);
     assert_eq!(network.wait(0, 1), Ok(0));
 }
+
+/// A network in which the interfaces have a larger MTU than a switch carries short datagrams only: the answer to a get never arrives, and the rank that
+/// waits for it asks for it without end.
+#[test]
+fn a_rank_that_long_datagrams_do_not_reach_is_unreachable() {
+    for liveness in [|_| Liveness::Alive, |_| Liveness::Unknown] as [fn(Rank) -> Liveness; 2] {
+        let mut network = Network::new(2, 21, Weather::FAIR);
+        network.liveness = liveness;
+        let (from, to) = (at(network.layout, 0, 1, 0), network.local(1, vec![0; 5_000]));
+        network.submit(1, 0, Request::Get { from, to, bytes: 8 }, 0);
+        assert_eq!(network.wait(1, 0), Ok(0));
+        network.fate = Box::new(|departure| (departure.datagram.len() <= 1_300).then_some(Duration::ZERO));
+        let begun = network.now;
+        network.submit(1, 0, Request::Get { from, to, bytes: 5_000 }, 1);
+        while network.unreachable.is_empty() && network.step() {}
+        assert_eq!((network.unreachable.as_slice(), network.lost.len()), (&[(0, SILENT)][..], 0));
+        let took = network.now.since(begun);
+        assert!(took >= limits(UNREACHABLE_AFTER_LIMITS) && took < limits(UNREACHABLE_AFTER_LIMITS + 1), "{took:?}");
+    }
+}
+
+#[test]
+fn the_time_in_which_a_rank_is_stopped_is_not_silence_of_its_peers() {
+    for liveness in [|_| Liveness::Alive, |_| Liveness::Unknown] as [fn(Rank) -> Liveness; 2] {
+        let mut network = Network::new(2, 21, Weather::FAIR);
+        network.liveness = liveness;
+        network.fate = Box::new(|_| None);
+        network.submit(0, 1, Request::Write { to: at(network.layout, 1, 1, 0), bytes: b"hello" }, 0);
+        network.run_until(Instant::ZERO + Duration::from_milliseconds(100));
+        network.fate = Box::new(|_| CARRIED);
+        network.now = network.now + limits(2 * UNREACHABLE_AFTER_LIMITS);
+        assert_eq!(network.wait(0, 0), Ok(0));
+        assert!(network.lost.is_empty() && network.unreachable.is_empty());
+    }
+}
+
 #[test]
 fn a_silent_peer_is_probed_less_and_less_often() {
     let mut network = unanswered(|_| Liveness::Alive);

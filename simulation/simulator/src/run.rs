@@ -14,12 +14,12 @@ use crate::job::{SimulatedJob, WaitReason};
 use crate::memory::RankMemory;
 use crate::platform::{self, SharedJob};
 use crate::protocol::stations::Stations;
-use crate::ranks::crash;
 use crate::ranks::fiber::{self, FiberSettings, Fibers, Unfinished, with_fibers};
 use crate::ranks::polling::{PollingDetector, Sample, Stop};
 use crate::ranks::stacks::{STACK_BYTES_MIN, Stacks, ThreadStack};
 use crate::ranks::status::{AtWork, SimulationControl, SimulationStatus, StatusEntry};
 use crate::ranks::ticks::{TickHandlers, with_ticks};
+use crate::ranks::{closed_output, crash};
 use crate::settings::{Data, Settings};
 
 /// The results of a simulation.
@@ -198,6 +198,7 @@ fn prepare(settings: &Settings, shares_stack: bool) -> Result<Prepared, Simulati
         Stacks::new(&job.memory, settings.ranks, entry.status())?
     };
     crash::report_faults();
+    closed_output::end_without_reader();
     let shared = SharedJob::new(job, settings, entry.status());
     Ok(Prepared { shared, entry, stacks })
 }

@@ -107,3 +107,18 @@ fn limits_of_the_process_are_findings() {
     assert!(ended.output.contains(files) && ended.output.contains("starts at most 45 ranks on this host"), "{ended:?}");
     assert!(ended.output.contains("costs   address space         7812 MiB per process"), "{ended:?}");
 }
+
+/// The kernel kills a process that makes a file longer than its limit, without a message. The memory of a job is a file.
+#[test]
+fn a_limit_of_the_length_of_files_is_said() {
+    let limited = |then: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -f 1000 && exec {PELAGO} {then}")]);
+        end(command)
+    };
+    let ended = limited("doctor");
+    assert!(ended.output.contains("ulimit -f unlimited"), "{ended:?}");
+    let ended = limited("run -n 2 ring");
+    assert!(ended.error.ends_with("raise the limit (ulimit -f) or lower the heap (--heap, PELAGO_HEAP)\n"), "{ended:?}");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+}

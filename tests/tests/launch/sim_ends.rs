@@ -67,6 +67,24 @@ fn a_fault_that_another_process_sends_is_nobodys() {
 }
 
 #[test]
+fn a_reader_that_leaves_ends_the_simulation_quietly() {
+    for command in [&SIM[..], &["run", "-n", "3"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let (mut command, _) = pelago(&[command, &["ring"]].concat());
+        let mut process = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let said = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
+        assert_eq!((process.wait().unwrap().code(), said.as_str()), (Some(141), ""));
+    }
+    // The summary is written to the error output.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let (mut command, _) = pelago(&["sim", "--machine", "rx200-qdr", "-n", "3", "ring"]);
+    let output = command.stderr(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(141));
+}
+
+#[test]
 fn a_rank_that_panics_ends_the_job_as_on_a_real_machine() {
     for command in [&SIM[..], &["run", "-n", "3"]] {
         let ended = run(&[command, &[PROGRAM, "panic"]].concat());

@@ -43,6 +43,9 @@ impl Sender {
         if said.next > end {
             return false;
         }
+        if said.next > self.acknowledged {
+            (self.acknowledged, self.acknowledged_at) = (said.next, now);
+        }
         for sequence in base..said.next {
             self.arrive(now, sequence, worth, datagram_bytes);
         }

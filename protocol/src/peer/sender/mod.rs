@@ -51,6 +51,10 @@ pub(crate) struct Sender {
     after: u64,
     /// Sequence number of the oldest datagram that is not settled.
     base: u64,
+    /// Sequence number below which all datagrams have arrived, as the peer says, and the time since which the next one has been in flight; valid
+    /// while one is.
+    acknowledged: u64,
+    acknowledged_at: Instant,
     in_flight: VecDeque<Sent>,
     /// Transmissions, oldest first.
     by_transmission: VecDeque<Transmission>,
@@ -168,6 +172,8 @@ impl Sender {
             later: VecDeque::new(),
             after: 0,
             base,
+            acknowledged: base,
+            acknowledged_at: now,
             in_flight: VecDeque::new(),
             by_transmission: VecDeque::new(),
             lost: VecDeque::new(),
@@ -209,6 +215,16 @@ impl Sender {
     /// Whether all sent datagrams have arrived.
     pub(crate) fn is_all_arrived(&self) -> bool {
         self.bytes_in_flight == 0 && self.lost.is_empty()
+    }
+
+    /// Returns the time since which the oldest datagram in flight has not arrived, although it may have been sent many times.
+    pub(crate) fn stuck_since(&self) -> Option<Instant> {
+        (!self.is_all_arrived()).then_some(self.acknowledged_at)
+    }
+
+    /// Starts the time of the oldest datagram in flight anew.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.acknowledged_at = now;
     }
 
     /// Whether there may be something to send now.
@@ -403,6 +419,9 @@ impl Sender {
         self.probes = self.probes.saturating_sub(1);
         let count = self.transmissions;
         self.waiting_since = now;
+        if self.is_all_arrived() {
+            self.acknowledged_at = now;
+        }
         let Some(sent) = self.sent_mut(sequence) else { return };
         let before = (sent.state == State::OnItsWay && sent.tries > 0).then_some((sent.bytes, sent.prompt));
         (sent.state, sent.prompt, sent.transmission, sent.bytes) = (State::OnItsWay, prompt, count, bytes as u32);

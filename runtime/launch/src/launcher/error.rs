@@ -102,8 +102,26 @@ fn socket_hint(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Returns the text of an error, without its number.
+/// Returns the text of an error, without its number; with the remedy if no further process may be started.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().into()
+    let text = text.split(" (os error").next().unwrap_or_default();
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            format!("{text}: start fewer ranks, or raise the limit of processes (ulimit -u, or pids.max)")
+        }
+        _ => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_processes_are_said() {
+        let error = |number: rustix::io::Errno| reason(&number.into());
+        assert!(error(rustix::io::Errno::AGAIN).ends_with("raise the limit of processes (ulimit -u, or pids.max)"));
+        assert_eq!(error(rustix::io::Errno::NOENT), "No such file or directory");
+    }
 }

@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use pelago::cuda::{CudaError, Driver};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use pelago_memory::memory_file;
 use rustix::process::{Resource, getrlimit};
 
 use super::System;
@@ -122,9 +122,8 @@ fn clock(system: &System) -> Finding {
 fn memory() -> Finding {
     let info = rustix::system::sysinfo();
     let bytes = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
-    let made = memfd_create("pelago-doctor", MemfdFlags::CLOEXEC).and_then(|file| ftruncate(&file, bytes));
-    match made {
-        Ok(()) => Finding::good("shared memory", format!("memfd of {} MiB", bytes >> 20)),
+    match memory_file("pelago-doctor", bytes) {
+        Ok(_) => Finding::good("shared memory", format!("memfd of {} MiB", bytes >> 20)),
         Err(error) => Finding::fails(
             "shared memory",
             format!("a memfd of {} MiB is refused: {error}", bytes >> 20),

@@ -33,6 +33,7 @@ Exit codes:
   3    a rank or a host failed: killed, stopped for too long, or unreachable
   4    the time limit has passed
   130  interrupted by SIGINT, SIGTERM or SIGHUP
+  141  the reader of the output ended, as in pelago run … | head
 
 Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
   PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_FABRIC, PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS

@@ -41,7 +41,7 @@ Units of --set: without one, a value is in the unit that its key names. Times: p
 B/s, kB/s, MB/s, GB/s, TB/s, KiB/s, MiB/s, GiB/s (bytes). Sizes: B, kB, MB, GB, KiB, MiB, GiB; K, M and G are KiB, MiB and GiB.
 
 Exit codes, as of pelago run: 0 success; 1 the program failed; 2 wrong usage; 3 a rank failed or crashed; 4 time limit; 130 interrupted (143: by
-SIGTERM). A program that returns an error, or exits, has the exit code that it chooses.")]
+SIGTERM); 141 the reader of the output ended. A program that returns an error, or exits, has the exit code that it chooses.")]
 #[expect(clippy::struct_excessive_bools, reason = "options of a command line, each for itself")]
 pub(crate) struct Sim {
     /// Number of ranks; also -np N

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{AddressLayout, LayoutError, Rank};
-use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout};
+use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout, memory_file};
 use pelago_platform::Fault;
-use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
+use rustix::fs::fstat;
+use rustix::io::Errno;
 
 use crate::HostPlan;
 use crate::host::address_table::{self, AddressEntry};
@@ -71,7 +72,12 @@ pub enum HostMemoryError {
     Plan(&'static str),
     /// The kernel refused the file.
     #[error("cannot create the memory of the job: {0}")]
-    File(#[from] rustix::io::Errno),
+    File(#[from] Errno),
+    /// The user may not have a file of this many bytes.
+    #[error(
+        "the memory of the job has {0} bytes and is a file, which is longer than allowed; raise the limit (ulimit -f) or lower the heap (--heap, PELAGO_HEAP)"
+    )]
+    FileTooLong(u64),
     /// The kernel refused the mapping.
     #[error(transparent)]
     Mapping(#[from] MappingError),
@@ -91,8 +97,11 @@ impl HostMemory {
         plan.check()?;
         let per_rank = regions_per_rank(plan.count);
         let layout = layout(plan.ranks, plan.first, plan.count, plan.hosts.len(), per_rank, plan.heap_bytes())?;
-        let file = memfd_create("pelago", MemfdFlags::CLOEXEC)?;
-        ftruncate(&file, layout.reach.bytes())?;
+        let bytes = layout.reach.bytes();
+        let file = memory_file("pelago", bytes).map_err(|error| match error {
+            Errno::FBIG => HostMemoryError::FileTooLong(bytes),
+            error => error.into(),
+        })?;
         let host = Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout);
         let job = host.job();
         job.ranks.store(plan.ranks, Ordering::Relaxed);
@@ -522,9 +531,9 @@ mod tests {
 
     #[test]
     fn what_is_no_job_is_refused() {
-        let file = memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        let file = memory_file("other", 0).unwrap();
         assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
-        ftruncate(&file, 1 << 20).unwrap();
+        rustix::fs::ftruncate(&file, 1 << 20).unwrap();
         assert!(matches!(HostMemory::attach(&file), Err(HostMemoryError::Foreign)));
         let (host, file) = local(1);
         host.job().regions.store(u32::MAX, Ordering::Relaxed);

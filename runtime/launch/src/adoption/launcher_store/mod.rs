@@ -192,6 +192,12 @@ pub enum StoreError {
         "the process that listens at {0} is not rank 0 of this job: set MASTER_PORT or PELAGO_PORT to a free port, the same for all ranks"
     )]
     Stranger(String),
+    /// What listens at the address says nothing.
+    #[error(
+        "the process that listens at {0} did not answer within the start limit (PELAGO_START_SECONDS allows more): is it rank 0 of this job? \
+         MASTER_ADDR, and MASTER_PORT or PELAGO_PORT, name the place"
+    )]
+    SilentPlace(String),
     /// The secrets differ.
     #[error("rank 0 at {0} has closed the connection: is PELAGO_SECRET the same for all ranks?")]
     Rejected(String),

@@ -153,8 +153,9 @@ impl fmt::Display for JobOutcome {
             Self::RankFailed(process, FailureCause::ReportedByPeer) => write!(f, "{process} failed; the job was ended"),
             Self::Unreachable(process) => write!(
                 f,
-                "{process} is alive but unreachable: it has sent nothing for 20 times the failure limit; check that UDP passes in \
-                 both directions (routes, firewalls) and, with --progress manual, that the rank calls the library; the job was ended"
+                "{process} is alive but unreachable: for 20 times the failure limit nothing of it has arrived, or a datagram has not \
+                 arrived at it; check that UDP passes in both directions (routes, firewalls), that all links carry packets as long \
+                 as the MTU of the hosts' interfaces and, with --progress manual, that the rank calls the library; the job was ended"
             ),
             Self::LeftWithoutJoining(process) => {
                 write!(f, "{process} ended without joining the job, which other ranks joined; the job was ended")

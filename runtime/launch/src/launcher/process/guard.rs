@@ -37,7 +37,8 @@ impl ProcessGuard {
         // SAFETY: G1 for the child; the parent continues as before.
         match unsafe { libc::fork() } {
             0 => watch(&end, &open),
-            process => match Pid::from_raw(process).filter(|_| process > 0) {
+            // Not every number is one of a process.
+            process => match (process > 0).then(|| Pid::from_raw(process)).flatten() {
                 Some(process) => Ok(Self { pipe: Some(pipe), process }),
                 None => Err(std::io::Error::last_os_error()).named("fork"),
             },

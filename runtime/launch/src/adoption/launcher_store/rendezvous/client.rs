@@ -275,7 +275,7 @@ fn take_clear(
         if let Some(bytes) = stream.take_clear(count) {
             return Ok(bytes);
         }
-        wait(stream, PollFlags::IN, "the introduction", clock, until)?;
+        wait(stream, PollFlags::IN, "the introduction", clock, until).map_err(|_| StoreError::SilentPlace(place(point)))?;
         if stream.receive().is_err() && stream.untaken_bytes() < count {
             return Err(StoreError::Rejected(place(point)));
         }

@@ -197,6 +197,10 @@ fn what_listens_there_and_is_no_rank_is_told_apart() {
     std::thread::spawn(move || listener.accept().unwrap().0.write_all(&[b'x'; 64]));
     let why = error(come(&point, 1, LONG));
     assert!(why.contains("is not rank 0 of this job"), "{why}");
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let why = error(come(&RendezvousPoint { port, ..point.clone() }, 1, SHORT));
+    assert!(why.starts_with(&format!("the process that listens at 127.0.0.1 port {port} did not answer")), "{why}");
     let held = TcpListener::bind(("0.0.0.0", 0)).unwrap();
     let why = error(come(&RendezvousPoint { port: held.local_addr().unwrap().port(), ..point.clone() }, 0, SHORT));
     assert!(why.starts_with("rank 0 cannot listen at port"), "{why}");
