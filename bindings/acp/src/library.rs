@@ -132,7 +132,7 @@ pub(crate) fn leave() -> Option<i32> {
 }
 
 /// Exit handler that calls `leave`.
-extern "C" fn leave_at_exit() {
+fn leave_at_exit(_code: c_int) {
     if let Some(code) = leave() {
         exit::immediately(code);
     }

@@ -4,7 +4,7 @@
 //! a program may initialize the library again after a finalization.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::PoisonError;
@@ -83,7 +83,7 @@ fn join(routine: &'static str) -> Result<Parts> {
     refusal::set_number(job.rank().number());
     let is_simulated = simulated::running().is_some();
     if !is_simulated {
-        at_exit();
+        exit::at_exit(leave_at_exit);
     }
     let limit = job.reach().addresses().segment_bytes();
     let ranges = statics::ranges();
@@ -257,18 +257,11 @@ fn exit_code(code: Option<i32>, error: &Error) -> i32 {
     })
 }
 
-/// Makes the process leave the job when it exits.
-fn at_exit() {
-    unsafe extern "C" {
-        fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+/// Exit handler that calls `leave`.
+fn leave_at_exit(code: c_int) {
+    if let Some(code) = leave(code) {
+        exit::immediately(code);
     }
-    extern "C" fn call(code: c_int, _: *mut c_void) {
-        if let Some(code) = leave(code) {
-            exit::immediately(code);
-        }
-    }
-    // SAFETY: the function lives as long as the library, which is never unloaded while it is in use.
-    unsafe { on_exit(call, std::ptr::null_mut()) };
 }
 
 #[cfg(test)]
