@@ -41,6 +41,19 @@ MISUSE = """
         expect(IndexError, lambda: array.put(world.size, [1.0]))
         expect(OverflowError, lambda: array.put(-1, [1.0]))
         expect(IndexError, lambda: array.get(0, 3, 2))
+        expect(IndexError, lambda: array.get(0, 5))
+        expect(IndexError, lambda: array.get(0, 0, 1 << 62))
+        expect(TypeError, lambda: array.get(0, out=[0.0] * 4))
+        for fraction in (0.5, 1.0, np.float64(1.0), "1", None):
+            expect(TypeError, lambda: array.put(0, [1.0], index=fraction))
+            expect(TypeError, lambda: array.get(0, fraction))
+            expect(TypeError, lambda: words.fetch_add(0, 0, fraction))
+            expect(TypeError, lambda: words.wait_until(0, "==", fraction, timeout=0.0))
+            expect(TypeError, lambda: world.array((2, fraction)))
+            expect(TypeError, lambda: world.team([fraction]))
+            expect(TypeError, lambda: world.grid((fraction,)))
+            expect(TypeError, lambda: world.grid((16,), halo=[(fraction, 1)]))
+            expect(TypeError, lambda: world.grid((16,), parts=[fraction]))
         expect(ValueError, lambda: array.get(0, out=np.broadcast_to(0.0, 4)))
         expect(TypeError, lambda: array.get(0, out=np.zeros(4, np.int64)))
         expect(TypeError, lambda: array.fetch_add(0, 0, 1))
@@ -68,6 +81,15 @@ MISUSE = """
         expect(IndexError, lambda: grid.with_halo(1))
         expect(ValueError, grid.wait)
         expect(ValueError, lambda: world.map("S33", "i8"))
+        pairs, texts = world.map("i8", "i8"), world.map("S3", "S3")
+        for keys in ((1, 2), []):
+            expect(ValueError, lambda: pairs.owner(keys))
+            expect(ValueError, lambda: pairs[keys])
+        assert pairs.set([7], [8]) in (0, 1) and pairs[7] == 8
+        for key, value in ((b"long", b"abc"), (b"abc", b"long")):
+            expect(OverflowError, lambda: texts.set([key], [value]))
+        expect(OverflowError, lambda: world.array(1, np.float32).put(0, [1e300]))
+        expect(TypeError, lambda: box.send(0, np.array([None])))
         view = array.local
         expect(BufferError, array.free)
         del view
