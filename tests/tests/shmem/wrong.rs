@@ -23,6 +23,7 @@ fn wrong_calls_end_the_job_with_one_line() {
         ("sync", "PE 2: shmem_barrier: pSync 0x"),
         ("free", "shmem_free: ptr 0x"),
         ("freed", "shmem_realloc: ptr 0x"),
+        ("twice", "shmem_finalize: called after shmem_finalize"),
         ("after", "shmem_barrier_all: called after shmem_finalize"),
     ];
     for transport in TRANSPORTS {

@@ -1,10 +1,16 @@
 /* Calls that cannot be done, by name. */
 #include "check.h"
 #include <limits.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static long word, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
+
+static void *finalizer(void *nothing) {
+    shmem_finalize();
+    return nothing;
+}
 
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
@@ -71,6 +77,12 @@ int main(int count, char **arguments) {
             shmem_barrier_all();
         for (;;)
             on_stack++;
+    }
+    if (!strcmp(what, "twice")) {
+        pthread_t other;
+        pthread_create(&other, NULL, finalizer, NULL);
+        shmem_finalize();
+        pthread_join(other, NULL);
     }
     shmem_finalize();
     if (!strcmp(what, "after"))
