@@ -22,7 +22,7 @@ use crate::sizes;
 use crate::state::{LibraryState, Links, Session};
 use crate::workspaces::{self, Workspaces};
 use pelago_c_support::exit;
-use pelago_c_support::monitor::Monitor;
+use pelago_c_support::monitor::{self, Monitor};
 use pelago_c_support::simulated::{self, PerRank};
 use pelago_c_support::slab::Slab;
 
@@ -106,7 +106,7 @@ pub(crate) fn own_rank() -> Option<u32> {
 /// `acp_init`.
 pub(crate) fn init() -> Result<(), Refusal> {
     let process = process();
-    let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lifecycle = monitor::lock(&process.lifecycle);
     let starter_bytes = starter_bytes()?;
     let library = match process.library.get() {
         Some(library) if library.active.load(Ordering::Acquire) => return Err(Refusal::Initialized),
@@ -132,7 +132,7 @@ pub(crate) fn leave() -> Option<i32> {
 }
 
 /// Exit handler that calls `leave`.
-extern "C" fn leave_at_exit() {
+fn leave_at_exit(_code: c_int) {
     if let Some(code) = leave() {
         exit::immediately(code);
     }
@@ -333,7 +333,7 @@ impl Library {
 
     /// `acp_finalize`.
     pub(crate) fn finalize(&'static self) -> Result<(), Refusal> {
-        let _lifecycle = process().lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lifecycle = monitor::lock(&process().lifecycle);
         self.end_session()?;
         *self.numbering.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(())
@@ -341,7 +341,7 @@ impl Library {
 
     /// `acp_reset`: every rank requests a number.
     pub(crate) fn reset(&'static self, number: c_int) -> Result<(), Refusal> {
-        let _lifecycle = process().lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lifecycle = monitor::lock(&process().lifecycle);
         let starter_bytes = starter_bytes()?;
         let size = self.size();
         // An invalid number is encoded as 0, a valid number as the number plus one.

@@ -13,6 +13,8 @@ use std::time::Duration as Pause;
 use pelago::{Context, Duration, Error, GlobalPtr, Rank, Result, processes};
 use pelago_memory::Reach;
 
+use crate::simulated;
+
 /// Time limit of a wait before it checks whether it may become a wait without limit, which counts towards the detection of deadlocks.
 const SLICE: Duration = Duration::from_milliseconds(1000);
 
@@ -191,6 +193,21 @@ impl<T: Progress> Monitor<T> {
         let state = self.lock_contended();
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         state
+    }
+}
+
+/// Locks a mutex that a thread may hold while it waits in the library. Threads of a simulated rank are coroutines: instead of blocking, the caller lets the
+/// others run.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    if simulated::running().is_none() {
+        return mutex.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => processes::let_threads_run(),
+        }
     }
 }
 

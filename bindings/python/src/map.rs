@@ -132,6 +132,9 @@ impl Map {
     /// Returns the rank that stores a key.
     fn owner(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = self.keys(key)?;
+        if key.len() != self.key_bytes {
+            return Err(Fail::Value(format!("one key of {} bytes, not {}", self.key_bytes, key.len())).into());
+        }
         Ok(self.call(py, |map| Ok(map.owner(&key)))?)
     }
 

@@ -181,10 +181,12 @@ impl Memory {
             return Err(Fail::InUse.into());
         }
         if !self.is_freed.swap(true, Ordering::AcqRel) {
-            self.link.call(py, |rank| {
+            let freed = self.link.call(py, |rank| {
                 rank.remove(Garbage::Memory(number));
                 Ok(())
-            })?;
+            });
+            // A refused call frees nothing.
+            freed.inspect_err(|_| self.is_freed.store(false, Ordering::Release))?;
         }
         Ok(())
     }
@@ -213,12 +215,10 @@ impl Memory {
         let number = self.check(rank, offset, into.len())?;
         self.link.call(py, |me| {
             let from = address(me, number, rank, offset)?;
-            // SAFETY: `into` keeps the bytes valid until the operation has completed; after an interrupted wait, it is leaked.
+            // SAFETY: `into` keeps the bytes valid until the operation has completed; after a failed wait, it is leaked.
             let handle = unsafe { me.world.get_raw(from, into.pointer(), into.len()) }?;
             if let Err(fail) = me.wait(handle) {
-                if matches!(fail, Fail::Raised(_)) {
-                    std::mem::forget(into);
-                }
+                std::mem::forget(into);
                 return Err(fail);
             }
             Ok(())

@@ -3,9 +3,11 @@
 use std::mem::{ManuallyDrop, forget};
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
 use pelago::{Error, processes};
+use pyo3::exceptions::{PyRuntimeError, PySystemExit};
 use pyo3::prelude::*;
 
 use crate::fail::Fail;
@@ -16,14 +18,33 @@ use crate::world::World;
 /// Stack of the thread that runs the function of a simulated rank.
 const STACK_BYTES: usize = 4 << 20;
 
+/// Exit code of a job that has lost a rank.
+const RANK_LOST: i32 = 3;
+
 /// Calls `function` with the world of this rank; in a simulation, for each rank with the rank's world, in a thread of its own.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
     let is_simulated = processes::ranks().is_ok();
+    if IS_IN_JOB.swap(true, Ordering::Relaxed) {
+        return Err(PyRuntimeError::new_err("pelago.run is under way in this process already: a process takes part once"));
+    }
+    let _left = Leaving;
     let function = &function;
     let returned =
         py.detach(|| pelago::run(|world| if is_simulated { simulated(world, function) } else { process(world, function) }));
     Ok(returned?)
+}
+
+/// Whether this process takes part in a job. It has no second place in it.
+static IS_IN_JOB: AtomicBool = AtomicBool::new(false);
+
+/// Lets the process take part in another job when it is dropped.
+struct Leaving;
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        IS_IN_JOB.store(false, Ordering::Relaxed);
+    }
 }
 
 /// Closes a link when it is dropped.
@@ -39,14 +60,39 @@ fn process(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fai
     let arenas = ManuallyDrop::new(Arenas::default());
     let rank = Rank::new(world, &arenas, true);
     let link = Link::to_process(&rank);
-    let closing = Closing(&link);
+    let (closing, number) = (Closing(&link), std::process::id());
     let returned = Python::attach(|py| call(py, function, &link));
+    if std::process::id() != number {
+        end_child(returned);
+    }
     drop(closing);
     end(rank, returned.is_ok());
     if returned.is_ok() {
         drop(ManuallyDrop::into_inner(arenas));
     }
     returned.map_err(Fail::Raised)
+}
+
+/// Ends a process that the function has forked, with the exit code that the interpreter would give: it must not leave the job in the name of the rank.
+fn end_child(returned: PyResult<Py<PyAny>>) -> ! {
+    Python::attach(|py| {
+        let code = match returned {
+            Ok(_) => 0,
+            Err(raised) => exit_code(py, &raised).unwrap_or_else(|| {
+                raised.display(py);
+                1
+            }),
+        };
+        flush(py);
+        let _does_not_return = py.import("os").and_then(|system| system.call_method1("_exit", (code,)));
+    });
+    std::process::abort()
+}
+
+/// Returns the exit code that a `SystemExit` asks for; `None` for other exceptions, and for a text instead of a code.
+fn exit_code(py: Python<'_>, raised: &PyErr) -> Option<i32> {
+    let code = raised.is_instance_of::<PySystemExit>(py).then(|| raised.value(py).getattr("code").ok()).flatten()?;
+    if code.is_none() { Some(0) } else { code.extract().ok() }
 }
 
 fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, Fail> {
@@ -71,7 +117,17 @@ fn simulated(world: &pelago::World, function: &Py<PyAny>) -> Result<Py<PyAny>, F
     if returned.is_ok() {
         drop(ManuallyDrop::into_inner(arenas));
     }
-    returned.map_err(Fail::Raised)
+    returned.map_err(|raised| Fail::Raised(Python::attach(|py| reported(py, world, raised))))
+}
+
+/// Reports a simulated rank that calls `sys.exit()` or `sys.exit(0)`, as the launcher of processes does: otherwise the exit code would tell that all ranks
+/// have ended well.
+fn reported(py: Python<'_>, world: &pelago::World, raised: PyErr) -> PyErr {
+    if exit_code(py, &raised) != Some(0) {
+        return raised;
+    }
+    eprintln!("pelago: rank {} ended with exit code 0 in the middle of the job; the job was ended", world.rank());
+    PySystemExit::new_err(RANK_LOST)
 }
 
 /// Drops the objects of a rank, except those whose drop may wait for other ranks: senders of mailboxes that found no free slot and, after a failure, which
@@ -84,10 +140,14 @@ fn end(rank: Rank<'_, '_>, is_good: bool) {
 fn call(py: Python<'_>, function: &Py<PyAny>, link: &Arc<Link>) -> PyResult<Py<PyAny>> {
     let world = py.import("pelago._world")?.getattr("World")?.call1((World::new(link.clone()),))?;
     let returned = function.call1(py, (world,));
-    let system = py.import("sys")?;
+    flush(py);
+    returned
+}
+
+/// Flushes the standard streams. Errors are ignored: the program may have closed or replaced a stream.
+fn flush(py: Python<'_>) {
+    let Ok(system) = py.import("sys") else { return };
     for stream in ["stdout", "stderr"] {
-        // Errors are ignored: the program may have closed or replaced the stream.
         let _ = system.getattr(stream).and_then(|stream| stream.call_method0("flush"));
     }
-    returned
 }

@@ -41,6 +41,19 @@ MISUSE = """
         expect(IndexError, lambda: array.put(world.size, [1.0]))
         expect(OverflowError, lambda: array.put(-1, [1.0]))
         expect(IndexError, lambda: array.get(0, 3, 2))
+        expect(IndexError, lambda: array.get(0, 5))
+        expect(IndexError, lambda: array.get(0, 0, 1 << 62))
+        expect(TypeError, lambda: array.get(0, out=[0.0] * 4))
+        for fraction in (0.5, 1.0, np.float64(1.0), "1", None):
+            expect(TypeError, lambda: array.put(0, [1.0], index=fraction))
+            expect(TypeError, lambda: array.get(0, fraction))
+            expect(TypeError, lambda: words.fetch_add(0, 0, fraction))
+            expect(TypeError, lambda: words.wait_until(0, "==", fraction, timeout=0.0))
+            expect(TypeError, lambda: world.array((2, fraction)))
+            expect(TypeError, lambda: world.team([fraction]))
+            expect(TypeError, lambda: world.grid((fraction,)))
+            expect(TypeError, lambda: world.grid((16,), halo=[(fraction, 1)]))
+            expect(TypeError, lambda: world.grid((16,), parts=[fraction]))
         expect(ValueError, lambda: array.get(0, out=np.broadcast_to(0.0, 4)))
         expect(TypeError, lambda: array.get(0, out=np.zeros(4, np.int64)))
         expect(TypeError, lambda: array.fetch_add(0, 0, 1))
@@ -68,6 +81,16 @@ MISUSE = """
         expect(IndexError, lambda: grid.with_halo(1))
         expect(ValueError, grid.wait)
         expect(ValueError, lambda: world.map("S33", "i8"))
+        pairs, texts = world.map("i8", "i8"), world.map("S3", "S3")
+        for keys in ((1, 2), []):
+            expect(ValueError, lambda: pairs.owner(keys))
+            expect(ValueError, lambda: pairs[keys])
+        expect(ValueError, lambda: pairs._map.owner(np.zeros(2)))
+        assert pairs.set([7], [8]) in (0, 1) and pairs[7] == 8
+        for key, value in ((b"long", b"abc"), (b"abc", b"long")):
+            expect(OverflowError, lambda: texts.set([key], [value]))
+        expect(OverflowError, lambda: world.array(1, np.float32).put(0, [1e300]))
+        expect(TypeError, lambda: box.send(0, np.array([None])))
         view = array.local
         expect(BufferError, array.free)
         del view
@@ -78,12 +101,14 @@ MISUSE = """
         def other():
             try:
                 expect(RuntimeError, world.barrier)
+                expect(RuntimeError, unsigned.free)
             except AssertionError as error:
                 failed.append(error)
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
         assert not failed, failed
+        assert unsigned.fetch_add(0, 0, 0) == 0
         world.barrier()
         words.local[:] = 7
         kept.append((world, words, words.local))
@@ -119,6 +144,69 @@ def test_an_exception_ends_the_job_with_its_traceback(job):
     ended = job.start(program, ranks=3)
     assert ended.returncode != 0
     assert "ArithmeticError: the sum is wrong" in ended.stderr and "in fails_here" in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize(("end", "code"), [("pass", 0), ("raise SystemExit(5)", 5), ("raise ValueError('of a child')", 1)])
+def test_a_child_of_a_rank_ends_alone(real, end, code):
+    program = f"""
+        import os, sys
+        import pelago
+
+        def main(world):
+            if world.rank == 0:
+                if os.fork() == 0:
+                    {end}
+                    return
+                print(os.waitstatus_to_exitcode(os.wait()[1]))
+            world.barrier()
+            print("good")
+
+        pelago.run(main)
+    """
+    ended = real.start(program, ranks=2)
+    assert ended.returncode == 0 and sorted(ended.stdout.split()) == [str(code), "good", "good"], ended
+    assert ended.stderr.count("ValueError: of a child") == (code == 1) and "panic" not in ended.stderr
+
+
+def test_a_rank_that_exits_in_the_middle_of_the_job_ends_it(job):
+    program = """
+        import sys
+        import pelago
+
+        def main(world):
+            if world.rank == 1:
+                sys.exit(0)
+            world.barrier()
+
+        pelago.run(main)
+    """
+    ended = job.start(program, ranks=2)
+    assert ended.returncode == 3, ended
+    assert "rank 1 " in ended.stderr and "ended with exit code 0 in the middle of the job" in ended.stderr
+
+
+def test_a_process_takes_part_once(job):
+    program = """
+        import threading
+        import pelago
+
+        def main(world):
+            refused = []
+            def again():
+                try:
+                    pelago.run(lambda world: world.barrier())
+                except RuntimeError as error:
+                    refused.append(error)
+            again()
+            thread = threading.Thread(target=again)
+            thread.start()
+            thread.join()
+            world.barrier()
+            print(len(refused))
+
+        pelago.run(main)
+    """
+    assert job.lines(program, ranks=2) == ["2", "2"]
 
 
 def test_a_deadlock_ends_the_job(job):

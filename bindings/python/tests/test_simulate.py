@@ -55,7 +55,21 @@ def test_python_programs_are_simulated_and_repeatable(tmp_path):
     assert one["ranks"]["count"] == 64 and one["job"]["end_ps"] >= 63_000_000
 
 
+def test_output_that_is_no_text_is_escaped(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys, pelago\n"
+        "pelago.run(lambda world: os.write(1, b'\\xff\\n') if world.rank == 0 else None)\n"
+        "sys.exit(os.write(2, b'\\xfe') if sys.argv[1:] else 0)\n"
+    )
+    assert pelago.simulate(program, "rx200-qdr", ranks=2)["output"] == "\\xff\n"
+    with pytest.raises(RuntimeError, match=r"\\xfe"):
+        pelago.simulate(program, "rx200-qdr", ranks=2, arguments=["fail"])
+
+
 def test_mistakes_are_told(monkeypatch):
+    with pytest.raises(TypeError, match="list of arguments"):
+        pelago.simulate("ring", "rx200-qdr", ranks=2, arguments="-n 3")
     with pytest.raises(RuntimeError, match="no-such-machine"):
         pelago.simulate("ring", "no-such-machine", ranks=2)
     with pytest.raises(RuntimeError, match="rail.nothing"):

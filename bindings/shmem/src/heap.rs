@@ -92,7 +92,8 @@ pub(crate) fn reallocate(routine: &'static str, pointer: *mut c_void, bytes: usi
     }
     // After the barrier, all writes to the object have completed, and no PE uses it any more.
     collectives::barrier_all(routine);
-    let Some(before) = give_back(library, pointer) else {
+    // Equal pointers: the object had been freed before the call, and the new one is at its place.
+    let Some(before) = give_back(library, pointer).filter(|_| moved != pointer) else {
         refuse(routine, &format_args!("ptr {pointer:p} is not an object of the symmetric heap"))
     };
     // SAFETY: both objects are allocated, have at least this length, and do not overlap. The old one is reused after the barrier at the earliest.

@@ -2,10 +2,10 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use pelago::{Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
-use pelago_c_support::monitor::{Monitor, Progress};
+use pelago_c_support::monitor::{self, Monitor, Progress};
 use pelago_c_support::simulated::{self, PerRank};
 use pelago_memory::{Heap, Place, Reach, Window};
 
@@ -364,7 +364,7 @@ impl Library {
 
     /// Makes a context of the team at an index, and returns its handle; `None` if there are too many contexts.
     pub(crate) fn make_context(&self, team: usize, options: i64) -> Option<usize> {
-        let mut factory = self.lock(&self.factory);
+        let mut factory = monitor::lock(&self.factory);
         let index = (1..CONTEXTS_MAX)
             .find(|&index| self.contexts[index].get().is_none_or(|slot| !slot.is_used.load(Ordering::Relaxed)))?;
         if self.contexts[index].get().is_none() {
@@ -383,20 +383,6 @@ impl Library {
         slot.options.store(options, Ordering::Relaxed);
         slot.is_used.store(true, Ordering::Release);
         Some(index + 1)
-    }
-
-    /// Locks a mutex that a thread may hold while it waits for a context. Threads of a simulated rank are coroutines: instead of blocking, the caller lets the
-    /// others run.
-    fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
-        if self.is_simulated {
-            loop {
-                match mutex.try_lock() {
-                    Ok(guard) => return guard,
-                    Err(_) => pelago::processes::let_threads_run(),
-                }
-            }
-        }
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the contexts in use of the team at an index.

@@ -4,14 +4,14 @@
 //! a program may initialize the library again after a finalization.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use pelago::{Error, GlobalAddress, Job, Rank, Result, Scope, SegmentId, Symmetric};
-use pelago_c_support::{exit, simulated};
+use pelago_c_support::{exit, monitor, simulated};
 use pelago_memory::Heap;
 
 use crate::collectives::{self, SCRATCH_BYTES};
@@ -31,7 +31,7 @@ const HEAP_SHARE: u64 = 2;
 /// Initializes the library and returns the provided level of thread support. Collective.
 pub(crate) fn init(routine: &'static str, requested: c_int) -> c_int {
     let process = process();
-    let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lifecycle = monitor::lock(&process.lifecycle);
     if let Some(library) = process.library.get() {
         // No other thread changes the depth while the lock is held.
         let depth = library.depth.load(Ordering::Acquire);
@@ -83,7 +83,7 @@ fn join(routine: &'static str) -> Result<Parts> {
     refusal::set_number(job.rank().number());
     let is_simulated = simulated::running().is_some();
     if !is_simulated {
-        at_exit();
+        exit::at_exit(leave_at_exit);
     }
     let limit = job.reach().addresses().segment_bytes();
     let ranges = statics::ranges();
@@ -168,7 +168,16 @@ fn register_statics(job: &'static Job, routine: &'static str, ranges: &[Range<us
     let layout = job.reach().addresses();
     let mut areas = [Area::default(); STATIC_AREAS_MAX];
     let mut numbers = [0; STATIC_AREAS_MAX];
+    let limit = layout.segment_bytes();
     for ((range, area), number) in ranges.iter().zip(&mut areas).zip(&mut numbers) {
+        let bytes = range.len() as u64;
+        if bytes > limit {
+            let enough = bytes.next_power_of_two();
+            refuse(
+                routine,
+                &format_args!("the executable has {bytes} bytes of variables, and a PE has {limit}: pelago sim --heap {enough}"),
+            );
+        }
         let place = simulated::shared_address(range.start, range.len()).and_then(|place| NonNull::new(place as *mut u8));
         let Some(place) = place else { refuse(routine, &"the variables of the executable have no private copy") };
         // SAFETY: the copy of this rank, which lives as long as the process (A9 of `pelago-c-support`). Words that other ranks change are read by
@@ -204,7 +213,7 @@ fn bytes_of(text: &str) -> Option<u64> {
 /// Matches one initialization; the last finalization ends the use of the library. Collective.
 pub(crate) fn finalize(routine: &'static str) {
     let process = process();
-    let _lifecycle = process.lifecycle.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lifecycle = monitor::lock(&process.lifecycle);
     let library = crate::library::library(routine);
     let depth = library.depth.load(Ordering::Acquire);
     if depth > 1 {
@@ -257,18 +266,11 @@ fn exit_code(code: Option<i32>, error: &Error) -> i32 {
     })
 }
 
-/// Makes the process leave the job when it exits.
-fn at_exit() {
-    unsafe extern "C" {
-        fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+/// Exit handler that calls `leave`.
+fn leave_at_exit(code: c_int) {
+    if let Some(code) = leave(code) {
+        exit::immediately(code);
     }
-    extern "C" fn call(code: c_int, _: *mut c_void) {
-        if let Some(code) = leave(code) {
-            exit::immediately(code);
-        }
-    }
-    // SAFETY: the function lives as long as the library, which is never unloaded while it is in use.
-    unsafe { on_exit(call, std::ptr::null_mut()) };
 }
 
 #[cfg(test)]

@@ -18,7 +18,12 @@ fn wrong_calls_end_the_job_with_one_line() {
         ("team", "PE 2: shmem_team_sync: the team is SHMEM_TEAM_INVALID"),
         ("cmp", "PE 2: shmem_long_wait_until: cmp 9 is none of SHMEM_CMP_"),
         ("lock", "PE 2: shmem_set_lock: lock 0x"),
+        ("reduce", "PE 2: shmem_long_sum_to_all: dest 0x"),
+        ("much", "(17179869176 bytes) is not symmetric"),
+        ("sync", "PE 2: shmem_barrier: pSync 0x"),
         ("free", "shmem_free: ptr 0x"),
+        ("freed", "shmem_realloc: ptr 0x"),
+        ("twice", "shmem_finalize: called after shmem_finalize"),
         ("after", "shmem_barrier_all: called after shmem_finalize"),
     ];
     for transport in TRANSPORTS {
@@ -31,6 +36,21 @@ fn wrong_calls_end_the_job_with_one_line() {
             assert!(ended.status.code() == Some(1) && told.count() >= 1, "{what}, {transport}: {:?} {said}", ended.status.code());
             assert!(!said.contains("panicked") && !said.contains("signal 11"), "{what}, {transport}: {said}");
         }
+    }
+}
+
+/// A process that a PE has forked ends by `exit`: it does not leave the job in the name of the PE.
+#[test]
+fn a_child_of_a_pe_ends_alone() {
+    let built = program("bad.c", &[], "bad-fork");
+    for transport in ["shm", "udp"] {
+        let ended = run(3, transport, &built, &["fork"]);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(
+            ended.status.success() && ended.stdout == b"went on\n" && said.is_empty(),
+            "{transport}: {:?} {said}",
+            ended.status
+        );
     }
 }
 

@@ -32,6 +32,9 @@ impl ListIt {
     }
 }
 
+/// Number of steps of an iterator up to which the length of the list is not read.
+const STEPS_WITHOUT_LENGTH: u64 = 1024;
+
 /// A program's comparison function for elements.
 type Compare = Option<extern "C" fn(Element, Element) -> c_int>;
 
@@ -282,7 +285,12 @@ pub extern "C" fn acp_unique_list(list: Container) {
 pub extern "C" fn acp_advance_list_it(it: ListIt, count: c_int) -> ListIt {
     with("acp_advance_list_it", it.failed(), it.list, |_, _, list| {
         let step = |at| if count > 0 { list.next(at) } else { list.before(at) };
-        Ok(it.at((0..count.unsigned_abs()).try_fold(it.element(), |at, _| step(at))?))
+        let mut steps = u64::from(count.unsigned_abs());
+        if steps > STEPS_WITHOUT_LENGTH {
+            // The elements and the end are a circle: whole turns change nothing.
+            steps %= list.len()? + 1;
+        }
+        Ok(it.at((0..steps).try_fold(it.element(), |at, _| step(at))?))
     })
 }
 

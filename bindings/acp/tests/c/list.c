@@ -1,5 +1,6 @@
 /* Lists whose elements lie on all ranks: order, iterators, splicing, sorting by a function that looks at the elements itself. */
 #include "check.h"
+#include <limits.h>
 
 static uint64_t *mine;
 
@@ -56,6 +57,9 @@ int main(int argc, char **argv) {
     CHECK(acp_query_rank(acp_begin(list, one).elem) == next);
     acp_list_it_t third = acp_advance(list_it, acp_begin(list, one), 2), end = acp_end(list, one);
     CHECK(value_of(acp_dereference(list_it, third)) == 'c' && acp_distance(list_it, acp_begin(list, one), third) == 2);
+    /* Whole turns, of the elements and the end, are not walked. */
+    int turn = (int)acp_size(list, one) + 1;
+    CHECK(acp_advance(list_it, end, INT_MAX / turn * turn).elem == end.elem && acp_advance(list_it, end, -(INT_MAX / turn * turn) - 2).elem == third.elem);
     CHECK(acp_advance(list_it, end, -2).elem == third.elem && acp_decrement(list_it, third).elem == acp_advance(list_it, end, -3).elem);
     acp_list_it_t put = acp_insert(list, third, word('x'), rank);
     CHECK(value_of(acp_dereference(list_it, put)) == 'x');

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -32,18 +33,30 @@ def elements(values: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     is_of_integers = dtype.kind in "iu" and found.dtype.kind in "biu"
     if found.size and not is_of_integers and not np.can_cast(np.min_scalar_type(found), dtype, "same_kind"):
         raise TypeError(f"values of {found.dtype} where {dtype} is needed")
-    # Of a single value, `ascontiguousarray` makes an array of one dimension.
-    converted = np.ascontiguousarray(found, dtype=dtype).reshape(found.shape)
+    try:
+        with np.errstate(over="raise"):
+            # Of a single value, `ascontiguousarray` makes an array of one dimension.
+            converted = np.ascontiguousarray(found, dtype=dtype).reshape(found.shape)
+    except FloatingPointError:
+        raise OverflowError(f"a value does not fit {dtype}") from None
     if dtype.kind in "iu" and not np.array_equal(converted, found):
+        raise OverflowError(f"a value does not fit {dtype}")
+    # Conversion cuts texts that are too long.
+    if dtype.kind in "SU" and not np.array_equal(converted, found.astype(dtype.kind)):
         raise OverflowError(f"a value does not fit {dtype}")
     return converted
 
 
+def integer(value: Any) -> int:
+    """A whole number, of Python or NumPy. Numbers with fractions are refused, also 1.0."""
+    return int(value) if isinstance(value, np.bool_) else operator.index(value)
+
+
 def shape_of(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    lengths = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    lengths = tuple(integer(length) for length in ((shape,) if isinstance(shape, (int, np.integer)) else shape))
     if any(length < 0 for length in lengths):
         raise ValueError(f"an array has no negative lengths: {lengths}")
-    return tuple(int(length) for length in lengths), math.prod(int(length) for length in lengths)
+    return lengths, math.prod(lengths)
 
 
 class SymmetricArray:
@@ -109,9 +122,16 @@ class SymmetricArray:
         self, rank: int, index: int = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any]:
         """Reads `count` elements of `rank` from `index` on, by default all that follow; into `out`, if it is given."""
+        offset = self._offset(index)
         if out is None:
-            out = np.empty(self._size - index if count is None else count, self._dtype)
+            left = self._size - index
+            wanted = left if count is None else integer(count)
+            if not 0 <= wanted <= left:
+                raise IndexError(f"{wanted} elements from element {index} of {self._size}")
+            out = np.empty(wanted, self._dtype)
         else:
+            if not isinstance(out, np.ndarray):
+                raise TypeError(f"the elements are read into an array, not {type(out).__name__}")
             if out.dtype != self._dtype:
                 raise TypeError(f"an array of {out.dtype} where {self._dtype} is needed")
             if not (out.flags.c_contiguous and out.flags.writeable):
@@ -119,7 +139,7 @@ class SymmetricArray:
             if count is not None and count != out.size:
                 raise ValueError(f"{count} elements into an array of {out.size}")
         if out.size:
-            self._memory.get(rank, self._offset(index), as_bytes(out))
+            self._memory.get(rank, offset, as_bytes(out))
         return out
 
     def fetch(self, rank: int, index: int = 0) -> int:
@@ -178,9 +198,10 @@ class SymmetricArray:
         return self._number(self._memory.atomic((rank, offset, width), operator, *bits))
 
     def _offset(self, index: int) -> int:
-        if not 0 <= index <= self._size:
+        place = integer(index)
+        if not 0 <= place <= self._size:
             raise IndexError(f"element {index} of {self._size}")
-        return int(index) * self._dtype.itemsize
+        return place * self._dtype.itemsize
 
     def _width(self) -> int:
         if self._dtype.kind not in "iu" or self._dtype.itemsize not in (4, 8) or not self._dtype.isnative:
@@ -188,10 +209,10 @@ class SymmetricArray:
         return self._dtype.itemsize
 
     def _bits(self, value: int) -> int:
-        limits = np.iinfo(self._dtype)
-        if not limits.min <= value <= limits.max:
+        limits, number = np.iinfo(self._dtype), integer(value)
+        if not limits.min <= number <= limits.max:
             raise OverflowError(f"{value} does not fit {self._dtype}")
-        return int(value) & ((1 << 8 * self._dtype.itemsize) - 1)
+        return number & ((1 << 8 * self._dtype.itemsize) - 1)
 
     def _number(self, bits: int) -> int:
         top = 1 << (8 * self._dtype.itemsize - 1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import plain
+from pelago._array import integer, plain
 
 
 class Grid:
@@ -31,15 +31,18 @@ class Grid:
         neighbours: str = "faces",
     ) -> None:
         self._dtype = plain(dtype)
-        self._global_shape = tuple(int(length) for length in shape)
+        self._global_shape = tuple(integer(length) for length in shape)
         dimensions = len(self._global_shape)
-        widths = [(halo, halo)] * dimensions if isinstance(halo, int) else [(int(low), int(high)) for low, high in halo]
-        around = [periodic] * dimensions if isinstance(periodic, bool) else [bool(one) for one in periodic]
+        if isinstance(halo, (int, np.integer)):
+            halo = [(integer(halo), integer(halo))] * dimensions
+        widths = [(integer(low), integer(high)) for low, high in halo]
+        is_one = isinstance(periodic, (bool, np.bool_))
+        around = [bool(periodic)] * dimensions if is_one else [bool(one) for one in periodic]
         if any(width < 0 for pair in widths for width in pair) or any(length < 0 for length in self._global_shape):
             raise ValueError("lengths and halo widths are not negative")
         if not 1 <= fields <= 64:
             raise ValueError(f"a grid has from 1 to 64 fields, not {fields}")
-        cut = None if parts is None else [int(part) for part in parts]
+        cut = None if parts is None else [integer(part) for part in parts]
         described = (list(self._global_shape), cut, around, widths, self._dtype.itemsize, fields, neighbours)
         self._grid = world.grid(described)
         self._widths = widths

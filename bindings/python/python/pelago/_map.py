@@ -39,7 +39,7 @@ class GlobalMap:
         return np.frombuffer(bytearray(values), self._value), np.frombuffer(bytearray(found), np.bool_)
 
     def __getitem__(self, key: Any) -> Any:
-        values, found = self.find([key])
+        values, found = self.find(self._one(key))
         if not found[0]:
             raise KeyError(key)
         return values[0]
@@ -48,7 +48,7 @@ class GlobalMap:
         self.set([key], [value])
 
     def __contains__(self, key: Any) -> bool:
-        return bool(self.find([key])[1][0])
+        return bool(self.find(self._one(key))[1][0])
 
     def remove(self, keys: npt.ArrayLike) -> int:
         """Takes keys out; how many were there."""
@@ -56,12 +56,18 @@ class GlobalMap:
 
     def owner(self, key: Any) -> int:
         """The rank that has a key."""
-        return self._map.owner(as_bytes(np.atleast_1d(elements([key], self._key))))
+        return self._map.owner(as_bytes(self._one(key)))
 
     def local_items(self) -> Iterator[tuple[Any, Any]]:
         """The keys of this rank and their values, in no order. No rank may write meanwhile."""
         keys, values = self._map.local()
         return zip(np.frombuffer(bytearray(keys), self._key), np.frombuffer(bytearray(values), self._value))
+
+    def _one(self, key: Any) -> npt.NDArray[Any]:
+        keys = np.atleast_1d(elements([key], self._key))
+        if keys.size != 1:
+            raise ValueError(f"{keys.size} keys where one is needed")
+        return keys
 
     def _store(self, keys: npt.ArrayLike, values: npt.ArrayLike, is_insertion: bool) -> int:
         asked, given = np.atleast_1d(elements(keys, self._key)), np.atleast_1d(elements(values, self._value))

@@ -38,10 +38,12 @@ def simulate(
     same name; `command` is its path, by default `PELAGO` of the environment or `pelago` in `PATH`.
 
     The report has the values of the file of `pelago sim --report`: times are in picoseconds. `report["ranks"]["rows"]`, `report["latencies"]` and
-    `report["links"]["busiest"]` are lists of dictionaries, from which data frames are made. `report["output"]` is what the program printed.
+    `report["links"]["busiest"]` are lists of dictionaries, from which data frames are made. `report["output"]` is what the program printed; bytes that are no UTF-8 are escaped.
 
     Raises FileNotFoundError without the command, and RuntimeError with its message if it fails.
     """
+    if isinstance(arguments, (str, bytes)):
+        raise TypeError("arguments is a list of arguments, not one text")
     found = os.fspath(command) if command is not None else os.environ.get("PELAGO") or shutil.which("pelago")
     if not found:
         raise FileNotFoundError("the command pelago is not in PATH: install it, or name it by command= or PELAGO")
@@ -68,6 +70,8 @@ def simulate(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # Programs may print bytes that are no text.
+            errors="backslashreplace",
             check=False,
         )
         if ended.returncode != 0:

@@ -84,6 +84,8 @@ class Team:
 
     def scatter(self, values: npt.ArrayLike | None, out: npt.NDArray[Any], root: int = 0) -> npt.NDArray[Any]:
         """Gives each member its block `values[i]` of the member `root`, in `out`; other members give None."""
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"the block is written into an array, not {type(out).__name__}")
         if not (out.flags.c_contiguous and out.flags.writeable):
             raise ValueError("the array to write into must be C-contiguous and writable")
         own = np.empty(0, out.dtype) if values is None else np.ascontiguousarray(values)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
-from pelago._array import SymmetricArray
+from pelago._array import SymmetricArray, integer, plain
 from pelago._device import DeviceArray, register
 from pelago._grid import Grid
 from pelago._map import GlobalMap
@@ -29,11 +29,11 @@ class Mailbox:
 
     def send(self, to: int, message: Any) -> None:
         """Sends bytes, or a contiguous array; waits for a slot. The object may be changed when the call returns."""
-        self._mailbox.send(to, message)
+        self._mailbox.send(to, _checked(message))
 
     def try_send(self, to: int, message: Any) -> bool:
         """Sends bytes if a slot is free; whether they were sent."""
-        return self._mailbox.try_send(to, message)
+        return self._mailbox.try_send(to, _checked(message))
 
     def receive(self, timeout: float | None = None) -> tuple[int, bytes]:
         """The next message, and its sender; waits for it. Raises TimeoutError after `timeout` seconds."""
@@ -43,6 +43,12 @@ class Mailbox:
     def flush(self) -> None:
         """Waits until all messages that this rank has sent are in the memory of their receivers."""
         self._mailbox.flush()
+
+
+def _checked(message: Any) -> Any:
+    if isinstance(message, np.ndarray):
+        plain(message.dtype)
+    return message
 
 
 class World(Team):
@@ -80,7 +86,7 @@ class World(Team):
 
     def team(self, ranks: Sequence[int]) -> Team | None:
         """The team of some ranks, in this order; None for a rank that is no member. Collective over all ranks."""
-        team = self._world.team([int(rank) for rank in ranks])
+        team = self._world.team([integer(rank) for rank in ranks])
         return None if team is None else Team(team)
 
     def mailbox(self, receiver: int | None = None, *, slots: int = 64, message_bytes: int = 1024) -> Mailbox:

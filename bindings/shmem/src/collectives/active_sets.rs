@@ -49,6 +49,7 @@ impl ActiveSet {
         }
         let Some(me) = members.position(library.me) else { refuse(routine, &"this PE is not in the active set") };
         library.global(routine, "pSync", psync as usize, 3 * size_of::<i64>(), library.me);
+        library.pointer::<u64>(routine, "pSync", psync as usize, library.me);
         Self { library, routine, members, me, psync }
     }
 
@@ -186,12 +187,16 @@ impl ActiveSet {
     /// `shmem_<TYPENAME>_…_to_all`: each PE reads the values of all, in the order of PEs.
     pub(crate) fn reduce<T: Value>(&self, (dest, source): (usize, usize), count: c_int, how: Combine) {
         let Ok(count) = usize::try_from(count) else { refuse(self.routine, &format_args!("nreduce {count} is negative")) };
+        let bytes = count * size_of::<T>();
+        if bytes > 0 {
+            self.library.global(self.routine, "dest", dest, bytes, self.library.me);
+            self.library.global(self.routine, "source", source, bytes, self.library.me);
+        }
         let mut combined = vec![T::new_zeroed(); count];
         let mut other = combined.clone();
         self.barrier();
         for position in 0..self.members.size {
             let into = other.as_mut_ptr().cast();
-            let bytes = count * size_of::<T>();
             transfer::get::<1>(self.routine, DEFAULT, Mode::Blocking, (into, source as *const _), bytes, self.rank(position));
             if position == 0 {
                 combined.copy_from_slice(&other);

@@ -1,7 +1,16 @@
 /* Calls that cannot be done, by name. */
 #include "check.h"
+#include <limits.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-static long word;
+static long word, work[SHMEM_REDUCE_MIN_WRKDATA_SIZE], sync_words[SHMEM_REDUCE_SYNC_SIZE];
+
+static void *finalizer(void *nothing) {
+    shmem_finalize();
+    return nothing;
+}
 
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
@@ -33,9 +42,26 @@ int main(int count, char **arguments) {
             shmem_long_wait_until(&word, 9, 0);
         if (!strcmp(what, "lock"))
             shmem_set_lock(&on_stack);
+        if (!strcmp(what, "reduce"))
+            shmem_long_sum_to_all(&on_stack, &word, 1, 0, 0, last + 1, work, sync_words);
+        if (!strcmp(what, "much"))
+            shmem_long_sum_to_all(&word, &word, INT_MAX, 0, 0, last + 1, work, sync_words);
+        if (!strcmp(what, "sync"))
+            shmem_barrier(0, 0, last + 1, (long *)(void *)((char *)sync_words + 4));
+        if (!strcmp(what, "fork")) {
+            if (fork() == 0)
+                exit(0);
+            wait(NULL);
+            printf("went on\n");
+        }
     }
     if (!strcmp(what, "free"))
         shmem_free(&word);
+    if (!strcmp(what, "freed")) {
+        long *object = shmem_malloc(64);
+        shmem_free(object);
+        shmem_realloc(object, 128);
+    }
     if (!strcmp(what, "differ"))
         shmem_malloc(shmem_my_pe() == last ? 8 : 16);
     if (!strcmp(what, "exit"))
@@ -51,6 +77,12 @@ int main(int count, char **arguments) {
             shmem_barrier_all();
         for (;;)
             on_stack++;
+    }
+    if (!strcmp(what, "twice")) {
+        pthread_t other;
+        pthread_create(&other, NULL, finalizer, NULL);
+        shmem_finalize();
+        pthread_join(other, NULL);
     }
     shmem_finalize();
     if (!strcmp(what, "after"))
