@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::Fault;
+use pelago_platform::{Fault, For, Woken};
 use pelago_rma::Error;
 use pelago_simulator::{Computing, FaultError, FaultInjection, Protocol, Settings, SimulationError, simulate};
 use pelago_test_support::simulated::{self, run};
@@ -123,6 +123,22 @@ fn a_rank_that_fails_is_lost_to_the_others() {
             if rank == 2 { Error::Disagreement("something of its own") } else { Error::Fault(Fault::PeerLost(Rank::new(2))) };
         assert_eq!(result.unwrap().unwrap_err().to_string(), expected.to_string());
     }
+}
+
+/// The time that such a job takes grows with the number of ranks, and not with its square.
+#[test]
+fn many_ranks_learn_of_a_fault() {
+    let many = Settings { heap_bytes: 4096, ..settings(1 << 17, 1 << 17) };
+    let outcome = simulate(&many, |parts| {
+        loop {
+            if let Woken::Fault(fault) = parts.wait.park(For::Anything, None, &mut || false) {
+                return Err::<(), _>(fault);
+            }
+        }
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.fault, outcome.stuck.len()), (Some(Fault::Deadlock), 1 << 17));
+    assert!(outcome.results.iter().all(|result| *result == Some(Err(Fault::Deadlock))));
 }
 
 #[test]
