@@ -155,8 +155,9 @@ impl SimulatedJob {
 
     /// Ends an operation that the network has failed to perform.
     pub(super) fn fail_operation(&mut self, number: u32) {
+        self.given_up += 1;
         let failed = self.operations.get(number).operation.target(&self.memory);
-        self.end(number, Some(Failure::PeerLost(failed)));
+        self.end(number, Some(Failure::Unreachable(failed)));
     }
 
     /// Handles the end of an operation in the network: its initiator gets the completion once the operation has taken effect.
