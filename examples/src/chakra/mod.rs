@@ -17,7 +17,7 @@ use pelago::{Rank, Team, World};
 
 use crate::graph::report::replay;
 use crate::graph::source::stream;
-use crate::graph::{Builder, Graph, Kind, OPERATIONS_MAX, Operation, When};
+use crate::graph::{Builder, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
 use crate::usage::{exit, if_all_have, parse};
 use node::{Attributes, Node, NodeType};
 use wire::{Fields, Wrong};
@@ -226,7 +226,11 @@ fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) ->
         Some(other) if other != u64::from(rank) => Err(format!("has the {name} {other}, in the file of rank {rank}")),
         _ => Ok(()),
     };
-    let size = || comm_size.ok_or_else(|| "has no comm_size".to_owned());
+    let size = |most: u64| match *comm_size {
+        None => Err("has no comm_size".to_owned()),
+        Some(bytes) if bytes > most => Err(format!("has a comm_size of {bytes} bytes; {most} at most")),
+        Some(bytes) => Ok(bytes),
+    };
     let tag = || match comm_tag.unwrap_or(0) {
         tag if tag < u64::from(u32::MAX) => Ok(tag as u32),
         tag => Err(format!("has the comm_tag {tag}, which has more than 32 bits")),
@@ -242,11 +246,23 @@ fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) ->
         }
         NodeType::Send => {
             is_own("comm_src", *comm_src)?;
-            Ok(Operation { kind: Kind::Send, peer: peer("comm_dst", *comm_dst)?, tag: tag()?, amount: size()?, ..nothing })
+            Ok(Operation {
+                kind: Kind::Send,
+                peer: peer("comm_dst", *comm_dst)?,
+                tag: tag()?,
+                amount: size(TRANSFER_BYTES_MAX)?,
+                ..nothing
+            })
         }
         NodeType::Receive => {
             is_own("comm_dst", *comm_dst)?;
-            Ok(Operation { kind: Kind::Receive, peer: peer("comm_src", *comm_src)?, tag: tag()?, amount: size()?, ..nothing })
+            Ok(Operation {
+                kind: Kind::Receive,
+                peer: peer("comm_src", *comm_src)?,
+                tag: tag()?,
+                amount: size(TRANSFER_BYTES_MAX)?,
+                ..nothing
+            })
         }
         NodeType::Collective => {
             let collective = match comm_type {
@@ -262,10 +278,7 @@ fn operation(node: &Node, rank: u32, ranks: u32, groups: &Groups, place: u32) ->
                 Some(9) => Collective::Barrier,
                 Some(other) => return Err(format!("has the comm_type {other}, which the schema 0.0.4 does not have")),
             };
-            let amount = if collective == Collective::Barrier { 0 } else { size()? };
-            if amount > COLLECTIVE_BYTES_MAX {
-                return Err(format!("has a comm_size of {amount} bytes; {COLLECTIVE_BYTES_MAX} at most"));
-            }
+            let amount = if collective == Collective::Barrier { 0 } else { size(COLLECTIVE_BYTES_MAX)? };
             let tag = match group {
                 None => 0,
                 Some(name) => {

@@ -10,13 +10,10 @@
 use std::collections::HashMap;
 
 use super::text::{Place, Token, Tokens, Wrong};
-use crate::graph::{ANY, Builder, Graph, Kind, OPERATIONS_MAX, Operation, When};
+use crate::graph::{ANY, Builder, Graph, Kind, OPERATIONS_MAX, Operation, TRANSFER_BYTES_MAX, When};
 
 /// Maximum nanoseconds of one computation: a day.
 const COMPUTE_NS_MAX: u64 = 86_400_000_000_000;
-
-/// Maximum bytes of one transfer.
-const BYTES_MAX: u64 = 1 << 40;
 
 /// Parses the part of a rank, which begins at `begin` in its file, in a schedule for `ranks` ranks.
 pub(crate) fn graph(bytes: &[u8], begin: Place, ranks: u32) -> Result<Graph, Wrong> {
@@ -155,7 +152,7 @@ impl<'t> Part<'t> {
             },
             None => word,
         };
-        within(digits, BYTES_MAX).ok_or_else(|| expected(WHAT, Token::Word(word), place))
+        within(digits, TRANSFER_BYTES_MAX).ok_or_else(|| expected(WHAT, Token::Word(word), place))
     }
 
     fn number(&mut self, what: &str, most: u64) -> Result<u64, Wrong> {

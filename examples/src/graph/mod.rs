@@ -18,6 +18,9 @@ use pelago::collectives::Collective;
 /// Maximum number of operations of a rank: 32 bytes each, and 8 for each dependency.
 pub(crate) const OPERATIONS_MAX: usize = 1 << 24;
 
+/// Maximum bytes of one transfer.
+pub(crate) const TRANSFER_BYTES_MAX: u64 = 1 << 40;
+
 /// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

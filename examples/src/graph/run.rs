@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 
 use pelago::collectives::{Collective, Collectives, Commutative, Settings, Started};
-use pelago::{Duration, Error, Handle, Instant, PendingGet, Rank, Result, Team, World};
+use pelago::{Duration, Error, GlobalPtr, Handle, Instant, PendingGet, Rank, Result, Team, World};
 
 use super::messages::{Messages, ZEROS};
 use super::{Graph, Kind, Operation, When};
 
 /// Memory of each rank for the collective operations of a group, if there are several groups.
 const GROUP_BYTES: usize = 16 << 20;
+
+/// Maximum number of pieces of a get in flight.
+const GETS_MAX: usize = 64;
 
 /// Runs the graph of this rank. Collective.
 ///
@@ -71,7 +74,7 @@ struct Runner<'r, 'c, 'w> {
     under_way: Vec<(u32, Flight<'c, 'w>)>,
     /// Scratch list of completed receives.
     ended: Vec<u32>,
-    /// Receives and collectives in flight, for reports of awaited operations.
+    /// Receives and collectives in flight, and a send that has failed, for reports of awaited operations.
     open: Vec<u32>,
 }
 
@@ -84,8 +87,40 @@ struct Core {
 
 enum Flight<'c, 'w> {
     Handles(Vec<Handle<'w>>),
-    Gets(Vec<PendingGet<'w, u8>>),
+    Gets(Gets<'w>),
     Started(Started<'c, 'w, u8>),
+}
+
+/// A get in pieces, of which few are in flight at once: each has memory of its own for what it reads.
+struct Gets<'w> {
+    world: &'w World,
+    from: GlobalPtr<u8>,
+    /// The pieces that have not begun, the last first.
+    left: Vec<usize>,
+    in_flight: VecDeque<PendingGet<'w, u8>>,
+}
+
+impl Gets<'_> {
+    /// Starts as many pieces as may be in flight.
+    fn start(&mut self) -> Result<()> {
+        while self.in_flight.len() < GETS_MAX
+            && let Some(piece) = self.left.pop()
+        {
+            self.in_flight.push_back(self.world.start_get(self.from, piece)?);
+        }
+        Ok(())
+    }
+
+    fn have_ended(&mut self) -> Result<bool> {
+        while let Some(get) = self.in_flight.front() {
+            if !get.handle().has_ended()? {
+                return Ok(false);
+            }
+            self.in_flight.pop_front();
+            self.start()?;
+        }
+        Ok(true)
+    }
 }
 
 impl<'c, 'w> Runner<'_, 'c, 'w> {
@@ -130,6 +165,9 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 let sent = self.messages.send(peer, tag, amount, &mut ended);
                 ended.drain(..).for_each(|number| self.end_open(number));
                 self.ended = ended;
+                if sent.is_err() {
+                    self.open.push(number);
+                }
                 sent?;
             }
             Kind::Receive => {
@@ -145,10 +183,15 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 return self.goes_on(number, Flight::Handles(puts));
             }
             Kind::Get => {
-                let landing = self.messages.landing.at(peer_rank, 0);
-                let pieces = self.messages.pieces(amount).into_iter();
-                let gets = pieces.map(|piece| self.world.start_get(landing, piece)).collect::<Result<_>>()?;
-                return self.goes_on(number, Flight::Gets(gets));
+                let (from, mut left) = (self.messages.landing.at(peer_rank, 0), self.messages.pieces(amount));
+                left.reverse();
+                let mut gets = Gets { world: self.world, from, left, in_flight: VecDeque::new() };
+                gets.start()?;
+                if gets.left.is_empty() {
+                    return self.goes_on(number, Flight::Gets(gets));
+                }
+                self.under_way.push((number, Flight::Gets(gets)));
+                return Ok(());
             }
             Kind::Atomic => {
                 let word = self.messages.landing.at(peer_rank, 0).cast::<u64>();
@@ -157,8 +200,8 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
                 return self.goes_on(number, Flight::Handles(vec![added]));
             }
             Kind::Collective(collective) => {
-                let started = self.start(collective, tag, amount as usize)?;
                 self.open.push(number);
+                let started = self.start(collective, tag, amount as usize)?;
                 self.under_way.push((number, Flight::Started(started)));
                 return Ok(());
             }
@@ -280,17 +323,17 @@ impl<'c, 'w> Runner<'_, 'c, 'w> {
 impl Flight<'_, '_> {
     fn has_ended(&mut self) -> Result<bool> {
         match self {
-            Self::Handles(handles) => all_ended(handles, |handle| handle.has_ended()),
-            Self::Gets(gets) => all_ended(gets, |get| get.handle().has_ended()),
+            Self::Handles(handles) => all_ended(handles),
+            Self::Gets(gets) => gets.have_ended(),
             Self::Started(started) => started.test(),
         }
     }
 }
 
 /// Removes completed flights from the end of the list; returns whether it is empty.
-fn all_ended<T>(flights: &mut Vec<T>, has_ended: impl Fn(&T) -> Result<bool>) -> Result<bool> {
+fn all_ended(flights: &mut Vec<Handle<'_>>) -> Result<bool> {
     while let Some(flight) = flights.last() {
-        if !has_ended(flight)? {
+        if !flight.has_ended()? {
             return Ok(false);
         }
         flights.pop();

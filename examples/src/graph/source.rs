@@ -21,10 +21,7 @@ pub(crate) enum Source {
 
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
-        }
+        let file = regular(path)?;
         if !is_packed(&file)? {
             return Ok(Self::File(file));
         }
@@ -76,11 +73,19 @@ impl Source {
 
 /// Opens a file for sequential reading without holding it in memory.
 pub(crate) fn stream(path: &Path) -> Result<Box<dyn BufRead>> {
-    let file = File::open(path)?;
+    let file = regular(path)?;
     if is_packed(&file)? {
         return Ok(Box::new(BufReader::new(MultiGzDecoder::new(BufReader::new(file)))));
     }
     Ok(Box::new(BufReader::new(file)))
+}
+
+/// Opens a file that can be read at any position. To open a pipe without a writer would wait for one.
+fn regular(path: &Path) -> Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path)
 }
 
 fn is_packed(file: &File) -> Result<bool> {

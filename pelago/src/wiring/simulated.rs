@@ -3,7 +3,9 @@
 use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
 pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
-use pelago_simulator::{Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, WaitReason};
+use pelago_simulator::{
+    Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason,
+};
 
 use super::departure::DepartureWatch;
 use super::files;
@@ -23,6 +25,8 @@ pub(crate) struct Simulation {
 
 /// Maximum number of blocked ranks that an error message names.
 const STUCK_MAX: usize = 16;
+
+const PICOSECONDS_PER_DAY: u64 = 86_400 * 1_000_000_000_000;
 
 /// Returns the simulation request of the environment, if there is one.
 pub(crate) fn request() -> Result<Option<SimulationRequest>, Error> {
@@ -146,8 +150,22 @@ pub(crate) fn job_fault<R>(simulation: &Simulation, outcome: &SimulationOutcome<
             eprintln!("pelago: {cause}; the job was ended at {when} of virtual time");
             Some(cause.exit_code())
         }
+        None if fault == Fault::Aborted && outcome.end >= VIRTUAL_TIME_MAX => {
+            eprintln!(
+                "pelago: the job was ended after {} days of virtual time, the maximum: a time that the program declares, or a value of the \
+                 machine, is too large",
+                VIRTUAL_TIME_MAX.as_picoseconds() / PICOSECONDS_PER_DAY
+            );
+            Some(exit_code(fault))
+        }
         None => {
-            eprintln!("pelago: {fault}, after {when}{}", told(&outcome.stuck));
+            let given_up = match outcome.given_up {
+                0 => String::new(),
+                count => format!(
+                    "; before, the network has given up {count} operations after as many repetitions as the machine permits"
+                ),
+            };
+            eprintln!("pelago: {fault}, after {when}{}{given_up}", told(&outcome.stuck));
             Some(exit_code(fault))
         }
     }

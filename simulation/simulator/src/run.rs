@@ -22,6 +22,10 @@ use crate::ranks::ticks::{TickHandlers, with_ticks};
 use crate::ranks::{closed_output, crash};
 use crate::settings::{Data, Settings};
 
+/// Maximum virtual time of a job, which then counts as aborted: 2⁶³ picoseconds, some 106 days. Events that are scheduled before have times
+/// that 64 bits can express.
+pub const VIRTUAL_TIME_MAX: Instant = Instant::from_picoseconds(1 << 63);
+
 /// The results of a simulation.
 #[derive(Debug)]
 pub struct SimulationOutcome<R> {
@@ -43,6 +47,8 @@ pub struct SimulationOutcome<R> {
     pub stuck: Vec<(Rank, WaitReason)>,
     /// Ranks that died, or that others considered failed, before the job had another fault, unless the job continued without them; by number.
     pub lost: Vec<Rank>,
+    /// Number of operations that the simulated NICs have given up, as they had been repeated for as often as the machine permits.
+    pub given_up: u64,
 }
 
 /// Runs `body` as every rank until all have ended. Each rank gets its own platform, which takes no space on its stack.
@@ -253,8 +259,8 @@ fn outcome<R>(
     let counters = job.stations.as_ref().map(Stations::counters).unwrap_or_default();
     let facts = || facts(settings, &statistics, end, fault);
     let report = job.recorder.take().map(|recorder| recorder.finish(facts()));
-    let lost = job.failed_ranks().collect();
-    SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost }
+    let (lost, given_up) = (job.failed_ranks().collect(), job.given_up);
+    SimulationOutcome { results, failed, end, statistics, counters, report, fault, stuck, lost, given_up }
 }
 
 /// Makes the platform of a rank. Not inlined, so that its frame does not stay on the stack of the rank.
@@ -399,6 +405,9 @@ impl SimulationLoop<'_> {
                 }
                 stuck = job.waiting().collect();
                 job.fail(Fault::Deadlock);
+            }
+            if job.now() >= VIRTUAL_TIME_MAX && job.fault.is_none() {
+                job.fail(Fault::Aborted);
             }
         }
     }

@@ -189,3 +189,36 @@ fn what_a_fence_holds_back_and_the_network_gives_up_ends_once() {
     }
     assert!(overtaken > 0, "a short write is given up before its long one ends well");
 }
+
+/// A write of several packets that the network gives up has no effect, and neither has one behind a fence, although its packet has arrived.
+#[test]
+fn what_a_fence_orders_after_a_failed_operation_has_no_effect() {
+    const ROUNDS: u64 = 200;
+    const AFTER: u64 = 32 << 10;
+    let machine = Machine::bundled("rx200-qdr").unwrap();
+    let lossy = machine.replace("[rail.link]", "[rail.reliability]\nretries = 1\n\n[rail.link]\nloss = 0.3");
+    let mut ranks = job_on(&lossy, 2, 1, None);
+    let [me, peer] = [0, 1].map(Rank::new);
+    let at = |offset| ranks.layout().encode(peer, SegmentId::SYMMETRIC, offset).unwrap();
+    let (first, second) = (at(0), at(AFTER));
+    let address = ranks.transport(peer).network().address();
+    let to = ranks.transport(me).network().connect(None, peer, &address).unwrap();
+    let fence = Flags { fence: true, ..Flags::NONE };
+    let mut given_up = 0;
+    for round in 1..=ROUNDS {
+        let data = Cells::from_mut(vec![round; 2 << 10].leak());
+        let (long, short) =
+            (Operation::Put { from: data, to: first }, Operation::Write { to: second, bytes: &round.to_ne_bytes() });
+        for (write, flags, token) in [(long, Flags::NONE, 0), (short, fence, 1)] {
+            ranks.transport(me).post(Instant::ZERO, to, write, flags, Token(token)).unwrap();
+        }
+        let mut completed = Vec::new();
+        (0..1000).for_each(|_| _ = ranks.transport(me).progress(Instant::ZERO, &mut completed));
+        assert_eq!(completed.len(), 2, "round {round}: each ends once");
+        let memory = ranks.memory(peer, SegmentId::SYMMETRIC).to_vec();
+        let [long, short] = [0, AFTER as usize].map(|offset| memory[offset..offset + 8] == round.to_ne_bytes());
+        assert!(long || !short, "round {round}: the second without the first");
+        given_up += u64::from(!long);
+    }
+    assert!((1..ROUNDS).contains(&given_up), "{given_up}");
+}

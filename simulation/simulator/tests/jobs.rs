@@ -4,9 +4,11 @@ use std::cell::{Cell, RefCell};
 
 use pelago_base::{Duration, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::Fault;
+use pelago_platform::{Fault, For, Woken};
 use pelago_rma::Error;
-use pelago_simulator::{Computing, FaultError, FaultInjection, Protocol, ReportSettings, Settings, SimulationError, simulate};
+use pelago_simulator::{
+    Computing, FaultError, FaultInjection, Protocol, ReportSettings, Settings, SimulationError, VIRTUAL_TIME_MAX, simulate,
+};
 use pelago_test_support::simulated::{self, run};
 
 fn settings(ranks: u32, per_node: u32) -> Settings {
@@ -159,6 +161,41 @@ fn a_rank_that_fails_is_lost_to_the_others() {
             if rank == 2 { Error::Disagreement("something of its own") } else { Error::Fault(Fault::PeerLost(Rank::new(2))) };
         assert_eq!(result.unwrap().unwrap_err().to_string(), expected.to_string());
     }
+}
+
+/// The time that such a job takes grows with the number of ranks, and not with its square.
+#[test]
+fn many_ranks_learn_of_a_fault() {
+    let many = Settings { heap_bytes: 4096, ..settings(1 << 17, 1 << 17) };
+    let outcome = simulate(&many, |parts| {
+        loop {
+            if let Woken::Fault(fault) = parts.wait.park(For::Anything, None, &mut || false) {
+                return Err::<(), _>(fault);
+            }
+        }
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!((outcome.fault, outcome.stuck.len()), (Some(Fault::Deadlock), 1 << 17));
+    assert!(outcome.results.iter().all(|result| *result == Some(Err(Fault::Deadlock))));
+}
+
+#[test]
+fn a_job_without_end_of_time_is_aborted() {
+    let outcome = run(&settings(2, 1), |world| {
+        (0..300).for_each(|_| world.compute(Duration::from_seconds(86_400.0)));
+        world.barrier()
+    });
+    assert_eq!(outcome.fault, Some(Fault::Aborted));
+    assert!(outcome.end >= VIRTUAL_TIME_MAX, "{:?}", outcome.end);
+}
+
+#[test]
+fn what_the_network_gives_up_is_counted() {
+    let lossy = Machine::bundled("rx200-qdr").unwrap().replace("[rail.link]", "[rail.link]\nloss = 0.99");
+    let lossy = Settings { machine: Machine::parse(&lossy).unwrap(), ..settings(2, 1) };
+    let outcome = run(&lossy, |world| world.barrier());
+    assert_eq!(outcome.fault, Some(Fault::Deadlock));
+    assert!(outcome.given_up > 0);
 }
 
 #[test]

@@ -159,6 +159,7 @@ fn what_is_wrong_is_named_with_file_and_byte() {
         (of(&[node(7, COMP, &[], 1 << 60, &[])]), "more than a day"),
         (of(&[node(7, SEND, &[], 0, &[("comm_size", 5)])]), "node 7 has no comm_dst"),
         (of(&[node(7, SEND, &[], 0, &[("comm_dst", 0)])]), "node 7 has no comm_size"),
+        (of(&[node(7, SEND, &[], 0, &[("comm_dst", 0), ("comm_size", i64::MAX as u64)])]), "bytes; 1099511627776 at most"),
         (of(&[node(7, SEND, &[], 0, &[("comm_dst", 3), ("comm_size", 5)])]), "has the comm_dst 3; the job has 1 ranks"),
         (of(&[node(7, SEND, &[], 0, &[("comm_src", 3), ("comm_size", 5)])]), "has the comm_src 3, in the file of rank 0"),
         (of(&[node(7, RECV, &[], 0, &[("comm_src", u64::MAX)])]), "node 7 (n) has a comm_src that is no number from 0 on"),
@@ -171,6 +172,9 @@ fn what_is_wrong_is_named_with_file_and_byte() {
         let says = [says, "chakra: rank 0: ", "wrong.0.et: byte "];
         assert!(ended.code == Some(2) && says.iter().all(|says| ended.error.contains(says)), "{says:?}: {ended:?}");
     }
+    let alone = files("alone", &[of(&[node(7, COLL, &[], 0, &[("comm_type", 0), ("comm_size", 5)])]), trace(&[])]);
+    let ended = simulated("2", &[&alone]);
+    assert!(ended.code == Some(1) && ended.error.contains("rank 0 waits for node 0 of "), "{ended:?}");
     let ended = simulated("2", &[&files("wrong", &[good])]);
     assert!(ended.code == Some(2) && ended.error.contains("wrong.1.et is missing"), "{ended:?}");
 }

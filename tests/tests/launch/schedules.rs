@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{Ended, run};
+use crate::{Ended, pelago, run};
 
 fn file(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -45,6 +45,45 @@ fn dissemination() -> String {
         text += "}\n";
     }
     text
+}
+
+/// A get of 512 MiB needs memory for a part of it only, and takes as long as its bytes.
+#[test]
+fn a_long_get_takes_little_memory() {
+    let time = |name: &str, bytes: u64| {
+        let file = file(name, &format!("num_ranks 2\nrank 0 {{ get {bytes}b from 1 }}\n"));
+        let arguments = ["sim", "-n", "2", "--machine", "rx200-qdr", "--quiet", "--heap", "4M", "goal", &file];
+        let (long, _) = pelago(&arguments);
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -v 500000; exec \"$0\" \"$@\""]).arg(long.get_program()).args(long.get_args());
+        let ended = limited.output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        String::from_utf8(ended.stdout).unwrap().trim().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let (short, long) = (time("short-get.goal", 32 << 20), time("long-get.goal", 512 << 20));
+    assert!((15.5..16.5).contains(&(long / short)), "{short} {long}");
+}
+
+#[test]
+fn a_pipe_without_a_writer_is_refused() {
+    let pipe = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("pipe-{}", std::process::id()));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let name = pipe.to_str().unwrap();
+    let refused = simulated(2, name, &[]);
+    fs::remove_file(&pipe).unwrap();
+    refused.expect(2, &format!("goal: {name}: it is not a regular file"));
+}
+
+#[test]
+fn more_virtual_time_than_there_is_ends_a_job() {
+    let day = "calc 86400000000000\n";
+    let text = |days: usize| format!("num_ranks 2\nrank 0 {{ {} }}\n", day.repeat(days));
+    let fits = simulated(2, &file("days.goal", &text(100)), &[]);
+    assert_eq!(microseconds(&fits), 100.0 * 86.4e9);
+    simulated(2, &file("many-days.goal", &text(300)), &[]).expect(
+        1,
+        "the job was ended after 106 days of virtual time, the maximum: a time that the program declares, or a value of the machine, is too large",
+    );
 }
 
 #[test]

@@ -35,6 +35,19 @@ fn a_machine_that_is_too_small_says_how_many_fit() {
         line.contains("has no network ([[rail]]); there is room with --per-node 4, which needs 1 of at most 1 nodes"),
         "{line}"
     );
+    // A network on which no value of its topology has an effect gets no advice that would not help.
+    for (topology, error) in [
+        ("{ type = \"graph\", links = [[0, 2]] }", "no route leads from router 0 to router 1"),
+        ("{ type = \"graph\", links = [[0, 4294967295]] }", "router 4294967295: must be less than 4096"),
+        (
+            "{ type = \"dragonfly\", nodes_per_router = 1, routers_per_group = 4294967295, global_links_per_router = 4294967295 }",
+            "too many links",
+        ),
+    ] {
+        let set = format!("rail.topology={topology}");
+        let line = refused(&["sim", "-n", "4", "--machine", "rx200-qdr", "--set", "rail.router.vcs=2", "--set", &set, "ring"]);
+        assert!(line.contains(error) && !line.contains("--set '"), "{line}");
+    }
 }
 
 #[test]

@@ -108,6 +108,22 @@ fn a_sweep_that_was_killed_goes_on_and_comes_to_the_same_table() {
     assert!(changed.error.contains("200 runs, 160 of them known before"), "{changed:?}");
 }
 
+/// A word that no program prints is said to leave its column empty; once it is corrected, the runs are repeated.
+#[test]
+fn a_word_that_nothing_prints_is_named() {
+    let folder = Folder::new("words");
+    let text = "programs = [\"barrier\"]\nmachines = [\"rx200-qdr\"]\nranks = [2, 3]\n[outputs]\nbarrier_us = \"usec\"\n";
+    let file = folder.write("runs.toml", text);
+    let wrong = sweep(&file, &[]);
+    let says = "outputs: no run has printed a number after the word usec: the column barrier_us is empty";
+    assert!(wrong.code == Some(0) && wrong.error.contains(says), "{wrong:?}");
+    folder.write("runs.toml", &text.replace("usec", "us"));
+    let right = sweep(&file, &[]);
+    assert!(right.code == Some(0) && !right.error.contains("outputs: ") && !right.error.contains("known before"), "{right:?}");
+    let table = folder.read("runs.sweep/table.csv");
+    assert!(table.lines().skip(1).all(|row| row.rsplit(',').next().is_some_and(|last| last.parse::<f64>().is_ok())), "{table}");
+}
+
 /// On this machine, the cables determine the time of a barrier, as all other values are small.
 #[test]
 fn the_value_that_was_made_dominant_is_found() {

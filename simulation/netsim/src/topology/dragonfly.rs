@@ -59,7 +59,8 @@ impl Dragonfly {
         }
         bounded((u64::from(groups) * u64::from(routers)).checked_mul(u64::from(routers) + u64::from(globals)))?;
         let copies = if groups > 1 { ((most - 1) / u64::from(groups - 1)) as u32 } else { 0 };
-        Ok(Self { terminals_per_router: nodes_per_router * rail.count, routers, globals, groups, copies, routes })
+        let terminals_per_router = nodes_per_router.min(nodes) * rail.count;
+        Ok(Self { terminals_per_router, routers, globals, groups, copies, routes })
     }
 
     pub(crate) fn vcs_min(&self) -> u8 {

@@ -18,7 +18,7 @@ const ROUTERS_MAX: u32 = 4096;
 impl GraphSpec {
     /// Returns a number of nodes per linked router that makes room for `nodes`; `None` if the description states the router of each node.
     pub(super) fn larger(&self, nodes: u32) -> Option<String> {
-        let routers = self.links.iter().flat_map(|&(a, b)| [a, b]).max()? + 1;
+        let routers = self.links.iter().flat_map(|&(a, b)| [a, b]).max()?.checked_add(1)?;
         self.attach.is_none().then(|| nodes.div_ceil(routers).to_string())
     }
 }

@@ -82,7 +82,7 @@ impl Grid {
             )));
         }
         bounded(u64::from(routers).checked_mul(2 * lengths.len() as u64))?;
-        let grid = Self { dimensions, routers, terminals_per_router: nodes_per_router * rail.count, deadlock };
+        let grid = Self { dimensions, routers, terminals_per_router: nodes_per_router.min(nodes) * rail.count, deadlock };
         if grid.has_bubbles() && u64::from(rail.router.buffer_bytes) < 2 * u64::from(rail.packet_bytes_max()) {
             return Err(MachineError::new(format!(
                 "rail.router.buffer_bytes = {}: deadlock = \"bubble\" needs room for two packets, {}",

@@ -142,6 +142,24 @@ fn dragonflies() {
 }
 
 #[test]
+fn more_nodes_fit_at_a_router_than_there_are() {
+    for shape in [
+        r#"type = "mesh", dimensions = [0, 2]"#,
+        r#"type = "ring""#,
+        r#"type = "double-ring""#,
+        r#"type = "dragonfly", routers_per_group = 2, global_links_per_router = 1"#,
+        r#"type = "graph", links = [[0, 1]]"#,
+    ] {
+        for nodes_per_router in [4, 1 << 31, u32::MAX] {
+            let mut machine = rail(2, &format!("{shape}, nodes_per_router = {nodes_per_router}")).unwrap();
+            machine.rails[0].count = 2;
+            let topology = Topology::new(&machine.rails[0], 4).unwrap();
+            assert!((0..8).all(|terminal| topology.router(terminal) == 0), "{shape}: {nodes_per_router}");
+        }
+    }
+}
+
+#[test]
 fn graphs() {
     assert_eq!(sound(7, 1, r#"type = "graph", links = [[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]]"#), 4);
     assert_eq!(sound(5, 2, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#), 2);

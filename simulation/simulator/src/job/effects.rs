@@ -78,13 +78,17 @@ impl SimulatedJob {
 
     /// Advances an operation as far as its stage and fences permit; returns whether it has taken effect.
     fn proceed(&mut self, number: u32, epoch: u32, pair: (u32, u32)) -> bool {
-        if let Some(fences) = self.fences.get_mut(&pair)
-            && !fences.may(epoch)
-        {
-            if !std::mem::replace(&mut self.operations.get_mut(number).postponed, true) {
-                fences.postpone(epoch, number);
+        if let Some(fences) = self.fences.get_mut(&pair) {
+            if !fences.may(epoch) {
+                if !std::mem::replace(&mut self.operations.get_mut(number).postponed, true) {
+                    fences.postpone(epoch, number);
+                }
+                return false;
             }
-            return false;
+            if fences.fails(epoch) {
+                let result = &mut self.operations.get_mut(number).result;
+                *result = result.and(Err(Failure::Unreachable(Rank::new(pair.1))));
+            }
         }
         let pending = self.operations.get_mut(number);
         pending.postponed = false;
@@ -155,8 +159,9 @@ impl SimulatedJob {
 
     /// Ends an operation that the network has failed to perform.
     pub(super) fn fail_operation(&mut self, number: u32) {
+        self.given_up += 1;
         let failed = self.operations.get(number).operation.target(&self.memory);
-        self.end(number, Some(Failure::PeerLost(failed)));
+        self.end(number, Some(Failure::Unreachable(failed)));
     }
 
     /// Handles the end of an operation in the network: its initiator gets the completion once the operation has taken effect.
@@ -172,10 +177,12 @@ impl SimulatedJob {
         let effective = pending.effective && pending.stage != OperationStage::Early;
         let over = is_over.then(|| (self.pair(self.operations.get(number)), self.epoch(number)));
         if let Some((pair, epoch)) = over
-            && self.operations.get(number).postponed
             && let Some(fences) = self.fences.get_mut(&pair)
         {
-            fences.withdraw(epoch, number);
+            fences.fail(epoch);
+            if self.operations.get(number).postponed {
+                fences.withdraw(epoch, number);
+            }
         }
         if effective {
             self.complete(number);

@@ -89,6 +89,8 @@ pub(crate) struct SimulatedJob {
     pub(crate) tolerated_failures: Vec<Rank>,
     /// Ranks that have died, or that others have considered failed, before the job had a fault, unless it continues without them.
     failed_ranks: BTreeSet<Rank>,
+    /// Number of operations that the network has failed to perform.
+    pub(crate) given_up: u64,
 }
 
 impl SimulatedJob {
@@ -129,6 +131,7 @@ impl SimulatedJob {
             tolerates_peer_failures: false,
             tolerated_failures: Vec::new(),
             failed_ranks: BTreeSet::new(),
+            given_up: 0,
         };
         job.cores = Cores::of(&settings.machine, ranks, per_node);
         (0..ranks).for_each(|rank| job.admit(rank));

@@ -1,7 +1,5 @@
 //! Operations from the call until the NIC has them; fences; operations on peers that have failed.
 
-use std::collections::VecDeque;
-
 use pelago_base::{Duration, Rank};
 use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token};
 
@@ -139,7 +137,7 @@ impl SimulatedJob {
             next = self.operations.surroundings(number).earlier;
         }
         if left > 0 {
-            self.fences.insert(pair, FenceOrder { epoch: 1, first: 0, epochs: VecDeque::from([(left, Vec::new())]) });
+            self.fences.insert(pair, FenceOrder::after(left));
         }
     }
 

@@ -123,7 +123,8 @@ impl SimulatedJob {
         })
     }
 
-    /// Records a fault of the job, or a tolerated failure of a rank, and wakes all waiting ranks.
+    /// Records a fault of the job, or a tolerated failure of a rank, and wakes all waiting ranks. After a fault no rank waits again, so that the
+    /// end of a job whose ranks all fail takes time proportional to their number.
     pub(crate) fn fail(&mut self, fault: Fault) {
         match fault {
             Fault::PeerLost(rank) if self.tolerates_peer_failures => {
@@ -131,7 +132,8 @@ impl SimulatedJob {
                     self.tolerated_failures.push(rank);
                 }
             }
-            _ => drop(self.fault.get_or_insert(fault)),
+            _ if self.fault.is_some() => return,
+            _ => self.fault = Some(fault),
         }
         self.make_all_ready();
     }

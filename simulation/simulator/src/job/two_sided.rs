@@ -44,7 +44,7 @@ impl SimulatedJob {
     pub(super) fn end_message(&mut self, number: u32, failed: Option<FailureReason>) {
         let result = match (failed, self.messages.receiver(number)) {
             (Some(FailureReason::ReceiverNotReady), Some(to)) => Err(Failure::NotReady(to)),
-            (Some(_), Some(to)) => Err(Failure::PeerLost(to)),
+            (Some(_), Some(to)) => Err(Failure::Unreachable(to)),
             _ => Ok(0),
         };
         if let Some((from, token)) = self.messages.complete(number, failed.is_some()) {

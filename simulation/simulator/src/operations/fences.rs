@@ -10,9 +10,16 @@ pub(crate) struct FenceOrder {
     /// For each epoch from `first` on: the number of its operations that have not taken effect, and the operations that are held back.
     pub(crate) first: u32,
     pub(crate) epochs: VecDeque<(u32, Vec<u32>)>,
+    /// The first epoch of which an operation has failed without effect: operations of later ones fail as well, as they take effect after it.
+    failed: Option<u32>,
 }
 
 impl FenceOrder {
+    /// The first fence of a pair of ranks, behind `left` operations that have not taken effect.
+    pub(crate) fn after(left: u32) -> Self {
+        Self { epoch: 1, epochs: VecDeque::from([(left, Vec::new())]), ..Self::default() }
+    }
+
     /// Counts an operation of the current epoch; returns that epoch.
     pub(crate) fn admit(&mut self) -> u32 {
         let index = (self.epoch - self.first) as usize;
@@ -36,6 +43,16 @@ impl FenceOrder {
     /// Removes an operation of `epoch` that was held back and has ended without effect, so that it is not released.
     pub(crate) fn withdraw(&mut self, epoch: u32, number: u32) {
         self.epochs[(epoch - self.first) as usize].1.retain(|&held| held != number);
+    }
+
+    /// Records that an operation of `epoch` has failed without effect.
+    pub(crate) fn fail(&mut self, epoch: u32) {
+        self.failed = Some(self.failed.map_or(epoch, |failed| failed.min(epoch)));
+    }
+
+    /// Whether an operation of `epoch` is ordered after one that has failed.
+    pub(crate) fn fails(&self, epoch: u32) -> bool {
+        self.failed.is_some_and(|failed| failed < epoch)
     }
 
     /// Records that an operation of `epoch` has taken effect; returns the operations that this releases.

@@ -81,7 +81,7 @@ impl SimulatedBootstrap {
             drop(job);
             if !meanwhile() {
                 let mut job = self.shared.job();
-                if job.meetings == meetings {
+                if job.meetings == meetings && job.fault.is_none() {
                     job.park(self.rank, None, For::Anything);
                     job.ranks[self.rank.index()].is_meeting = true;
                     drop(job);

@@ -219,7 +219,7 @@ impl Sim {
             protocol.faults.check(ranks).map_err(|error| Refused(format!("--faults {error}")))?;
         }
         let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
-        has_room(name, &settings.machine, ranks, self.per_node)?;
+        has_room(name, &request.machine, &settings.machine, ranks, self.per_node)?;
         if self.threads > 1
             && let Some(obstacle) = Netsim::obstacle(&settings.machine)
         {
@@ -291,16 +291,18 @@ fn preloaded(library: &Path) -> OsString {
     value
 }
 
-/// Checks that a machine has enough nodes for the ranks; the error suggests more ranks on a node or a larger machine.
-fn has_room(name: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
+/// Checks that a machine, which `text` describes, has enough nodes for the ranks; the error suggests more ranks on a node or a larger machine.
+fn has_room(name: &str, text: &str, machine: &Machine, ranks: u32, per_node: u32) -> Result<(), Refused> {
     let nodes = ranks.div_ceil(per_node);
     let Err(error) = machine.check_nodes(nodes) else { return Ok(()) };
     let fewer = Some(machine.nodes_max()).filter(|&most| most > 0).map(|most| {
         let per_node = ranks.div_ceil(most);
         format!("--per-node {per_node}, which needs {} of at most {most} nodes", ranks.div_ceil(per_node))
     });
-    let larger = machine.larger(nodes);
-    let larger = larger.iter().map(|(key, value)| format!("--set '{key}={value}'")).collect::<Vec<_>>().join(" ");
+    let changes: Vec<String> = machine.larger(nodes).iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let changed = overrides::apply(text, &changes).ok().and_then(|text| Machine::parse(&text).ok());
+    let is_enough = changed.is_some_and(|machine| machine.check_nodes(nodes).is_ok());
+    let larger = changes.iter().filter(|_| is_enough).map(|change| format!("--set '{change}'")).collect::<Vec<_>>().join(" ");
     let ways: Vec<String> = fewer.into_iter().chain(Some(larger).filter(|larger| !larger.is_empty())).collect();
     let hint = if ways.is_empty() { String::new() } else { format!("; there is room with {}", ways.join(", or with ")) };
     Err(Refused(format!("{name}: {error}{hint}")))

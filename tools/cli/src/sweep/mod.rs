@@ -55,7 +55,7 @@ The file, in TOML:
   barrier_us = \"us\"                                      # a column: the number after this word in the program's output
 
 The folder gets results.jsonl (each result when it is there), table.csv, table.json, plot.svg, and sensitivity.csv. The same command again goes on
-with the runs that have no result yet; a run whose machine, program or options have changed is run again.
+with the runs that have no result yet; a run whose machine, program, options or outputs have changed is run again.
 
 Exit codes: 0 all runs succeeded; 1 some failed, or were ended from outside; 2 wrong usage.")]
 pub(crate) struct Sweep {
@@ -99,7 +99,7 @@ impl Sweep {
             results.known.retain(|_, outcome| outcome.exit == 0);
         }
         let all = runs.iter().chain(experiments.iter().flat_map(|experiment| &experiment.changed)).cloned();
-        let all: Vec<(String, Run)> = all.map(|run| Ok((run.key()?, run))).collect::<Result<_, Refused>>()?;
+        let all: Vec<(String, Run)> = all.map(|run| Ok((run.key(&sweep.outputs)?, run))).collect::<Result<_, Refused>>()?;
         let cores = available_parallelism().map_or(1, NonZeroUsize::get);
         let outputs = sweep.outputs.iter().map(|(name, word)| (&**name, &**word)).collect();
         let execution = Execution { this: &this()?, jobs: self.jobs.map_or(cores, |jobs| jobs as usize), outputs };
@@ -121,6 +121,12 @@ impl Sweep {
         if !experiments.is_empty() {
             let changed = of(&all[runs.len()..], runs.len());
             sensitive(&folder, &runs, &experiments, &sweep.measure, [&table, &changed])?;
+        }
+        for (name, word) in &sweep.outputs {
+            let mut good = outcomes.iter().flatten().filter(|outcome| outcome.exit == 0).peekable();
+            if good.peek().is_some() && good.all(|outcome| !outcome.outputs.contains_key(name)) {
+                say(&format!("outputs: no run has printed a number after the word {word}: the column {name} is empty"));
+            }
         }
         let failed = outcomes.iter().flatten().filter(|outcome| outcome.exit != 0).count();
         let (count, folder) = (all.len(), folder.display());

@@ -97,6 +97,9 @@ impl Sweep {
         if let Some(twice) = all.map(String::as_str).find(|&name| !names.insert(name)) {
             return Err(format!("{twice}: there are two columns of this name"));
         }
+        if let Some((name, word)) = sweep.outputs.iter().find(|(_, word)| word.split_whitespace().ne([word.as_str()])) {
+            return Err(format!("outputs: {name} = \"{word}\": must be one word of the output, the one before the number"));
+        }
         for column in [Some(&sweep.measure), sweep.along.as_ref()].into_iter().flatten() {
             if !names.contains(&**column) {
                 let names: Vec<&str> = names.into_iter().collect();
@@ -113,6 +116,13 @@ impl Sweep {
     pub(crate) fn runs(&self) -> Result<Vec<Run>, String> {
         for words in self.programs.iter().map(Words::words) {
             self.check_program(&words)?;
+        }
+        let uses = |name: &String| {
+            let brace = format!("{{{name}}}");
+            self.programs.iter().flat_map(Words::words).any(|word| word.contains(&brace))
+        };
+        if let Some(name) = self.arguments.keys().find(|name| !uses(name)) {
+            return Err(format!("arguments: {name}: no program has {{{name}}}"));
         }
         let base = Run {
             words: Vec::new(),
@@ -229,12 +239,13 @@ impl Run {
         command
     }
 
-    /// Returns a hash of everything that the result depends on: the command, the machine description, the program if it is a file, this version.
-    pub(crate) fn key(&self) -> Result<String, Refused> {
+    /// Returns a hash of everything that the result depends on: the command, the machine description, the program if it is a file, the words
+    /// before the `outputs`, this version.
+    pub(crate) fn key(&self, outputs: &BTreeMap<String, String>) -> Result<String, Refused> {
         let program = fs::metadata(&self.words[0]).ok().filter(|_| self.words[0].contains('/'));
         let program = program.map(|found| (found.len(), found.mtime(), found.mtime_nsec()));
         let machine = description(&self.machine)?;
-        let all = format!("{:?} {machine:?} {program:?} {}", self.command(0), env!("CARGO_PKG_VERSION"));
+        let all = format!("{:?} {machine:?} {program:?} {outputs:?} {}", self.command(0), env!("CARGO_PKG_VERSION"));
         // FNV-1a is stable across versions and machines.
         let hash =
             all.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -284,6 +295,9 @@ mod tests {
             ("[set]\n\"rail.nic.gap_ns\" = []", "rail.nic.gap_ns: the list is empty"),
             ("[arguments]\nranks = [1]", "ranks: there are two columns of this name"),
             ("measure = \"speed\"", "speed: there is no such column; there are "),
+            ("[outputs]\nx = \"rank 1\"", "outputs: x = \"rank 1\": must be one word"),
+            ("[outputs]\nx = \"\"", "outputs: x = \"\": must be one word"),
+            ("[arguments]\nhow = [1]", "arguments: how: no program has {how}"),
         ] {
             assert!(more(text).starts_with(why), "{}", more(text));
         }
@@ -298,13 +312,19 @@ mod tests {
     #[test]
     fn a_key_changes_with_what_the_result_depends_on() {
         let run = Sweep::parse(TWO).unwrap().runs().unwrap().remove(0);
-        let changed = |change: &dyn Fn(&mut Run)| with(&run, &(), |run, ()| change(run)).key().unwrap_or_else(|_| panic!());
+        let key = |run: &Run, outputs: &[(&str, &str)]| {
+            let outputs = outputs.iter().map(|&(name, word)| (name.to_owned(), word.to_owned())).collect();
+            run.key(&outputs).unwrap_or_else(|_| panic!())
+        };
+        let changed = |change: &dyn Fn(&mut Run)| key(&with(&run, &(), |run, ()| change(run)), &[]);
         let keys = [
             changed(&|_| ()),
             changed(&|run| run.seed = 1),
             changed(&|run| run.machine = "tofu2".into()),
             changed(&|run| run.changed = Some(("rail.nic.gap_ns".into(), "5".into()))),
             changed(&|run| run.options.push("--data".into())),
+            key(&run, &[("us", "us")]),
+            key(&run, &[("us", "ms")]),
         ];
         assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
         assert_eq!(changed(&|_| ()), keys[0]);

@@ -50,6 +50,10 @@ impl Results {
             Errno::WOULDBLOCK => refused(&"another sweep writes it"),
             error => refused(&error),
         })?;
+        // A device may have no end.
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return Err(refused(&"it is not a regular file"));
+        }
         Self::read(file).map_err(|error| refused(&error))
     }
 
@@ -101,6 +105,7 @@ mod tests {
         }
         std::fs::write(&path, [b"{}\nno\n", &whole[..]].concat()).unwrap();
         assert_eq!(open(&path).unwrap().known.len(), 2);
+        assert!(open(Path::new("/dev/null")).is_err_and(|line| line.ends_with("/dev/null: it is not a regular file")));
         std::fs::remove_file(path).unwrap();
     }
 }
