@@ -1,19 +1,21 @@
 //! A machine divided into regions, which several threads simulate.
 //!
 //! The regions advance in windows of time. A window ends before any action in it has a consequence in another region, so that the regions need to
-//! exchange messages only between windows. The caller, for whom the first thread works, reads the notices of a window while the others simulate the
-//! next one: what it posts starts later than that, because a NIC has an overhead.
+//! exchange messages only between windows. The caller reads the notices of earlier windows while the others are simulated: what it posts starts only
+//! after the overhead of its NIC, and a window ends before anything that it may still post can start. It works on the first thread, in the time for
+//! which that would wait for the others.
 //!
 //! ```text
-//!  other threads    | window 2            | window 3            |
-//!  first thread     | window 2 | notices  | window 3 | notices  |
-//!                                of 1                  of 2
+//!  other threads    | window 8            | window 9            | window 10
+//!  first thread     | window 8 | notices  | window 9 | notices  | window 10
+//!                                of 5, 6               of 6, 7
 //! ```
 //!
 //! Events have the same times and keys as on one thread, and the notices are returned in the order of the events that caused them. Hence the result is
 //! the same for every number of regions.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -42,6 +44,9 @@ const EVENTS_SHARED_MIN: u64 = 200;
 const SPINS: u32 = 3000;
 const YIELDS: u32 = 300;
 
+/// Number of notices between two looks whether the other threads have finished their window.
+const LOOK: u32 = 16;
+
 /// How many notices before its turn the token of a notice is told.
 const SOON: usize = 8;
 
@@ -56,6 +61,8 @@ pub(crate) struct Division {
     posted: Vec<Vec<Posted>>,
     /// The notices of each region that the caller has not read.
     told: Vec<Unread>,
+    /// Number of notices that the caller has read since the last look at the other threads.
+    read: u32,
     /// The time before which the caller may act.
     limit: u64,
     lookahead: u64,
@@ -69,17 +76,33 @@ pub(crate) struct Division {
     shared_min: u64,
 }
 
-/// Notices, of which the first `read` have been read.
+/// The notices of some windows of a region, of which the first `read` have been read.
 #[derive(Default)]
 struct Unread {
-    told: Vec<Told>,
+    windows: VecDeque<Vec<Told>>,
     read: usize,
 }
 
 impl Unread {
     #[inline]
     fn first(&self) -> Option<&Told> {
-        self.told.get(self.read)
+        self.windows.front()?.get(self.read)
+    }
+
+    /// Takes the first notice, which must exist. `soon` gets the token of a later one.
+    #[inline]
+    fn take(&mut self, soon: &mut impl FnMut(u64)) -> (u64, Notice) {
+        let window = &self.windows[0];
+        let Told { time, notice, .. } = window[self.read];
+        self.read += 1;
+        if let Some(later) = window.get(self.read + SOON) {
+            soon(later.notice.token());
+        }
+        if self.read == window.len() {
+            self.windows.pop_front();
+            self.read = 0;
+        }
+        (time, notice)
     }
 }
 
@@ -118,6 +141,7 @@ impl Division {
             map,
             posted: (0..threads).map(|_| Vec::new()).collect(),
             told: (0..threads).map(|_| Unread::default()).collect(),
+            read: 0,
             limit: 0,
             lookahead,
             overhead,
@@ -153,13 +177,9 @@ impl Division {
                 continue;
             }
             match first.filter(|((time, _), _)| *time < self.limit) {
+                Some(_) if self.is_time_to_look() => _ = self.advance(front),
                 Some((_, number)) => {
-                    let unread = &mut self.told[number];
-                    let Told { time, notice, .. } = unread.told[unread.read];
-                    unread.read += 1;
-                    if let Some(later) = unread.told.get(unread.read + SOON) {
-                        soon(later.notice.token());
-                    }
+                    let (time, notice) = self.told[number].take(soon);
                     front.queue.advance(time);
                     return Some(notice);
                 }
@@ -167,6 +187,24 @@ impl Division {
                 None => return None,
             }
         }
+    }
+
+    /// Whether all regions have simulated the current window before the caller has read its notices. Looks now and then.
+    #[inline]
+    fn is_time_to_look(&mut self) -> bool {
+        self.read += 1;
+        if self.read < LOOK || !self.is_running {
+            return false;
+        }
+        self.read = 0;
+        let ends = self.regions.iter_mut().zip(&self.workers);
+        ends.map(|(region, worker)| {
+            if let (None, Some(worker)) = (&region, worker) {
+                *region = worker.done.try_recv().ok();
+            }
+            region.is_some()
+        })
+        .fold(true, |all, is_here| all && is_here)
     }
 
     /// Ends the current window and begins the next one; `false` if nothing is left to happen.
@@ -220,12 +258,9 @@ impl Division {
             }
             let Some(region) = region else { continue };
             self.events += region.statistics.events;
-            if unread.first().is_none() {
-                unread.told.clear();
-                unread.read = 0;
-                std::mem::swap(&mut unread.told, &mut region.told);
-            } else {
-                unread.told.append(&mut region.told);
+            if !region.told.is_empty() {
+                let capacity = region.told.capacity();
+                unread.windows.push_back(std::mem::replace(&mut region.told, Vec::with_capacity(capacity)));
             }
         }
         self.recent = self.events - before;
