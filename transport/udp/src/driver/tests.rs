@@ -292,7 +292,8 @@ fn datagrams_are_no_longer_than_the_way_carries() {
     let address = job.ranks[1].socket.local_address();
     assert!(longest(&mut job, address) > 1200, "the other has told what it can take");
     // Broadcasts are not allowed on this socket, so that there is no path.
-    assert_eq!(longest(&mut job, (Ipv4Addr::BROADCAST, 9).into()), 1200);
+    let longest = longest(&mut job, (Ipv4Addr::BROADCAST, 9).into());
+    assert!((1200 - 7..=1200).contains(&longest), "{longest}: pieces end between words of eight bytes");
 }
 
 /// The calls in the source of a function that pass an operation to the next layer.
