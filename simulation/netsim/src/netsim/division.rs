@@ -197,14 +197,12 @@ impl Division {
             return false;
         }
         self.read = 0;
-        let ends = self.regions.iter_mut().zip(&self.workers);
-        ends.map(|(region, worker)| {
+        self.regions.iter_mut().zip(&self.workers).all(|(region, worker)| {
             if let (None, Some(worker)) = (&region, worker) {
                 *region = worker.done.try_recv().ok();
             }
             region.is_some()
         })
-        .fold(true, |all, is_here| all && is_here)
     }
 
     /// Ends the current window and begins the next one; `false` if nothing is left to happen.
