@@ -1,5 +1,5 @@
 //! Variables and regions on a network that reorders datagrams: data that arrived with the token, before it or by a prefetch is used only if it is the
-//! version of the token, and a note of a change only if all of it has arrived.
+//! version of the token, and a note of a change only when it has arrived.
 
 use pelago_test_support::simulated;
 use std::cell::Cell;
@@ -74,7 +74,7 @@ fn change_many_pages(world: &World) -> Result<()> {
 }
 
 #[test]
-fn a_note_of_which_a_part_is_on_its_way_is_not_used() {
+fn a_note_that_is_on_its_way_is_not_used() {
     for seed in 0..3 {
         simulated::run_to_the_end(&simulated::settings_late(7, seed), "a region", change_many_pages);
     }

@@ -225,14 +225,12 @@ impl PutBlocks {
             There::Blocks(Pattern::Shape(shape)) => {
                 let head = SHAPE_HEAD_BYTES + number_bytes(next) + shape_bytes(shape);
                 let most = room.saturating_sub(head) as u64;
-                // Blocks that fit as a whole are not cut.
-                let most = left.min(most);
-                let cut = if shape.block <= most {
-                    (next + most) % shape.block.max(1)
-                } else {
-                    (next + most) % shape.block % WORD_BYTES
-                };
-                (head, if most == left { left } else { most - cut })
+                if left <= most {
+                    return (head, left);
+                }
+                // Blocks that fit as a whole are not cut, others between words.
+                let within = (next + most) % shape.block.max(1);
+                (head, most - if shape.block <= most { within } else { within % WORD_BYTES })
             }
         }
     }

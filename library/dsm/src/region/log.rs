@@ -2,8 +2,8 @@
 //! last read.
 //!
 //! - **N1** A note is one word. It contains the lap of the ring in which it was written, so that a reader recognizes a note that is not written yet
-//!   or was overwritten. Many notes travel together, in pieces that may end inside a word. Therefore the lap is in the first and in the last byte: while
-//!   they differ, a part of the note is still missing.
+//!   or was overwritten. Many notes travel in one put, of which some networks write a part of a word first. Therefore the lap is in the first and in the
+//!   last byte: while they differ, a part of the note is still missing.
 //! - **N2** One atomic reserves the places of notes, after the changed elements have arrived at their homes.
 //! - **N3** A rank that has missed notes, because the ring has wrapped or a rank was lost before it wrote a note, treats every page as changed.
 

@@ -4,17 +4,17 @@
 //! agree about packets that are missing.
 
 use super::region::Region;
-use crate::network::{Visit, Visitor};
+use crate::network::{CarriedOperation, CrossingPacket};
 use crate::nics::transfer::{Line, OperationKind, Phase, Transfer, role};
 
 impl Region {
     /// Makes a packet of a NIC of this region carry the facts of its operation, if its destination is in another region.
-    pub(crate) fn load(&mut self, packet: u32) {
+    pub(crate) fn attach_operation(&mut self, packet: u32) {
         let nic = self.destination(packet);
         let Some(border) = self.network.border.as_mut().filter(|border| !border.has_nic(nic)) else { return };
         let part = self.network.packets[packet].part;
         let transfer = &mut self.transfers[part.transfer];
-        border.load(packet, Visitor { origin: border.origin(part.transfer, transfer), facts: transfer.facts() });
+        border.attach(packet, CarriedOperation { origin: border.origin(part.transfer, transfer), facts: transfer.facts() });
         // The record of the other region counts it.
         transfer.under_way -= 1;
         let is_foreign = !border.has_nic(transfer.by);
@@ -38,25 +38,25 @@ impl Region {
         let (record, channel) = self.network.take(packet);
         let ready = head + self.network.fabrics[usize::from(record.rail())].pipeline;
         if let Some(border) = &mut self.network.border {
-            let visitor = border.unload(packet);
-            border.send(channel, Visit { packet: record, visitor, head, time }, ready);
+            let operation = border.detach(packet);
+            border.send(channel, CrossingPacket { packet: record, operation, head, time }, ready);
         }
     }
 
     /// Handles a packet from another region.
-    pub(crate) fn visit(&mut self, &Visit { packet, visitor, head, time }: &Visit) {
+    pub(crate) fn take_in(&mut self, &CrossingPacket { packet, operation, head, time }: &CrossingPacket) {
         let packet = self.network.enter(&mut self.queue, packet, head, time);
-        if let (Some(visitor), Some(border)) = (visitor, &mut self.network.border) {
-            border.load(packet, visitor);
+        if let (Some(operation), Some(border)) = (operation, &mut self.network.border) {
+            border.attach(packet, operation);
         }
     }
 
     /// Assigns a packet of another region that has arrived at its NIC to the record of its operation here.
-    pub(crate) fn unload(&mut self, packet: u32) {
+    pub(crate) fn assign_record(&mut self, packet: u32) {
         let Some(border) = &mut self.network.border else { return };
-        let Some(visitor) = border.unload(packet) else { return };
+        let Some(operation) = border.detach(packet) else { return };
         let role = self.network.packets[packet].part.role;
-        let index = match border.record(visitor.origin) {
+        let index = match border.record(operation.origin) {
             Some(index) => index,
             None => {
                 let phase = match role {
@@ -64,8 +64,8 @@ impl Region {
                     role::DATA => Phase::Sending,
                     _ => Phase::Returning,
                 };
-                let index = self.transfers.insert(Transfer::new(visitor.facts, phase));
-                border.adopt(index, visitor);
+                let index = self.transfers.insert(Transfer::new(operation.facts, phase));
+                border.adopt(index, operation);
                 index
             }
         };

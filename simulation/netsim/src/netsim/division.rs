@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::{JoinHandle, yield_now};
 
-use super::region::{Posted, Region, Told};
+use super::region::{Posted, Region, TimedNotice};
 use crate::machine::spec::{RailKind, RailSpec};
 use crate::machine::{Machine, MachineError};
 use crate::network::{Border, Map, Messages};
@@ -47,7 +47,7 @@ const YIELDS: u32 = 300;
 /// Number of notices between two looks whether the other threads have finished their window.
 const LOOK: u32 = 16;
 
-/// How many notices before its turn the token of a notice is told.
+/// How many notices before its turn the caller gets the token of a notice.
 const SOON: usize = 8;
 
 /// The regions of a machine, and their threads.
@@ -60,14 +60,14 @@ pub(crate) struct Division {
     /// Posted operations that the regions do not have yet, by region.
     posted: Vec<Vec<Posted>>,
     /// The notices of each region that the caller has not read.
-    told: Vec<Unread>,
+    unread: Vec<UnreadNotices>,
     /// Number of notices that the caller has read since the last look at the other threads.
     read: u32,
     /// The time before which the caller may act.
     limit: u64,
     lookahead: u64,
     overhead: u64,
-    /// Whether the regions simulate a window whose notices are not in `told` yet.
+    /// Whether the regions simulate a window whose notices are not in `unread` yet.
     is_running: bool,
     /// Number of events of all regions up to the last window, and in it.
     events: u64,
@@ -78,14 +78,14 @@ pub(crate) struct Division {
 
 /// The notices of some windows of a region, of which the first `read` have been read.
 #[derive(Default)]
-struct Unread {
-    windows: VecDeque<Vec<Told>>,
+struct UnreadNotices {
+    windows: VecDeque<Vec<TimedNotice>>,
     read: usize,
 }
 
-impl Unread {
+impl UnreadNotices {
     #[inline]
-    fn first(&self) -> Option<&Told> {
+    fn first(&self) -> Option<&TimedNotice> {
         self.windows.front()?.get(self.read)
     }
 
@@ -93,7 +93,7 @@ impl Unread {
     #[inline]
     fn take(&mut self, soon: &mut impl FnMut(u64)) -> (u64, Notice) {
         let window = &self.windows[0];
-        let Told { time, notice, .. } = window[self.read];
+        let TimedNotice { time, notice, .. } = window[self.read];
         self.read += 1;
         if let Some(later) = window.get(self.read + SOON) {
             soon(later.notice.token());
@@ -140,7 +140,7 @@ impl Division {
             workers,
             map,
             posted: (0..threads).map(|_| Vec::new()).collect(),
-            told: (0..threads).map(|_| Unread::default()).collect(),
+            unread: (0..threads).map(|_| UnreadNotices::default()).collect(),
             read: 0,
             limit: 0,
             lookahead,
@@ -169,8 +169,8 @@ impl Division {
             if let Some(notice) = front.notices.pop_front() {
                 return Some(notice);
             }
-            let first = (self.told.iter().enumerate())
-                .filter_map(|(number, unread)| unread.first().map(|told| ((told.time, told.key), number)))
+            let first = (self.unread.iter().enumerate())
+                .filter_map(|(number, unread)| unread.first().map(|notice| ((notice.time, notice.key), number)))
                 .min();
             let next = first.map_or((self.limit, 0), |(order, _)| order.min((self.limit, 0)));
             if front.step_before(next) {
@@ -179,7 +179,7 @@ impl Division {
             match first.filter(|((time, _), _)| *time < self.limit) {
                 Some(_) if self.is_time_to_look() => _ = self.advance(front),
                 Some((_, number)) => {
-                    let (time, notice) = self.told[number].take(soon);
+                    let (time, notice) = self.unread[number].take(soon);
                     front.queue.advance(time);
                     return Some(notice);
                 }
@@ -210,8 +210,8 @@ impl Division {
         self.collect();
         self.exchange();
         let next = self.regions.iter_mut().flatten().map(|region| region.next_time()).min().unwrap_or(u64::MAX);
-        let told = self.told.iter().filter_map(|unread| unread.first().map(|told| told.time));
-        let acts = told.chain(front.queue.next().map(|(time, _)| time)).min();
+        let notices = self.unread.iter().filter_map(|unread| unread.first().map(|notice| notice.time));
+        let acts = notices.chain(front.queue.next().map(|(time, _)| time)).min();
         if next == u64::MAX && acts.is_none() {
             let now = self.regions.iter().flatten().map(|region| region.queue.now()).chain([front.queue.now()]).max();
             now.into_iter().for_each(|now| front.queue.advance(now));
@@ -250,15 +250,15 @@ impl Division {
         }
         let before = self.events;
         self.events = 0;
-        for ((region, worker), unread) in self.regions.iter_mut().zip(&mut self.workers).zip(&mut self.told) {
+        for ((region, worker), unread) in self.regions.iter_mut().zip(&mut self.workers).zip(&mut self.unread) {
             if let (None, Some(worker)) = (&region, worker) {
                 *region = Some(worker.finish());
             }
             let Some(region) = region else { continue };
             self.events += region.statistics.events;
-            if !region.told.is_empty() {
-                let capacity = region.told.capacity();
-                unread.windows.push_back(std::mem::replace(&mut region.told, Vec::with_capacity(capacity)));
+            if !region.timed_notices.is_empty() {
+                let capacity = region.timed_notices.capacity();
+                unread.windows.push_back(std::mem::replace(&mut region.timed_notices, Vec::with_capacity(capacity)));
             }
         }
         self.recent = self.events - before;
@@ -343,6 +343,7 @@ pub(crate) fn obstacle(machine: &Machine) -> Option<&'static str> {
             (rail.router.ecn.is_some(), "routers mark packets"),
             (routes, "routes depend on queues"),
             (rail.nic.overhead_ns <= 0.0, "operations start without an overhead"),
+            (rail.link.cable_ns + rail.router.credit_ns <= 0.0, "routers notice at once what another one does"),
         ];
         reasons.into_iter().find_map(|(applies, reason)| applies.then_some(reason))
     };

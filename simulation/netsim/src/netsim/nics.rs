@@ -177,7 +177,7 @@ impl Region {
     /// Puts a packet in line for the link of its NIC.
     fn launch(&mut self, packet: u32) {
         if self.network.border.is_some() {
-            self.load(packet);
+            self.attach_operation(packet);
         }
         self.network.inject(&mut self.queue, packet);
     }
@@ -230,7 +230,7 @@ impl Region {
     /// Handles a packet whose tail reaches its destination NIC at `tail`.
     pub(crate) fn arrives(&mut self, packet: u32, tail: u64) {
         if self.network.border.is_some() {
-            self.unload(packet);
+            self.assign_record(packet);
         }
         let Part { transfer: index, role, .. } = self.network.packets[packet].part;
         let nic = self.destination(packet);

@@ -54,7 +54,7 @@ pub(crate) struct Region {
     copies: Vec<u64>,
     shared: Option<SharedMemory>,
     /// The notices of a region of a divided machine, with the events that caused them.
-    pub(crate) told: Vec<Told>,
+    pub(crate) timed_notices: Vec<TimedNotice>,
     /// The messages of each other region that were not read.
     pub(crate) inbox: Vec<Messages>,
     /// The operations of NICs of the region that were posted and are not scheduled.
@@ -95,7 +95,7 @@ impl Region {
             },
             copies: Vec::new(),
             shared: machine.node.shared.as_ref().map(SharedMemory::new),
-            told: Vec::new(),
+            timed_notices: Vec::new(),
             inbox: Vec::new(),
             posted: Vec::new(),
             seed,
@@ -288,11 +288,11 @@ impl Region {
                 self.network.give_back(&mut self.queue, room);
             }
             messages.room.clear();
-            for number in 0..messages.visits.len() {
-                messages.visits.get(number + AHEAD).into_iter().for_each(|later| self.network.fetch_lane(later.packet.input()));
-                self.visit(&messages.visits[number]);
+            for number in 0..messages.packets.len() {
+                messages.packets.get(number + AHEAD).into_iter().for_each(|later| self.network.fetch_lane(later.packet.input()));
+                self.take_in(&messages.packets[number]);
             }
-            messages.visits.clear();
+            messages.packets.clear();
         }
         self.inbox = inbox;
         let mut posted = std::mem::take(&mut self.posted);
@@ -304,7 +304,11 @@ impl Region {
             let Some(event) = queue.pop_before((end, 0), soon) else { return };
             self.happen(event);
             if !self.notices.is_empty() {
-                self.told.extend(self.notices.iter().map(|&notice| Told { time: event.time, key: event.key, notice }));
+                self.timed_notices.extend(self.notices.iter().map(|&notice| TimedNotice {
+                    time: event.time,
+                    key: event.key,
+                    notice,
+                }));
                 self.notices.clear();
             }
         }
@@ -581,7 +585,7 @@ impl Posted {
 }
 
 /// A notice, and the time and key of the event that caused it.
-pub(crate) struct Told {
+pub(crate) struct TimedNotice {
     pub(crate) time: u64,
     pub(crate) key: u64,
     pub(crate) notice: Notice,

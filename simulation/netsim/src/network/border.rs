@@ -6,7 +6,7 @@
 //! exchange them once in that time.
 //!
 //! An operation has one record in the region of its initiator, and one in each other region in which a NIC takes part in it. A packet carries the
-//! facts of its operation across borders ([`Visitor`]) until it arrives at its NIC.
+//! facts of its operation across borders ([`CarriedOperation`]) until it arrives at its NIC.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,22 +21,22 @@ pub(crate) type Origin = (u8, u32);
 /// What a packet carries to a NIC of another region than that of its sender. One cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-pub(crate) struct Visitor {
+pub(crate) struct CarriedOperation {
     /// The initiator's record of the operation.
     pub(crate) origin: Origin,
     pub(crate) facts: OperationFacts,
 }
 
 /// A packet that crosses a border: its head reaches the router at `head`, its tail `time` later.
-pub(crate) struct Visit {
+pub(crate) struct CrossingPacket {
     pub(crate) packet: Packet,
-    pub(crate) visitor: Option<Visitor>,
+    pub(crate) operation: Option<CarriedOperation>,
     pub(crate) head: u64,
     pub(crate) time: u64,
 }
 
-/// Room that becomes free in the buffer at the far end of a lane at time `at`.
-pub(crate) struct Room {
+/// FreedRoom that becomes free in the buffer at the far end of a lane at time `at`.
+pub(crate) struct FreedRoom {
     pub(crate) channel: u32,
     pub(crate) lane: u32,
     pub(crate) at: u64,
@@ -45,15 +45,15 @@ pub(crate) struct Room {
 
 /// Messages from one region to another, in the order in which they were sent.
 pub(crate) struct Messages {
-    pub(crate) visits: Vec<Visit>,
-    pub(crate) room: Vec<Room>,
+    pub(crate) packets: Vec<CrossingPacket>,
+    pub(crate) room: Vec<FreedRoom>,
     /// The time before which none of them has a consequence.
     pub(crate) earliest: u64,
 }
 
 impl Default for Messages {
     fn default() -> Self {
-        Self { visits: Vec::new(), room: Vec::new(), earliest: u64::MAX }
+        Self { packets: Vec::new(), room: Vec::new(), earliest: u64::MAX }
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Border {
     /// By region.
     pub(crate) out: Vec<Messages>,
     /// By packet number, of packets whose sender and receiver are in different regions.
-    visitors: Vec<Option<Visitor>>,
+    carried: Vec<Option<CarriedOperation>>,
     /// By transfer number, of operations of other regions: the initiator's record.
     origins: Vec<Origin>,
     /// The records here of operations of other regions, if several packets need them.
@@ -88,7 +88,7 @@ pub(crate) struct Border {
 impl Border {
     pub(crate) fn new(me: u8, map: Arc<Map>, regions: usize) -> Self {
         let out = (0..regions).map(|_| Messages::default()).collect();
-        Self { me, map, out, visitors: Vec::new(), origins: Vec::new(), records: HashMap::new() }
+        Self { me, map, out, carried: Vec::new(), origins: Vec::new(), records: HashMap::new() }
     }
 
     /// Whether the far end of a channel is in this region.
@@ -104,7 +104,7 @@ impl Border {
     }
 
     #[inline]
-    pub(super) fn tell_room(&mut self, room: Room) {
+    pub(super) fn free_room(&mut self, room: FreedRoom) {
         let to = self.map.channels[room.channel as usize][0];
         let messages = &mut self.out[usize::from(to)];
         messages.earliest = messages.earliest.min(room.at);
@@ -113,11 +113,11 @@ impl Border {
 
     /// Sends a packet over a channel that ends in another region, where it may ask for the next link at `ready` at the earliest.
     #[inline]
-    pub(crate) fn send(&mut self, channel: u32, visit: Visit, ready: u64) {
+    pub(crate) fn send(&mut self, channel: u32, packet: CrossingPacket, ready: u64) {
         let to = self.map.channels[channel as usize][1];
         let messages = &mut self.out[usize::from(to)];
         messages.earliest = messages.earliest.min(ready);
-        messages.visits.push(visit);
+        messages.packets.push(packet);
     }
 
     /// Whether a NIC is in this region.
@@ -128,24 +128,24 @@ impl Border {
 
     /// Sets what a packet carries.
     #[inline]
-    pub(crate) fn load(&mut self, packet: u32, visitor: Visitor) {
+    pub(crate) fn attach(&mut self, packet: u32, operation: CarriedOperation) {
         let index = packet as usize;
-        if self.visitors.len() <= index {
-            self.visitors.resize(index + 1, None);
+        if self.carried.len() <= index {
+            self.carried.resize(index + 1, None);
         }
-        self.visitors[index] = Some(visitor);
+        self.carried[index] = Some(operation);
     }
 
     /// Takes what a packet carries; `None` if its sender and receiver are in one region.
     #[inline]
-    pub(crate) fn unload(&mut self, packet: u32) -> Option<Visitor> {
-        self.visitors.get_mut(packet as usize)?.take()
+    pub(crate) fn detach(&mut self, packet: u32) -> Option<CarriedOperation> {
+        self.carried.get_mut(packet as usize)?.take()
     }
 
     /// Prefetches what a packet carries.
     #[inline]
     pub(super) fn fetch(&self, packet: u32) {
-        self.visitors.get(packet as usize).into_iter().for_each(prefetch);
+        self.carried.get(packet as usize).into_iter().for_each(prefetch);
     }
 
     /// Returns the initiator's record of an operation of which a record of this region is.
@@ -161,7 +161,7 @@ impl Border {
     }
 
     /// Records that `transfer` is the record here of an operation of another region, of which the first packet has come.
-    pub(crate) fn adopt(&mut self, transfer: u32, Visitor { origin, facts }: Visitor) {
+    pub(crate) fn adopt(&mut self, transfer: u32, CarriedOperation { origin, facts }: CarriedOperation) {
         let index = transfer as usize;
         if self.origins.len() <= index {
             self.origins.resize(index + 1, (0, 0));
@@ -183,7 +183,7 @@ impl Border {
     /// Checks that nothing of other regions is left.
     #[cfg(test)]
     pub(crate) fn assert_empty(&self) {
-        assert!(self.records.is_empty() && self.visitors.iter().all(Option::is_none));
+        assert!(self.records.is_empty() && self.carried.iter().all(Option::is_none));
         assert!(self.out.iter().all(Messages::is_empty));
     }
 }

@@ -28,7 +28,7 @@ mod routes;
 
 use std::collections::VecDeque;
 
-pub(crate) use self::border::{Border, Map, Messages, Room, Visit, Visitor};
+pub(crate) use self::border::{Border, CarriedOperation, CrossingPacket, FreedRoom, Map, Messages};
 use self::pauses::Pause;
 pub(crate) use self::pauses::Thresholds;
 use self::records::{Channel, Count, Lane, Release, Request};
@@ -570,8 +570,8 @@ impl Network {
         prefetch(&self.lanes[lane as usize]);
     }
 
-    /// Frees buffer space that another region has told of.
-    pub(crate) fn give_back(&mut self, queue: &mut Queue, &Room { channel, lane, at, bytes }: &Room) {
+    /// Frees buffer space that a message of another region names.
+    pub(crate) fn give_back(&mut self, queue: &mut Queue, &FreedRoom { channel, lane, at, bytes }: &FreedRoom) {
         self.release(queue, channel, lane, at, bytes);
     }
 
@@ -608,7 +608,7 @@ impl Network {
         }
         match &mut self.border {
             Some(border) if !border.begins_inside(port) => {
-                border.tell_room(Room { channel: port, lane: input, at: back, bytes: claim });
+                border.free_room(FreedRoom { channel: port, lane: input, at: back, bytes: claim });
             }
             _ => self.release(queue, port, input, back, claim),
         }

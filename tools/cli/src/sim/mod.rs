@@ -82,7 +82,7 @@ pub(crate) struct Sim {
     /// Factor from CPU time measured here to virtual time, with --compute measured [default: 1]
     #[arg(long, value_name = "F", allow_negative_numbers = true, value_parser = scale)]
     compute_scale: Option<f64>,
-    /// Number of threads that simulate the network: the same results sooner, for networks of some hundred nodes and more without losses,
+    /// Number of threads that simulate the network: the same results, sooner for networks of many nodes; not for machines with losses,
     /// congestion control, or routes by queues
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,

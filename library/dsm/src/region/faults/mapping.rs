@@ -18,13 +18,12 @@ use core::ptr::NonNull;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use pelago_memory::memory_file;
 use pelago_rma::Pod;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::mm::{Advice, MapFlags, ProtFlags, UserfaultfdFlags, madvise, mmap, munmap, userfaultfd};
-use rustix::process::{Resource, getrlimit};
 
 use super::reached::Access;
 
@@ -143,12 +142,10 @@ pub(super) fn map<T: Pod>(length: usize) -> Result<Twofold<T>, &'static str> {
     }
     let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| bytes.max(1).checked_next_multiple_of(page_bytes));
     let bytes = bytes.ok_or(NO_MEMORY)?;
-    // The kernel would end the process by a signal.
-    if getrlimit(Resource::Fsize).current.is_some_and(|allowed| bytes as u64 > allowed) {
-        return Err("a region with page faults is a file in memory, and may not be as long as it is (ulimit -f)");
-    }
-    let file = memfd_create("pelago-region", MemfdFlags::CLOEXEC).map_err(|_| NO_MEMORY)?;
-    ftruncate(&file, bytes as u64).map_err(|_| NO_MEMORY)?;
+    let file = memory_file("pelago-region", bytes as u64).map_err(|error| match error {
+        Errno::FBIG => "a region with page faults is a file in memory, which is longer than allowed (ulimit -f)",
+        _ => NO_MEMORY,
+    })?;
     let faults = Arc::new(listen()?);
     let inner = Inner { map: Map::new(&file, bytes).map_err(|_| NO_MEMORY)?, length, _elements: PhantomData };
     let map = Map::new(&file, bytes).map_err(|_| NO_MEMORY)?;
