@@ -40,4 +40,4 @@ pub use transport::{
     Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
     Token, Transfer, Transport, TwoSided,
 };
-pub use wait::{Activity, Awaited, Fault, For, Reports, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};
+pub use wait::{Activity, Awaited, Fault, For, Reports, Tally, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};

@@ -50,11 +50,22 @@ pub trait Reports {
     /// Records that the wait passed to `show` has ended.
     fn hide(&self, place: Option<u8>, site: &WaitSite);
 
-    /// Adds operations and bytes that went through a transport since the last call.
-    fn tally(&self, operations: u64, bytes: u64);
+    /// Adds what a context has done since its last call.
+    fn tally(&self, tally: &Tally);
 
     /// Returns the network's counters for this rank, such as datagrams.
     fn counters(&self) -> Counters;
+}
+
+/// The operations of a context through a transport since its last report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Number of operations issued.
+    pub operations: u64,
+    /// Number of their bytes.
+    pub bytes: u64,
+    /// Change of the number of operations that have not completed.
+    pub in_flight: i32,
 }
 
 /// How a rank waits on a machine: spinning, yielding, parking.

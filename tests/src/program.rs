@@ -23,6 +23,25 @@ fn main() -> pelago::Result<()> {
         "device" => device(world),
         "wake" => wake(world),
         "deadlock" => world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop),
+        // The last rank has an operation in flight when it begins to wait.
+        "wait after put" => {
+            let words = world.alloc::<u64>(2)?;
+            let last = Rank::new(world.size() - 1);
+            let sent = (world.rank() == last).then(|| world.put(words.at(Rank::new(0), 1), &[1])).transpose()?;
+            world.wait_until(words.local(), 0, |value| value == 1)?;
+            sent.map_or(Ok(()), |sent| sent.wait())
+        }
+        // Rank 0 computes for longer than the limit of the detection while all others wait.
+        "slow" => {
+            let words = world.alloc::<u64>(1)?;
+            if world.rank() == Rank::new(0) {
+                std::thread::sleep(Duration::from_secs(4));
+                for rank in (0..world.size()).map(Rank::new) {
+                    world.put(words.at(rank, 0), &[1])?;
+                }
+            }
+            world.wait_until(words.local(), 0, |value| value == 1).map(drop)
+        }
         "hang" => hang(world),
         "counted" => counted(world),
         // A thread that waits for page faults does not count for the detection of deadlocks.

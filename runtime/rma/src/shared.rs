@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::{GlobalAddress, Rank, SegmentId, Topology};
 use pelago_memory::{Heap, Reach, Space};
-use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network, VirtualTime, Wait, WaitPolicy};
+use pelago_platform::{Activity, Address, Bootstrap, Capabilities, Clock, Network, Tally, VirtualTime, Wait, WaitPolicy};
 
 use crate::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
 use crate::{Error, Result};
@@ -114,13 +114,13 @@ impl Shared {
         Waiting(&*self.wait)
     }
 
-    /// Reports to the platform the number of operations, and of their bytes, that a context has issued since the last call: for reports.
+    /// Reports to the platform the operations of a context since the last call: for reports, and for the detection of deadlocks.
     #[cold]
-    pub(crate) fn tally(&self, [operations, bytes]: [u64; 2]) {
-        if operations > 0
+    pub(crate) fn tally(&self, tally: Tally) {
+        if tally != Tally::default()
             && let Some(reports) = self.wait.reports()
         {
-            reports.tally(operations, bytes);
+            reports.tally(&tally);
         }
     }
 

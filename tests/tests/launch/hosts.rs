@@ -71,6 +71,32 @@ fn survivors_on_every_host_learn_of_a_lost_rank() {
 }
 
 #[test]
+fn a_deadlock_of_ranks_on_several_hosts_is_found_and_named() {
+    for (options, act) in [
+        (&["--transport", "auto"], "deadlock"),
+        (&["--transport", "udp"], "deadlock"),
+        (&["--progress", "manual"], "deadlock"),
+        (&["--transport", "auto"], "wait after put"),
+    ] {
+        let (mut command, mark) = pelago(&[&["run", "-n", "4"][..], &TWO, options, &[PROGRAM, act]].concat());
+        command.env("PELAGO_DEADLOCK_SECONDS", "1");
+        let ended = end(command);
+        let report = ended.expect_after_report(1, "deadlock: every rank waits and nothing is under way; the job was ended");
+        let waits = report.iter().filter(|line| line.contains("in a value, in the word at offset 0x")).count();
+        assert_eq!((waits, report.len()), (4, 6), "a line of each rank, and one of each host: {report:?}");
+        wait_until_gone(&mark);
+    }
+}
+
+#[test]
+fn a_host_whose_rank_computes_is_no_part_of_a_deadlock() {
+    let (mut command, mark) = pelago(&[&["run", "-n", "4"][..], &TWO, &[PROGRAM, "slow"]].concat());
+    command.env("PELAGO_DEADLOCK_SECONDS", "0.5");
+    end(command).expect(0, "");
+    wait_until_gone(&mark);
+}
+
+#[test]
 fn hosts_come_from_a_file_too() {
     let path = std::env::temp_dir().join(format!("pelago-hosts-{}", std::process::id()));
     std::fs::write(&path, "# two machines\na slots=1\nb:3 # the large one\n").unwrap();

@@ -144,7 +144,7 @@ fn memory_of(process: u32) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
-    use pelago_platform::{Awaited, WaitSite};
+    use pelago_platform::{Awaited, Tally, WaitSite};
     use pelago_shm::HostPlan;
 
     use super::*;
@@ -154,7 +154,7 @@ mod tests {
         let (host, _memory) = HostMemory::create(&HostPlan::local(2, Some(1 << 16))).unwrap();
         host.join(Rank::new(1));
         let report = &host.control(Rank::new(1)).unwrap().report;
-        report.tally(3, 24);
+        report.tally(&Tally { operations: 3, bytes: 24, in_flight: 1 });
         let view = JobView::open(Some(std::process::id())).unwrap();
         let seen = view.ranks();
         assert_eq!((view.ranks_of_job(), seen[0].state, seen[1].process), (2, "absent", std::process::id()));

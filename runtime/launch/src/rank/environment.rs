@@ -351,8 +351,6 @@ impl LaunchSettings {
         let variables = Variables(variable);
         let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
         let copy = [("attach", CopyMode::Attach), ("thread", CopyMode::ProgressThread)];
-        let deadlock_seconds = variables.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
-        let deadlock_seconds = deadlock_seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
         let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
@@ -385,15 +383,26 @@ impl LaunchSettings {
             },
             statistics: variables.switch(names::STATISTICS)?,
             heap_bytes: variables.read(names::HEAP, "a number of bytes, or of K, M, G or T", parse_bytes)?,
-            deadlock_after: (deadlock_seconds > 0.0).then(|| Duration::from_seconds(deadlock_seconds)),
+            deadlock_after: variables.deadlock_after()?,
         })
     }
+}
+
+/// Returns the time for which every rank has to wait before a deadlock is declared; `None` is never.
+pub(crate) fn deadlock_after(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Duration>, LaunchSettingsError> {
+    Variables(variable).deadlock_after()
 }
 
 /// The source of the variables.
 struct Variables<F>(F);
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    fn deadlock_after(&self) -> Result<Option<Duration>, LaunchSettingsError> {
+        let seconds = self.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
+        let seconds = seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
+        Ok((seconds > 0.0).then(|| Duration::from_seconds(seconds)))
+    }
+
     fn job(&self) -> Result<Option<LaunchedJob>, LaunchSettingsError> {
         let (rank, size) = (self.number(names::RANK)?, self.number(names::SIZE)?);
         let [memory, socket, call] = [names::MEMORY, names::SOCKET, names::CALL].map(|name| self.number(name));

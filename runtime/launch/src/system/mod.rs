@@ -5,6 +5,7 @@
 //! | `clock`, `wait` | the clock of the machine; waiting by yielding and then sleeping on a doorbell |
 //! | `process_stat` | the state of a process in `/proc` |
 //! | `report` | the waits of the ranks of a host, and the ranks for which they wait |
+//! | `stillness` | whether the ranks of a host can only be woken by others |
 //! | `network` | the addresses of a host, and their reachability from other hosts |
 //! | `udp_ports` | sockets on consecutive ports |
 //! | `job_key` | the secret of a job |
@@ -14,6 +15,7 @@ pub(crate) mod job_key;
 pub(crate) mod network;
 pub(crate) mod process_stat;
 pub(crate) mod report;
+pub(crate) mod stillness;
 pub(crate) mod udp_ports;
 pub(crate) mod wait;
 

@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
 use pelago_base::{Counters, Duration, Instant, Rank};
-use pelago_platform::{Activity, Clock, Fault, For, Reports, Wait, WaitPolicy, WaitSite, Woken};
-use pelago_shm::{HostMemory, RankControl, RankStage};
+use pelago_platform::{Activity, Clock, Fault, For, Reports, Tally, Wait, WaitPolicy, WaitSite, Woken};
+use pelago_shm::{HostMemory, RankControl};
 use pelago_sync::Slept;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::OsClock;
 use crate::system::report::{HostReport, monotonic_ns};
+use crate::system::stillness::stillness;
 
 /// Number of polls before a wait yields the core, if each rank has its own core: about two microseconds, twice
 /// the duration of a barrier.
@@ -67,7 +68,7 @@ impl OsWait {
         assert!(host.control(rank).is_some(), "rank {rank} is on this host");
         let cores = available_parallelism().map_or(1, usize::from);
         let is_oversubscribed = host.count() as usize > cores;
-        // Ranks on other hosts are not visible: there, waits of all ranks of this host are no deadlock.
+        // Ranks on other hosts are not visible from here: the launcher of the job asks all hosts.
         let deadlock_after = deadlock_after.filter(|_| host.is_whole_job());
         Self {
             host,
@@ -118,7 +119,7 @@ impl OsWait {
     }
 
     fn sleep(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        let mut stillness: Option<(Instant, Vec<u64>)> = None;
+        let mut still_since: Option<(Instant, u64)> = None;
         let watch =
             self.deadlock_after.map_or(WATCH, |limit| WATCH.min(Duration::from_picoseconds(limit.as_picoseconds() / WATCHES)));
         loop {
@@ -132,10 +133,10 @@ impl OsWait {
                 return Woken::Look;
             }
             let Some(limit) = self.deadlock_after else { continue };
-            match (&stillness, self.still()) {
-                (Some((since, before)), Some(moves)) if *before == moves => {
+            match (still_since, stillness(&self.host)) {
+                (Some((since, before)), Some(moves)) if before == moves => {
                     // If the rank that claimed the report has died, the others wait for the limit once more.
-                    let still = now.since(*since);
+                    let still = now.since(since);
                     if still >= limit && self.host.job().claim_deadlock_report() {
                         eprint!("{}", HostReport::of(&self.host, monotonic_ns()));
                         self.host.fail(Fault::Deadlock);
@@ -143,7 +144,7 @@ impl OsWait {
                         self.host.fail(Fault::Deadlock);
                     }
                 }
-                (_, moves) => stillness = moves.map(|moves| (now, moves)),
+                (_, moves) => still_since = moves.map(|moves| (now, moves)),
             }
         }
     }
@@ -170,8 +171,16 @@ impl OsWait {
                 For::Anything | For::Memory | For::AtMost(_) => bell.sleep(limit, ready),
             };
         };
-        if ready() {
-            return Slept::Ready;
+        // The announcement of a sleep shows that the rank sleeps, and a ring removes it; it costs a heavy fence.
+        if self.control().bell.has_sleeper() {
+            if ready() {
+                return Slept::Ready;
+            }
+        } else {
+            let slept = self.control().bell.sleep(Some(std::time::Duration::ZERO), ready);
+            if slept != Slept::TimedOut {
+                return slept;
+            }
         }
         let glance = std::time::Duration::from(limit.min(GLANCE));
         let glance = Timespec { tv_sec: glance.as_secs() as i64, tv_nsec: i64::from(glance.subsec_nanos()) };
@@ -179,25 +188,6 @@ impl OsWait {
             Ok(0) => Slept::TimedOut,
             _ => Slept::Rung,
         }
-    }
-
-    /// Returns the move counters of all ranks, if every rank sleeps and only another rank could wake it.
-    fn still(&self) -> Option<Vec<u64>> {
-        self.host
-            .controls()
-            .map(|(_, control)| {
-                let stuck = match control.stage() {
-                    RankStage::Absent => false,
-                    // A rank that starts or ends has no registered thread: it counts as stuck only if a thread waits.
-                    RankStage::Joined => {
-                        let threads = control.threads.load(Ordering::SeqCst).max(1);
-                        control.waiting.load(Ordering::SeqCst) >= threads && control.is_unasked()
-                    }
-                    RankStage::Finished | RankStage::Failed => true,
-                };
-                stuck.then(|| control.moves.load(Ordering::SeqCst))
-            })
-            .collect()
     }
 }
 
@@ -255,8 +245,8 @@ impl Reports for OsWait {
         self.control().report.hide(place, site, monotonic_ns());
     }
 
-    fn tally(&self, operations: u64, bytes: u64) {
-        self.control().report.tally(operations, bytes);
+    fn tally(&self, tally: &Tally) {
+        self.control().report.tally(tally);
     }
 
     fn counters(&self) -> Counters {
@@ -328,12 +318,15 @@ mod tests {
 
     #[test]
     fn a_rank_that_may_move_is_no_part_of_a_deadlock() {
-        for why in ["it computes", "another of its threads computes", "it was rung, and is about to wake"] {
+        for why in
+            ["it computes", "another of its threads computes", "its operation is in flight", "it was rung, and is about to wake"]
+        {
             let host = asleep(&plan());
             let other = host.control(OTHER).expect("of this host");
             match why {
                 "it computes" => other.waiting.store(0, Ordering::SeqCst),
                 "another of its threads computes" => other.threads.store(2, Ordering::SeqCst),
+                "its operation is in flight" => other.report.tally(&Tally { operations: 1, bytes: 8, in_flight: 1 }),
                 _ => other.bell.ring(),
             }
             assert_eq!(wait(&sleeper(&host), None, LOOKS, || ()), Woken::Look, "{why}");

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use pelago_base::{Counters, Duration, Instant, Rank, Topology};
 use pelago_memory::Reach;
-use pelago_platform::{Activity, Fault};
+use pelago_platform::{Activity, Fault, Tally};
 
 use self::background::Backgrounds;
 use self::survival::Losses;
@@ -159,7 +159,7 @@ impl Context {
         &self.engine
     }
 
-    fn count_park(&self) -> [u64; 2] {
+    fn count_park(&self) -> Tally {
         let mut engine = self.engine.borrow_mut();
         engine.count_park();
         engine.take_tally()

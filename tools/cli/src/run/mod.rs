@@ -37,7 +37,7 @@ Exit codes:
 
 Environment variables (PELAGO_HEAP to PELAGO_FAILURE_SECONDS are the defaults of options, also for a program that runs without pelago run):
   PELAGO_HEAP, PELAGO_PROGRESS, PELAGO_BIND, PELAGO_TRANSPORT (--transport, --rails), PELAGO_FABRIC, PELAGO_ENCRYPT=1, PELAGO_FAILURE_SECONDS
-  PELAGO_DEADLOCK_SECONDS=N  end a job on one host if all of its ranks have waited for N seconds [default: 5; 0: never]
+  PELAGO_DEADLOCK_SECONDS=N  end a job if all of its ranks have waited for N seconds [default: 5; 0: never]
   PELAGO_COPY=thread         copy registered memory by the progress thread of its owner instead of cross-memory attach
   PELAGO_STATISTICS=1        count the operations of each rank, and print the counts at its end
   PELAGO_TRACE=1             print every operation of the transport

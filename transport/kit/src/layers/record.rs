@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pelago_base::{AddressLayout, Counters, GlobalAddress, Instant, Rank, Sample};
 use pelago_platform::{
-    Activity, Clock, Completion, Endpoint, Fault, Flags, For, Network, Operation, PostError, Registry, Reports, Token, Transfer,
-    Transport, TwoSided, Wait, WaitPolicy, WaitSite, Woken,
+    Activity, Clock, Completion, Endpoint, Fault, Flags, For, Network, Operation, PostError, Registry, Reports, Tally, Token,
+    Transfer, Transport, TwoSided, Wait, WaitPolicy, WaitSite, Woken,
 };
 
 use super::recorded::{RecordedKind, RecordedOperation, RecordedRank};
@@ -282,9 +282,9 @@ impl Reports for RecordWaits {
         }
     }
 
-    fn tally(&self, operations: u64, bytes: u64) {
+    fn tally(&self, tally: &Tally) {
         if let Some(reports) = self.inner.reports() {
-            reports.tally(operations, bytes);
+            reports.tally(tally);
         }
     }
 

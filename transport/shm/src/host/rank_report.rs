@@ -7,7 +7,7 @@ use core::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use pelago_base::Rank;
-use pelago_platform::{Awaited, WaitSite};
+use pelago_platform::{Awaited, Tally, WaitSite};
 
 use crate::limits::{REPORT_READS_MAX, WAIT_NAME_BYTES, WAIT_SITES_MAX, WAITS_REMEMBERED};
 
@@ -21,6 +21,8 @@ pub struct RankReport {
     ended: AtomicU64,
     operations: AtomicU64,
     bytes: AtomicU64,
+    /// Number of operations that have not completed, at the last sleeps of the rank's threads. Modulo 2^32, as threads add their changes.
+    in_flight: AtomicU32,
 }
 
 /// A wait in progress, or one that has ended.
@@ -174,10 +176,16 @@ impl RankReport {
         }
     }
 
-    /// Adds operations through a transport, and their bytes, to the counters.
-    pub fn tally(&self, operations: u64, bytes: u64) {
-        self.operations.fetch_add(operations, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Adds the operations of a context to the counters.
+    pub fn tally(&self, tally: &Tally) {
+        self.operations.fetch_add(tally.operations, Ordering::Relaxed);
+        self.bytes.fetch_add(tally.bytes, Ordering::Relaxed);
+        self.in_flight.fetch_add(tally.in_flight.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// Number of operations through a transport that had not completed when the rank's threads fell asleep. Exact while all of them sleep.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// The waits in which threads of the rank sleep now.

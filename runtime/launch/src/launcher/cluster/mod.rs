@@ -43,6 +43,7 @@ use crate::launcher::limits::{DOWN_BYTES_MAX, REASON_BYTES_MAX};
 use crate::launcher::output::writer;
 use crate::launcher::system::{descriptor_limit, system_calls};
 use crate::launcher::{LaunchError, LocalJob};
+use crate::rank::environment;
 use crate::system::job_key;
 use crate::system::network::IpNetwork;
 use crate::{OsClock, TransportChoice};
@@ -91,7 +92,9 @@ impl ClusterJob {
         let job = JobStateMachine::new(name, self.job.ranks, self.job.limits(), clock.now());
         let command = [self.remote_pelago.as_os_str(), HOST_COMMAND.as_ref()];
         let calls = hosts.iter().map(|host| self.remote_shell.words(&host.name, &command)).collect();
-        let state = ClusterStateMachine::new(job, work, way, hosts, clock.now());
+        // Ranks of a single host detect a deadlock themselves. They also report a value that is no number.
+        let deadlock_after = environment::deadlock_after(|name| value_of(&work, name)).ok().flatten().filter(|_| hosts.len() > 1);
+        let state = ClusterStateMachine::new(job, work, way, hosts, deadlock_after, clock.now());
         let writers = writer::writers(self.job.label)?;
         Ok(event_loop::HostEventLoop::new(calls, clock, state, writers)?.run()?)
     }
@@ -124,4 +127,10 @@ impl ClusterJob {
         });
         ours.chain(exported).chain(self.job.environment.iter().cloned().map(Ok)).collect()
     }
+}
+
+/// Returns the value of a variable of the ranks.
+fn value_of(work: &JobDescription, name: &str) -> Option<String> {
+    let (_, value) = work.environment.iter().rev().find(|(other, _)| other == name)?;
+    value.clone().into_string().ok()
 }

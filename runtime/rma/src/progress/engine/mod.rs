@@ -11,7 +11,7 @@ mod posting;
 
 use pelago_base::{AddressLayout, Counters, Event, GlobalAddress, Instant, Rank};
 use pelago_platform::limits::CAPTURED_BYTES_MAX;
-use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Token, Transfer};
+use pelago_platform::{Completion, Failure, Operation, PostError, Rail, Tally, Token, Transfer};
 
 use crate::buffer::Buffer;
 use crate::limits::{OPERATIONS_IN_FLIGHT_MAX, STRIPED_BYTES_MIN, TALLY_ROUNDS};
@@ -65,9 +65,10 @@ pub(crate) struct Engine {
     /// Number of deferred operations, and number of sleeps of waits.
     deferrals: u64,
     parks: u64,
-    /// Number of accepted operations and of their bytes; the parts of both that have been reported to the platform.
+    /// Number of accepted operations and of their bytes; what has been reported to the platform of both, and of the operations in flight.
     taken: [u64; 2],
     tallied: [u64; 2],
+    tallied_in_flight: u32,
     batching: Batching,
 }
 
@@ -133,6 +134,7 @@ impl Engine {
             parks: 0,
             taken: [0; 2],
             tallied: [0; 2],
+            tallied_in_flight: 0,
             batching: Batching::Off,
         }
     }
@@ -154,10 +156,16 @@ impl Engine {
         counters
     }
 
-    /// Returns the number of operations, and of their bytes, accepted since the last call.
-    pub(crate) fn take_tally(&mut self) -> [u64; 2] {
-        let before = std::mem::replace(&mut self.tallied, self.taken);
-        [self.taken[0] - before[0], self.taken[1] - before[1]]
+    /// Returns the operations since the last call.
+    pub(crate) fn take_tally(&mut self) -> Tally {
+        let [operations, bytes] = std::mem::replace(&mut self.tallied, self.taken);
+        let in_flight = self.in_flight();
+        let before = std::mem::replace(&mut self.tallied_in_flight, in_flight);
+        Tally {
+            operations: self.taken[0] - operations,
+            bytes: self.taken[1] - bytes,
+            in_flight: in_flight.wrapping_sub(before).cast_signed(),
+        }
     }
 
     /// Returns the rank that an operation was posted to, if the operation has not ended.

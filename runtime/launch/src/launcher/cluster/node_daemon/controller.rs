@@ -221,8 +221,9 @@ impl Controller for NodeDaemon {
 
     fn handle_census(&mut self, _now: Instant, census: Census) {
         if let Some(round) = self.pending.ping.take() {
-            let absent = census.absent.map(|process| process.rank.number());
-            self.send(&FromHost::Pong { round, joined: census.joined, absent, absent_besides: census.absent_besides });
+            let Census { joined, absent, absent_besides, still } = census;
+            let absent = absent.map(|process| process.rank.number());
+            self.send(&FromHost::Pong { round, joined, absent, absent_besides, still });
         }
     }
 
@@ -244,9 +245,10 @@ impl Controller for NodeDaemon {
         }
         let pending = &mut self.pending;
         let meeting = pending.meeting.take().map(RankAction::Release);
+        // A report comes before the fault that ends the waits which it shows.
         meeting
-            .or_else(|| pending.fault.take().map(RankAction::Tell))
             .or_else(|| std::mem::take(&mut pending.report).then_some(RankAction::Report))
+            .or_else(|| pending.fault.take().map(RankAction::Tell))
             .or_else(|| pending.failed.pop_front().map(RankAction::ContinueWithout))
             .or_else(|| pending.to_kill.pop_front().map(RankAction::KillOne))
             .or_else(|| std::mem::take(&mut pending.terminate).then_some(RankAction::Terminate))
@@ -403,8 +405,9 @@ mod tests {
         tell(&mut daemon, &mut launcher, &ToHost::Ping(5));
         assert!(daemon.wants_census(Instant::ZERO));
         let absent = RankProcess { rank: Rank::new(4), location: ProcessLocation::Local(7) };
-        daemon.handle_census(Instant::ZERO, Census { joined: true, absent: Some(absent), absent_besides: 1 });
-        assert_eq!(heard(&mut launcher), [FromHost::Pong { round: 5, joined: true, absent: Some(4), absent_besides: 1 }]);
+        daemon.handle_census(Instant::ZERO, Census { joined: true, absent: Some(absent), absent_besides: 1, still: Some(7) });
+        let pong = FromHost::Pong { round: 5, joined: true, absent: Some(4), absent_besides: 1, still: Some(7) };
+        assert_eq!(heard(&mut launcher), [pong]);
         assert!(!daemon.wants_census(Instant::ZERO));
     }
 

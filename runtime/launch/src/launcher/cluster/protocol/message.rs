@@ -48,8 +48,8 @@ pub(crate) enum FromHost {
     Fault(WireFault),
     /// This signal asked the node daemon to end.
     Signal(i32),
-    /// The host is alive, with the participation of its ranks.
-    Pong { round: u64, joined: bool, absent: Option<u32>, absent_besides: u32 },
+    /// The host is alive, with the participation of its ranks; `still` is its count of events, if its ranks are still.
+    Pong { round: u64, joined: bool, absent: Option<u32>, absent_besides: u32, still: Option<u64> },
     /// All ranks of the host have ended and their output has been forwarded: the last message.
     Done,
 }

@@ -15,7 +15,7 @@ mod host;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use pelago_base::{Instant, Rank};
+use pelago_base::{Duration, Instant, Rank};
 use pelago_platform::Fault;
 use pelago_shm::RankStage;
 use rustix::io::Errno;
@@ -51,6 +51,10 @@ pub(crate) struct ClusterStateMachine {
     round: u64,
     asked_at: Instant,
     ping_at: Instant,
+    /// Time for which the ranks of all hosts have to be still before a deadlock is declared.
+    deadlock_after: Option<Duration>,
+    /// The counts of events of all hosts, if all were still when they last answered, and the time at which the last of these had been received.
+    still: Option<(Instant, Vec<u64>)>,
     /// Deadline for hosts to end their ranks.
     kill_end: Option<Instant>,
     now: Instant,
@@ -72,6 +76,7 @@ impl ClusterStateMachine {
         work: JobDescription,
         network: Option<NetworkChoice>,
         hosts: Vec<HostRanks>,
+        deadlock_after: Option<Duration>,
         now: Instant,
     ) -> Self {
         Self {
@@ -84,6 +89,8 @@ impl ClusterStateMachine {
             round: 0,
             asked_at: now,
             ping_at: now + PING,
+            deadlock_after,
+            still: None,
             kill_end: None,
             now,
         }
@@ -213,15 +220,17 @@ impl ClusterStateMachine {
                     self.start(now);
                 }
             }
-            FromHost::Pong { round, joined, absent, absent_besides } if phase >= HostPhase::Greeted && round <= self.round => {
+            FromHost::Pong { round, joined, absent, absent_besides, still }
+                if phase >= HostPhase::Greeted && round <= self.round =>
+            {
                 host.answered = host.answered.max(round);
                 host.census.joined |= joined;
                 host.census.absent = match absent {
                     Some(rank) => Some(host.process(rank)?),
                     None => None,
                 };
-                host.census.absent_besides = absent_besides;
-                self.count();
+                (host.census.absent_besides, host.census.still) = (absent_besides, still);
+                self.count(now);
             }
             _ if phase != HostPhase::Running => return None,
             FromHost::Started if !host.started => {
@@ -250,7 +259,7 @@ impl ClusterStateMachine {
             FromHost::Done if host.ended == host.count || self.job.is_ending() => {
                 host.census.absent = None;
                 self.close(place, HostPhase::Done);
-                self.count();
+                self.count(now);
             }
             _ => return None,
         }
@@ -334,11 +343,14 @@ impl ClusterStateMachine {
     }
 
     /// Evaluates the participation of all ranks, after every host has answered the last ping.
-    fn count(&mut self) {
+    fn count(&mut self, now: Instant) {
         let all = self
             .hosts
             .iter()
             .all(|host| host.phase == HostPhase::Running && host.answered == self.round || host.phase == HostPhase::Done);
+        if all {
+            self.watch_stillness(now);
+        }
         if all && self.job.wants_census(self.asked_at) {
             let hosts = || self.hosts.iter().filter(|host| host.census.absent.is_some());
             let absent = hosts().map(|host| host.census.absent_besides.saturating_add(1)).fold(0, u32::saturating_add);
@@ -346,8 +358,28 @@ impl ClusterStateMachine {
                 joined: self.hosts.iter().any(|host| host.census.joined),
                 absent: hosts().next().and_then(|host| host.census.absent.clone()),
                 absent_besides: absent.saturating_sub(1),
+                still: None,
             };
             self.job.handle_census(self.asked_at, census);
+        }
+    }
+
+    /// Declares a deadlock if the ranks of all hosts were still for the limit, after every host has answered the last ping.
+    ///
+    /// Each host was still from one of its answers to the next with the same count, although not all of them answered at the same time: all were from
+    /// the receipt of the last of the first answers until the ping to which the second ones belong.
+    fn watch_stillness(&mut self, now: Instant) {
+        let Some(limit) = self.deadlock_after.filter(|_| !self.job.is_ending()) else { return };
+        let count = |host: &HostState| if host.phase == HostPhase::Done { Some(0) } else { host.census.still };
+        match (&self.still, self.hosts.iter().map(count).collect::<Option<Vec<_>>>()) {
+            (Some((since, before)), Some(counts)) if *before == counts => {
+                if self.asked_at >= *since + limit {
+                    self.ask_for_reports();
+                    self.tell(&ToHost::Fault(WireFault::Deadlock));
+                    self.job.handle_fault(now, Fault::Deadlock, None);
+                }
+            }
+            (_, counts) => self.still = counts.map(|counts| (now, counts)),
         }
     }
 

@@ -33,7 +33,7 @@ fn called(network: Option<NetworkChoice>) -> ClusterStateMachine {
     let limits = JobLimits { start: Some(second), time: None, failure: second };
     let job = JobStateMachine::new("program".into(), 5, limits, at(0));
     let placed = |name: &str, first, count| HostRanks { name: name.into(), first: Rank::new(first), count };
-    ClusterStateMachine::new(job, work(5), network, vec![placed("a", 0, 2), placed("b", 2, 3)], at(0))
+    ClusterStateMachine::new(job, work(5), network, vec![placed("a", 0, 2), placed("b", 2, 3)], Some(second + second), at(0))
 }
 
 fn hello(machine: &str, address: &str) -> FromHost {
@@ -193,7 +193,7 @@ fn a_host_that_breaks_off_is_lost_with_its_ranks() {
     let mut state = running();
     state.handle_host_failure(at(10), 1, "its remote shell ended");
     assert_eq!(actions(&mut state), [HostAction::HangUp(1), HostAction::Send(0, ToHost::Fault(WireFault::PeerLost(2)))]);
-    state.handle_message(at(11), 1, FromHost::Pong { round: 0, joined: true, absent: None, absent_besides: 0 });
+    state.handle_message(at(11), 1, FromHost::Pong { round: 0, joined: true, absent: None, absent_besides: 0, still: None });
     state.handle_message(at(20), 0, FromHost::Done);
     assert!(state.is_over());
     let outcome = state.into_outcome();
@@ -212,7 +212,7 @@ fn a_host_that_is_silent_is_lost() {
         state.handle_message(
             at(second * 1000),
             0,
-            FromHost::Pong { round: second, joined: true, absent: None, absent_besides: 0 },
+            FromHost::Pong { round: second, joined: true, absent: None, absent_besides: 0, still: None },
         );
     }
     assert_eq!((asked, state.into_outcome()), (5, host_lost()));
@@ -306,7 +306,7 @@ fn a_host_that_cannot_take_part_says_why() {
 
 #[test]
 fn ranks_that_do_not_join_are_found_by_asking() {
-    let pong = |round, joined, absent, absent_besides| FromHost::Pong { round, joined, absent, absent_besides };
+    let pong = |round, joined, absent, absent_besides| FromHost::Pong { round, joined, absent, absent_besides, still: None };
     let mut idle = running();
     idle.handle_time(at(1000));
     idle.handle_time(at(1500));
@@ -341,6 +341,60 @@ fn a_limit_that_has_passed_is_no_reason_to_look_again_at_once() {
     assert_eq!(state.next_deadline(), at(2500), "until hosts have been asked again");
 }
 
+/// Asks the hosts every second, and answers 10 ms later with the count of events of each, if it is still.
+fn answers(state: &mut ClusterStateMachine, counts: &[[Option<u64>; 2]]) {
+    for counts in counts {
+        let round = state.round + 1;
+        state.handle_time(at(1000 * round));
+        let pong = |still| FromHost::Pong { round, joined: true, absent: None, absent_besides: 0, still };
+        both(state, at(1000 * round + 10), counts.map(pong));
+    }
+}
+
+#[test]
+fn ranks_of_all_hosts_that_are_still_for_the_limit_are_deadlocked() {
+    let still = [Some(7), Some(8)];
+    let mut state = running();
+    answers(&mut state, &[still; 3]);
+    assert!(!state.is_ending(), "the answers of the first ping came later than that ping: less than two seconds");
+    answers(&mut state, &[still]);
+    let told = actions(&mut state);
+    let place = |message: &ToHost| told.iter().position(|action| *action == HostAction::Send(1, message.clone()));
+    assert!(place(&ToHost::Report).unwrap() < place(&ToHost::Fault(WireFault::Deadlock)).unwrap(), "{told:?}");
+    assert_eq!(state.into_outcome(), JobOutcome::Deadlock);
+
+    let mut done = running();
+    (0..2).for_each(|rank| done.handle_message(at(10), 0, finished(rank)));
+    done.handle_message(at(11), 0, FromHost::Done);
+    answers(&mut done, &[still; 4]);
+    assert_eq!(done.into_outcome(), JobOutcome::Deadlock, "nobody is left on the other host who could wake them");
+}
+
+#[test]
+fn a_host_that_may_move_is_no_part_of_a_deadlock() {
+    let moving: [[[Option<u64>; 2]; 2]; 4] = [
+        [[Some(7), Some(8)], [Some(7), None]],
+        [[Some(7), Some(8)], [Some(7), Some(9)]],
+        [[Some(7), Some(8)], [Some(8), Some(7)]],
+        [[None, None], [None, None]],
+    ];
+    for counts in moving {
+        let mut state = running();
+        answers(&mut state, &counts.repeat(20));
+        assert!(!state.is_ending(), "{counts:?}");
+    }
+    let mut silent = running();
+    for second in 1..5 {
+        silent.handle_time(at(1000 * second));
+        let pong = FromHost::Pong { round: second, joined: true, absent: None, absent_besides: 0, still: Some(7) };
+        silent.handle_message(at(1000 * second + 10), 0, pong);
+    }
+    assert!(!silent.is_ending(), "the other host has not answered");
+    let mut careless = ClusterStateMachine { deadlock_after: None, ..running() };
+    answers(&mut careless, &[[Some(7), Some(8)]; 20]);
+    assert!(!careless.is_ending(), "the user does not want to know");
+}
+
 #[test]
 fn nonsense_is_a_lost_host_and_nothing_worse() {
     for nonsense in [
@@ -352,8 +406,8 @@ fn nonsense_is_a_lost_host_and_nothing_worse() {
         ended(u32::MAX, ProcessEnd::Code(0)),
         FromHost::Fault(WireFault::PeerLost(5)),
         FromHost::NotStarted { rank: 0, why: String::new() },
-        FromHost::Pong { round: 77, joined: true, absent: None, absent_besides: 0 },
-        FromHost::Pong { round: 0, joined: true, absent: Some(0), absent_besides: 0 },
+        FromHost::Pong { round: 77, joined: true, absent: None, absent_besides: 0, still: None },
+        FromHost::Pong { round: 0, joined: true, absent: Some(0), absent_besides: 0, still: None },
     ] {
         let mut state = running();
         state.handle_message(at(10), 1, nonsense.clone());

@@ -60,6 +60,8 @@ pub(crate) struct Census {
     pub(crate) absent: Option<RankProcess>,
     /// Number of further such ranks.
     pub(crate) absent_besides: u32,
+    /// The count of events, if the ranks are still (`system::stillness`). Ranks of one host detect deadlocks themselves.
+    pub(crate) still: Option<u64>,
 }
 
 /// The state of one job, from the start of its first rank to the end of its last.

@@ -28,7 +28,7 @@ fn actions(state: &mut JobStateMachine, now: Instant) -> Vec<RankAction> {
 }
 
 fn census(joined: bool, absent: Option<u32>) -> Census {
-    Census { joined, absent: absent.map(process), absent_besides: 0 }
+    Census { joined, absent: absent.map(process), absent_besides: 0, still: None }
 }
 
 #[test]
