@@ -7,12 +7,14 @@ use pelago_shm::{HostMemory, RankControl, RankStage};
 /// Returns a count of all events on the host, if its ranks are still: all threads that use the library sleep without a time limit, no ring and no
 /// request is pending, and no operation is in flight.
 ///
-/// Two equal counts mean that the ranks were still all the time between them. If that holds for all hosts of a job during a common interval, the job is
+/// Two equal counts mean that the ranks were still all the time between them, and sent and received no datagram. If that holds for all hosts of a job during a common interval, the job is
 /// deadlocked: an operation that is in flight between two hosts belongs to a rank that is not still.
 pub(crate) fn stillness(host: &HostMemory) -> Option<u64> {
     host.controls()
-        .map(|(_, control)| is_still(control).then(|| control.moves.load(Ordering::SeqCst)))
-        .try_fold(0, |sum: u64, moves| Some(sum.wrapping_add(moves?)))
+        .map(|(_, control)| {
+            is_still(control).then(|| [&control.moves, &control.datagrams].map(|count| count.load(Ordering::SeqCst)))
+        })
+        .try_fold(0, |sum: u64, counts| Some(counts?.into_iter().fold(sum, u64::wrapping_add)))
 }
 
 fn is_still(control: &RankControl) -> bool {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::thread::{available_parallelism, yield_now};
 
-use pelago_base::{Counters, Duration, Instant, Rank};
+use pelago_base::{Counters, Duration, Event, Instant, Rank};
 use pelago_platform::{Activity, Clock, Fault, For, Reports, Tally, Wait, WaitPolicy, WaitSite, Woken};
 use pelago_shm::{HostMemory, RankControl};
 use pelago_sync::Slept;
@@ -132,6 +132,7 @@ impl OsWait {
             if slept != Slept::TimedOut || ready() || until.is_some_and(|until| now >= until) {
                 return Woken::Look;
             }
+            self.count_datagrams();
             let Some(limit) = self.deadlock_after else { continue };
             match (still_since, stillness(&self.host)) {
                 (Some((since, before)), Some(moves)) if before == moves => {
@@ -147,6 +148,14 @@ impl OsWait {
                 (_, moves) => still_since = moves.map(|moves| (now, moves)),
             }
         }
+    }
+
+    /// Publishes the number of datagrams so far. While one is not acknowledged, its retransmissions change that number.
+    fn count_datagrams(&self) {
+        let Some(counted) = self.network.get() else { return };
+        let counters = counted();
+        let datagrams = [Event::DatagramSent, Event::DatagramRepeated, Event::DatagramReceived].map(|event| counters.of(event));
+        self.control().datagrams.store(datagrams.iter().sum(), Ordering::Relaxed);
     }
 
     /// As [`park`](Wait::park), for events that ring the doorbell and do not arrive through the network, and for callers that poll by `ready` alone.
@@ -332,8 +341,19 @@ mod tests {
             assert_eq!(wait(&sleeper(&host), None, LOOKS, || ()), Woken::Look, "{why}");
         }
         let host = asleep(&plan());
-        let moves = || _ = host.control(OTHER).expect("of this host").moves.fetch_add(1, Ordering::SeqCst);
+        let other = host.control(OTHER).expect("of this host");
+        let moves = || _ = other.moves.fetch_add(1, Ordering::SeqCst);
         assert_eq!(wait(&sleeper(&host), None, LOOKS, moves), Woken::Look, "it wakes now and then, and sleeps again");
+        let sends = || _ = other.datagrams.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(wait(&sleeper(&host), None, LOOKS, sends), Woken::Look, "it sends datagrams meanwhile");
+        let sleeper = sleeper(&host);
+        let sent = std::sync::atomic::AtomicU64::new(0);
+        sleeper.count_network(move || {
+            let mut counters = Counters::default();
+            counters.add(Event::DatagramRepeated, sent.fetch_add(1, Ordering::Relaxed));
+            counters
+        });
+        assert_eq!(wait(&sleeper, None, LOOKS, || ()), Woken::Look, "a datagram of this rank is not acknowledged");
     }
 
     #[test]

@@ -105,6 +105,8 @@ pub struct RankControl {
     pub threads: AtomicU32,
     /// Number of waits of the rank that have ended: a rank whose count does not change while all its threads wait is stuck.
     pub moves: AtomicU64,
+    /// Number of datagrams that the rank had sent and received when one of its sleeping threads last counted them.
+    pub datagrams: AtomicU64,
     /// The last meeting at which the rank has arrived.
     pub(crate) meeting: AtomicU64,
     /// The waits of the rank, for reports.
