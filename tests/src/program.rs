@@ -13,6 +13,7 @@ use pelago::messaging::{Channel, ChannelSettings, Lengths, Mailbox, Messages, Se
 use pelago::prelude::*;
 use pelago::{BarrierAlgorithm, Error, Event, Failure, Fault, GlobalAddress};
 use pelago_kit::MockDevice;
+use rustix::process::{Signal, getpid, kill_process};
 
 fn main() -> pelago::Result<()> {
     let act = std::env::args().nth(1).expect("what to do");
@@ -30,6 +31,16 @@ fn main() -> pelago::Result<()> {
             let sent = (world.rank() == last).then(|| world.put(words.at(Rank::new(0), 1), &[1])).transpose()?;
             world.wait_until(words.local(), 0, |value| value == 1)?;
             sent.map_or(Ok(()), |sent| sent.wait())
+        }
+        // The last rank is stopped while all wait.
+        "stopped deadlock" => {
+            if world.rank() == Rank::new(world.size() - 1) {
+                std::thread::spawn(|| {
+                    std::thread::sleep(Duration::from_millis(100));
+                    kill_process(getpid(), Signal::STOP)
+                });
+            }
+            world.wait_until(world.alloc::<u64>(1)?.local(), 0, |value| value == 1).map(drop)
         }
         // Rank 0 computes for longer than the limit of the detection while all others wait.
         "slow" => {

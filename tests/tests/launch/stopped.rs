@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::{PROGRAM, RANK, Running, pelago};
+use crate::{PROGRAM, RANK, Running, end, pelago, wait_until_gone};
 
 /// Starts the program of `arguments` with four ranks and a failure limit of one second.
 fn start(arguments: &[&str]) -> Running {
@@ -30,6 +30,20 @@ fn a_rank_of_another_host_that_stays_stopped_ends_the_job() {
     let job = start(&[&hosts, &[RANK, "wait"][..]].concat());
     stop(job.processes[3]);
     job.end().1.expect(3, &format!("rank 3 (host b) {STOPPED}; the job was ended"));
+}
+
+/// The stopped rank might have received what all wait for.
+#[test]
+fn ranks_that_wait_for_a_stopped_one_are_not_deadlocked() {
+    let hosts = ["--hosts", "a:2,b:2", "--remote-shell", "env PELAGO_TEST_HOST={host}"];
+    for (options, place) in [(&[][..], "process *"), (&hosts, "host b")] {
+        let limits = ["run", "-n", "4", "--failure-limit", "4"];
+        let (mut command, mark) = pelago(&[&limits, options, &[PROGRAM, "stopped deadlock"]].concat());
+        command.env("PELAGO_DEADLOCK_SECONDS", "1.5");
+        let stopped = STOPPED.replace("1 s", "4 s");
+        end(command).expect(3, &format!("rank 3 ({place}) {stopped}; the job was ended"));
+        wait_until_gone(&mark);
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 
 use pelago_shm::{HostMemory, RankControl, RankStage};
 
+use crate::system::process_stat::ProcessStat;
+
 /// Returns a count of all events on the host, if its ranks are still: all threads that use the library sleep without a time limit, no ring and no
 /// request is pending, and no operation is in flight.
 ///
@@ -15,6 +17,12 @@ pub(crate) fn stillness(host: &HostMemory) -> Option<u64> {
             is_still(control).then(|| [&control.moves, &control.datagrams].map(|count| count.load(Ordering::SeqCst)))
         })
         .try_fold(0, |sum: u64, counts| Some(counts?.into_iter().fold(sum, u64::wrapping_add)))
+}
+
+/// Whether a rank of the host is stopped, by SIGSTOP or in a debugger: it may have received data that its threads will notice.
+pub(crate) fn is_stopped(host: &HostMemory) -> bool {
+    let joined = host.controls().filter(|(_, control)| control.stage() == RankStage::Joined);
+    joined.filter_map(|(_, control)| ProcessStat::of(control.process())).any(|stat| stat.is_stopped || stat.state == b't')
 }
 
 fn is_still(control: &RankControl) -> bool {

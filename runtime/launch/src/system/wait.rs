@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::OsClock;
 use crate::system::report::{HostReport, monotonic_ns};
-use crate::system::stillness::stillness;
+use crate::system::stillness::{is_stopped, stillness};
 
 /// Number of polls before a wait yields the core, if each rank has its own core: about two microseconds, twice
 /// the duration of a barrier.
@@ -119,7 +119,7 @@ impl OsWait {
     }
 
     fn sleep(&self, what: For, until: Option<Instant>, ready: &mut dyn FnMut() -> bool) -> Woken {
-        let mut still_since: Option<(Instant, u64)> = None;
+        let (mut counted, mut still, mut looked_at) = (None, Duration::ZERO, self.clock.now());
         let watch =
             self.deadlock_after.map_or(WATCH, |limit| WATCH.min(Duration::from_picoseconds(limit.as_picoseconds() / WATCHES)));
         loop {
@@ -134,18 +134,21 @@ impl OsWait {
             }
             self.count_datagrams();
             let Some(limit) = self.deadlock_after else { continue };
-            match (still_since, stillness(&self.host)) {
-                (Some((since, before)), Some(moves)) if before == moves => {
-                    // If the rank that claimed the report has died, the others wait for the limit once more.
-                    let still = now.since(since);
-                    if still >= limit && self.host.job().claim_deadlock_report() {
-                        eprint!("{}", HostReport::of(&self.host, monotonic_ns()));
-                        self.host.fail(Fault::Deadlock);
-                    } else if still >= limit + limit {
-                        self.host.fail(Fault::Deadlock);
-                    }
-                }
-                (_, moves) => still_since = moves.map(|moves| (now, moves)),
+            let count = stillness(&self.host);
+            // A job that was stopped as a whole may move again: the time since the last look counts as one pause.
+            still = if count.is_some() && count == counted { still + now.since(looked_at).min(watch) } else { Duration::ZERO };
+            (counted, looked_at) = (count, now);
+            if still < limit {
+                continue;
+            }
+            if is_stopped(&self.host) {
+                still = Duration::ZERO;
+            } else if self.host.job().claim_deadlock_report() {
+                eprint!("{}", HostReport::of(&self.host, monotonic_ns()));
+                self.host.fail(Fault::Deadlock);
+            } else if still >= limit + limit {
+                // The rank that claimed the report has died.
+                self.host.fail(Fault::Deadlock);
             }
         }
     }

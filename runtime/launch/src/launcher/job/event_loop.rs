@@ -28,7 +28,7 @@ use crate::launcher::system::call_error::{NamedCall, SystemCallError};
 use crate::launcher::system::poll_set::PollSet;
 use crate::launcher::system::program::start_error;
 use crate::system::report::{HostReport, monotonic_ns};
-use crate::system::stillness::stillness;
+use crate::system::stillness::{is_stopped, stillness};
 use crate::{OsClock, names};
 
 /// The number of the stream.
@@ -362,7 +362,7 @@ fn census(host: &HostMemory, ranks: &[ChildProcess]) -> Census {
         joined: host.controls().any(|(_, control)| control.stage() != RankStage::Absent),
         absent: absent.next().map(ChildProcess::process),
         absent_besides: absent.count() as u32,
-        still: stillness(host),
+        still: stillness(host).filter(|_| !is_stopped(host)),
     }
 }
 

@@ -53,11 +53,20 @@ pub(crate) struct ClusterStateMachine {
     ping_at: Instant,
     /// Time for which the ranks of all hosts have to be still before a deadlock is declared.
     deadlock_after: Option<Duration>,
-    /// The counts of events of all hosts, if all were still when they last answered, and the time at which the last of these had been received.
-    still: Option<(Instant, Vec<u64>)>,
+    /// The last pings that all hosts answered with the same counts of events, if all were still.
+    still: Option<StillRounds>,
     /// Deadline for hosts to end their ranks.
     kill_end: Option<Instant>,
     now: Instant,
+}
+
+/// Consecutive pings to which all hosts gave the same answers.
+struct StillRounds {
+    counts: Vec<u64>,
+    /// The last of these pings.
+    last: u64,
+    /// The number of these pings.
+    rounds: u64,
 }
 
 /// The choice of a network.
@@ -366,20 +375,22 @@ impl ClusterStateMachine {
 
     /// Declares a deadlock if the ranks of all hosts were still for the limit, after every host has answered the last ping.
     ///
-    /// Each host was still from one of its answers to the next with the same count, although not all of them answered at the same time: all were from
-    /// the receipt of the last of the first answers until the ping to which the second ones belong.
+    /// Each host was still from its first answer to its last, although not all of them answered at the same time: all were from
+    /// the second ping to the last. Pings are counted instead of time, as this launcher, or all of the job, may be stopped.
     fn watch_stillness(&mut self, now: Instant) {
         let Some(limit) = self.deadlock_after.filter(|_| !self.job.is_ending()) else { return };
         let count = |host: &HostState| if host.phase == HostPhase::Done { Some(0) } else { host.census.still };
-        match (&self.still, self.hosts.iter().map(count).collect::<Option<Vec<_>>>()) {
-            (Some((since, before)), Some(counts)) if *before == counts => {
-                if self.asked_at >= *since + limit {
+        match (&mut self.still, self.hosts.iter().map(count).collect::<Option<Vec<_>>>()) {
+            (Some(still), Some(counts)) if still.counts == counts => {
+                still.rounds += u64::from(still.last < self.round);
+                still.last = self.round;
+                if still.rounds >= limit.as_picoseconds().div_ceil(PING.as_picoseconds()) + 2 {
                     self.ask_for_reports();
                     self.tell(&ToHost::Fault(WireFault::Deadlock));
                     self.job.handle_fault(now, Fault::Deadlock, None);
                 }
             }
-            (_, counts) => self.still = counts.map(|counts| (now, counts)),
+            (_, counts) => self.still = counts.map(|counts| StillRounds { counts, last: self.round, rounds: 1 }),
         }
     }
 
