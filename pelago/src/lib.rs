@@ -40,8 +40,6 @@
 //!
 //! Without `launch` a program supplies its own transport, clock, waits and bootstrap: [`run_with`].
 
-#![forbid(unsafe_code)]
-
 #[cfg(all(
     doctest,
     feature = "launch",

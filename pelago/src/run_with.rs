@@ -6,7 +6,8 @@ use crate::{Error, World};
 
 /// Joins a job with parts that the program supplies: its own transport, clock, waits and bootstrap. Calls `body`, and leaves together with every
 /// other rank. The conformance suite of `pelago-kit` checks the requirements of [`platform`](crate::platform) on each part. A tutorial, with a transport
-/// over TCP, is in the project's `examples/transports/tcp`.
+/// over TCP, is in the project's `examples/transports/tcp`. The transport is the one part on which memory safety depends: its author promises that it
+/// keeps no memory for longer than it may ([`TrustedTransport`](crate::platform::TrustedTransport)).
 ///
 /// A job of one rank with private memory and a loopback transport:
 ///
@@ -14,7 +15,9 @@ use crate::{Error, World};
 /// use std::collections::HashMap;
 /// use std::sync::Arc;
 ///
-/// use pelago::platform::{Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Reach, Wait, WaitPolicy, Woken};
+/// use pelago::platform::{
+///     Activity, Bootstrap, BootstrapError, Clock, Fault, For, Parts, Reach, TrustedTransport, Wait, WaitPolicy, Woken,
+/// };
 /// use pelago::{AddressLayout, Instant, Rank};
 /// use pelago_kit::Loopback;
 ///
@@ -60,13 +63,15 @@ use crate::{Error, World};
 /// }
 ///
 /// let addresses = AddressLayout::new(1, 1 << 20).expect("a megabyte");
+/// let end = Loopback::network(addresses, 1).pop().expect("the end of rank 0");
 /// let parts = Parts {
 ///     reach: Reach::private(addresses, Rank::new(0))?,
 ///     clock: Arc::new(Wall(std::time::Instant::now())),
 ///     wait: Arc::new(Yielding),
 ///     virtual_time: None,
 ///     bootstrap: Box::new(Alone(HashMap::new())),
-///     transport: Box::new(Loopback::network(addresses, 1).pop().expect("the end of rank 0")),
+///     // SAFETY: a transport of Pelago.
+///     transport: unsafe { TrustedTransport::new(Box::new(end)) },
 /// };
 /// let sum = pelago::run_with(parts, |world| {
 ///     let word = world.alloc::<u64>(1)?;

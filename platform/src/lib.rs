@@ -14,14 +14,13 @@
 //!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
-#![forbid(unsafe_code)]
-
 mod bootstrap;
 mod capabilities;
 mod clock;
 pub mod limits;
 mod parts;
 mod transport;
+mod trusted;
 mod wait;
 
 pub use bootstrap::{Bootstrap, BootstrapError};
@@ -40,4 +39,5 @@ pub use transport::{
     Address, Completion, ConnectError, Endpoint, Failure, Flags, Network, Operation, PostError, Rail, RegisterError, Registry,
     Token, Transfer, Transport, TwoSided,
 };
+pub use trusted::TrustedTransport;
 pub use wait::{Activity, Awaited, Fault, For, Reports, Tally, VirtualTime, Wait, WaitPolicy, WaitSite, Woken};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pelago_memory::Reach;
 
-use crate::{Bootstrap, Clock, Transport, VirtualTime, Wait};
+use crate::{Bootstrap, Clock, TrustedTransport, VirtualTime, Wait};
 
 /// The platform of a rank: one implementation of each of its traits.
 pub struct Parts {
@@ -19,5 +19,5 @@ pub struct Parts {
     /// Ranks of the job and their addresses.
     pub bootstrap: Box<dyn Bootstrap>,
     /// Transport to all other memory.
-    pub transport: Box<dyn Transport>,
+    pub transport: TrustedTransport,
 }

@@ -35,7 +35,8 @@ impl Access {
         Self {
             memory: Memory::new(job),
             numbers: HandleNumbers::new(),
-            monitor: Monitor::new(LibraryState::new(job), are_coroutines),
+            // SAFETY: A1 of `pelago-c-support`: the state refers to the job alone, which no other thread uses.
+            monitor: unsafe { Monitor::new(LibraryState::new(job), are_coroutines) },
         }
     }
 

@@ -63,7 +63,10 @@ pub trait Progress {
 
 impl<T: Progress> Monitor<T> {
     /// Returns a monitor of an unused state. `are_coroutines`: the threads are coroutines of a simulated rank.
-    pub fn new(inside: T, are_coroutines: bool) -> Self {
+    ///
+    /// # Safety
+    /// No part of the state is bound to the calling thread, or shared with anything that is (A1).
+    pub unsafe fn new(inside: T, are_coroutines: bool) -> Self {
         let (reach, rank) = (inside.context().reach().clone(), inside.context().rank());
         let state = Mutex::new(State { inside: Confined(inside), led: false });
         Self { state, wanted: AtomicU32::new(0), are_coroutines, reach, rank }

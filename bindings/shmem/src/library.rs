@@ -1,4 +1,8 @@
 //! The library in this process: its teams, its contexts, and the translation of symmetric addresses to global ones.
+//!
+//! Invariant **A1** of `pelago-c-support` (`monitor.rs`): the state of a context refers to that context, and that of the default context to the job; only
+//! the holder of its monitor uses either.
+#![allow(unsafe_code)]
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -416,7 +420,9 @@ impl ContextSlot {
     fn new(state: ContextState, is_simulated: bool) -> Self {
         let [busy, session] = [const { AtomicBool::new(false) }; 2];
         let (team, options) = (AtomicU32::new(0), AtomicI64::new(0));
-        Self { monitor: Monitor::new(state, is_simulated), busy, is_used: AtomicBool::new(true), team, options, session }
+        // SAFETY: A1.
+        let monitor = unsafe { Monitor::new(state, is_simulated) };
+        Self { monitor, busy, is_used: AtomicBool::new(true), team, options, session }
     }
 
     /// The index of its team.

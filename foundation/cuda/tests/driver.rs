@@ -362,6 +362,10 @@ fn blocks_are_packed_by_one_kernel() {
     assert!(contents(&memory) == placed && mock.count("kernels") == kernels + 2);
     assert!(memory.gather(&parts(9000, shape), &mut packed).is_err() && memory.scatter(&parts(9000, shape), &packed).is_err());
     memory.gather(&parts(0, Shape::strided(0, 4, 8)), &mut []).unwrap();
+    // Two parts of 2^63 bytes, which lie in eight.
+    let [same_place] = parts(0, Shape::strided(1 << 60, 8, 0));
+    let twice = [same_place.clone(), same_place];
+    assert!(memory.gather(&twice, &mut []).is_err() && memory.scatter(&twice, &[]).is_err());
 }
 
 /// Kernels and words of a stream access memory of another device by its address only if access is enabled; copies of the driver do not need it.

@@ -120,17 +120,20 @@ impl Reach {
     /// # Panics
     /// As [`new`](Self::new).
     pub fn apart(mapping: Arc<Mapping>, layout: ReachLayout, individual: usize) -> Self {
-        let cells = mapping.cells();
-        let bytes = cells.bytes() as u64;
+        let (cells, ReachLayout { first, count, addresses, .. }) = (mapping.cells(), layout);
         assert!(
-            [layout.heaps, individual].iter().all(|&start| start as u64 + layout.span() <= bytes)
-                && layout.heaps.abs_diff(individual) as u64 >= layout.span(),
+            first.number().checked_add(count).is_some_and(|end| end <= addresses.ranks()),
+            "the job has all ranks of the host"
+        );
+        let span = addresses.segment_bytes().checked_add(layout.gap as u64).and_then(|step| step.checked_mul(count.into()));
+        let ends = |start: usize| span.and_then(|span| (start as u64).checked_add(span));
+        assert!(
+            [layout.heaps, individual].iter().all(|&start| ends(start).is_some_and(|end| end <= cells.bytes() as u64))
+                && span.is_some_and(|span| layout.heaps.abs_diff(individual) as u64 >= span),
             "the mapping holds all heaps"
         );
-        assert!(
-            layout.controls + layout.count as usize * layout.control_bytes <= layout.heaps,
-            "controls end before heaps begin"
-        );
+        let controls_end = layout.control_bytes.checked_mul(count as usize).and_then(|all| all.checked_add(layout.controls));
+        assert!(controls_end.is_some_and(|end| end <= layout.heaps.min(individual)), "controls end before heaps begin");
         assert!(layout.control_bytes >= size_of::<Doorbell>() && layout.control_bytes.is_multiple_of(align_of::<Doorbell>()));
         assert!(layout.controls.is_multiple_of(align_of::<Doorbell>()));
         assert!(
@@ -458,6 +461,10 @@ mod tests {
             ReachLayout { control_bytes: 0, ..good },
             ReachLayout { controls: 0, control_bytes: 96, ..good },
             ReachLayout { heaps: 288, ..good },
+            // The job has 64 ranks.
+            ReachLayout { first: Rank::new(63), ..good },
+            ReachLayout { first: Rank::new(u32::MAX), ..good },
+            ReachLayout { control_bytes: 1 << 63, ..good },
         ];
         for layout in wrong {
             assert!(!is_taken(layout, 512 + BYTES, 512 + 2 * BYTES), "{layout:?}");

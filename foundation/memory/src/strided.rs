@@ -31,6 +31,10 @@ fn strided<S: Source>(from: S, from_shape: Shape, to: Cells<'_>, to_shape: Shape
     assert!(from_shape.matches(&to_shape).is_ok(), "the two ends have equal blocks and counts");
     assert!(from_shape.extent().is_ok_and(|extent| extent <= from_bytes as u64), "the source holds its shape");
     assert!(to_shape.extent().is_ok_and(|extent| extent <= to.bytes() as u64), "the target holds its shape");
+    if from_shape.bytes() == Ok(0) {
+        // The other counts may be of any size.
+        return;
+    }
     let (from_joined, to_joined) = (from_shape.canonical(), to_shape.canonical());
     let (from_shape, to_shape) =
         if from_joined.matches(&to_joined).is_ok() { (from_joined, to_joined) } else { (from_shape, to_shape) };
@@ -39,9 +43,6 @@ fn strided<S: Source>(from: S, from_shape: Shape, to: Cells<'_>, to_shape: Shape
     let [to_slow, to_middle, to_fast] = to_shape.strides.map(|stride| stride as usize);
     for i in 0..slow {
         for j in 0..middle {
-            if from_shape.block == 0 || fast == 0 {
-                continue;
-            }
             // SAFETY: M1; the extents asserted above hold for the first byte of each row and for every block of it.
             unsafe {
                 let from = from.add(i * from_slow + j * from_middle);
@@ -99,6 +100,16 @@ mod tests {
         let shape = |stride| Shape { block: 4, counts: [1, 1, 3], strides: [0, 0, stride] };
         write_strided(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0], shape(4), Cells::from_mut(&mut target), shape(8));
         assert_eq!(target.map(u32::from_le), [1, 0, 2, 0, 3, 0]);
+    }
+
+    #[test]
+    fn shapes_without_bytes_copy_nothing_whatever_their_counts() {
+        for (block, counts) in [(0, [1 << 60, 1, 1]), (1, [1 << 60, 0, 1]), (0, [1 << 20; 3])] {
+            let shape = Shape { block, counts, strides: [8, 16, 24] };
+            let mut target = [7u8; 4];
+            write_strided(&[1], shape, Cells::from_mut(&mut target), shape);
+            assert_eq!(target, [7; 4]);
+        }
     }
 
     proptest! {

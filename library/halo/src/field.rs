@@ -3,7 +3,8 @@
 //! Slices of memory that other ranks can write are sound for these reasons; the unsafe blocks cite them.
 //!
 //! - **N1** Only a field knows the address of its memory: no [`GlobalPtr`] to it leaves this crate, and the crate passes it only to copies of a plan
-//!   that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them).
+//!   that was built with the field. All ranks have built that plan with the same fields (`plan.rs` compares them). Operations of the program stay
+//!   inside the memory that it has allocated: no type enforces that, as addresses are numbers (`docs/book/src/memory-model.md`).
 //! - **N2** Such a copy writes only halo cells at directions of its plan. It is issued after this rank has given credit for this exchange, and this
 //!   rank's `wait` ends after it has taken effect (`exchange/link.rs` has the argument). `start` gives the credit and marks those directions in
 //!   `under_way`; they stay marked until `wait` has seen the end. The mark of borders, which others may read meanwhile, lasts as long.

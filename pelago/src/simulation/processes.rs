@@ -1,5 +1,8 @@
 //! Simulated ranks of programs that expect to be processes: they have a `main`, join and leave the job by [`Job`](crate::Job), and
 //! can end at any point. For bindings to other languages.
+//!
+//! Invariant **E1** of `pelago-simulator` (`run.rs`): the program promises it as an implementation of [`Program`], without which no rank runs here.
+#![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -13,7 +16,11 @@ use crate::wiring::simulated;
 use crate::{Duration, Instant, Rank, Result, World};
 
 /// A program whose `main` is called for each rank.
-pub trait Program {
+///
+/// # Safety
+/// Ranks may end without a drop of the values on their stacks (E1): by [`end`], [`end_thread`] or [`Job::join`](crate::Job::join), or because the job is
+/// over. Nothing else may borrow from those stacks, such as a scoped thread. [`code`](Self::code) is as it says there.
+pub unsafe trait Program {
     /// Called before `rank` continues: the per-rank state of the process is that of `rank` from now on.
     fn enter(&self, rank: Rank);
 
@@ -122,7 +129,7 @@ pub fn simulate(program: &dyn Program, stack_bytes: u64) -> Result<i32> {
     Ok(0)
 }
 
-/// Ends the running rank at this point. Its stack is not dropped, so that no other rank may borrow from it.
+/// Ends the running rank at this point. Its stack is not dropped.
 ///
 /// # Panics
 /// No rank of [`simulate`] is running.
@@ -130,7 +137,8 @@ pub fn end(end: End) -> ! {
     let job = job().expect("a simulated rank is running");
     job.note(end);
     drop(job);
-    simulated::end_process()
+    // SAFETY: E1.
+    unsafe { simulated::end_process() }
 }
 
 /// Ends the job for all ranks, without an error. The running rank ends next.
@@ -193,7 +201,9 @@ pub fn thread() -> usize {
 /// # Panics
 /// No rank of [`simulate`] is running, or its first thread.
 pub fn end_thread() -> ! {
-    simulated::end_thread()
+    assert!(running().is_some(), "no simulated rank is running");
+    // SAFETY: E1.
+    unsafe { simulated::end_thread() }
 }
 
 /// Lets other threads of the running rank run.
@@ -208,7 +218,8 @@ pub(crate) fn join() -> Option<Result<World>> {
     if let Some(rank) = late {
         job.judge(Verdict::Left(Rank::new(rank as u32)));
         drop(job);
-        simulated::end_process()
+        // SAFETY: E1.
+        unsafe { simulated::end_process() }
     }
     let parts = {
         let seat = &mut job.seats.borrow_mut()[job.running.get()];
@@ -273,7 +284,8 @@ impl SimulatedJob {
     }
 }
 
-impl simulated::Processes for Running<'_> {
+// SAFETY: E1.
+unsafe impl simulated::Processes for Running<'_> {
     fn enter(&self, rank: Rank) {
         self.job.running.set(rank.index());
         self.program.enter(rank);

@@ -1,4 +1,7 @@
 //! A rank that a launcher has started, or that runs alone: its memory, clock, waits, and transport to other ranks.
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): all transports here are Pelago's, and so are the layers around them.
+#![allow(unsafe_code)]
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,7 +12,7 @@ use pelago_launch::{
     CopyMode, LaunchSettings, LocalBootstrap, OsClock, OsWait, ProgressMode, TransportChoice, adopted_rank, names,
 };
 use pelago_memory::Reach;
-use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport, Wait};
+use pelago_platform::{Bootstrap, BootstrapError, Parts, Transport, TrustedTransport, Wait};
 use pelago_shm::{CopyBy, Shm};
 
 use super::recorded::RankRecord;
@@ -77,6 +80,8 @@ pub(crate) fn join() -> Result<Joined, Error> {
     }
     local.bind(settings.binding);
     let (clock, bootstrap) = (Arc::new(clock), Box::new(local));
+    // SAFETY: U1.
+    let transport = unsafe { TrustedTransport::new(transport) };
     let world = World::new(Parts { reach, clock, wait: waits, virtual_time: None, bootstrap, transport })?;
     if let Some(record) = &mut record {
         record.begin(&world, &host)?;

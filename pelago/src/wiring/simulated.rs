@@ -2,7 +2,7 @@
 
 use pelago_base::{Instant, Rank};
 use pelago_platform::{BootstrapError, Fault, Parts};
-pub(crate) use pelago_simulator::{Processes, begin_thread, end_thread, is_unwinding, thread};
+pub(crate) use pelago_simulator::{Processes, begin_thread, end_process, end_thread, is_unwinding, thread};
 use pelago_simulator::{
     Settings, SimulationOutcome, SimulationRequest, SimulationSummary, Summary, VIRTUAL_TIME_MAX, WaitReason,
 };
@@ -63,11 +63,6 @@ pub(crate) fn simulate_processes(simulation: &Simulation, processes: &dyn Proces
     let outcome = outcome.map_err(|error| BootstrapError::Start(error.to_string()))?;
     simulation.tell(&outcome).map_err(BootstrapError::Report)?;
     Ok(outcome)
-}
-
-/// Ends the running rank.
-pub(crate) fn end_process() -> ! {
-    pelago_simulator::end_process()
 }
 
 /// Joins a simulated job. A separate function, so that its frames are no longer on the rank's small stack when the body runs; the world is boxed for the

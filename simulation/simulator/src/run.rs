@@ -1,4 +1,8 @@
 //! Running a simulation: ranks and events alternate until all ranks have ended.
+//!
+//! Invariant **E1** of the unsafe code: when a rank or a thread ends early, nothing but its own frames refers to its stack. The implementation of
+//! [`Processes`] and the callers of [`end_process`] and [`end_thread`] promise it.
+#![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -89,7 +93,11 @@ pub fn simulate<R, E>(
 }
 
 /// Ranks that are written as processes, as the caller of [`simulate_processes`] implements them.
-pub trait Processes {
+///
+/// # Safety
+/// Ranks may end without a drop of the values on their stacks (E1): nothing else may borrow from those stacks, such as a scoped thread. Ranks that are
+/// interrupted in [`code`](Self::code) may be suspended there.
+pub unsafe trait Processes {
     /// Switches the state that the process keeps per rank, such as global variables, before `rank` continues.
     fn enter(&self, rank: Rank);
 
@@ -140,12 +148,14 @@ pub fn simulate_processes(settings: &Settings, processes: &dyn Processes) -> Res
     Ok(outcome(settings, &shared, Vec::new(), None, stuck))
 }
 
-/// Ends the running rank of [`simulate_processes`] immediately. Values on its stack are not dropped, so that nothing else may have
-/// borrowed them.
+/// Ends the running rank of [`simulate_processes`] immediately.
+///
+/// # Safety
+/// Values on its stack are not dropped: nothing else has borrowed them.
 ///
 /// # Panics
 /// No rank is running.
-pub fn end_process() -> ! {
+pub unsafe fn end_process() -> ! {
     fiber::abandon()
 }
 
@@ -227,9 +237,12 @@ pub fn thread() -> usize {
 
 /// Ends the running thread immediately, as [`end_process`] ends a rank.
 ///
+/// # Safety
+/// As for [`end_process`].
+///
 /// # Panics
 /// No rank is running, or its first thread.
-pub fn end_thread() -> ! {
+pub unsafe fn end_thread() -> ! {
     assert_ne!(fiber::thread(), 0, "a rank's first thread ends with its rank");
     fiber::abandon_thread()
 }

@@ -41,7 +41,7 @@ impl Fixture for Ranks {
     }
 
     fn peer_failed(&mut self, rank: Rank) -> bool {
-        self.parts[rank.index()].transport.network().peer_failed(Instant::ZERO, rank);
+        self.transport(rank).network().peer_failed(Instant::ZERO, rank);
         true
     }
 }
@@ -75,7 +75,7 @@ fn job_on(machine: &str, ranks: u32, per_node: u32, protocol: Option<Protocol>) 
         {
             let cells = Cells::from_mut(vec![0u64; bytes / 8].leak());
             let start = parts.reach.addresses().encode(rank, segment, 0).unwrap();
-            parts.transport.memory().register(start, cells.into()).unwrap();
+            parts.transport.as_mut().memory().register(start, cells.into()).unwrap();
             // Simulated NICs already know the heaps.
             if segment == SegmentId::REGISTERED_FIRST || settings.protocol.is_some() {
                 registered.insert((rank, segment), cells);

@@ -1,4 +1,7 @@
 //! Jobs in virtual time, on the library's own protocol.
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): the layers here pass operations on, once each, and their completions.
+#![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -6,7 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use pelago_base::{Duration, GlobalAddress, Instant, Rank};
 use pelago_netsim::Machine;
-use pelago_platform::{Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TwoSided};
+use pelago_platform::{
+    Clock, Completion, Endpoint, Flags, Network, Operation, PostError, Registry, Token, Transport, TrustedTransport, TwoSided,
+};
 use pelago_rma::{Result, World};
 use pelago_simulator::{Computing, Data, FaultInjection, Protocol, Settings, simulate};
 
@@ -45,7 +50,10 @@ pub fn run<T>(
     let outcome = simulate(settings, |parts| -> Result<T> {
         let (mut parts, noted) = (*parts, Noted::default());
         if is_noted(parts.bootstrap.rank()) {
-            parts.transport = Box::new(Notes { inner: parts.transport, clock: parts.clock.clone(), noted: noted.clone() });
+            let inner = parts.transport.into_inner();
+            let notes = Notes { inner, clock: parts.clock.clone(), noted: noted.clone() };
+            // SAFETY: U1.
+            parts.transport = unsafe { TrustedTransport::new(Box::new(notes)) };
         }
         let world = World::new(parts)?;
         let ended = program(&world, &noted)?;
@@ -152,7 +160,10 @@ const LATE: Duration = Duration::from_microseconds(400);
 pub fn run_late(ranks: u32, is_late: fn(&Operation<'_>) -> bool, program: impl Fn(&World) -> Result<()>) {
     let outcome = simulate(&settings(ranks, 1, FaultInjection::default()), |parts| -> Result<()> {
         let mut parts = *parts;
-        parts.transport = Box::new(Late { inner: parts.transport, is_late, held: VecDeque::new(), fenced: BTreeSet::new() });
+        let inner = parts.transport.into_inner();
+        let late = Late { inner, is_late, held: VecDeque::new(), fenced: BTreeSet::new() };
+        // SAFETY: U1.
+        parts.transport = unsafe { TrustedTransport::new(Box::new(late)) };
         let world = World::new(parts)?;
         program(&world)?;
         world.finish()

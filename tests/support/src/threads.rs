@@ -1,5 +1,8 @@
 //! Jobs of several ranks in one process, one thread for each rank, on several platforms: all heaps mapped, a transport to all memory of other
 //! ranks, both, ranks that share hosts, and two transports.
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): all transports here are Pelago's, and so are the layers around them.
+#![allow(unsafe_code)]
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,8 +14,8 @@ use pelago_kit::{Count, Fault, Faults, Loopback, Split};
 use pelago_memory::{Mapping, Reach, ReachLayout};
 use pelago_ofi::FabricError;
 use pelago_platform::{
-    self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Slept, Transport, Wait,
-    WaitPolicy, Woken,
+    self as platform, Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Doorbell, For, Slept, Transport,
+    TrustedTransport, Wait, WaitPolicy, Woken,
 };
 use pelago_rma::{Parts, World};
 
@@ -210,6 +213,8 @@ pub fn run_with_heaps(platform: Platform, size: u32, heap_bytes: u64, body: impl
                         Platform::Fabric => Arc::new(Sleeping { yielding, reach: reach.clone(), rank, clock: clock.clone() }),
                         _ => Arc::new(yielding),
                     };
+                    // SAFETY: U1.
+                    let transport = unsafe { TrustedTransport::new(transport) };
                     let ended = catch_unwind(AssertUnwindSafe(|| {
                         let world = World::new(Parts { reach, clock, wait, virtual_time: None, bootstrap, transport }).unwrap();
                         body(&world, &passed);

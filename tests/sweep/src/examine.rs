@@ -1,4 +1,7 @@
 //! Runs a scenario and judges it.
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): the layers around the transport pass operations on, or refuse them.
+#![allow(unsafe_code)]
 
 use std::any::Any;
 use std::fmt;
@@ -9,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use pelago_base::{Duration, Event, Instant, Rank};
 use pelago_kit::{Fault as Unruly, Faults};
 use pelago_netsim::Machine;
-use pelago_platform::{BootstrapError, Failure, Fault, Transport};
+use pelago_platform::{BootstrapError, Failure, Fault, Transport, TrustedTransport};
 use pelago_rma::Parts;
 use pelago_rma::{Error, World};
 use pelago_simulator::{Computing, Data, Settings, SimulationOutcome, simulate};
@@ -208,6 +211,7 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
     let outcome = simulate(&settings, |parts| {
         let Parts { reach, clock, wait, virtual_time, bootstrap, transport } = *parts;
         let limit = Arc::new(Limit { inner: wait, clock: clock.clone(), until, late: late.clone() });
+        let transport = transport.into_inner();
         let transport = match networks {
             None => around(transport),
             Some(networks) => {
@@ -217,6 +221,8 @@ fn run<'s>(scenario: &'s Scenario, dies: Option<Instant>, around: &Around<'_>) -
                 Box::new(fault.by_rail(networks.manners.clone()))
             }
         };
+        // SAFETY: U1.
+        let transport = unsafe { TrustedTransport::new(transport) };
         let parts = Parts { reach, clock: clock.clone(), wait: limit, virtual_time, bootstrap, transport };
         let play = || {
             let world = World::new(parts)?;

@@ -177,7 +177,8 @@ fn running_rank() -> Option<&'static SimulatedRank> {
     simulated::running().map(|_| RANKS.get())
 }
 
-impl Program for SimulatedProgram {
+// SAFETY: C programs borrow nothing from the stack of a rank that ends; A7 for its code.
+unsafe impl Program for SimulatedProgram {
     fn enter(&self, rank: Rank) {
         if let Err(error) = simulated::enter(rank.index()) {
             binding::write_line(Some(rank.number()), &format_args!("no room for its data: {error}"));

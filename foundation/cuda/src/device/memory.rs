@@ -328,6 +328,12 @@ impl CudaMemory {
     }
 }
 
+/// Returns the number of bytes of all blocks. Those of a shape may be more than any memory has, if they overlap.
+fn total(parts: &[DeviceBlocks]) -> Result<u64> {
+    let all = parts.iter().try_fold(0_u64, |all, part| all.checked_add(part.blocks.bytes().ok()?));
+    all.ok_or(CudaError::Invalid("the blocks have more bytes than any memory"))
+}
+
 impl DeviceMemory for CudaMemory {
     fn kind(&self) -> MemoryKind {
         MemoryKind::Device { driver: self.driver(), ordinal: self.device.ordinal() }
@@ -370,7 +376,7 @@ impl DeviceMemory for CudaMemory {
         while !parts.is_empty() {
             let run = Self::run_of(parts);
             let (mine, others) = parts.split_at(run.map_or(1, |(_, count)| count));
-            let (into, further) = rest.split_at_mut(mine.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize);
+            let (into, further) = rest.split_at_mut(total(mine)? as usize);
             match run {
                 Some((first, _)) => first.move_parts(mine, Bytes::Into(into))?,
                 None => gather_by_reads(mine, into)?,
@@ -385,7 +391,7 @@ impl DeviceMemory for CudaMemory {
         while !parts.is_empty() {
             let run = Self::run_of(parts);
             let (mine, others) = parts.split_at(run.map_or(1, |(_, count)| count));
-            let (from, further) = rest.split_at(mine.iter().map(DeviceBlocks::bytes).sum::<u64>() as usize);
+            let (from, further) = rest.split_at(total(mine)? as usize);
             match run {
                 Some((first, _)) => first.move_parts(mine, Bytes::From(from))?,
                 None => scatter_by_writes(mine, from)?,

@@ -57,11 +57,11 @@ impl Context {
         let (from_shape, to_shape) = joined(from_shape.scaled(element)?, to_shape.scaled(element)?)?;
         let (source, target) = (from.address(), to.address());
         let (from, to) = (End::Global(source), End::Global(target));
+        let bytes = if from_shape.counts == [1; 3] { from_shape.bytes()? } else { self.strided_bytes(from_shape)? };
         let mut moving = Move { from, to, from_shape, to_shape, by_size: false, stripes: Stripes::Whole };
         if terms == Terms::FREE && moving.do_mapped(&self.reach) {
             return Ok(Handle::done());
         }
-        let bytes = moving.from_shape.bytes()?;
         moving.by_size = self.shared().goes_by_size(source, bytes)? || self.shared().goes_by_size(target, bytes)?;
         if let Some(task) = self.own_put(&mut moving) {
             return Ok(Handle::pending(self, self.submit(terms, task, Audience::Anyone)?));

@@ -39,7 +39,8 @@ impl World {
     /// # Errors
     /// A rank ended before all had joined.
     pub fn new(parts: Parts) -> Result<Self> {
-        let Parts { reach, clock, wait, virtual_time, mut bootstrap, mut transport } = parts;
+        let Parts { reach, clock, wait, virtual_time, mut bootstrap, transport } = parts;
+        let mut transport = transport.into_inner();
         let policy = wait.policy();
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         control_span!("join", rank = rank.number(), size = size);

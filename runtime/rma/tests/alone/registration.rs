@@ -1,9 +1,12 @@
 //! Memory that is registered and unregistered, while peers may still access it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
 use pelago_base::{AddressLayout, Duration, Instant, Rank, SegmentId};
 use pelago_platform::RegisterError;
-use pelago_rma::Error;
 use pelago_rma::limits::{REGION_GAP_BYTES, REGIONS_RETIRED_MAX};
+use pelago_rma::{Advance, Background, Context, Error};
 
 use super::scripted::{HEAP_BYTES, lone};
 use pelago_test_support::counting::freed_bytes;
@@ -62,6 +65,29 @@ fn memory_that_is_not_taken_back_in_time_is_never_freed() {
         let before = freed_bytes();
         drop(memory);
         assert_eq!(freed_bytes() - before >= BYTES, !is_inside);
+    }
+}
+
+/// The program's function may catch the panic and continue.
+#[test]
+fn memory_is_never_freed_after_a_panic_in_the_wait_for_a_peer_that_is_inside() {
+    const BYTES: u64 = HEAP_BYTES / 2;
+    struct Panics;
+    impl Background for Panics {
+        fn advance(&self, _: &Context) -> Advance {
+            panic!("a function of the program")
+        }
+    }
+    for is_dropped in [false, true] {
+        let (world, script) = lone(2);
+        let memory = world.register(vec![0_u8; BYTES as usize]).unwrap();
+        script.lock().unwrap().registry.somebody_is_inside = true;
+        let panics: Rc<dyn Background> = Rc::new(Panics);
+        world.go_on_with(&panics).unwrap();
+        let before = freed_bytes();
+        let ended = catch_unwind(AssertUnwindSafe(|| if is_dropped { drop(memory) } else { drop(memory.unregister()) }));
+        assert!(ended.is_err() && freed_bytes() - before < BYTES);
+        drop(panics);
     }
 }
 

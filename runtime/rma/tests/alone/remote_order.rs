@@ -445,7 +445,8 @@ fn transfers_of_more_bytes_than_a_segment_are_refused_before_memory_is_allocated
     for rank in [0, 1] {
         let put = job.world.put_strided(word(rank), again_and_again, &values, again_and_again).map(drop);
         let get = job.world.get_strided(word(rank), again_and_again, &mut values, again_and_again);
-        assert!([put, get].iter().all(|refused| matches!(refused, Err(Error::Invalid(_)))), "{rank}");
+        let copy = job.world.copy_strided(word(0), again_and_again, word(rank), again_and_again).map(drop);
+        assert!([put, get, copy].iter().all(|refused| matches!(refused, Err(Error::Invalid(_)))), "{rank}");
     }
     assert_eq!(job.calls(), []);
 }

@@ -1,4 +1,7 @@
 //! Rank 0 of a job whose other ranks do not exist: a test records the requests to its transport, and determines the answers.
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): the transport accesses no memory of operations, and no registered memory, at all.
+#![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -9,8 +12,8 @@ use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, Segment
 use pelago_memory::{Reach, Region};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
-    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TwoSided, VirtualTime, Wait,
-    WaitPolicy, Woken,
+    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TrustedTransport, TwoSided,
+    VirtualTime, Wait, WaitPolicy, Woken,
 };
 use pelago_rma::{GlobalPtr, Parts, World};
 
@@ -241,18 +244,20 @@ pub(crate) fn lone_with(size: u32, script: Script, data_bytes_max: u64) -> (Worl
 pub(crate) fn parts(size: u32, heap_bytes: u64, script: &Arc<Mutex<Script>>, data_bytes_max: u64) -> Parts {
     let silent = script.lock().unwrap().silent;
     let addresses = AddressLayout::new(size, heap_bytes).unwrap();
+    let scripted = Scripted {
+        size,
+        script: script.clone(),
+        rails: RAILS.map(|rail| Capabilities { data_bytes_max, wakes_target: !silent, ..rail }),
+        messages: Messages(script.clone()),
+    };
     Parts {
         reach: Reach::private(addresses, Rank::new(0)).unwrap(),
         clock: Arc::new(Still(script.clone())),
         wait: Arc::new(Restless(script.clone())),
         virtual_time: Some(Arc::new(Restless(script.clone()))),
         bootstrap: Box::new(First(size, script.clone())),
-        transport: Box::new(Scripted {
-            size,
-            script: script.clone(),
-            rails: RAILS.map(|rail| Capabilities { data_bytes_max, wakes_target: !silent, ..rail }),
-            messages: Messages(script.clone()),
-        }),
+        // SAFETY: U1.
+        transport: unsafe { TrustedTransport::new(Box::new(scripted)) },
     }
 }
 

@@ -5,6 +5,10 @@
 //! | `shared_job` | the job behind a lock; `Clock`, `Wait`, `VirtualTime` |
 //! | `transport` | `Transport`, and two-sided messages |
 //! | `bootstrap` | `Bootstrap` |
+//!
+//! Invariant **U1** of `pelago-platform` (`trusted.rs`): the job keeps the memory of an operation until it completes the operation, and regions until they
+//! are deregistered.
+#![allow(unsafe_code)]
 
 mod bootstrap;
 mod shared_job;
@@ -13,7 +17,7 @@ mod transport;
 use std::sync::Arc;
 
 use pelago_base::Rank;
-use pelago_platform::{Address, Parts};
+use pelago_platform::{Address, Parts, TrustedTransport};
 
 use self::bootstrap::SimulatedBootstrap;
 pub(crate) use self::shared_job::SharedJob;
@@ -27,6 +31,8 @@ pub(crate) fn parts(shared: &Arc<SharedJob>, rank: Rank) -> Parts {
     let reach = shared.job().memory.reach_of(rank);
     let bootstrap = Box::new(SimulatedBootstrap { rank, shared: shared.clone() });
     let transport = Box::new(SimulatedTransport { rank, shared: shared.clone() });
+    // SAFETY: U1.
+    let transport = unsafe { TrustedTransport::new(transport) };
     Parts { reach, clock: shared.clone(), wait: shared.clone(), virtual_time: Some(shared.clone()), bootstrap, transport }
 }
 

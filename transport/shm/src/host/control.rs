@@ -197,13 +197,13 @@ impl RankControl {
 }
 
 /// Number of words of a request; see `progress_thread::OwnerRequest`.
-pub(crate) const REQUEST_WORDS: usize = 4;
+pub(crate) const REQUEST_WORDS: usize = 5;
 
 /// Slot for the reply to a request.
 #[repr(C, align(64))]
 pub(crate) struct ReplySlot {
-    /// See `progress_thread::ReplyStatus`.
-    pub(crate) status: AtomicU32,
+    /// The number of the request in the high half, its `progress_thread::ReplyStatus` in the low half.
+    pub(crate) status: AtomicU64,
     /// The result of an atomic.
     pub(crate) value: AtomicU64,
 }

@@ -22,7 +22,7 @@ use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0006;
+const MAGIC: u64 = 0x7065_6c61_676f_0007;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
@@ -135,7 +135,8 @@ impl HostMemory {
         }
         let [ranks, first, count, hosts, regions] =
             [&job.ranks, &job.first, &job.count, &job.hosts, &job.regions].map(|word| word.load(Ordering::Relaxed));
-        if count > RANKS_PER_HOST_MAX || regions > HOST_REGIONS_MAX {
+        let fits = first.checked_add(count).is_some_and(|end| end <= ranks);
+        if count > RANKS_PER_HOST_MAX || regions > HOST_REGIONS_MAX || !fits {
             return Err(HostMemoryError::Foreign);
         }
         let heap_bytes = job.heap_bytes.load(Ordering::Relaxed);

@@ -13,7 +13,7 @@ use pelago_memory::Region;
 use pelago_platform::Failure;
 
 use crate::HostMemory;
-use crate::host::control::REQUEST_WORDS;
+use crate::host::control::{REQUEST_WORDS, ReplySlot};
 use crate::host::memory::words;
 use crate::registered::location::locate;
 
@@ -66,6 +66,8 @@ impl Drop for ProgressThread {
 pub(crate) struct OwnerRequest {
     pub(crate) from: Rank,
     pub(crate) reply: u8,
+    /// The number of the request among those of its reply slot.
+    pub(crate) number: u32,
     pub(crate) address: GlobalAddress,
     pub(crate) task: OwnerTask,
 }
@@ -84,7 +86,10 @@ pub(crate) enum OwnerTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyStatus {
     Free,
+    /// The owner has not taken up the request. The requester may still withdraw it.
     Pending,
+    /// The owner executes the request.
+    Executing,
     Done,
     OutOfBounds,
     Misaligned,
@@ -92,15 +97,20 @@ pub(crate) enum ReplyStatus {
 }
 
 impl ReplyStatus {
-    pub(crate) fn from_word(word: u32) -> Self {
-        let all = [Self::Free, Self::Pending, Self::Done, Self::OutOfBounds, Self::Misaligned];
-        all.get(word as usize).copied().unwrap_or(Self::Device)
+    /// Returns the word of a slot for the request with this number.
+    pub(crate) fn word(self, number: u32) -> u64 {
+        u64::from(number) << 32 | self as u64
+    }
+
+    pub(crate) fn from_word(word: u64) -> Self {
+        let all = [Self::Free, Self::Pending, Self::Executing, Self::Done, Self::OutOfBounds, Self::Misaligned];
+        all.get(word as u32 as usize).copied().unwrap_or(Self::Device)
     }
 
     /// The result of an operation with this reply; `None` while there is no reply.
     pub(crate) fn result(self, at: GlobalAddress, value: u64) -> Option<Result<u64, Failure>> {
         Some(match self {
-            Self::Free | Self::Pending => return None,
+            Self::Free | Self::Pending | Self::Executing => return None,
             Self::Done => Ok(value),
             Self::OutOfBounds => Err(Failure::OutOfBounds(at)),
             Self::Misaligned => Err(Failure::Misaligned(at)),
@@ -117,6 +127,7 @@ pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
     if let Some(request) = OwnerRequest::decode(words)
         && let Some(requester) = host.control(request.from)
         && let Some(reply) = requester.replies.get(usize::from(request.reply))
+        && reply.take_up(request.number)
     {
         let (status, value) = match execute(host, me, &request) {
             Ok(value) => (ReplyStatus::Done, value),
@@ -125,7 +136,7 @@ pub(crate) fn serve(host: &HostMemory, me: Rank) -> bool {
             Err(_) => (ReplyStatus::OutOfBounds, 0),
         };
         reply.value.store(value, Ordering::Relaxed);
-        reply.status.store(status as u32, Ordering::Release);
+        reply.status.store(status.word(request.number), Ordering::Release);
         requester.bell.ring();
         // A thread of this rank may wait for the write to its memory.
         host.control(me).inspect(|control| control.bell.ring());
@@ -153,6 +164,20 @@ fn execute(host: &HostMemory, me: Rank, request: &OwnerRequest) -> Result<u64, F
     }
 }
 
+impl ReplySlot {
+    /// Begins the execution of a request (owner); `false` if the requester has withdrawn it.
+    fn take_up(&self, number: u32) -> bool {
+        let [pending, executing] = [ReplyStatus::Pending, ReplyStatus::Executing].map(|status| status.word(number));
+        self.status.compare_exchange(pending, executing, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Frees the slot of a request that its owner has not taken up (requester).
+    pub(crate) fn withdraw(&self, number: u32) -> bool {
+        let [pending, free] = [ReplyStatus::Pending, ReplyStatus::Free].map(|status| status.word(number));
+        self.status.compare_exchange(pending, free, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
 impl OwnerRequest {
     pub(crate) fn encode(&self) -> [u64; REQUEST_WORDS] {
         let (kind, operator, width, operand, expected) = match self.task {
@@ -164,10 +189,10 @@ impl OwnerRequest {
             OwnerTask::Store { bytes } => (2, 0, 0, bytes, 0),
         };
         let head = kind | operator << 8 | width << 16 | u64::from(self.reply) << 24 | u64::from(self.from) << 32;
-        [head, self.address.bits(), operand, expected]
+        [head, self.address.bits(), operand, expected, self.number.into()]
     }
 
-    pub(crate) fn decode([head, address, operand, expected]: [u64; REQUEST_WORDS]) -> Option<Self> {
+    pub(crate) fn decode([head, address, operand, expected, number]: [u64; REQUEST_WORDS]) -> Option<Self> {
         let byte = |index: u32| (head >> (8 * index)) as u8;
         let task = match byte(0) {
             0 => OwnerTask::Atomic {
@@ -179,7 +204,8 @@ impl OwnerRequest {
             2 => OwnerTask::Store { bytes: operand },
             _ => return None,
         };
-        Some(Self { from: Rank::new((head >> 32) as u32), reply: byte(3), address: GlobalAddress::from_bits(address), task })
+        let (from, number) = (Rank::new((head >> 32) as u32), number as u32);
+        Some(Self { from, reply: byte(3), number, address: GlobalAddress::from_bits(address), task })
     }
 }
 
@@ -212,15 +238,20 @@ mod tests {
         })
         .chain([OwnerTask::Fetch { bytes: 77 }, OwnerTask::Store { bytes: 1 << 40 }]);
         for task in tasks {
-            let request =
-                OwnerRequest { from: Rank::new(u32::MAX), reply: 31, address: GlobalAddress::from_bits(u64::MAX / 3), task };
+            let request = OwnerRequest {
+                from: Rank::new(u32::MAX),
+                reply: 31,
+                number: u32::MAX - 1,
+                address: GlobalAddress::from_bits(u64::MAX / 3),
+                task,
+            };
             assert_eq!(OwnerRequest::decode(request.encode()), Some(request));
         }
     }
 
     #[test]
     fn what_is_no_request_is_refused() {
-        assert_eq!(OwnerRequest::decode([3, 0, 0, 0]), None);
-        assert_eq!(OwnerRequest::decode([u64::from(AtomicOperator::COUNT) << 8, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([3, 0, 0, 0, 0]), None);
+        assert_eq!(OwnerRequest::decode([u64::from(AtomicOperator::COUNT) << 8, 0, 0, 0, 0]), None);
     }
 }

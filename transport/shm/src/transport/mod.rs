@@ -15,6 +15,7 @@ use pelago_platform::{
     RegisterError, Registry, Token, Transport, TwoSided,
 };
 
+use crate::host::control::ReplySlot;
 use crate::host::region_table::{DEVICE, ExportedDevice, RegionInsertion, RegionTable};
 use crate::limits::PROGRESS_THREAD_REPLIES_MAX;
 use crate::registered::cross_memory_attach::{self, CmaError};
@@ -376,13 +377,15 @@ impl ReplySlots {
     /// Sends a request to `owner` and returns the slot of its reply; `None` if no slot is free or the inbox is full.
     pub(crate) fn ask(&mut self, host: &HostMemory, owner: Rank, address: GlobalAddress, task: OwnerTask) -> Option<u8> {
         let slots = &host.control(self.me)?.replies;
-        let free = slots.iter().position(|slot| slot.status.load(Ordering::Relaxed) == ReplyStatus::Free as u32)?;
+        let status = |slot: &ReplySlot| slot.status.load(Ordering::Relaxed);
+        let free = slots.iter().position(|slot| ReplyStatus::from_word(status(slot)) == ReplyStatus::Free)?;
         const { assert!(PROGRESS_THREAD_REPLIES_MAX <= 256, "a slot number is a byte") };
         let target = host.control(owner)?;
-        slots[free].status.store(ReplyStatus::Pending as u32, Ordering::Relaxed);
-        let request = OwnerRequest { from: self.me, reply: free as u8, address, task };
+        let number = ((status(&slots[free]) >> 32) as u32).wrapping_add(1);
+        slots[free].status.store(ReplyStatus::Pending.word(number), Ordering::Relaxed);
+        let request = OwnerRequest { from: self.me, reply: free as u8, number, address, task };
         if !target.ask(request.encode()) {
-            slots[free].status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
+            slots[free].withdraw(number);
             return None;
         }
         Some(free as u8)
@@ -391,14 +394,19 @@ impl ReplySlots {
     /// Returns the state of a reply; unless it is pending, the slot is free again.
     pub(crate) fn take(&mut self, host: &HostMemory, owner: Rank, reply: u8) -> Result<(ReplyStatus, u64), Failure> {
         let slot = &host.control(self.me).expect("this rank is on its host").replies[usize::from(reply)];
-        let status = ReplyStatus::from_word(slot.status.load(Ordering::Acquire));
-        if status == ReplyStatus::Pending {
-            // The slot of a request to a failed rank is never used again: the reply may still arrive.
+        let word = slot.status.load(Ordering::Acquire);
+        let (status, number) = (ReplyStatus::from_word(word), (word >> 32) as u32);
+        if matches!(status, ReplyStatus::Pending | ReplyStatus::Executing) {
             let failed = host.control(owner).is_none_or(|control| control.stage() == RankStage::Failed);
-            return if failed { Err(Failure::PeerLost(owner)) } else { Ok((status, 0)) };
+            if !failed {
+                return Ok((status, 0));
+            }
+            // If the failed rank has begun the execution, the reply may still arrive: the slot is never used again.
+            slot.withdraw(number);
+            return Err(Failure::PeerLost(owner));
         }
         let value = slot.value.load(Ordering::Relaxed);
-        slot.status.store(ReplyStatus::Free as u32, Ordering::Relaxed);
+        slot.status.store(ReplyStatus::Free.word(number), Ordering::Relaxed);
         Ok((status, value))
     }
 }
