@@ -52,7 +52,7 @@ impl Collectives<'_> {
     }
 
     /// Measures the candidates by all rails, the best by the model first, and returns the fastest. A later candidate replaces an earlier one only if
-    /// it is faster by more than a twentieth.
+    /// it is faster by more than a twentieth. If no candidate finds room, the best by the model is returned.
     pub(crate) fn try_out<T: Pod>(
         &self,
         key: Key,
@@ -82,7 +82,8 @@ impl Collectives<'_> {
                 }
             }
         }
-        Ok(best.map_or((Algorithm::Flat, Rails::default()), |(way, _)| way))
+        let modelled = || candidates.first().map_or(Algorithm::Flat, |first| first.algorithm);
+        Ok(best.map_or_else(|| (modelled(), Rails::default()), |(way, _)| way))
     }
 
     /// Returns the time of one operation on zeroes: the median over several batches of the slowest member's time. Without disturbance, as in a

@@ -3,7 +3,7 @@
 use pelago_base::limits::INJECT_SIZE;
 use pelago_base::{Event, Rank, Team};
 use pelago_collectives::{
-    Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Rails, Settings, Shape, Sum,
+    Algorithm, Choice, Collective, Collectives, Commutative, Max, Min, Operator, Plan, Rails, Settings, Shape, Sum,
 };
 use pelago_rma::{Error, Rail, World};
 use pelago_test_support::threads::{PLATFORMS, Platform, on_every_platform, run, run_counted};
@@ -549,5 +549,26 @@ fn a_trial_tries_rails() {
         assert_eq!((most, least), (chosen, chosen));
         drop(plan);
         world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_trial_without_room_for_any_candidate_fails() {
+    on_every_platform(&[3], |world, _| {
+        let all = Collectives::new(world, &little()).unwrap();
+        let mut plans: Vec<Plan<'_, '_, u64>> = Vec::new();
+        let full = loop {
+            // These operations have no flat algorithm.
+            match all.plan_of(Collective::Scan, 1, Sum, Choice::Trial) {
+                Ok(plan) => plans.push(plan),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, Error::NoMemory { .. }), "{full}");
+        assert!(matches!(all.tune::<u64>(Collective::ExclusiveScan, 1, Sum), Err(Error::NoMemory { .. })));
+        drop(plans);
+        let mut values = [1_u64];
+        all.scan(&mut values, Sum).unwrap();
+        assert_eq!(values, [u64::from(world.rank()) + 1]);
     });
 }

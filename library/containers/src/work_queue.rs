@@ -2,8 +2,8 @@
 //!
 //! A rank keeps its newest tasks private. Its oldest tasks, which tend to create the most, lie in a ring from which others may steal: one word has the
 //! number of the first task in the ring and their count. The owner adds tasks and takes them back at the end, thieves take from the front, all by atomics
-//! on this word, so that each task belongs to one rank. A thief reads the tasks that it has taken and then increments a count of read tasks; the owner
-//! does not reuse their places before.
+//! on this word, so that each task belongs to one rank. A thief reads the tasks that it has taken and then increments a count of read tasks. Thieves may
+//! read in another order than they took, so the count says nothing of a single place: the owner reuses places after all tasks taken so far were read.
 //!
 //! *Termination:* rank 0 counts the open tasks, those that are not done. Each rank counts locally the tasks that it adds and completes. It adds the
 //! difference to the count at rank 0 before others may steal a task that rank 0 has not counted, and when it has no task left. So the count is 0 only if
@@ -109,6 +109,8 @@ pub struct WorkQueue<'w, T> {
     first: Cell<u32>,
     /// Number of tasks that others have stolen.
     taken_by_others: Cell<u64>,
+    /// The number of a shared task before which thieves have read all tasks.
+    read_before: Cell<u32>,
     /// Number of tasks to add before this rank reads the ring's word again.
     until_look: Cell<u32>,
     /// The number of private tasks, including the one in execution, that rank 0 has counted; adjusted when tasks move to the ring or come from other ranks.
@@ -200,6 +202,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             words: RefCell::default(),
             first: Cell::new(0),
             taken_by_others: Cell::new(0),
+            read_before: Cell::new(0),
             until_look: Cell::new(0),
             told: Cell::new(0),
             search: Cell::new((1, false)),
@@ -319,11 +322,14 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
     #[inline(never)]
     fn share(&self) -> Result<()> {
         let (words, chunk) = (self.memory.local(), self.settings.chunk);
-        // Loaded before the ring's word: tasks that were read were taken before.
+        // Loaded before the ring's word: if the numbers are equal, no taken task is still to be read.
         let read = words.load(READ);
         let shared = self.look();
-        let unread = self.taken_by_others.get() - read;
-        let room = self.settings.shared.saturating_sub(shared.count as usize + unread as usize);
+        if read == self.taken_by_others.get() {
+            self.read_before.set(shared.first);
+        }
+        let end = shared.first.wrapping_add(shared.count);
+        let room = self.settings.shared - end.wrapping_sub(self.read_before.get()) as usize;
         if room < chunk {
             return Ok(());
         }
@@ -332,8 +338,7 @@ impl<'w, T: Pod> WorkQueue<'w, T> {
             self.tell(0)?;
         }
         // Only this rank adds tasks, so the places behind the shared tasks stay free, whatever others take meanwhile.
-        let (end, mut own, mut staged) =
-            (shared.first.wrapping_add(shared.count), self.own.borrow_mut(), self.words.borrow_mut());
+        let (mut own, mut staged) = (self.own.borrow_mut(), self.words.borrow_mut());
         let count = (own.len() / 2).min(room);
         staged.clear();
         staged.resize(count * words_of::<T>(), 0);
@@ -515,6 +520,28 @@ mod tests {
             queue.memory.local().fetch_add(READ, 2);
             queue.push(6).unwrap();
             assert_eq!(shared(), Shared { first: 2, count: 2 });
+        });
+    }
+
+    #[test]
+    fn places_are_not_used_again_while_one_of_several_thieves_has_not_read() {
+        run(Platform::Mapped, 1, |world| {
+            let queue = WorkQueue::<u64>::new(world, WorkSettings { own: 100, shared: 2, chunk: 1 }).unwrap();
+            let words = queue.memory.local();
+            let shared = || Shared::of(words.load(SHARED));
+            (0..5).for_each(|task| queue.push(task).unwrap());
+            while shared().count < 2 {
+                queue.share().unwrap();
+            }
+            let first = words.load(FIRST);
+            // Two ranks have taken a task each, and the second has read its task.
+            words.store(SHARED, shared().without(2).word());
+            words.fetch_add(READ, 1);
+            (5..9).for_each(|task| queue.push(task).unwrap());
+            assert_eq!((shared().count, words.load(FIRST)), (0, first), "the first can still read its task");
+            words.fetch_add(READ, 1);
+            queue.push(9).unwrap();
+            assert!(shared().count > 0);
         });
     }
 }

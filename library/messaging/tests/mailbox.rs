@@ -1,8 +1,9 @@
 //! Every message arrives once, unchanged and in its sender's order, for all settings of a mailbox.
 
-use pelago_base::Rank;
+use pelago_base::{Duration, Rank};
 use pelago_messaging::{Counting, Mailbox, Placement, Sent, Settings, Waiting};
-use pelago_rma::{Error, World};
+use pelago_rma::{Error, Fault, World};
+use pelago_test_support::simulated;
 use pelago_test_support::threads::{PLATFORMS, Platform, run};
 
 /// Number of messages of each sender.
@@ -231,5 +232,49 @@ fn messages_may_consist_of_pieces_or_values_and_be_received_many_at_once() {
             }
             world.barrier().unwrap();
         });
+    }
+}
+
+/// A sender that waits for long waits for its bell alone, so that it is found if all ranks wait (G4). It holds a ticket of which the receiver grants the
+/// predecessor alone before it waits itself.
+#[test]
+fn a_sender_that_waits_for_long_is_notified_and_reads_the_counters_no_more() {
+    let long = Duration::from_milliseconds(100_000);
+    for settings in [simulated::settings("laptop", 3, 3), simulated::settings_by_datagrams(3)] {
+        simulated::run_to_the_end(&settings, "a full mailbox", |world| {
+            let mailbox = Mailbox::new(world, Rank::new(0), Settings::new(2, 8))?;
+            if world.rank() == Rank::new(0) {
+                let mut receiver = mailbox.receiver()?;
+                for number in 0..4 {
+                    world.compute(if number % 2 == 0 { long } else { Duration::ZERO });
+                    assert_eq!(receiver.receive()?.to_vec(), [0; 8]);
+                    if number == 2 {
+                        world.barrier()?;
+                    }
+                }
+            } else {
+                let mut sender = mailbox.sender(Rank::new(0))?;
+                (0..2).try_for_each(|_| sender.send([0; 8]))?;
+                sender.flush()?;
+                assert!(sender.looks() < 30, "{} reads of the counters", sender.looks());
+                world.barrier()?;
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_sender_of_a_full_mailbox_is_part_of_a_deadlock() {
+    for settings in [simulated::settings("laptop", 2, 2), simulated::settings_by_datagrams(2)] {
+        let outcome = simulated::run(&settings, |world| {
+            let mailbox = Mailbox::new(world, Rank::new(0), Settings::new(2, 8))?;
+            if world.rank() == Rank::new(1) {
+                let mut sender = mailbox.sender(Rank::new(0))?;
+                (0..3).try_for_each(|_| sender.send([0; 8]))?;
+            }
+            world.barrier()
+        });
+        assert_eq!(outcome.fault, Some(Fault::Deadlock));
     }
 }

@@ -20,6 +20,10 @@
 //!   each by compare-and-swap before it writes a message. A receiver that finds the next ticket taken and its message missing removes all of them by
 //!   compare-and-swap and skips them. So each ticket is used or withdrawn, whatever the program of the sender does meanwhile. A receiver queries
 //!   once for each such ticket: the ticket was in that word before the previous message was written, and never returns to it.
+//! - **G4** A sender that was not notified for some time, and whose receiver rings in the call that grants, waits without a limit, so that a job in
+//!   which all ranks wait is found. It removes its bell, registers the ticket that it waits for, reads the counters, and waits for any bell. A bell that
+//!   it removes follows a grant that it reads. A later bell, even a late one for an earlier ticket, ends the wait, after which it reads the counters
+//!   again. So does the loss of a rank, which may have rung instead of the receiver.
 
 mod ahead;
 mod granter;

@@ -21,7 +21,7 @@ const PAUSE_MAX: Duration = Duration::from_milliseconds(2);
 
 /// Initial time that a sender waits for its bell before it reads the counters itself (G2). It doubles up to the maximum.
 const BELL_LIMIT: Duration = Duration::from_milliseconds(1);
-/// Maximum time that a sender waits for its bell before it reads the counters itself (G2).
+/// Maximum time that a sender waits for its bell before it reads the counters itself (G2), or waits without a limit (G4).
 const BELL_LIMIT_MAX: Duration = Duration::from_milliseconds(128);
 
 /// The sender's side of admission.
@@ -285,6 +285,9 @@ impl<'a, 'w> Requester<'a, 'w> {
             let next = pause.next(self.admission.world.now(), self.granted, behind, slots);
             match self.admission.settings.waiting {
                 Waiting::Polling => self.pause(ticket, PAUSE_MIN)?,
+                Waiting::Notified if registered && limit == BELL_LIMIT_MAX && self.is_rung_at_once() => {
+                    self.wait_for_any_bell(ticket)?;
+                }
                 Waiting::Notified if registered => {
                     self.pause(ticket, limit.max(next + next))?;
                     limit = (limit + limit).min(BELL_LIMIT_MAX);
@@ -455,6 +458,30 @@ impl<'a, 'w> Requester<'a, 'w> {
             self.granted = granted;
         }
         all_there(admission.world, &[self.to, self.counters().holder])
+    }
+
+    /// Whether the receiver rings in the call that grants: it holds the counters, and a rank changes its own counters at once.
+    fn is_rung_at_once(&self) -> bool {
+        let (admission, share) = (self.admission, self.counters());
+        let own = Share { holder: admission.world.rank(), ..share };
+        share.holder == self.to && admission.world.reach().place(admission.taken_at(own)).is_some()
+    }
+
+    /// Waits without a limit for any bell (G4).
+    fn wait_for_any_bell(&mut self, ticket: Ticket) -> Result<()> {
+        let (admission, losses) = (self.admission, self.admission.world.losses());
+        // The registration so far may be that of a later ticket.
+        if !self.register(ticket)? {
+            return self.pause(ticket, BELL_LIMIT_MAX);
+        }
+        let is_granted = self.is_granted(ticket)?;
+        all_there(admission.world, &[self.to])?;
+        if is_granted || admission.world.losses() != losses {
+            return Ok(());
+        }
+        let waited = admission.world.wait_until(self.words, admission.bell_index(self.sender), |seen| seen != 0);
+        unless_lost(admission.world, waited)?;
+        all_there(admission.world, &[self.to])
     }
 }
 

@@ -238,7 +238,10 @@ const _: () = {
 
 /// Number of values per buffer.
 const fn chunk_length<T>() -> usize {
-    assert!(0 < size_of::<T>() && size_of::<T>() <= COLLECTIVE_CHUNK_BYTES, "a value has bytes and fits a buffer");
+    assert!(
+        0 < size_of::<T>() && size_of::<T>() <= COLLECTIVE_CHUNK_BYTES,
+        "an element of a broadcast or a reduction has 1 byte to 16 KiB"
+    );
     COLLECTIVE_CHUNK_BYTES / size_of::<T>()
 }
 
@@ -296,7 +299,7 @@ impl<'w> Group<'w> {
 
     /// Copies the values of the member at position `root` to all members.
     ///
-    /// Cost: log₂ n steps and a barrier for every 16 KiB.
+    /// Cost: log₂ n steps and a barrier for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
     /// The job has a fault.
@@ -310,7 +313,7 @@ impl<'w> Group<'w> {
 
     /// Combines the values of all members, element by element and in a fixed order, and returns the result on all.
     ///
-    /// Cost: 2·log₂ n steps for every 16 KiB.
+    /// Cost: 2·log₂ n steps for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
     /// The job has a fault.

@@ -188,7 +188,7 @@ impl World {
 
     /// Copies the values of `root` to all ranks. Collective.
     ///
-    /// Cost: log₂ n steps and a barrier for every 16 KiB.
+    /// Cost: log₂ n steps and a barrier for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
     /// The job has a fault.
@@ -203,7 +203,7 @@ impl World {
     /// Combines the values of all ranks, element by element and in a fixed order, and returns the result on all, bitwise the same
     /// everywhere. Collective.
     ///
-    /// Cost: 2·log₂ n steps for every 16 KiB.
+    /// Cost: 2·log₂ n steps for every 16 KiB. An element has 1 byte to 16 KiB; a call with another element type does not compile.
     ///
     /// # Errors
     /// The job has a fault.
