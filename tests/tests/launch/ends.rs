@@ -71,6 +71,20 @@ fn a_second_program_of_a_rank() {
     assert!(ended.error.contains(" already: a rank is one program that uses Pelago, which takes part once; "), "{ended:?}");
 }
 
+/// Processes inherit ignored signals.
+#[test]
+fn a_launcher_whose_parent_ignores_how_children_end() {
+    let ignoring = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("env");
+        command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_pelago-under-test")]).args(arguments);
+        crate::end(command)
+    };
+    ignoring(&["run", "-n", "2", RANK, "meet"]).expect(0, "");
+    ignoring(&["run", "-n", "2", "--hosts", "a,b", "--remote-shell", "env PELAGO_TEST_HOST={host}", RANK, "meet"]).expect(0, "");
+    let line = "rank 1 (process *) failed with exit code 7; the job was ended";
+    ignoring(&["run", "-n", "2", RANK, "code", "1", "7"]).expect(1, line);
+}
+
 #[test]
 fn a_job_over_its_time_limit() {
     let line = "the time limit of 0.5 s has passed; the job was ended";

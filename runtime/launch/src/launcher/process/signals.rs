@@ -3,6 +3,7 @@
 //! - **N1** A handler calls only `alarm`, which is permitted in a signal handler.
 //! - **N2** The alarm that the first signal sets ends any wait of the launcher; the kernel and the guard then end the remaining
 //!   ranks.
+//! - **N3** The disposition of SIGCHLD changes from ignored to the default one, in which no handler runs.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{pipe, register, unregister};
 
@@ -36,6 +37,7 @@ impl Signals {
     /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
     /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
+        keep_ends_of_children();
         let ignored = ignored();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
         signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
@@ -73,6 +75,18 @@ impl Drop for Signals {
         unsafe { libc::alarm(0) };
         for &handler in &self.handlers {
             unregister(handler);
+        }
+    }
+}
+
+/// Lets the kernel keep how each child process ends until this process asks for it. If the parent process set SIGCHLD to be ignored, which processes
+/// inherit, the kernel would forget it.
+pub fn keep_ends_of_children() {
+    // SAFETY: N3; `sigaction` only reads the disposition, into memory for which zeros are a valid value.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(SIGCHLD, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+            libc::signal(SIGCHLD, libc::SIG_DFL);
         }
     }
 }
