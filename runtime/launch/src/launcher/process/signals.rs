@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -38,10 +38,9 @@ impl Signals {
     /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
         keep_ends_of_children();
-        let ignored = ignored();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
         signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
-        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0) {
+        for signal in requests() {
             let (end, from) = UnixStream::pair()?;
             end.set_nonblocking(true)?;
             signals.handlers.push(pipe::register(signal, from)?);
@@ -89,6 +88,43 @@ pub fn keep_ends_of_children() {
             libc::signal(SIGCHLD, libc::SIG_DFL);
         }
     }
+}
+
+/// Signals that ask this process to end after its job, when it only uses what the job has left. Those that the parent process set to be ignored are
+/// not watched.
+pub struct LateSignals(Arc<AtomicBool>);
+
+impl LateSignals {
+    /// Watches the signals.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn watch() -> io::Result<Self> {
+        let arrived = Arc::new(AtomicBool::new(false));
+        requests().try_for_each(|signal| flag::register(signal, arrived.clone()).map(drop))?;
+        Ok(Self(arrived))
+    }
+
+    /// Whether one has arrived.
+    pub fn have_arrived(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// From now on such a signal ends this process at once, with the exit code of an interrupted job. Returns whether one has arrived before.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn end_process(self) -> io::Result<bool> {
+        let always = Arc::new(AtomicBool::new(true));
+        requests().try_for_each(|signal| flag::register_conditional_shutdown(signal, INTERRUPTED, always.clone()).map(drop))?;
+        Ok(self.have_arrived())
+    }
+}
+
+/// The signals that ask the launcher to end, except ignored ones.
+fn requests() -> impl Iterator<Item = i32> {
+    let ignored = ignored();
+    [SIGHUP, SIGINT, SIGTERM].into_iter().filter(move |signal| ignored & (1 << (signal - 1)) == 0)
 }
 
 /// N2; a second signal does not postpone the alarm.
