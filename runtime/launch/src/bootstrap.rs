@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pelago_base::{Rank, Topology};
 use pelago_platform::{Awaited, Bootstrap, BootstrapError, For, Reports, WaitSite, Woken};
-use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan};
+use pelago_shm::{HostAddress, HostMemory, HostMemoryError, HostPlan, RankControl};
 
 use crate::adoption::{AdoptionError, RankMonitor, adopt};
 use crate::rank::environment::LaunchedJob;
@@ -60,6 +60,17 @@ pub enum StartError {
         /// Number of ranks for which the memory was created.
         ranks: u32,
     },
+    /// Another process is or was this rank.
+    #[error(
+        "process {process} has taken part as rank {rank} already: a rank is one program that uses Pelago, which takes part once; \
+         give every further program a pelago run of its own"
+    )]
+    Again {
+        /// The rank.
+        rank: Rank,
+        /// The process that joined as this rank first.
+        process: u32,
+    },
     /// The processes of another launcher could not become a job.
     #[error(transparent)]
     Adoption(#[from] AdoptionError),
@@ -72,9 +83,9 @@ impl LocalBootstrap {
     /// The memory of the job cannot be used.
     pub fn start(settings: &LaunchSettings, clock: OsClock) -> Result<Self, StartError> {
         let (host, rank, [socket, call], monitor) = match (settings.job, &settings.adopted) {
-            (Some(job), _) => joined(launched(&job)?),
+            (Some(job), _) => joined(launched(&job)?)?,
             (None, Some(job)) => adopted(job, settings, clock)?,
-            (None, None) => joined(alone(settings)?),
+            (None, None) => joined(alone(settings)?)?,
         };
         let wait = Arc::new(OsWait::new(host.clone(), rank, clock, settings.deadlock_after));
         quit_report::install(&host, rank);
@@ -173,9 +184,11 @@ impl LocalBootstrap {
 /// A rank that has joined.
 type Joined = (Arc<HostMemory>, Rank, [Option<OwnedFd>; 2], Option<RankMonitor>);
 
-fn joined((host, rank, descriptors): Start) -> Joined {
-    host.join(rank);
-    (Arc::new(host), rank, descriptors, None)
+fn joined((host, rank, descriptors): Start) -> Result<Joined, StartError> {
+    if !host.join(rank) {
+        return Err(StartError::Again { rank, process: host.control(rank).map_or(0, RankControl::process) });
+    }
+    Ok((Arc::new(host), rank, descriptors, None))
 }
 
 /// Returns a rank of a job that the ranks set up among themselves.
@@ -228,6 +241,7 @@ mod tests {
     use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 
     use pelago_platform::Fault;
+    use pelago_shm::RankStage;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::{Errno, FdFlags};
     use rustix::pipe::{PipeFlags, pipe_with};
@@ -356,6 +370,22 @@ mod tests {
         let lost = Fault::PeerLost(Rank::new(0));
         host.fail(lost);
         assert_eq!(one.barrier(&mut || false), Err(lost.into()));
+    }
+
+    #[test]
+    fn a_rank_takes_part_once() {
+        let (host, memory) = HostMemory::create(&plan(&[])).unwrap();
+        let start = || {
+            let memory = memory.try_clone().unwrap().into_raw_fd();
+            let job = LaunchedJob { rank: Rank::new(2), size: 5, memory, socket: None, call: None };
+            LocalBootstrap::start(&settings(Some(job)), OsClock::start())
+        };
+        let mut first = start().unwrap();
+        let refused =
+            || matches!(start(), Err(StartError::Again { rank, process }) if rank.number() == 2 && process == std::process::id());
+        assert!(refused());
+        first.finish();
+        assert!(refused() && host.control(Rank::new(2)).is_some_and(|control| control.stage() == RankStage::Finished));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Each way in which a job can end has its exit code and its one line.
 
-use crate::{RANK, run};
+use crate::{PROGRAM, RANK, run};
 
 fn three(act: &[&str]) -> crate::Ended {
     run(&[&["run", "-n", "3", "--start-limit", "1", RANK], act].concat())
@@ -61,6 +61,28 @@ fn a_program_that_is_not_a_pelago_program() {
     run(&["run", "-n", "3", "/bin/true"]).expect(1, "/bin/true ended without joining the job: is it a Pelago program?");
     run(&["run", "-n", "3", "--start-limit", "1", "/bin/sleep", "1000"])
         .expect(1, "/bin/sleep did not join the job within 1 s: is it a Pelago program? (--start-limit allows more)");
+}
+
+/// For example a script that runs two programs.
+#[test]
+fn a_second_program_of_a_rank() {
+    let ended = run(&["run", "-n", "2", "sh", "-c", "\"$0\" nothing && exec \"$0\" nothing", PROGRAM]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.error.contains(" already: a rank is one program that uses Pelago, which takes part once; "), "{ended:?}");
+}
+
+/// Processes inherit ignored signals.
+#[test]
+fn a_launcher_whose_parent_ignores_how_children_end() {
+    let ignoring = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("env");
+        command.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_pelago-under-test")]).args(arguments);
+        crate::end(command)
+    };
+    ignoring(&["run", "-n", "2", RANK, "meet"]).expect(0, "");
+    ignoring(&["run", "-n", "2", "--hosts", "a,b", "--remote-shell", "env PELAGO_TEST_HOST={host}", RANK, "meet"]).expect(0, "");
+    let line = "rank 1 (process *) failed with exit code 7; the job was ended";
+    ignoring(&["run", "-n", "2", RANK, "code", "1", "7"]).expect(1, line);
 }
 
 #[test]

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::{PROGRAM, RANK, run};
+use crate::{PATIENCE, PROGRAM, RANK, pelago, run, wait_until_gone};
 
 /// Creates a folder for this test.
 fn folder(name: &str) -> PathBuf {
@@ -40,6 +44,32 @@ fn ranks_of_one_host_have_rows_waits_and_arrows() {
     // Each rank puts to the next rank, and adds one there.
     let starts = events(&trace, "s");
     assert!(starts.len() >= 6 && starts.len() == events(&trace, "f").len(), "{starts:?}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the parts of the ranks are gone");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Here a pipe without a reader, as which a slow disk or a large trace appears to the user.
+#[test]
+fn a_signal_ends_the_command_while_it_writes_the_trace() {
+    let folder = folder("signal");
+    let pipe = folder.join("trace.json");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let (mut command, mark) = pelago(&["run", "-n", "2", "--transport", "udp", "--trace", pipe.to_str().unwrap(), "ring"]);
+    let mut launcher = command.stdout(Stdio::null()).spawn().unwrap();
+    let parts = folder.join(format!(".pelago-{}-trace", launcher.id()));
+    let patience = Instant::now() + PATIENCE;
+    let (mut has_begun, mut ended) = (false, None);
+    while ended.is_none() && Instant::now() < patience {
+        if has_begun && !parts.exists() {
+            kill_process(Pid::from_child(&launcher), Signal::TERM).unwrap();
+        }
+        has_begun |= parts.exists();
+        std::thread::sleep(Duration::from_millis(5));
+        ended = launcher.try_wait().unwrap();
+    }
+    let _ = launcher.kill();
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    wait_until_gone(&mark);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the parts of the ranks are gone");
     fs::remove_dir_all(folder).unwrap();
 }

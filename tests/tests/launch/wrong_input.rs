@@ -1,5 +1,8 @@
 //! Wrong input is one line and exit code 2, before any rank is started.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::{Ended, RANK, end, pelago, run};
 
 #[test]
@@ -53,6 +56,9 @@ fn the_environment() {
     let mut command = pelago(&["run", "-n", "2", RANK, "nothing"]).0;
     command.env("PELAGO_PROGRESS", "sometimes");
     end(command).expect(2, "the environment variable PELAGO_PROGRESS cannot be \"sometimes\": it is auto, thread or manual");
+    let mut command = pelago(&["run", "-n", "2", RANK, "nothing"]).0;
+    command.env("PELAGO_ENCRYPT", OsStr::from_bytes(b"1\xff"));
+    end(command).expect(2, "the environment variable PELAGO_ENCRYPT cannot be \"1\u{fffd}\": it is 0 or 1");
 }
 
 /// A reader that has closed its end of a pipe is no error.

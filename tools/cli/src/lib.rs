@@ -87,6 +87,7 @@ struct Refused(String);
 
 /// Executes the command line.
 pub fn main() -> ExitCode {
+    pelago_launch::launcher::keep_ends_of_children();
     match parse().map(|arguments| arguments.command) {
         Ok(Command::Run(run)) => run.main(),
         Ok(Command::Sim(sim)) => sim.main(),

@@ -49,6 +49,10 @@ pub(crate) fn printed(written: Result<(), Error>) -> Result<(), Refused> {
 
 fn writable(path: &Path) -> Result<(), Error> {
     let found = match std::fs::metadata(path) {
+        // A link to a file that does not exist yet.
+        Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+            return writable(&path.parent().unwrap_or(Path::new("")).join(std::fs::read_link(path)?));
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         found => Some(found?),
     };
@@ -98,7 +102,12 @@ mod tests {
         assert!(check(&file).is_ok() && std::fs::read(&file).unwrap() == b"kept");
         let trial = format!(".pelago-{}-trial.tmp", std::process::id());
         assert!(!file.with_file_name(trial).exists(), "nothing is left");
-        std::fs::remove_file(file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        for (target, is_writable) in [("no-such-folder/file", false), ("file", true)] {
+            std::os::unix::fs::symlink(target, &file).unwrap();
+            assert_eq!(check(&file).is_ok(), is_writable, "a link to {target}");
+            std::fs::remove_file(&file).unwrap();
+        }
         assert_eq!([says("file"), says("/dev/null")], [Ok(()), Ok(())]);
     }
 }

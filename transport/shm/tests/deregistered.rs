@@ -16,7 +16,7 @@ const LOOKS_MAX: u32 = 1000;
 #[test]
 fn memory_that_is_gone_when_its_owner_looks_is_outside() {
     let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
-    [OWNER, ASKER].into_iter().for_each(|rank| host.join(rank));
+    [OWNER, ASKER].into_iter().for_each(|rank| _ = host.join(rank));
     let [mut owner, mut asker] = [OWNER, ASKER].map(|rank| Shm::new(host.clone(), rank, CopyBy::ProgressThread, true));
     asker.connect(None, OWNER, &Address(OWNER.number().to_le_bytes().into())).unwrap();
     let at = host.reach().addresses().encode(OWNER, SegmentId::REGISTERED_FIRST, 0).unwrap();

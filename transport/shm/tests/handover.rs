@@ -60,7 +60,7 @@ impl Wait {
 #[test]
 fn a_request_that_comes_while_a_wait_ends_is_answered() {
     let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
-    [OWNER, ASKER].into_iter().for_each(|rank| host.join(rank));
+    [OWNER, ASKER].into_iter().for_each(|rank| _ = host.join(rank));
     let [start, asked, answered] = [(); 3].map(|()| Barrier::new(2));
     let (rounds_over, left_lying) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {

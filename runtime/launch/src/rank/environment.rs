@@ -1,5 +1,6 @@
 //! The environment variables that describe a job: the launcher sets them, the ranks read them.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -340,22 +341,22 @@ impl LaunchSettings {
     /// # Errors
     /// A variable has an invalid value.
     pub fn from_environment() -> Result<Self, LaunchSettingsError> {
-        Self::from_variables(|name| std::env::var(name).ok())
+        Self::from_variables(|name| std::env::var_os(name))
     }
 
     /// Reads the variables that `variable` looks up.
     ///
     /// # Errors
     /// A variable has an invalid value.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, LaunchSettingsError> {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, LaunchSettingsError> {
         let variables = Variables(variable);
         let progress = [("auto", ProgressMode::Auto), ("thread", ProgressMode::Thread), ("manual", ProgressMode::Manual)];
         let copy = [("attach", CopyMode::Attach), ("thread", CopyMode::ProgressThread)];
         let limit = |text: &str| seconds(text).map(Duration::from_seconds).filter(|&limit| limit > Duration::ZERO);
         let failure_limit = variables.read(names::FAILURE, "a number of seconds above 0, at most a million", limit)?;
-        let is_single = variables.switch(names::SINGLE)? || (variables.0)(names::RANK).is_some();
+        let is_single = variables.switch(names::SINGLE)? || variables.text(names::RANK).is_some();
         let adopted = if is_single { None } else { variables.adopted_job()? };
-        let foreign = (!is_single && adopted.is_none()).then(|| ForeignLauncher::find(&variables.0)).flatten();
+        let foreign = (!is_single && adopted.is_none()).then(|| ForeignLauncher::find(|name| variables.text(name))).flatten();
         let start_limit = variables.read(names::START, "a number of seconds above 0, at most a million", limit)?;
         Ok(Self {
             job: variables.job()?,
@@ -363,7 +364,7 @@ impl LaunchSettings {
             foreign,
             start_limit: start_limit.unwrap_or(START_LIMIT_DEFAULT),
             transport: variables.read(names::TRANSPORT, TransportChoice::EXPECTED, |text| text.parse().ok())?.unwrap_or_default(),
-            fabric: (variables.0)(names::FABRIC),
+            fabric: variables.text(names::FABRIC),
             network: variables.read(names::NETWORK, "a network such as 10.1.0.0/16", |text| text.parse().ok())?,
             encrypt: variables.switch(names::ENCRYPT)?,
             failure_limit: failure_limit.unwrap_or(FAILURE_LIMIT_DEFAULT),
@@ -389,18 +390,23 @@ impl LaunchSettings {
 }
 
 /// Returns the time for which every rank has to wait before a deadlock is declared; `None` is never.
-pub(crate) fn deadlock_after(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Duration>, LaunchSettingsError> {
+pub(crate) fn deadlock_after(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Duration>, LaunchSettingsError> {
     Variables(variable).deadlock_after()
 }
 
 /// The source of the variables.
 struct Variables<F>(F);
 
-impl<F: Fn(&str) -> Option<String>> Variables<F> {
+impl<F: Fn(&str) -> Option<OsString>> Variables<F> {
     fn deadlock_after(&self) -> Result<Option<Duration>, LaunchSettingsError> {
         let seconds = self.read(names::DEADLOCK, "a number of seconds, at most a million", seconds)?;
         let seconds = seconds.unwrap_or(DEADLOCK_SECONDS_DEFAULT);
         Ok((seconds > 0.0).then(|| Duration::from_seconds(seconds)))
+    }
+
+    /// Returns a value as text. A value that is no UTF-8 stays one that no variable can have, so that it is refused and not ignored.
+    fn text(&self, name: &str) -> Option<String> {
+        (self.0)(name).map(|value| value.to_string_lossy().into_owned())
     }
 
     fn job(&self) -> Result<Option<LaunchedJob>, LaunchSettingsError> {
@@ -413,7 +419,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
 
     /// Returns a job of several processes of a launcher with PMI-1 or PMIx.
     fn adopted_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
-        if (self.0)(names::PMI_DESCRIPTOR).is_none() || (self.0)(names::PMI_SIZE).is_none() {
+        if self.text(names::PMI_DESCRIPTOR).is_none() || self.text(names::PMI_SIZE).is_none() {
             return self.pmix_job();
         }
         let size = self.number(names::PMI_SIZE)?.unwrap_or(0);
@@ -426,11 +432,11 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
 
     /// Returns a job of a launcher with PMIx. A launcher that reports a single process has no job.
     fn pmix_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
-        let is_single = (self.0)(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
+        let is_single = self.text(names::OPEN_MPI_SIZE).is_some_and(|size| size.trim() == "1");
         if is_single {
             return Ok(None);
         }
-        if (self.0)(names::PMIX_JOB).is_none() {
+        if self.text(names::PMIX_JOB).is_none() {
             return self.meeting_job();
         }
         let rank = self.number(names::PMIX_RANK)?;
@@ -440,8 +446,8 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     /// Returns a job of several processes of a launcher without a store, if there is a secret by which they can recognize each other.
     fn meeting_job(&self) -> Result<Option<AdoptedJob>, LaunchSettingsError> {
         let file = || (self.0)(names::SECRET_FILE).map(|path| SecretSource::File(path.into()));
-        let Some(secret) = (self.0)(names::SECRET).map(SecretSource::Text).or_else(file) else { return Ok(None) };
-        let is_slurm = (self.0)(names::WORLD_SIZE).is_none() && (self.0)(names::SLURM_STEP).is_some();
+        let Some(secret) = self.text(names::SECRET).map(SecretSource::Text).or_else(file) else { return Ok(None) };
+        let is_slurm = self.text(names::WORLD_SIZE).is_none() && self.text(names::SLURM_STEP).is_some();
         let (rank, size) = if is_slurm {
             let sizes = names::SLURM_SIZES.map(|name| self.number(name));
             let [step, job] = sizes;
@@ -452,8 +458,8 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         let Some(size @ 2..) = size else { return Ok(None) };
         let expected = "the number of this process, below the number of processes";
         let rank = self.required(rank, expected, |text| text.parse().ok().filter(|rank| (0..size).contains(rank)))?;
-        let first_host = || names::SLURM_HOSTS.iter().find_map(|name| slurm::first_host(&(self.0)(name)?));
-        let address = match (self.0)(names::MASTER_ADDRESS).or_else(|| first_host().filter(|_| is_slurm)) {
+        let first_host = || names::SLURM_HOSTS.iter().find_map(|name| slurm::first_host(&self.text(name)?));
+        let address = match self.text(names::MASTER_ADDRESS).or_else(|| first_host().filter(|_| is_slurm)) {
             Some(address) => address,
             None => self.required(names::MASTER_ADDRESS, "the host of rank 0, by name or address", |_| None)?,
         };
@@ -462,11 +468,11 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         let port = match (self.read(names::PORT, expected, port)?, self.read(names::MASTER_PORT, expected, port)?) {
             (Some(port), _) => port,
             (None, Some(port)) => {
-                let is_taken = (self.0)(names::TORCHRUN_LISTENS).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+                let is_taken = self.text(names::TORCHRUN_LISTENS).is_some_and(|text| text.eq_ignore_ascii_case("true"));
                 port.saturating_add(u16::from(is_taken))
             }
             (None, None) if is_slurm => {
-                let number = |name| (self.0)(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+                let number = |name| self.text(name).and_then(|text| text.trim().parse().ok()).unwrap_or(0);
                 slurm::port(number(names::SLURM_JOB), number(names::SLURM_STEP))
             }
             (None, None) => self.required(names::MASTER_PORT, expected, port)?,
@@ -512,7 +518,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         expected: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, LaunchSettingsError> {
-        let Some(value) = (self.0)(name) else { return Ok(None) };
+        let Some(value) = self.text(name) else { return Ok(None) };
         parse(&value).map(Some).ok_or(LaunchSettingsError { name, value, expected })
     }
 }
@@ -536,10 +542,12 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<LaunchSettings, LaunchSettingsError> {
-        LaunchSettings::from_variables(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()))
+        LaunchSettings::from_variables(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
     }
 
     #[test]
@@ -650,6 +658,28 @@ mod tests {
         for choice in [Auto, Shm, Udp, Ofi, Both { group: None }, Both { group: NonZeroU32::new(4) }] {
             assert_eq!(read(&[(names::TRANSPORT, &choice.to_string())]).unwrap().transport, choice);
         }
+    }
+
+    #[test]
+    fn values_that_are_no_text_are_paths_or_refused() {
+        let bytes = |bytes: &[u8]| OsString::from_vec(bytes.into());
+        let only = |name: &'static str| move |asked: &str| (asked == name).then(|| bytes(b"1\xff"));
+        let settings = LaunchSettings::from_variables(only(names::RECORD)).unwrap();
+        assert_eq!(settings.record.map(|record| record.folder), Some(bytes(b"1\xff").into()));
+        for name in [names::ENCRYPT, names::HEAP, names::TRANSPORT, names::NETWORK, names::FAILURE, names::RANK] {
+            let error = LaunchSettings::from_variables(only(name)).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+        let meeting = |asked: &str| match asked {
+            names::SECRET_FILE => Some(bytes(b"1\xff")),
+            names::WORLD_RANK => Some("0".into()),
+            names::WORLD_SIZE => Some("2".into()),
+            names::MASTER_ADDRESS | names::MASTER_PORT => Some("7".into()),
+            _ => None,
+        };
+        let adopted = LaunchSettings::from_variables(meeting).unwrap().adopted.map(|job| job.launcher);
+        let secret = SecretSource::File(bytes(b"1\xff").into());
+        assert!(matches!(adopted, Some(ForeignStore::Rendezvous(point)) if point.secret == secret));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The detected launcher, the way by which this process would become a rank, and the reasons against the other ways: for `pelago info --launch`.
 
+use std::ffi::OsString;
+
 use crate::rank::environment::{ForeignStore, LaunchSettings, names};
 use crate::rank::mpirun::OneHostJob;
 
@@ -41,9 +43,10 @@ const WAYS: [&str; 5] = ["pelago run", "PMI-1", "PMIx", "rendezvous", "alone"];
 
 impl LaunchReport {
     /// Interprets the variables that `variable` looks up.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let settings = LaunchSettings::from_variables(&variable);
-        let (used, outcome) = outcome(&settings, &variable);
+        let variable = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let (used, outcome) = outcome(&settings, variable);
         let way = |name: &&'static str| {
             let is_used = used == Some(*name);
             let why = if is_used { outcome.clone() } else { rejection(name, used, &variable) };
@@ -55,7 +58,7 @@ impl LaunchReport {
 
     /// Interprets the environment of this process.
     pub fn from_environment() -> Self {
-        Self::from_variables(|name| std::env::var(name).ok())
+        Self::from_variables(|name| std::env::var_os(name))
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
     use super::*;
 
     fn report(variables: &[(&str, &str)]) -> LaunchReport {
-        let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+        let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
         LaunchReport::from_variables(value)
     }
 

@@ -36,8 +36,11 @@ impl SecretSource {
             Self::File(path) => {
                 let wrong = |why: String| format!("{} ({}) {why}", names::SECRET_FILE, path.display());
                 let cannot = |error: std::io::Error| wrong(format!("cannot be read: {error}"));
-                let mode = std::fs::metadata(path).map_err(cannot)?.permissions().mode();
-                if mode & 0o077 != 0 {
+                let metadata = std::fs::metadata(path).map_err(cannot)?;
+                if !metadata.is_file() {
+                    return Err(wrong("is no regular file".into()));
+                }
+                if metadata.permissions().mode() & 0o077 != 0 {
                     return Err(wrong("may be read by others: use chmod 600".into()));
                 }
                 parse(&std::fs::read_to_string(path).map_err(cannot)?).ok_or_else(|| wrong(format!("has to hold {digits}")))
@@ -69,5 +72,9 @@ mod tests {
         assert!(file.read().unwrap_err().contains("has to hold 32"));
         std::fs::remove_file(&path).unwrap();
         assert!(file.read().unwrap_err().contains("cannot be read"));
+        // A pipe without a writer, which would never end.
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+        assert!(file.read().unwrap_err().contains("is no regular file"));
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -162,7 +162,7 @@ mod tests {
 
     fn host(ranks: u32) -> HostMemory {
         let host = HostMemory::create(&HostPlan::local(ranks, Some(1 << 16))).unwrap().0;
-        (0..ranks).for_each(|rank| host.join(Rank::new(rank)));
+        (0..ranks).for_each(|rank| _ = host.join(Rank::new(rank)));
         host
     }
 

@@ -281,7 +281,7 @@ mod tests {
     /// Two ranks that have joined, of which the other one sleeps: its only thread waits, and its doorbell was not rung since.
     fn asleep(plan: &HostPlan<'_>) -> Arc<HostMemory> {
         let host = Arc::new(HostMemory::create(plan).expect("memory for two ranks").0);
-        [ME, OTHER].into_iter().for_each(|rank| host.join(rank));
+        [ME, OTHER].into_iter().for_each(|rank| _ = host.join(rank));
         let other = host.control(OTHER).expect("of this host");
         other.threads.store(1, Ordering::SeqCst);
         other.waiting.store(1, Ordering::SeqCst);

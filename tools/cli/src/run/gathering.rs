@@ -36,16 +36,16 @@ impl Gathering {
         &self.folder
     }
 
-    /// Reads the recordings of the ranks in `sample`.
+    /// Reads the recordings of the ranks in `sample`, as long as `goes_on` says so.
     ///
     /// # Errors
     /// There are no recordings.
-    pub(super) fn parts(&self, ranks: u32, sample: &Sample) -> Result<Parts, String> {
+    pub(super) fn parts(&self, ranks: u32, sample: &Sample, goes_on: impl Fn() -> bool) -> Result<Parts, String> {
         let read = |rank: u32| {
             let text = fs::read_to_string(self.folder.join(rank.to_string())).ok()?;
             text.parse::<RecordedRank>().ok().map(|recorded| (rank, recorded))
         };
-        let parts = Parts::of_sample(ranks, (0..ranks).filter_map(read).collect(), sample);
+        let parts = Parts::of_sample(ranks, (0..ranks).take_while(|_| goes_on()).filter_map(read).collect(), sample);
         if parts.recorded.is_empty() {
             return Err(
                 "no rank has recorded anything (killed, not a program of Pelago, or on a host that does not share the folder)"

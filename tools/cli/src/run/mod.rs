@@ -13,12 +13,15 @@ use clap::{Args, ValueEnum};
 use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{Duration, Sample};
 use pelago_examples::PROGRAMS;
-use pelago_launch::launcher::{LaunchError, LocalJob, parse_bytes};
+use pelago_launch::launcher::{LateSignals, LaunchError, LocalJob, parse_bytes};
 use pelago_launch::{LaunchSettings, TransportChoice, names};
 
 use crate::run::gathering::{Gathering, Parts};
 use crate::run::hosts::{OnHosts, Placement};
 use crate::{Refused, bundled, outputs, say};
+
+/// The exit code if a signal asks the command to end.
+const INTERRUPTED: u8 = 130;
 
 /// Run a parallel program on this host, on the hosts of --hosts, or on those of the allocation (Slurm, PBS, LSF, Grid Engine)
 #[derive(Args)]
@@ -155,12 +158,23 @@ impl Run {
         if !outcome.is_quiet() {
             say(&outcome.to_string());
         }
-        let written = gathering.map_or(Ok(()), |gathering| write([&trace, &record], &title, &gathering.parts(ranks, &sample)));
-        if let Err(why) = &written {
-            say(why);
-        }
         let code = outcome.exit_code();
-        Ok(ExitCode::from(if code == 0 && written.is_err() { 1 } else { code }))
+        let Some(gathering) = gathering else { return Ok(ExitCode::from(code)) };
+        let refused = |error: std::io::Error| Refused(format!("the system refuses sigaction: {error}"));
+        let late = LateSignals::watch().map_err(refused)?;
+        let parts = gathering.parts(ranks, &sample, || !late.have_arrived());
+        // Before files are written, during which a signal ends this process.
+        drop(gathering);
+        let (failed, line) = if late.end_process().map_err(refused)? {
+            (INTERRUPTED, "nothing is written: interrupted by a signal after the job".into())
+        } else {
+            match write([&trace, &record], &title, &parts) {
+                Ok(()) => return Ok(ExitCode::from(code)),
+                Err(why) => (1, why),
+            }
+        };
+        say(&line);
+        Ok(ExitCode::from(if code == 0 { failed } else { code }))
     }
 
     /// Creates the folder for recordings if --trace or --record is given.

@@ -151,6 +151,17 @@ impl RankControl {
         }
     }
 
+    /// Takes part as the rank from now on; `false` if a process has done so already.
+    pub(crate) fn join(&self, process: u32) -> bool {
+        let taken = [RankStage::Joined, RankStage::Finished].map(|stage| stage as u32);
+        let join = |stage| (!taken.contains(&stage)).then_some(RankStage::Joined as u32);
+        let joined = self.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, join).is_ok();
+        if joined {
+            self.process.store(process, Ordering::Release);
+        }
+        joined
+    }
+
     /// The process ID of the process that has joined as the rank; 0 before.
     pub fn process(&self) -> u32 {
         self.process.load(Ordering::Relaxed)

@@ -236,12 +236,9 @@ impl HostMemory {
         self.reach.ranks().filter_map(|rank| Some((rank, self.control(rank)?)))
     }
 
-    /// Records that this process is `rank` from now on.
-    pub fn join(&self, rank: Rank) {
-        if let Some(control) = self.control(rank) {
-            control.process.store(std::process::id(), Ordering::Release);
-            control.set_stage(RankStage::Joined);
-        }
+    /// Records that this process is `rank` from now on; returns `false` if a process has been this rank before.
+    pub fn join(&self, rank: Rank) -> bool {
+        self.control(rank).is_none_or(|control| control.join(std::process::id()))
     }
 
     /// Records that `rank` has finished normally.

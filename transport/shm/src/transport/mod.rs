@@ -424,7 +424,7 @@ mod tests {
         for copy_by in [CopyBy::Attach, CopyBy::ProgressThread] {
             let host = Arc::new(HostMemory::create(&HostPlan::local(2, Some(1 << 20))).unwrap().0);
             let ranks = [Rank::new(0), Rank::new(1)];
-            ranks.iter().for_each(|&rank| host.join(rank));
+            ranks.iter().for_each(|&rank| _ = host.join(rank));
             let mut ends = ranks.map(|rank| Shm::new(host.clone(), rank, copy_by, true));
             for (end, rank) in ends.iter_mut().zip(ranks) {
                 // The heap's bytes stand for memory that the program owned: mapped, and alive as long as the host.

@@ -35,6 +35,20 @@ impl ProcessIdentity {
         Self { process, started: ProcessStat::of(process).map_or(0, |stat| stat.started) }
     }
 
+    /// Returns this process, which another one has described, with the start time that this process sees for it: another time namespace shifts start times.
+    /// `own` is the description of this process by the same one.
+    pub(crate) fn seen_here(self, own: Self) -> Self {
+        let seen = Self::of(own.process).started;
+        let is_known = self.started != 0 && own.started != 0 && seen != 0;
+        let started = if is_known { self.started.wrapping_add(seen).wrapping_sub(own.started) } else { 0 };
+        Self { started, ..self }
+    }
+
+    /// Whether a process of this number with this start time is it. A shift of start times may be no whole number of ticks.
+    fn is(self, started: u64) -> bool {
+        self.started.abs_diff(started) <= 1
+    }
+
     /// Looks up the process. The descriptor is opened first: if the identity still matches afterwards, the descriptor refers to this process.
     pub(crate) fn find(self) -> ProcessLookup {
         let Some(number) = Pid::from_raw(self.process as i32) else { return ProcessLookup::Ended };
@@ -43,13 +57,13 @@ impl ProcessIdentity {
             Err(Errno::SRCH) => return ProcessLookup::Ended,
             Err(error) => return ProcessLookup::Unknown(error),
         };
-        let is_other = self.started != 0 && ProcessStat::of(self.process).is_some_and(|stat| stat.started != self.started);
+        let is_other = self.started != 0 && ProcessStat::of(self.process).is_some_and(|stat| !self.is(stat.started));
         if is_other { ProcessLookup::Ended } else { ProcessLookup::Running(descriptor) }
     }
 
     /// Whether the process is stopped, as by SIGSTOP. A process that is stopped in a debugger is not.
     pub(crate) fn is_stopped(self) -> bool {
-        ProcessStat::of(self.process).is_some_and(|stat| stat.is_stopped && stat.started == self.started)
+        ProcessStat::of(self.process).is_some_and(|stat| stat.is_stopped && self.is(stat.started))
     }
 }
 
@@ -65,6 +79,14 @@ impl FromStr for ProcessIdentity {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (process, started) = text.split_once(' ').ok_or(())?;
         Ok(Self { process: process.parse().map_err(drop)?, started: started.parse().map_err(drop)? })
+    }
+}
+
+#[cfg(test)]
+impl ProcessIdentity {
+    /// Returns the process as one in another time namespace describes it.
+    pub(crate) fn shifted(self, ticks: u64) -> Self {
+        Self { started: self.started + ticks, ..self }
     }
 }
 
@@ -98,7 +120,15 @@ mod tests {
     fn another_process_of_the_same_number_is_not_it() {
         let me = ProcessIdentity::of(std::process::id());
         assert!(matches!(me.find(), ProcessLookup::Running(_)));
-        assert!(matches!(ProcessIdentity { started: me.started + 1, ..me }.find(), ProcessLookup::Ended));
+        assert!(matches!(ProcessIdentity { started: me.started + 2, ..me }.find(), ProcessLookup::Ended));
+    }
+
+    #[test]
+    fn a_description_from_another_time_namespace_is_understood() {
+        let (me, parent) = (ProcessIdentity::of(std::process::id()), ProcessIdentity::of(std::os::unix::process::parent_id()));
+        let described = [me, parent].map(|process| process.shifted(1000));
+        assert_eq!(described[1].seen_here(described[0]), parent);
+        assert_eq!(parent.seen_here(ProcessIdentity { started: 0, ..me }).started, 0, "it is unknown");
     }
 
     #[test]

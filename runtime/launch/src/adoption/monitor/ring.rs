@@ -130,8 +130,8 @@ impl RingMonitor {
             let distance = self.reach + 1;
             let rank = behind(&self.host, self.rank, distance);
             if is_watched(&self.host, rank) {
-                match identity(&self.host, rank).map_or(ProcessLookup::Ended, ProcessIdentity::find) {
-                    ProcessLookup::Running(running) => self.links.extend(identity(&self.host, rank).map(|identity| {
+                match identity(&self.host, self.rank, rank).map_or(ProcessLookup::Ended, ProcessIdentity::find) {
+                    ProcessLookup::Running(running) => self.links.extend(identity(&self.host, self.rank, rank).map(|identity| {
                         MonitoredRank { rank, distance, identity, running, is_stopped: identity.is_stopped(), looks: 0 }
                     })),
                     ProcessLookup::Ended => note_end(&self.host, rank),
@@ -307,10 +307,10 @@ pub(crate) fn say(rank: Rank, line: &str) {
 }
 
 /// Ends the ranks after this one, up to the first that runs, that are stopped and thus cannot end by themselves. For a job with a fault.
-pub(crate) fn sweep(host: &HostMemory, rank: Rank) {
+pub(crate) fn sweep(host: &HostMemory, own: Rank) {
     for distance in 1..host.count() {
-        let rank = behind(host, rank, distance);
-        let Some(identity) = identity(host, rank).filter(|_| is_watched(host, rank)) else { continue };
+        let rank = behind(host, own, distance);
+        let Some(identity) = identity(host, own, rank).filter(|_| is_watched(host, rank)) else { continue };
         let ProcessLookup::Running(running) = identity.find() else { continue };
         if !identity.is_stopped() {
             return;
@@ -330,9 +330,10 @@ fn is_watched(host: &HostMemory, rank: Rank) -> bool {
     host.control(rank).is_some_and(|control| matches!(control.stage(), RankStage::Absent | RankStage::Joined))
 }
 
-/// Returns the process of a rank, as its leader has published it.
-fn identity(host: &HostMemory, rank: Rank) -> Option<ProcessIdentity> {
-    String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse().ok()
+/// Returns the process of a rank, which the leader of the host has published, as `own`, the rank of this process, sees it.
+fn identity(host: &HostMemory, own: Rank, rank: Rank) -> Option<ProcessIdentity> {
+    let published = |rank| String::from_utf8(host.published(rank, PROCESS_KEY)?).ok()?.parse::<ProcessIdentity>().ok();
+    Some(published(rank)?.seen_here(published(own)?))
 }
 
 /// Handles the end of a rank's process: a rank that had not finished has failed.
@@ -402,11 +403,17 @@ mod tests {
 
     impl Ring {
         fn of(ranks: u32) -> Self {
+            Self::described(ranks, 0)
+        }
+
+        /// A ring whose leader sees start times that are this much later.
+        fn described(ranks: u32, ticks: u64) -> Self {
             let host = Arc::new(HostMemory::create(&HostPlan::local(ranks, Some(1 << 20))).unwrap().0);
             let others: Vec<Child> = (1..ranks).map(|_| Command::new("sleep").arg("1000").spawn().unwrap()).collect();
             for (rank, process) in (0..).zip([std::process::id()].into_iter().chain(others.iter().map(Child::id))) {
                 host.join(Rank::new(rank));
-                assert!(host.publish(Rank::new(rank), PROCESS_KEY, ProcessIdentity::of(process).to_string().as_bytes()));
+                let process = ProcessIdentity::of(process).shifted(ticks);
+                assert!(host.publish(Rank::new(rank), PROCESS_KEY, process.to_string().as_bytes()));
             }
             host.set_fault_tolerant();
             let (theirs, ours) = UnixStream::pair().unwrap();
@@ -478,6 +485,15 @@ mod tests {
                 let _ = other.wait();
             }
         }
+    }
+
+    #[test]
+    fn ranks_whose_leader_is_in_another_time_namespace_are_monitored() {
+        let mut ring = Ring::described(3, 1000);
+        assert_eq!((ring.watched(), ring.failed()), (vec![1], vec![]));
+        ring.kill(1);
+        ring.turn();
+        assert_eq!((ring.watched(), ring.failed()), (vec![2], vec![1]));
     }
 
     #[test]

@@ -130,7 +130,6 @@ impl ClusterJob {
 }
 
 /// Returns the value of a variable of the ranks.
-fn value_of(work: &JobDescription, name: &str) -> Option<String> {
-    let (_, value) = work.environment.iter().rev().find(|(other, _)| other == name)?;
-    value.clone().into_string().ok()
+fn value_of(work: &JobDescription, name: &str) -> Option<OsString> {
+    work.environment.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.clone())
 }

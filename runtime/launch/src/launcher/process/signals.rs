@@ -3,16 +3,17 @@
 //! - **N1** A handler calls only `alarm`, which is permitted in a signal handler.
 //! - **N2** The alarm that the first signal sets ends any wait of the launcher; the kernel and the guard then end the remaining
 //!   ranks.
+//! - **N3** The disposition of SIGCHLD changes from ignored to the default one, in which no handler runs.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{pipe, register, unregister};
 
@@ -36,10 +37,10 @@ impl Signals {
     /// Watches the signals, except those that the parent process set to be ignored (`nohup`). SIGQUIT is watched in any case: it ends nothing, and
     /// shells let their background jobs ignore it.
     pub(crate) fn watch() -> io::Result<Self> {
-        let ignored = ignored();
+        keep_ends_of_children();
         let mut signals = Self { watched: Vec::new(), handlers: Vec::new() };
         signals.handlers.push(flag::register_conditional_shutdown(SIGALRM, INTERRUPTED, Arc::new(AtomicBool::new(true)))?);
-        for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0) {
+        for signal in requests() {
             let (end, from) = UnixStream::pair()?;
             end.set_nonblocking(true)?;
             signals.handlers.push(pipe::register(signal, from)?);
@@ -75,6 +76,55 @@ impl Drop for Signals {
             unregister(handler);
         }
     }
+}
+
+/// Lets the kernel keep how each child process ends until this process asks for it. If the parent process set SIGCHLD to be ignored, which processes
+/// inherit, the kernel would forget it.
+pub fn keep_ends_of_children() {
+    // SAFETY: N3; `sigaction` only reads the disposition, into memory for which zeros are a valid value.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(SIGCHLD, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+            libc::signal(SIGCHLD, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Signals that ask this process to end after its job, when it only uses what the job has left. Those that the parent process set to be ignored are
+/// not watched.
+pub struct LateSignals(Arc<AtomicBool>);
+
+impl LateSignals {
+    /// Watches the signals.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn watch() -> io::Result<Self> {
+        let arrived = Arc::new(AtomicBool::new(false));
+        requests().try_for_each(|signal| flag::register(signal, arrived.clone()).map(drop))?;
+        Ok(Self(arrived))
+    }
+
+    /// Whether one has arrived.
+    pub fn have_arrived(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// From now on such a signal ends this process at once, with the exit code of an interrupted job. Returns whether one has arrived before.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn end_process(self) -> io::Result<bool> {
+        let always = Arc::new(AtomicBool::new(true));
+        requests().try_for_each(|signal| flag::register_conditional_shutdown(signal, INTERRUPTED, always.clone()).map(drop))?;
+        Ok(self.have_arrived())
+    }
+}
+
+/// The signals that ask the launcher to end, except ignored ones.
+fn requests() -> impl Iterator<Item = i32> {
+    let ignored = ignored();
+    [SIGHUP, SIGINT, SIGTERM].into_iter().filter(move |signal| ignored & (1 << (signal - 1)) == 0)
 }
 
 /// N2; a second signal does not postpone the alarm.
