@@ -11,10 +11,11 @@ use crate::{Counters, Error, Event, Rank, World};
 /// Joins the job, calls `body`, and leaves together with every other rank.
 ///
 /// A process that a launcher started is one of the job's ranks; a process that was started alone is a job of one rank; a process that `pelago sim` started
-/// is all ranks of a job on a simulated machine: `body` is called once per rank, and the result of rank 0 is returned.
+/// is all ranks of a job on a simulated machine: `body` is called once per rank, and the result of rank 0 is returned. A process takes part in a job once;
+/// only one that was started alone may call this function again.
 ///
 /// # Errors
-/// The process cannot join; `body` failed; a rank failed before the end. A rank that returns an error ends the job. Under the `pelago`
+/// The process cannot join, or has joined before; `body` failed; a rank failed before the end. A rank that returns an error ends the job. Under the `pelago`
 /// launcher, which reports the fault of a job in one line, a rank that fails because of another one exits silently; under
 /// another launcher it reports the fault itself.
 pub fn run<R, E: From<Error>>(body: impl Fn(&World) -> Result<R, E>) -> Result<R, E> {

@@ -209,6 +209,21 @@ def test_a_process_takes_part_once(job):
     assert job.lines(program, ranks=2) == ["2", "2"]
 
 
+def test_a_second_job_of_a_process_is_refused(job):
+    program = """
+        import os
+        import pelago
+
+        pelago.run(lambda world: world.barrier())
+        opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(8)]
+        try:
+            pelago.run(lambda world: world.barrier())
+        except pelago.JobError as error:
+            print("takes part once" in str(error), all(os.fstat(file) for file in opened))
+    """
+    assert set(job.lines(program, ranks=2)) == {"True True"}
+
+
 def test_a_deadlock_ends_the_job(job):
     program = """
         import numpy as np, pelago

@@ -283,6 +283,24 @@ fn what_is_not_a_table_is_not_used() {
     });
 }
 
+/// A rank has used the destroyed table, and so has read null addresses there.
+#[test]
+fn a_table_in_the_memory_of_a_destroyed_one_is_found() {
+    run(threads::Platform::Remote, 2, |world| {
+        let heap = GlobalHeap::new(world, 1 << 16).unwrap();
+        let other = world.rank().next(2);
+        let destroyed = PlacedMap::create(&heap, &[other], 4, other).unwrap();
+        let at = destroyed.address();
+        destroyed.destroy().unwrap();
+        let gone = PlacedMap::open(&heap, at, Geometry { ranks: 1, buckets: 4 }).unwrap();
+        assert!(gone.insert(b"key", b"value").is_err());
+        let made: Vec<_> = (0..8).map(|_| PlacedMap::create(&heap, &[other], 4, other).unwrap()).collect();
+        assert!(made.iter().any(|map| map.address() == at));
+        made.iter().for_each(|map| assert_eq!(map.insert(b"key", b"value"), Ok(true)));
+        world.barrier().unwrap();
+    });
+}
+
 /// A rank with cached places of rows notices that another rank has exchanged or freed the rows.
 #[test]
 fn rows_that_have_moved_are_found_where_they_are() {

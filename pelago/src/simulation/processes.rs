@@ -65,6 +65,8 @@ struct SimulatedProcess {
     is_joined: bool,
     has_left: bool,
     has_ended: bool,
+    /// Number of times that it has slept after the job had a fault.
+    late_sleeps: u32,
 }
 
 struct SimulatedJob {
@@ -159,16 +161,24 @@ pub fn now() -> Option<Instant> {
     Some(clock.now())
 }
 
-/// Lets virtual time pass for the running rank; returns at once outside of [`simulate`], and when the job has a fault.
+/// Lets virtual time pass for the running rank; returns at once outside of [`simulate`], and when the job has a fault. A rank that continues to sleep then
+/// is ended, as the launcher of a real job kills it after a grace period.
 pub fn sleep(duration: Duration) {
     let Some(until) = now().map(|now| now + duration) else { return };
     let Some(job) = job() else { return };
     let wait = job.seats.borrow()[job.running.get()].wait.clone();
     let Some(wait) = wait else { return };
+    if wait.fault().is_some() && job.sleeps_late() {
+        drop((job, wait));
+        end(End::Code(1));
+    }
     while now().is_some_and(|now| now < until) && wait.fault().is_none() {
         wait.park(For::Anything, Some(until), &mut || false);
     }
 }
+
+/// Maximum number of sleeps of a rank after a fault of the job.
+const LATE_SLEEPS_MAX: u32 = 1 << 16;
 
 /// Lets other ranks run, if this rank only polls; without effect outside of [`simulate`].
 pub fn yield_now() {
@@ -252,6 +262,13 @@ impl SimulatedJob {
     fn fault(&self) -> Option<Fault> {
         let seats = self.seats.borrow();
         seats[self.running.get()].wait.as_ref().and_then(|wait| wait.fault())
+    }
+
+    /// Counts a call of [`sleep`] after a fault; returns whether the running rank has made too many.
+    fn sleeps_late(&self) -> bool {
+        let seat = &mut self.seats.borrow_mut()[self.running.get()];
+        seat.late_sleeps += 1;
+        seat.late_sleeps > LATE_SLEEPS_MAX
     }
 
     /// Records the end of the running rank.

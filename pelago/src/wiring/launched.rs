@@ -3,6 +3,7 @@
 //! Invariant **U1** of `pelago-platform` (`trusted.rs`): all transports here are Pelago's, and so are the layers around them.
 #![allow(unsafe_code)]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use pelago_base::{Counters, Rank};
@@ -43,6 +44,9 @@ pub(crate) fn join() -> Result<Joined, Error> {
         // Exits as for a wrong use of the command: however the program would handle an error, a job of one rank is not what the user requested.
         eprintln!("pelago: {foreign}");
         std::process::exit(WRONG_USE);
+    }
+    if settings.job.is_some() || settings.adopted.is_some() {
+        once()?;
     }
     let clock = OsClock::start();
     let mut local = LocalBootstrap::start(&settings, clock).map_err(|error| start(&error))?;
@@ -87,6 +91,16 @@ pub(crate) fn join() -> Result<Joined, Error> {
         record.begin(&world, &host)?;
     }
     Ok(Joined { world, wait, counters, record })
+}
+
+/// Refuses a second place of this process in its job. What a launcher left for the rank is taken; its descriptors may be files of the program now.
+pub(crate) fn once() -> Result<(), Error> {
+    static HAS_JOINED: AtomicBool = AtomicBool::new(false);
+    if !HAS_JOINED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let why = "this process has joined it before, and takes part once; one call of pelago::run has to do all of the work";
+    Err(BootstrapError::Start(why.into()).into())
 }
 
 /// Adds the remedy to the error of a transport whose progress thread could not be started.

@@ -9,6 +9,7 @@ use pelago_simulator::{
 
 use super::departure::DepartureWatch;
 use super::files;
+use super::launched;
 use super::monitor::{SimulationMonitor, milliseconds};
 use crate::exit_code::exit_code;
 use crate::{Error, World};
@@ -37,6 +38,7 @@ pub(crate) fn request() -> Result<Option<SimulationRequest>, Error> {
 pub(crate) fn simulation() -> Result<Option<Simulation>, Error> {
     let start = |error: &dyn std::error::Error| BootstrapError::Start(error.to_string());
     let Some(request) = request()? else { return Ok(None) };
+    launched::once()?;
     let settings = request.settings().map_err(|error| start(&error))?;
     let limit = request.time_limit_seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
     let progress = request.progress.then_some(request.ranks);

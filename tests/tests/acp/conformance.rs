@@ -66,6 +66,11 @@ fn threads_wait_for_each_other() {
 }
 
 #[test]
+fn waits_of_threads_end_at_their_limits() {
+    conforms("limited");
+}
+
+#[test]
 fn memory_is_allocated_on_every_rank() {
     conforms("allocator");
 }

@@ -41,14 +41,17 @@ fn a_rank_that_never_comes_back_ends_with_the_time_limit() {
     }
 }
 
+/// Rank 1 waits for them in the library, or sleeps again and again.
 #[test]
 fn a_rank_that_is_lost_is_no_failure_of_those_who_needed_it() {
     let built = program("crash.c", "crash-lost");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
-    command.env(crate::build::LIBRARY_PATH, crate::build::libraries());
-    command.args(["sim", "-n", "3", "--machine", "tofu2", "--quiet", "--faults", "kill=2@1us,limit=20ms"]);
-    let ended = command.arg(built).arg("nothing").output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(3), "{said}");
-    assert!(said.lines().last().is_some_and(|line| line.starts_with("pelago: rank 2 was lost, after ")), "{said}");
+    for (how, faults) in [("nothing", "kill=2@1us,limit=20ms"), ("asleep", "kill=2@1ms,told=1ms")] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pelago-under-test"));
+        command.env(crate::build::LIBRARY_PATH, crate::build::libraries());
+        command.args(["sim", "-n", "3", "--machine", "tofu2", "--quiet", "--time-limit", "60", "--faults", faults]);
+        let ended = command.arg(&built).arg(how).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{how}: {said}");
+        assert!(said.lines().last().is_some_and(|line| line.starts_with("pelago: rank 2 was lost, after ")), "{how}: {said}");
+    }
 }

@@ -157,6 +157,28 @@ fn threads_are_refused_where_a_network_cannot_be_divided() {
 }
 
 #[test]
+fn networks_without_a_failing_link_or_without_memory_are_refused() {
+    let failure = "rail.failure=[{ link = [0, 99], at_ns = 2e4, detection_ns = 5e3 }]";
+    let line = refused(&["sim", "-n", "4", "--machine", "fat-tree-ndr", "--set", failure, "ring"]);
+    assert_eq!(line, "pelago: fat-tree-ndr: rail.failure.link = [0, 99]: no link connects these routers\n");
+    // 1.3 TB with 64 threads.
+    let large = ["--set", "rail.topology.dimensions=[5000, 5000]", "--set", "rail.topology.rings=[true, true]"];
+    let line = refused(&[&["sim", "-n", "4", "--machine", "torus-tofud", "--threads", "64"], &large[..], &["ring"]].concat());
+    assert!(line.starts_with("pelago: torus-tofud: the links of its network take "), "{line}");
+    assert!(line.ends_with("simulate a smaller network, or leave out --threads\n"), "{line}");
+    let lanes = [
+        "--set",
+        "rail.topology.dimensions=[6000, 6000]",
+        "--set",
+        "rail.topology.rings=[true, true]",
+        "--set",
+        "rail.router.vcs=4",
+    ];
+    let line = refused(&[&["sim", "-n", "4", "--machine", "torus-tofud"], &lanes[..], &["ring"]].concat());
+    assert!(line.contains("too many NICs or links"), "{line}");
+}
+
+#[test]
 fn a_misspelled_program_is_refused_as_by_pelago_run() {
     for program in ["rign", "no-such-program", "/no/such/program"] {
         let simulated = refused(&["sim", "-n", "2", "--machine", "rx200-qdr", program]);

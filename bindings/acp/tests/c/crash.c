@@ -43,6 +43,10 @@ static void crash(const char *how) {
         for (;;) {
             pause();
         }
+    } else if (strcmp(how, "asleep") == 0) {
+        while (!zero) {
+            usleep(100);
+        }
     }
 }
 

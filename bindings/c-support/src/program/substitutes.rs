@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use libc::{clockid_t, time_t, timespec, timeval};
+use libc::{clockid_t, fd_set, nfds_t, pollfd, time_t, timespec, timeval};
 use pelago::processes::{self, End};
 use pelago::{Duration, Instant};
 
@@ -29,6 +29,9 @@ pub(super) fn all() -> Vec<(&'static CStr, usize)> {
         (c"sleep", sleep as *const () as usize),
         (c"usleep", sleep_microseconds as *const () as usize),
         (c"nanosleep", sleep_nanoseconds as *const () as usize),
+        (c"clock_nanosleep", sleep_by_clock as *const () as usize),
+        (c"select", select as *const () as usize),
+        (c"poll", poll as *const () as usize),
         (c"clock_gettime", clock_get as *const () as usize),
         (c"timespec_get", time_spec as *const () as usize),
         (c"gettimeofday", time_of_day as *const () as usize),
@@ -100,6 +103,49 @@ extern "C" fn sleep_nanoseconds(wanted: *const timespec, _left: *mut timespec) -
     }
 }
 
+extern "C" fn sleep_by_clock(clock: clockid_t, flags: c_int, wanted: *const timespec, left: *mut timespec) -> c_int {
+    if matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID) {
+        // SAFETY: A11.
+        return unsafe { libc::clock_nanosleep(clock, flags, wanted, left) };
+    }
+    // SAFETY: A11.
+    let Some(&timespec { tv_sec, tv_nsec }) = (unsafe { wanted.as_ref() }) else { return libc::EFAULT };
+    if flags & libc::TIMER_ABSTIME != 0 && tv_sec >= 0 && (0..NANOSECONDS_PER_SECOND as i64).contains(&tv_nsec) {
+        let now = now();
+        let left = (i128::from(tv_sec) - i128::from(now.0)) * i128::from(NANOSECONDS_PER_SECOND) + i128::from(tv_nsec - now.1);
+        pause(left.clamp(0, u64::MAX.into()) as u64);
+        return 0;
+    }
+    // SAFETY: a variable of this thread.
+    if sleep_nanoseconds(&timespec { tv_sec, tv_nsec }, left) == 0 { 0 } else { unsafe { *libc::__errno_location() } }
+}
+
+/// Waits for virtual time if no file is named: a wait for files takes real time.
+extern "C" fn select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, limit: *mut timeval) -> c_int {
+    // SAFETY: A11.
+    match unsafe { limit.as_ref() } {
+        Some(limit) if count == 0 && limit.tv_sec >= 0 && limit.tv_usec >= 0 => {
+            let seconds = (limit.tv_sec as u64).saturating_mul(NANOSECONDS_PER_SECOND);
+            pause(seconds.saturating_add((limit.tv_usec as u64).saturating_mul(1000)));
+            0
+        }
+        // SAFETY: A11.
+        _ => unsafe { libc::select(count, read, write, except, limit) },
+    }
+}
+
+/// As [`select`].
+extern "C" fn poll(files: *mut pollfd, count: nfds_t, milliseconds: c_int) -> c_int {
+    match u64::try_from(milliseconds) {
+        Ok(milliseconds) if count == 0 => {
+            pause(milliseconds * 1_000_000);
+            0
+        }
+        // SAFETY: A11.
+        _ => unsafe { libc::poll(files, count, milliseconds) },
+    }
+}
+
 fn pause(nanoseconds: u64) {
     processes::sleep(Duration::from_picoseconds(nanoseconds.saturating_mul(1000)));
 }
@@ -151,7 +197,7 @@ extern "C" fn no_fork() -> c_int {
     failed(libc::ENOSYS)
 }
 
-fn failed(error: c_int) -> c_int {
+pub(super) fn failed(error: c_int) -> c_int {
     // SAFETY: a variable of this thread.
     unsafe { *libc::__errno_location() = error };
     -1

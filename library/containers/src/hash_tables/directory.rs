@@ -71,15 +71,17 @@ impl Buckets for Directory {
             let row = world.get(place)?;
             return batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait();
         }
-        // Rows seldom move: reads the bucket at its last known place, and in the same round trip the directory to check that place.
+        // Rows seldom move: reads the bucket at its last known place, and in the same round trip the directory to check that place. A place that cannot be
+        // read is no hint: the directory that it came from may have been destroyed.
         let hint = heap.hint(place.address());
-        let asked = world.batch(|| Ok::<_, Error>((world.fetch(place)?, hint.map(&mut ask).transpose()?)))?;
+        let asked = world.batch(|| Ok::<_, Error>((world.fetch(place)?, hint.and_then(|row| ask(row).ok()))))?;
         let row = asked.0.wait()?;
         if let (Some(early), true) = (asked.1, hint == Some(row)) {
             return early.wait();
         }
+        let looked = batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait()?;
         heap.keep_hint(place.address(), row);
-        batch(world, rank_of(GlobalAddress::from_bits(row)), || ask(row))?.wait()
+        Ok(looked)
     }
 }
 

@@ -21,6 +21,7 @@ use pelago_base::{Duration, Instant};
 use self::division::Division;
 pub(crate) use self::region::Region;
 use crate::machine::{Machine, MachineError};
+use crate::network::{CHANNEL_BYTES, LANE_BYTES};
 use crate::operation::{NetworkOperation, Notice};
 use crate::statistics::Statistics;
 
@@ -79,6 +80,26 @@ impl Netsim {
     /// Returns why one thread must simulate a machine; `None` if several can.
     pub fn obstacle(machine: &Machine) -> Option<&'static str> {
         division::obstacle(machine)
+    }
+
+    /// Checks that each failure of a link names a link that the machine has with `nodes` nodes.
+    ///
+    /// # Errors
+    ///
+    /// A link does not exist, or the description does not permit so many nodes: one line with the reason.
+    pub fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
+        region::check_failures(machine, nodes)
+    }
+
+    /// Returns the memory that the links of the machine take from the start, with `nodes` nodes and `threads` threads, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The description does not permit so many nodes.
+    pub fn links_bytes(machine: &Machine, nodes: u32, threads: u32) -> Result<u64, MachineError> {
+        machine.check_nodes(nodes)?;
+        let (channels, lanes) = machine.parts(nodes)?;
+        Ok((channels * CHANNEL_BYTES + lanes * LANE_BYTES).saturating_mul(threads.into()))
     }
 
     /// Returns the number of threads that simulate the machine.

@@ -600,6 +600,13 @@ struct Beginning {
     transfer: u32,
 }
 
+/// Checks that each failure names a link.
+pub(super) fn check_failures(machine: &Machine, nodes: u32) -> Result<(), MachineError> {
+    machine.check_nodes(nodes)?;
+    let mut failing = machine.rails.iter().filter(|rail| !rail.failure.is_empty());
+    failing.try_for_each(|rail| failures(rail, &Topology::new(rail, nodes)?).map(drop))
+}
+
 /// Returns the failures of links, each direction separately.
 fn failures(spec: &RailSpec, topology: &Topology) -> Result<Vec<LinkFailure>, MachineError> {
     if spec.failure.is_empty() {

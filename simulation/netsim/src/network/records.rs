@@ -169,6 +169,10 @@ pub(super) struct Lane {
     pub(super) starved: bool,
 }
 
+/// The memory of a channel, with its entry in `ports`, and that of a lane.
+pub(crate) const CHANNEL_BYTES: u64 = (size_of::<Channel>() + size_of::<u64>()) as u64;
+pub(crate) const LANE_BYTES: u64 = size_of::<Lane>() as u64;
+
 /// The memory of each packet in the network, each channel and each lane; a channel has 8 bytes more in `ports`.
 const _: () = assert!(size_of::<Packet>() == 64 && size_of::<Channel>() == 64 && size_of::<Lane>() == 64);
 

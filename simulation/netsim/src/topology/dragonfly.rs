@@ -111,6 +111,10 @@ impl Dragonfly {
         links
     }
 
+    pub(crate) fn link_count(&self) -> u64 {
+        u64::from(self.groups) * u64::from(self.routers) * u64::from(self.routers - 1 + self.globals)
+    }
+
     /// Returns the number, among the links of a group to other groups, of a link to one other group.
     fn global(&self, group: u32, to: u32, copy: u32) -> u32 {
         copy * (self.groups - 1) + to - u32::from(to > group)

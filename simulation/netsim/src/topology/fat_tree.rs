@@ -125,6 +125,15 @@ impl FatTree {
         links
     }
 
+    pub(crate) fn link_count(&self) -> u64 {
+        let top = self.levels.len() - 1;
+        let count = |(number, level): (usize, &Level)| {
+            let (down, up) = (if number > 0 { level.down } else { 0 }, if number < top { level.up } else { 0 });
+            u64::from(self.terminals.div_ceil(level.reach)) * u64::from(level.copies) * (u64::from(down) + u64::from(up))
+        };
+        self.levels.iter().enumerate().map(count).sum()
+    }
+
     pub(crate) fn chooses_links(&self) -> bool {
         self.routes == FatTreeRoutes::Adaptive
     }

@@ -2,6 +2,7 @@
 
 use super::Topology;
 use crate::events::ENTITIES_MAX;
+use crate::machine::spec::RailSpec;
 use crate::machine::{Machine, MachineError};
 
 /// Maximum number of nodes of a machine. Each node takes some hundred bytes.
@@ -21,11 +22,23 @@ impl Machine {
             let name = &self.name;
             return Err(MachineError::new(format!("nodes = {nodes}: must be 1, as {name} has no network ([[rail]])")));
         }
-        self.rails.iter().try_for_each(|rail| {
-            if nodes.checked_mul(rail.count).is_none_or(|nics| nics >= ENTITIES_MAX) {
-                return Err(MachineError::too_many(nodes));
-            }
-            Topology::new(rail, nodes).map(drop)
+        let has_room = |rail: &RailSpec| nodes.checked_mul(rail.count).is_some_and(|nics| nics < ENTITIES_MAX);
+        if !self.rails.iter().all(has_room) {
+            return Err(MachineError::too_many(nodes));
+        }
+        let (_, lanes) = self.parts(nodes)?;
+        if lanes < u64::from(ENTITIES_MAX) { Ok(()) } else { Err(MachineError::too_many(nodes)) }
+    }
+
+    /// Returns the number of channels (the directions of links) and of lanes (their virtual channels) of all rails.
+    ///
+    /// # Errors
+    ///
+    /// The description does not permit `nodes` nodes.
+    pub(crate) fn parts(&self, nodes: u32) -> Result<(u64, u64), MachineError> {
+        self.rails.iter().try_fold((0, 0), |(channels, lanes), rail| {
+            let more = 2 * u64::from(nodes * rail.count) + Topology::new(rail, nodes)?.link_count();
+            Ok((channels + more, lanes + more * u64::from(rail.router.vcs)))
         })
     }
 

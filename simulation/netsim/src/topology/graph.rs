@@ -147,6 +147,10 @@ impl Graph {
         self.links.clone()
     }
 
+    pub(crate) fn link_count(&self) -> u64 {
+        self.links.len() as u64
+    }
+
     #[inline]
     pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         let to = self.attach[header.to as usize];

@@ -128,6 +128,10 @@ impl Grid {
             .collect()
     }
 
+    pub(crate) fn link_count(&self) -> u64 {
+        u64::from(self.routers) * 2 * self.dimensions.len() as u64
+    }
+
     #[inline]
     pub(crate) fn route(&self, at: u32, header: &mut RoutingHeader, vcs: u8) -> Hop {
         let (mut from, mut to) = (at, header.to / self.terminals_per_router);

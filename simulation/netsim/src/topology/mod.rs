@@ -182,6 +182,17 @@ impl Topology {
         }
     }
 
+    /// The number of all links.
+    pub(crate) fn link_count(&self) -> u64 {
+        match self {
+            Self::Star => 0,
+            Self::FatTree(tree) => tree.link_count(),
+            Self::Grid(grid) => grid.link_count(),
+            Self::Dragonfly(dragonfly) => dragonfly.link_count(),
+            Self::Graph(graph) => graph.link_count(),
+        }
+    }
+
     /// The queues by which the first router chooses between the usual route and a detour; `None` if it does not choose.
     pub(crate) fn adapts(&self) -> Option<Queues> {
         match self {

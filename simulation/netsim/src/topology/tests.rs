@@ -31,6 +31,7 @@ type Lane = (u32, u8);
 /// length of the longest route.
 fn walk(topology: &Topology, terminals: u32, vcs: u8) -> (BTreeMap<Lane, BTreeSet<Lane>>, usize) {
     let links = topology.links();
+    assert_eq!(topology.link_count(), links.len() as u64);
     let (mut waits, mut longest) = (BTreeMap::<Lane, BTreeSet<Lane>>::new(), 0);
     for from in 0..terminals {
         for to in 0..terminals {

@@ -19,6 +19,7 @@ use std::thread::LocalKey;
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use crate::ranks::float_control::FloatControl;
 use crate::ranks::stacks::{RankStack, Stacks, ThreadStack};
 use crate::ranks::status::SimulationStatus;
 
@@ -195,7 +196,10 @@ impl Fibers<'_> {
 /// Resumes a fiber until it is suspended or ends; returns whether it has ended.
 fn resume<S: Stack>(fiber: &mut Coroutine<(), (), (), S>, thread: usize) -> bool {
     let _as_before = (Replaced::of(&CURRENT, None), Replaced::of(&THREAD, thread));
-    matches!(fiber.resume(()), CoroutineResult::Return(()))
+    let own = FloatControl::read();
+    let has_ended = matches!(fiber.resume(()), CoroutineResult::Return(()));
+    own.write();
+    has_ended
 }
 
 /// Abandons a fiber, unless it has ended and its stack is empty.
@@ -279,8 +283,10 @@ impl Drop for Inside {
 pub(crate) fn suspend() {
     let current = CURRENT.get().expect("ranks of a simulation wait in their own thread");
     STOPPED_AT.set((&raw const current) as usize - SUSPENSION_BYTES);
+    let own = FloatControl::read();
     // SAFETY: F2: the yielder of the fiber that runs now.
     unsafe { current.as_ref() }.suspend(());
+    own.write();
     CURRENT.set(Some(current));
 }
 
@@ -361,5 +367,33 @@ mod tests {
         assert_eq!(*noted.borrow(), [(true, false), (false, false)]);
         let left = (CURRENT.get().is_none(), STATUS.get().is_none(), UNWINDING.get(), THREAD.get(), THREADS.get());
         assert_eq!(left, (true, true, false, 0, 0));
+    }
+
+    /// Neither the other fiber nor the stack that resumes both rounds as the first one does.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn each_fiber_has_its_own_control_of_floating_point_operations() {
+        let memory = RankMemory::new(2, 1 << 16, 1 << 20, true).unwrap();
+        let entry = StatusEntry::new(&Default::default());
+        let status = entry.status();
+        let stacks = Stacks::new(&memory, 2, status).unwrap();
+        let settings = FiberSettings { count: 2, stacks: &stacks, unfinished: Unfinished::Dropped, status };
+        let third = || std::hint::black_box(1.0_f64) / std::hint::black_box(3.0);
+        let nearest = third();
+        let body = |number| {
+            if number == 1 {
+                // Rounds up.
+                FloatControl { vector: 0x5f80, ..FloatControl::read() }.write();
+            }
+            (0..2).for_each(|_| suspend());
+            assert_eq!(third() > nearest, number == 1);
+        };
+        let drive = |fibers: &mut Fibers<'_>| {
+            for number in [1, 0, 1, 0, 1, 0] {
+                fibers.resume(number);
+                assert!(third() <= nearest);
+            }
+        };
+        with_fibers(settings, body, drive);
     }
 }

@@ -220,6 +220,7 @@ impl Sim {
         }
         let settings = request.settings().map_err(|error| Refused(format!("{name}: {error}")))?;
         has_room(name, &request.machine, &settings.machine, ranks, self.per_node)?;
+        has_links(name, &settings.machine, ranks.div_ceil(self.per_node), self.threads)?;
         if self.threads > 1
             && let Some(obstacle) = Netsim::obstacle(&settings.machine)
         {
@@ -306,6 +307,29 @@ fn has_room(name: &str, text: &str, machine: &Machine, ranks: u32, per_node: u32
     let ways: Vec<String> = fewer.into_iter().chain(Some(larger).filter(|larger| !larger.is_empty())).collect();
     let hint = if ways.is_empty() { String::new() } else { format!("; there is room with {}", ways.join(", or with ")) };
     Err(Refused(format!("{name}: {error}{hint}")))
+}
+
+/// Checks that the links that fail exist, and that there is memory for all links of a machine.
+fn has_links(name: &str, machine: &Machine, nodes: u32, threads: u32) -> Result<(), Refused> {
+    let refused = |why: &dyn std::fmt::Display| Refused(format!("{name}: {why}"));
+    Netsim::check_failures(machine, nodes).map_err(|error| refused(&error))?;
+    let bytes = Netsim::links_bytes(machine, nodes, threads).map_err(|error| refused(&error))?;
+    match available_bytes() {
+        Some(available) if bytes > available => Err(refused(&format_args!(
+            "the links of its network take {} MiB of memory, of which {} MiB are available; simulate a smaller network{}",
+            bytes >> 20,
+            available >> 20,
+            if threads > 1 { ", or leave out --threads" } else { "" }
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the memory that programs can take before this machine is short of it; `None` if the system does not tell.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes = |key| text.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    Some((kibibytes("MemAvailable:")? + kibibytes("SwapFree:").unwrap_or(0)) << 10)
 }
 
 /// Parses the value of --data.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use pelago_netsim::Machine;
+use pelago_netsim::{Machine, Netsim};
 use serde::Deserialize;
 use toml::Value;
 
@@ -91,6 +91,7 @@ impl Sweep {
         if let Some((name, _)) = lists.into_iter().chain(of_tables).find(|(_, length)| *length == 0) {
             return Err(format!("{name}: the list is empty"));
         }
+        sweep.check_values()?;
         let mut names = BTreeSet::from(COLUMNS);
         names.extend(super::table::FIGURES);
         let all = sweep.set.keys().chain(sweep.arguments.keys()).chain(sweep.outputs.keys());
@@ -107,6 +108,27 @@ impl Sweep {
             }
         }
         Ok(sweep)
+    }
+
+    /// Checks that no list has a value twice, which would count twice in medians.
+    fn check_values(&self) -> Result<(), String> {
+        let numbers = |values: &[u32]| values.iter().map(u32::to_string).collect::<Vec<_>>();
+        let lists = [
+            ("programs", self.programs.iter().map(|words| words.words().join(" ")).collect()),
+            ("machines", self.machines.clone()),
+            ("ranks", numbers(&self.ranks)),
+            ("per_node", numbers(&self.per_node)),
+            ("seeds", self.seeds.iter().map(u64::to_string).collect()),
+        ];
+        let texts = |(name, values): (&'_ String, &Vec<Value>)| (name.clone(), values.iter().map(text_of).collect::<Vec<_>>());
+        let of_tables = self.set.iter().chain(&self.arguments).map(texts);
+        for (name, values) in lists.map(|(name, values)| (name.to_owned(), values)).into_iter().chain(of_tables) {
+            let mut known = BTreeSet::new();
+            if let Some(twice) = values.iter().find(|value| !known.insert(*value)) {
+                return Err(format!("{name}: {twice} is there twice; leave one out"));
+            }
+        }
+        Ok(())
     }
 
     /// Returns all combinations, each once, with the seeds as the innermost dimension.
@@ -222,7 +244,7 @@ impl Run {
         if self.ranks == 0 || self.per_node == 0 {
             return Err(Refused("ranks and per_node: each must be at least 1".into()));
         }
-        machine.check_nodes(self.ranks.div_ceil(self.per_node)).map_err(|error| refused(&error))
+        Netsim::check_failures(&machine, self.ranks.div_ceil(self.per_node)).map_err(|error| refused(&error))
     }
 
     /// Returns the arguments of the `pelago` command.
@@ -292,6 +314,8 @@ mod tests {
         for (text, why) in [
             ("seed = [1]", "line 4: unknown field `seed`"),
             ("seeds = []", "seeds: the list is empty"),
+            ("seeds = [1, 2, 1]", "seeds: 1 is there twice; leave one out"),
+            ("[set]\n\"rail.nic.gap_ns\" = [\"5ns\", \"5ns\"]", "rail.nic.gap_ns: 5ns is there twice"),
             ("[set]\n\"rail.nic.gap_ns\" = []", "rail.nic.gap_ns: the list is empty"),
             ("[arguments]\nranks = [1]", "ranks: there are two columns of this name"),
             ("measure = \"speed\"", "speed: there is no such column; there are "),
@@ -305,7 +329,9 @@ mod tests {
         assert!(with("[\"barrier --algorithm {how}\"]").contains("{how}: [arguments] does not name that"));
         assert!(with("[\"rign\"]").contains("rign is no bundled program"));
         assert!(with("[\"\"]").contains("no name"));
-        let many = format!("seeds = [{}]", "1,".repeat(SWEEP_RUNS_MAX + 1));
+        let twice = Sweep::parse(&TWO.replace("[\"ring\"]", "[\"ring\", [\"ring\"]]"));
+        assert_eq!(twice.unwrap_err(), "programs: ring is there twice; leave one out");
+        let many = format!("seeds = {:?}", (0..=SWEEP_RUNS_MAX).collect::<Vec<_>>());
         assert!(more(&many).contains("at most 100000"));
     }
 
