@@ -41,6 +41,7 @@
 //! Without `launch` a program supplies its own transport, clock, waits and bootstrap: [`run_with`].
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 #[cfg(all(
     doctest,

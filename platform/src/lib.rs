@@ -15,6 +15,7 @@
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod bootstrap;
 mod capabilities;
