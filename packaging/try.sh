@@ -56,6 +56,7 @@ for example in gups heat matrix sort tree; do
     last sh -c "cd /root && pelago sim -n 4 --machine fat-tree-ndr ./$example"
 done
 inside man --where oshcc oshrun
+last sh -c 'cd /root && echo "#include <mpp/shmem.h>" >old.c && oshcc -c old.c'
 last sh -c 'cd /root && gcc heat.c -o with-pkg-config $(pkg-config --cflags --libs sma) -lm && ldd with-pkg-config | grep libsma'
 # The archive, with memory of the heap alone.
 cat >"$root/root/archive.c" <<'PROGRAM'

@@ -77,7 +77,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(himeno, "Himeno benchmark: 19-point stencil, three-dimensional halo exchange"),
     program!(fields, "shallow water: five staggered fields in one halo exchange"),
     program!(barrier, "time of a barrier, by algorithm"),
-    program!(fagus, "time of a flagged message and of a barrier through one rank (paper C)"),
+    program!(fagus, "time of a flagged message and of a barrier through one rank (Fagus)"),
     program!(latency, "latency percentiles of single puts, gets and atomics"),
     program!(collectives, "time of collective operations, by algorithm"),
     program!(alltoall, "time of an all-to-all exchange by puts"),
@@ -97,7 +97,7 @@ pub const PROGRAMS: &[Program] = &[
     program!(cg, "NAS conjugate gradient (CG), classes S, W and A"),
     program!(litmus, "litmus tests of the memory model"),
     program!(kmeans, "k-means clustering, parallel"),
-    program!(particles, "exchange of particles between the ranks that own their positions (paper D)"),
+    program!(particles, "exchange of particles between the ranks that own their positions (NSIM-ACE)"),
 ];
 
 /// A program that every rank of a job runs.

@@ -84,6 +84,10 @@ impl Job {
     }
 }
 
+pelago_base::debug! {
+    Job[][] { world: |it| &**it }
+}
+
 impl Deref for Job {
     type Target = World;
 

@@ -40,6 +40,8 @@
 //!
 //! Without `launch` a program supplies its own transport, clock, waits and bootstrap: [`run_with`].
 
+#![warn(missing_debug_implementations)]
+
 #[cfg(all(
     doctest,
     feature = "launch",
@@ -56,6 +58,7 @@
 #[doc = include_str!("../../docs/book/src/dsm.md")]
 #[doc = include_str!("../../docs/book/src/halo.md")]
 #[cfg_attr(feature = "cuda", doc = include_str!("../../docs/book/src/gpu.md"))]
+#[doc = include_str!("../../docs/book/src/how-to.md")]
 #[doc = include_str!("../../docs/book/src/messaging.md")]
 struct TheExamplesOfTheDocumentsCompile;
 
@@ -110,5 +113,20 @@ pub use simulation::processes;
 pub use wiring::transports;
 #[cfg(feature = "ofi")]
 pub use wiring::{fabric, fabric_library};
-/// The derive macros that make a program's type [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`.
+/// The derive macros that make a program's type [`Pod`]: `FromBytes`, `IntoBytes`, `Immutable`. A program without a dependency on `zerocopy` names
+/// the path of the crate:
+///
+/// ```
+/// use pelago::zerocopy::{FromBytes, Immutable, IntoBytes};
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+/// #[zerocopy(crate = "pelago::zerocopy")]
+/// #[repr(C)]
+/// struct Row {
+///     key: u64,
+///     value: f64,
+/// }
+/// # fn is_pod<T: pelago::Pod>() {}
+/// # is_pod::<Row>();
+/// ```
 pub use zerocopy;

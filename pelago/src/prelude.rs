@@ -1,3 +1,3 @@
 //! The types that most programs use.
 
-pub use crate::{CellSlice, Context, GlobalPtr, Handle, Pod, Rank, Shape, Symmetric, Team, Word, World};
+pub use crate::{CellSlice, Context, Duration, GlobalPtr, Handle, Pod, Rank, Shape, Symmetric, Team, Word, World};

@@ -14,6 +14,8 @@
 //!
 //! Above the boundary nothing reads a clock, sleeps, or opens a socket. Absent on purpose: every implementation.
 
+#![warn(missing_debug_implementations)]
+
 mod bootstrap;
 mod capabilities;
 mod clock;

@@ -21,3 +21,7 @@ pub struct Parts {
     /// Transport to all other memory.
     pub transport: TrustedTransport,
 }
+
+pelago_base::debug! {
+    Parts[][] {}
+}

@@ -56,6 +56,7 @@ impl From<Fail> for PyErr {
             Fail::Library(error @ Error::TimedOut { .. }) => PyTimeoutError::new_err(error.to_string()),
             Fail::Library(
                 error @ (Error::Invalid(_)
+                | Error::WrongNumber { .. }
                 | Error::TooLong { .. }
                 | Error::Team(_)
                 | Error::NotMember(_)

@@ -12,14 +12,17 @@
 //! | [`AtomicOperator`], [`Width`] | operator of a remote atomic, and size of its word |
 //! | [`Failure`] | reason for the failure of an operation |
 //! | [`Event`], [`Counters`] | all observable events, declared once |
+//! | [`debug!`] | `Debug` of types whose contents other ranks may write |
 //! | [`limits`] | the bounds that several crates share, each with its reason |
 //!
 //! Absent on purpose: memory, clocks, threads, sockets, `unsafe`.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod address;
 mod blocks;
+mod debug;
 mod event;
 mod failure;
 pub mod limits;

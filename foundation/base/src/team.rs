@@ -85,6 +85,25 @@ impl Team {
     pub fn iter(&self) -> impl Iterator<Item = Rank> + '_ {
         (0..self.size()).filter_map(|position| self.rank(position))
     }
+
+    /// Returns whether `rank` is a member. Constant time when evenly spaced, else linear.
+    pub fn contains(&self, rank: Rank) -> bool {
+        self.position(rank).is_some()
+    }
+}
+
+/// Collects ranks, in their order, to a team; as [`Team::of`].
+///
+/// ```
+/// # use pelago_base::{Rank, Team, TeamError};
+/// let even: Result<Team, TeamError> = (0..8).step_by(2).map(Rank::new).collect();
+/// assert_eq!(even?.size(), 4);
+/// # Ok::<(), TeamError>(())
+/// ```
+impl FromIterator<Rank> for Result<Team, TeamError> {
+    fn from_iter<I: IntoIterator<Item = Rank>>(ranks: I) -> Self {
+        Team::of(&ranks.into_iter().collect::<Vec<_>>())
+    }
 }
 
 #[cfg(test)]
@@ -108,9 +127,11 @@ mod tests {
             };
             let team = Team::of(&ranks).unwrap();
             prop_assert_eq!(team.iter().collect::<Vec<_>>(), ranks.clone());
+            prop_assert_eq!(ranks.iter().copied().collect::<Result<Team, _>>(), Ok(team.clone()));
             for number in 0..200 {
                 let expected = ranks.iter().position(|&rank| rank == Rank::new(number)).map(|p| p as u32);
                 prop_assert_eq!(team.position(Rank::new(number)), expected);
+                prop_assert_eq!(team.contains(Rank::new(number)), expected.is_some());
             }
         }
     }

@@ -3,7 +3,7 @@
 //! A byte at 800 Gbit/s lasts 10 ps, so nanoseconds would be too coarse for a simulated network; 64 bits of picoseconds span
 //! 213 days. Only a `Clock` creates instants; zero is the start of the job.
 
-use core::{fmt, ops};
+use core::{fmt, iter, ops};
 
 const PICOSECONDS_PER_NANOSECOND: u64 = 1_000;
 const PICOSECONDS_PER_SECOND: f64 = 1e12;
@@ -18,7 +18,13 @@ const TEXT_SECONDS_MAX: f64 = 1e6;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 
-/// A length of time, in picoseconds. Arithmetic saturates.
+/// A length of time, in picoseconds. Arithmetic saturates. `Debug` writes whole nanoseconds in the form of the standard library, such as `1.5µs`.
+///
+/// ```
+/// # use pelago_base::Duration;
+/// let round = Duration::from_microseconds(50) + std::time::Duration::from_millis(1).into();
+/// assert_eq!((round * 2 / 3).as_seconds(), 0.0007);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
@@ -133,6 +139,34 @@ impl ops::Add for Duration {
     }
 }
 
+impl ops::Sub for Duration {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl ops::Mul<u32> for Duration {
+    type Output = Self;
+    fn mul(self, factor: u32) -> Self {
+        Self(self.0.saturating_mul(factor.into()))
+    }
+}
+
+/// Panics if `divisor` is 0.
+impl ops::Div<u32> for Duration {
+    type Output = Self;
+    fn div(self, divisor: u32) -> Self {
+        Self(self.0 / u64::from(divisor))
+    }
+}
+
+impl iter::Sum for Duration {
+    fn sum<I: Iterator<Item = Self>>(durations: I) -> Self {
+        durations.fold(Self::ZERO, |sum, duration| sum + duration)
+    }
+}
+
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         core::time::Duration::from(*self).fmt(f)
@@ -181,6 +215,11 @@ mod tests {
         let late = Instant::from_picoseconds(u64::MAX - 1);
         assert_eq!(late + Duration::from_nanoseconds(1), Instant::from_picoseconds(u64::MAX));
         assert_eq!(Instant::ZERO - late, Duration::ZERO);
+        let (short, long) = (Duration::from_nanoseconds(1), Duration::from_seconds(1e9));
+        assert_eq!(
+            [short - long, long * 2, [short, long, long].into_iter().sum(), short * 3 / 2].map(Duration::as_picoseconds),
+            [0, u64::MAX, u64::MAX, 1500]
+        );
         assert_eq!(Duration::from_milliseconds(u64::MAX).as_picoseconds(), u64::MAX);
     }
 }

@@ -37,9 +37,12 @@
 //!
 //! Absent on purpose: transports, waiting.
 
+#![warn(missing_debug_implementations)]
+
 mod bulk;
 mod cells;
 mod combine;
+mod debug;
 mod device_announcement;
 mod device_handle;
 mod device_opener;

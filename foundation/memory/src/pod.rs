@@ -5,7 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Plain old data: every bit pattern is a value, there is no padding and no pointer to anything.
 ///
-/// Implemented for all types with zerocopy's `FromBytes + IntoBytes + Immutable`, which its derives check.
+/// Implemented for all types with zerocopy's `FromBytes + IntoBytes + Immutable`, which its derives check; programs find them, and an example, in
+/// `pelago::zerocopy`.
 pub trait Pod: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Pod for T {}

@@ -21,6 +21,11 @@ use crate::settings::Settings;
 use crate::words::Words;
 use crate::{Algorithm, Collective, Operator};
 
+/// What differs from the number that an operation needs at a member.
+pub(crate) const INPUT: &str = "the number of values of the input";
+pub(crate) const OUTPUT: &str = "the number of values of the output";
+pub(crate) const IN_PLACE: &str = "the number of values in place";
+
 /// Maximum number of prepared one-shot operations that are cached for calls of the same shape.
 const PREPARED_MAX: usize = 32;
 
@@ -345,9 +350,8 @@ impl<'w> Collectives<'w> {
         let (position, size) = (self.position(), self.team().size());
         let needed = |blocks: u32| blocks as usize * count;
         let (blocks_in, blocks_out) = (operation.blocks_in(position, size), operation.blocks_out(position, size));
-        let fits = input.is_none_or(|input| input.len() == needed(blocks_in)) && output.len() == needed(blocks_out);
-        fits.then_some(())
-            .ok_or(Error::Invalid("the number of values differs from the number that the operation needs at this member"))
+        input.map_or(Ok(()), |input| Error::check_number(INPUT, input.len(), needed(blocks_in)))?;
+        Error::check_number(OUTPUT, output.len(), needed(blocks_out))
     }
 
     /// Returns the current algorithm of one-shot operations of this kind; `None` if none is prepared: there was no call, or none recently.

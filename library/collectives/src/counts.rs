@@ -16,8 +16,8 @@ use crate::started::Started;
 /// Members of a team from which on an exchange addresses one partner at a time: so many messages at once overflow the buffers of a network.
 const PAIRWISE_MEMBERS: u32 = 64;
 
-/// Why the lengths of slices are wrong.
-const LENGTHS: &str = "the numbers of values differ from the counts, or there is not one count for each member";
+/// What differs from the count of a member.
+const OWN: &str = "the number of values of this member (its count)";
 
 impl<'w> Collectives<'w> {
     /// Exchanges blocks of any lengths between all members: `from` has `send[m]` values for each member m, one block after another;
@@ -233,13 +233,12 @@ impl<'w> Collectives<'w> {
     }
 
     fn check_counts(&self, counts: &[usize], values: usize) -> Result<()> {
-        let fits = counts.len() == self.team().size() as usize && counts.iter().sum::<usize>() == values;
-        fits.then_some(()).ok_or(Error::Invalid(LENGTHS))
+        check_counts(counts, self.team().size() as usize, values)
     }
 
     fn check_own(&self, counts: &[usize], own: usize, all: usize) -> Result<()> {
         self.check_counts(counts, all)?;
-        (counts[self.position() as usize] == own).then_some(()).ok_or(Error::Invalid(LENGTHS))
+        Error::check_number(OWN, own, counts[self.position() as usize])
     }
 
     fn check_root(&self, root: u32, counts: &[usize], own: usize, all: usize) -> Result<()> {
@@ -249,6 +248,14 @@ impl<'w> Collectives<'w> {
         if self.position() == root {
             return self.check_own(counts, own, all);
         }
-        (counts.is_empty() && all == 0).then_some(()).ok_or(Error::Invalid(LENGTHS))
+        Error::check_number("the number of counts of a member that is not the root", counts.len(), 0)?;
+        Error::check_number("the number of all values of a member that is not the root", all, 0)
     }
+}
+
+/// Checks that there is a count for each of `members`, and that the counts add up to the number of values.
+pub(crate) fn check_counts(counts: &[usize], members: usize, values: usize) -> Result<()> {
+    Error::check_number("the number of counts", counts.len(), members)?;
+    let sum = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
+    Error::check_number("the number of values of a buffer (the sum of its counts)", values, sum)
 }

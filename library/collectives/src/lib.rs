@@ -20,12 +20,14 @@
 //! Absent on purpose: networks, threads, clocks other than the world's, unsafe code.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod choice;
 mod collectives;
 mod cost;
 mod counted;
 mod counts;
+mod debug;
 mod device_ring;
 mod executor;
 mod generate;

@@ -3,6 +3,7 @@
 use pelago_rma::{Error, Pod, Result};
 
 use crate::collectives::Collectives;
+use crate::counts::check_counts;
 use crate::operator::Nothing;
 use crate::started::Started;
 
@@ -94,10 +95,7 @@ impl<'c, 'w> Neighbours<'c, 'w> {
     }
 
     fn check(&self, from: usize, send: &[usize], into: usize, receive: &[usize]) -> Result<()> {
-        let fits =
-            |counts: &[usize], members: &[u32], values| counts.len() == members.len() && counts.iter().sum::<usize>() == values;
-        let all = fits(send, &self.targets, from) && fits(receive, &self.sources, into);
-        all.then_some(())
-            .ok_or(Error::Invalid("the numbers of values differ from the counts, or there is not one count for each neighbour"))
+        check_counts(send, self.targets.len(), from)?;
+        check_counts(receive, self.sources.len(), into)
     }
 }

@@ -2,7 +2,7 @@
 
 use pelago_rma::{Error, Pod, Result};
 
-use crate::collectives::Collectives;
+use crate::collectives::{Collectives, IN_PLACE, INPUT, OUTPUT};
 use crate::executor::Ends;
 use crate::operator::{Fold, Nothing};
 use crate::plan_state::{PlanState, shifts};
@@ -137,16 +137,14 @@ impl<'c, 'w, T: Pod> Plan<'c, 'w, T> {
         let (position, size, count) = (self.collectives.position(), self.collectives.team().size(), self.state.layout.count);
         let blocks_in = self.operation.blocks_in(position, size) as usize * count;
         let blocks_out = self.operation.blocks_out(position, size) as usize * count;
-        let fits = match &buffers {
+        match &buffers {
             Buffers::Separate(input, output) => {
                 // The root of a broadcast sends its input if it has no output.
                 let brings = self.operation == (Collective::Broadcast { root: position }) && output.is_empty();
-                input.len() == if brings { count } else { blocks_in } && (brings || output.len() == blocks_out)
+                Error::check_number(INPUT, input.len(), if brings { count } else { blocks_in })?;
+                Error::check_number(OUTPUT, output.len(), if brings { 0 } else { blocks_out })?;
             }
-            Buffers::InPlace(values) => values.len() == blocks_in.max(blocks_out),
-        };
-        if !fits {
-            return Err(Error::Invalid("the number of values differs from the number that the operation needs at this member"));
+            Buffers::InPlace(values) => Error::check_number(IN_PLACE, values.len(), blocks_in.max(blocks_out))?,
         }
         self.state.begin()?;
         let (input, output, shifts) = match buffers {

@@ -20,7 +20,9 @@
 //! Absent on purpose: transports, networks, clocks.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
+mod debug;
 mod hash_tables;
 mod memory;
 mod sequences;

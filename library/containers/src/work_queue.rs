@@ -50,7 +50,8 @@ pub struct WorkSettings {
     pub own: usize,
     /// Maximum number of shared tasks of a rank; a power of two up to 1,048,576.
     pub shared: usize,
-    /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks whenever it has fewer shared tasks than this.
+    /// Maximum number of tasks that a thief takes at once. A rank shares half of its private tasks when it has at least two chunks of them, and fewer
+    /// shared tasks than a chunk. A rank that never has two chunks of tasks does all of its work alone: choose 1 where tasks are long or few.
     pub chunk: usize,
 }
 

@@ -249,7 +249,9 @@
 //! Absent on purpose: networks; and, but for the feature `page-faults`, threads, page faults, unsafe code.
 
 #![cfg_attr(not(feature = "page-faults"), forbid(unsafe_code))]
+#![warn(missing_debug_implementations)]
 
+mod debug;
 #[doc(hidden)]
 pub mod lock;
 mod region;

@@ -57,6 +57,12 @@ struct DeviceCells<'w, T: Pod> {
     told: Symmetric<'w, u64>,
 }
 
+/// Checks that each rank of the job has a block.
+fn check_nodes<const D: usize>(world: &World, array: &Array<D>) -> Result<()> {
+    let blocks = array.template().nodes().ranks() as usize;
+    Error::check_number("the number of blocks of the array, one for each rank,", blocks, world.size() as usize)
+}
+
 /// The number of the next field of this process; a plan recognizes its fields by their numbers.
 static FIELDS: AtomicU64 = AtomicU64::new(0);
 
@@ -76,9 +82,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// # Errors
     /// The numbers of ranks of the job and of the nodes differ; as [`World::alloc`].
     pub fn new(world: &'w World, array: &Array<D>) -> Result<Self> {
-        if array.template().nodes().ranks() != world.size() {
-            return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
-        }
+        check_nodes(world, array)?;
         let layout = array.layout(array.template().nodes().place(world.rank()));
         let (memory, id) = (world.alloc::<T>(array.length_max())?, FIELDS.fetch_add(1, Ordering::Relaxed));
         // All of it is used, and planes of it number by number.
@@ -100,9 +104,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
     /// [`World::register_device`](pelago_rma::Context::register_device).
     pub fn on_device(world: &'w World, array: &Array<D>, memory: Arc<dyn DeviceMemory>) -> Result<Self> {
         let nodes = array.template().nodes();
-        if nodes.ranks() != world.size() {
-            return Err(Error::Invalid("the array must have as many nodes as the job has ranks"));
-        }
+        check_nodes(world, array)?;
         let place = nodes.place(world.rank());
         let layout = array.layout(place);
         // All ranks fail together: otherwise the others would wait for this rank.

@@ -15,6 +15,9 @@
 //!
 //! Absent on purpose: networks, threads, clocks other than the world's, the computation on cells.
 
+#![warn(missing_debug_implementations)]
+
+mod debug;
 mod exchange;
 mod explanation;
 mod field;

@@ -362,7 +362,7 @@ fn ranks_that_disagree_are_told() {
         let refused = Plan::build(world, &mut fields, &Settings::default()).map(drop);
         assert_eq!(refused, Err(Error::Disagreement("the fields of a plan")));
         let wrong = plain([3], [false], [6], [[1, 1]]).arrays()[0];
-        assert!(matches!(Field::<u64, 1>::new(world, &wrong).map(drop), Err(Error::Invalid(_))));
+        assert!(matches!(Field::<u64, 1>::new(world, &wrong).map(drop), Err(Error::WrongNumber { .. })));
         world.barrier().unwrap();
     });
 }

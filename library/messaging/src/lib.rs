@@ -16,10 +16,12 @@
 //! Absent on purpose: networks, threads, clocks other than the world's, unbounded memory, unsafe code.
 
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod admission;
 mod channel;
 pub mod credit;
+mod debug;
 mod limit;
 mod limits;
 mod mailbox;

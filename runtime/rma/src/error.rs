@@ -56,6 +56,16 @@ pub enum Error {
         /// Number of elements of the slice.
         length: usize,
     },
+    /// A slice or list that was passed has another length than the operation needs.
+    #[error("{what} is {given}, but must be {needed}")]
+    WrongNumber {
+        /// What was counted, such as "the number of values of the input".
+        what: &'static str,
+        /// The number that was passed.
+        given: usize,
+        /// The number that the operation needs.
+        needed: usize,
+    },
     /// A heap has too little free memory.
     #[error("no {bytes} bytes are left in a heap of {heap_bytes} bytes; start the job with a larger one (--heap, PELAGO_HEAP)")]
     NoMemory {
@@ -125,6 +135,16 @@ pub enum Error {
     Refused(PostError),
 }
 
+impl Error {
+    /// Checks a number that was passed.
+    ///
+    /// # Errors
+    /// [`WrongNumber`](Self::WrongNumber): it is not the one that is needed.
+    pub fn check_number(what: &'static str, given: usize, needed: usize) -> Result<()> {
+        if given == needed { Ok(()) } else { Err(Self::WrongNumber { what, given, needed }) }
+    }
+}
+
 /// The scope of an error: the operations that it affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
@@ -162,6 +182,8 @@ mod tests {
         let full = Error::NoMemory { bytes: 8, heap_bytes: 4 };
         let text = "no 8 bytes are left in a heap of 4 bytes; start the job with a larger one (--heap, PELAGO_HEAP)";
         assert_eq!([format!("{full:?}"), format!("{full:#?}")], [text; 2]);
+        let wrong = Error::check_number("the number of values of the input", 3, 4).unwrap_err();
+        assert_eq!(wrong.to_string(), "the number of values of the input is 3, but must be 4");
     }
 
     #[test]

@@ -21,11 +21,14 @@
 //!
 //! Absent on purpose: knowledge of concrete networks, the source of time, and (outside `context/wait.rs`) blocking calls.
 
+#![warn(missing_debug_implementations)]
+
 #[macro_use]
 mod control_span;
 pub mod active;
 mod buffer;
 mod context;
+mod debug;
 mod error;
 pub mod limits;
 mod memory;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{RANK, end, pelago, run, wait_until_gone};
+use crate::{Ended, RANK, end, pelago, run, wait_until_gone};
 
 /// Creates a folder for this test.
 fn folder(name: &str) -> PathBuf {
@@ -14,18 +14,45 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-#[test]
-fn a_loopback_that_is_down_is_named() {
-    let (command, mark) = pelago(&["run", "-n", "2", "--transport", "udp", RANK, "meet"]);
-    let mut apart = Command::new("unshare");
-    apart.args(["--net", "--map-root-user"]).arg(command.get_program()).args(command.get_args()).env(crate::MARK, &mark);
-    if !Command::new("unshare").args(["--net", "--map-root-user", "true"]).status().is_ok_and(|status| status.success()) {
-        return eprintln!("not tested: no network of its own is allowed here");
+/// Runs the command in a network of its own, in which the loopback interface is down, after `script`; `None` if the system allows none.
+fn without_loopback(script: &str, arguments: &[&str]) -> Option<Ended> {
+    let apart = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--map-root-user", "sh", "-c", script, "sh"]);
+        command
+    };
+    if !apart(&format!("{{ {script}; }} 2>/dev/null")).status().is_ok_and(|status| status.success()) {
+        eprintln!("not tested: no network of its own is allowed here");
+        return None;
     }
+    let (command, mark) = pelago(arguments);
+    let mut apart = apart(&format!("{{ {script}; }} && exec \"$@\""));
+    apart.arg(command.get_program()).args(command.get_args()).env(crate::MARK, &mark);
     let ended = end(apart);
     wait_until_gone(&mark);
+    Some(ended)
+}
+
+#[test]
+fn a_loopback_that_is_down_is_named() {
+    let Some(ended) = without_loopback("true", &["run", "-n", "2", "--transport", "udp", RANK, "meet"]) else { return };
     let line = "datagrams do not reach 127.0.0.1 on this machine: Network is unreachable (os error 101); is its interface up (ip link set lo up)?";
     ended.expect(2, &format!("{line} --transport shm needs no network"));
+    let Some(ended) = without_loopback("true", &["doctor", "--brief"]) else { return };
+    assert!(ended.code == Some(1) && ended.output.contains("ip link set lo up"), "{ended:?}");
+}
+
+/// Ranks of one host reach each other by the address of another interface, but over the loopback interface: the system takes these datagrams and drops them.
+#[test]
+fn datagrams_that_the_system_drops_are_named() {
+    let up = "ip link add one type veth peer name other && ip address add 10.79.3.1/24 dev one && ip link set one up && ip link set other up";
+    let up = format!("{up} && timeout 10 sh -c 'until ip address show dev one | grep -q LOWER_UP; do :; done'");
+    let here =
+        ["run", "--hosts", "here:1,there:1", "--network", "10.79.3.0/24", "--remote-shell", "env HOST={host}", RANK, "meet"];
+    let Some(ended) = without_loopback(&up, &here) else { return };
+    let line =
+        "datagrams do not reach 10.79.3.1 on this machine: the system drops them; is its interface up (ip link set lo up)?";
+    assert!(ended.code == Some(2) && ended.error.contains(line), "{ended:?}");
 }
 
 /// The remote shell passes all words as one to a shell on the host, like ssh.

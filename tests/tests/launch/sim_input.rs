@@ -186,3 +186,16 @@ fn a_misspelled_program_is_refused_as_by_pelago_run() {
         assert_eq!(simulated.contains("did you mean the bundled program ring?"), program == "rign", "{simulated}");
     }
 }
+
+#[test]
+fn bundled_machines_are_listed_and_described() {
+    let listed = run(&["sim", "--list"]);
+    listed.expect(0, "");
+    assert!(listed.output.lines().all(|line| line.split_whitespace().count() > 2), "{listed:?}");
+    let described = run(&["sim", "--describe", "--machine", "rx200-qdr"]);
+    described.expect(0, "");
+    assert_eq!(described.output, include_str!("../../../simulation/netsim/machines/rx200-qdr.toml"));
+    let changed = run(&["sim", "--describe", "--machine", "rx200-qdr", "--set", "rail.link.cable_ns=7"]);
+    assert!(changed.code == Some(0) && changed.output.contains("cable_ns = 7"), "{changed:?}");
+    assert!(refused(&["sim", "--describe"]).contains("--machine"));
+}

@@ -30,10 +30,10 @@ const PATIENCE: u32 = 20_000;
 
 /// A separate mock driver, and its first device.
 fn driver(name: &str, settings: impl FnOnce(&MockDriver)) -> (MockDriver, Device) {
-    let folder = std::env::temp_dir().join(format!("pelago-ofi-devices-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("pelago-ofi-devices-{}-{name}", std::process::id()));
     let mock = MockDriver::new(Path::new(&folder), name);
     // An open library stays open without its name.
-    let _gone = std::fs::remove_file(mock.name());
+    let _gone = std::fs::remove_dir_all(&folder);
     mock.set("manual", 1);
     settings(&mock);
     let device = Device::of(&Driver::open(mock.name()).unwrap_or_else(|why| panic!("{why}")), 0).unwrap();

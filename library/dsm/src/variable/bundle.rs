@@ -101,6 +101,10 @@ pub trait Parts: plain::Plain + 'static {
 #[derive(Clone, Copy)]
 pub struct Marks<'a>(&'a Blocks);
 
+pelago_base::debug! {
+    Marks['a]['a] {}
+}
+
 impl<'w, P: Parts> Bundle<'w, P> {
     /// Creates a bundle with the home's `initial` as its first version. Collective; `home` and all lengths are the same on all ranks.
     ///

@@ -17,7 +17,7 @@ pub(crate) const WRITE_BYTES: usize = 4096;
 /// Number of ranks that the launcher starts before it handles other events.
 pub(crate) const STARTS_PER_ROUND: u32 = 16;
 
-/// Time during which the launcher retries an address that it cannot bind, and the pause between two tries. IPv6 duplicate address detection
+/// Time during which the launcher retries an address that it cannot bind, or that its datagrams do not reach, and the pause between two tries. IPv6 duplicate address detection
 /// takes about 1.5 s. The total is shorter than the time after which a silent host counts as failed.
 pub(crate) const ADDRESS_WAIT: Duration = Duration::from_milliseconds(3000);
 pub(crate) const ADDRESS_PAUSE: Duration = Duration::from_milliseconds(100);

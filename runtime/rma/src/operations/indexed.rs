@@ -113,5 +113,5 @@ impl<'c> Ordered<'c> {
 }
 
 pub(super) fn check(places: usize, values: usize) -> Result<()> {
-    if places == values { Ok(()) } else { Err(Error::Invalid("an indexed transfer has as many places as values")) }
+    Error::check_number("the number of places of an indexed transfer", places, values)
 }

@@ -92,9 +92,7 @@ impl<'c, T: Pod> PendingGet<'c, T> {
     /// # Errors
     /// `into` has another length; the address is invalid, its rank failed, or the job has a fault.
     pub fn wait_into(self, into: &mut [T]) -> Result<()> {
-        if into.len() != self.count {
-            return Err(Error::Invalid("a get is waited for with memory of its own length"));
-        }
+        Error::check_number("the number of values that the get is waited for with", into.len(), self.count)?;
         self.hand_on(into.as_mut_bytes())
     }
 

@@ -29,7 +29,7 @@ fn gets_bring_what_was_there_whenever_they_are_waited_for() {
         assert_eq!(world.start_get(memory.at(peer, 9), 4).unwrap().wait(), Ok(value(9)), "the first");
         assert_eq!(world.start_get(memory.at(peer, 9), 0).unwrap().wait(), Ok(0));
         let wrong = world.start_get(memory.at(peer, 9), 4).unwrap();
-        assert!(matches!(wrong.wait_into(&mut [0; 3]), Err(Error::Invalid(_))));
+        assert!(matches!(wrong.wait_into(&mut [0; 3]), Err(Error::WrongNumber { .. })));
         let tested = world.start_get(memory.at(peer, 3), 2).unwrap();
         while !tested.test().unwrap() {
             std::thread::yield_now();

@@ -55,7 +55,7 @@ impl FatTree {
             || down.iter().chain(up).any(|&links| links == 0)
         {
             return Err(MachineError::new(format!(
-                "rail.topology: down = {down:?}, up = {up:?}: must be 1 to {LEVELS_MAX} and one less numbers, each at least 1"
+                "rail.topology: down = {down:?}, up = {up:?}: down has a number for each level, 1 to {LEVELS_MAX}, up for each level but the top; each is at least 1"
             )));
         }
         let (mut levels, mut reach, mut copies): (Vec<Level>, u64, u64) = (Vec::new(), 1, 1);

@@ -124,7 +124,7 @@ impl Topology {
         if rail.router.vcs < least {
             let vcs = rail.router.vcs;
             return Err(MachineError::new(format!(
-                "rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock"
+                "rail.router.vcs = {vcs}: this topology needs at least {least} to be free of deadlock: set rail.router.vcs={least}"
             )));
         }
         Ok(topology)

@@ -125,7 +125,7 @@ fn a_ring_without_datelines_can_deadlock() {
     assert!(has_cycle(&walk(&bubble, 9, 1).0));
     assert!(bubble.claims_whole_buffers());
     let error = topology(9, 1, r#"type = "ring""#).unwrap_err().to_string();
-    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock");
+    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn graphs() {
     assert_eq!(sound(5, 2, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#), 2);
     assert_eq!(sound(6, 1, r#"type = "graph", links = [[0, 1], [1, 2]], attach = [0, 0, 1, 2, 2, 2]"#), 2);
     let error = topology(5, 1, r#"type = "graph", links = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]"#).unwrap_err().to_string();
-    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock");
+    assert_eq!(error, "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2");
     let error = topology(3, 1, r#"type = "graph", links = [[0, 1]]"#).unwrap_err().to_string();
     assert_eq!(error, "rail.topology.links: no route leads from router 0 to router 2");
 }

@@ -92,7 +92,9 @@ fn verdict(findings: &[Finding]) -> String {
     let checks = findings.len();
     match (fails, costs) {
         (0, 0) => format!("{checks} checks: this machine has everything that jobs use"),
+        (0, 1) => format!("{checks} checks: every job can run; 1 finding costs something"),
         (0, _) => format!("{checks} checks: every job can run; {costs} findings cost something"),
+        (1, _) => format!("{checks} checks: 1 finding keeps jobs from running, {costs} cost something"),
         _ => format!("{checks} checks: {fails} findings keep jobs from running, {costs} cost something"),
     }
 }
@@ -182,7 +184,7 @@ mod tests {
     fn the_verdict_counts() {
         let finding = |state| Finding { state, ..Finding::good("clock", "tsc") };
         assert!(verdict(&[finding(State::Good)]).ends_with("everything that jobs use"));
-        assert!(verdict(&[finding(State::Costs), finding(State::Good)]).contains("every job can run; 1 "));
-        assert!(verdict(&[finding(State::Costs), finding(State::Fails)]).contains("1 findings keep jobs from running, 1 cost"));
+        assert!(verdict(&[finding(State::Costs), finding(State::Good)]).contains("every job can run; 1 finding costs"));
+        assert!(verdict(&[finding(State::Costs), finding(State::Fails)]).contains("1 finding keeps jobs from running, 1 cost"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::UdpSocket;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pelago_dynamic::{DynamicLibrary, Visibility};
 
@@ -10,6 +11,9 @@ use super::finding::Finding;
 
 /// Socket buffer that each rank requests over UDP; equal to `UDP_SOCKET_BUFFER_BYTES` of the transport.
 const SOCKET_BUFFER_BYTES: u64 = 4 << 20;
+
+/// Time in which a datagram to the same socket arrives.
+const DATAGRAM_WAIT: Duration = Duration::from_millis(500);
 
 pub(super) fn findings(system: &System) -> Vec<Finding> {
     vec![
@@ -28,15 +32,23 @@ pub(super) fn findings(system: &System) -> Vec<Finding> {
 }
 
 fn datagrams() -> Finding {
-    match UdpSocket::bind(("127.0.0.1", 0)) {
-        Ok(_) => Finding::good("datagrams", "sockets can be bound"),
+    match reach_itself() {
+        Ok(()) => Finding::good("datagrams", "a socket reaches itself over the loopback interface"),
         Err(error) => Finding::fails(
             "datagrams",
             error.to_string(),
             "jobs over UDP and of several hosts cannot start",
-            "a network namespace whose loopback interface is up",
+            "a network namespace whose loopback interface is up: ip link set lo up",
         ),
     }
+}
+
+/// Sends a datagram to the socket itself: a socket can be bound where no datagram arrives.
+fn reach_itself() -> std::io::Result<()> {
+    let socket = UdpSocket::bind(("127.0.0.1", 0))?;
+    socket.set_read_timeout(Some(DATAGRAM_WAIT))?;
+    socket.send_to(&[], socket.local_addr()?)?;
+    socket.recv_from(&mut []).map(drop)
 }
 
 fn buffer(system: &System, name: &'static str, key: &str, cost: &str) -> Finding {

@@ -27,8 +27,13 @@ impl Gathering {
             _ => std::env::temp_dir(),
         };
         let folder = folder.join(format!(".pelago-{}-trace", std::process::id()));
-        fs::create_dir(&folder).map_err(refused)?;
-        Ok(Self { folder })
+        match fs::create_dir(&folder) {
+            Err(error) if Some(std::env::temp_dir().as_path()) == folder.parent() => Err(Refused(format!(
+                "cannot create {}, in which the ranks leave their parts: {error}; set TMPDIR",
+                folder.display()
+            ))),
+            made => made.map(|()| Self { folder }).map_err(refused),
+        }
     }
 
     /// Returns the folder in which ranks write their recordings.

@@ -32,7 +32,9 @@ const PROGRAM_CHARS_MAX: usize = 2000;
 
 /// Run a parallel program on a simulated machine, in virtual time
 #[derive(Args)]
-#[command(override_usage = "pelago sim -n N --machine MACHINE [OPTIONS] PROGRAM [ARGS…]\n       pelago sim --list")]
+#[command(
+    override_usage = "pelago sim -n N --machine MACHINE [OPTIONS] PROGRAM [ARGS…]\n       pelago sim --list\n       pelago sim --describe --machine MACHINE"
+)]
 #[command(after_help = "\
 All ranks run in one process, one at any time, in virtual time. The same program, machine and seed give the same run, except with --compute
 measured, where the time of computing varies from run to run.
@@ -45,7 +47,7 @@ SIGTERM); 141 the reader of the output ended. A program that returns an error, o
 #[expect(clippy::struct_excessive_bools, reason = "options of a command line, each for itself")]
 pub(crate) struct Sim {
     /// Number of ranks; also -np N
-    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present = "list")]
+    #[arg(short = 'n', alias = "np", value_name = "N", allow_negative_numbers = true, required_unless_present_any = ["list", "describe"])]
     ranks: Option<u32>,
     /// Bundled machine, or path of a description in TOML
     #[arg(long, value_name = "MACHINE", required_unless_present = "list")]
@@ -113,8 +115,11 @@ pub(crate) struct Sim {
     /// List the bundled machines
     #[arg(long)]
     list: bool,
+    /// Print the description of the machine, with the values of --set: the start of a description of your own
+    #[arg(long, requires = "machine", conflicts_with = "list")]
+    describe: bool,
     /// Bundled program, path, or name in PATH; then its arguments
-    #[arg(required_unless_present = "list", trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
+    #[arg(required_unless_present_any = ["list", "describe"], trailing_var_arg = true, value_names = ["PROGRAM", "ARGS"])]
     command: Vec<OsString>,
 }
 
@@ -133,8 +138,12 @@ impl Sim {
     /// Replaces this process by the program, or returns the reason why it cannot.
     pub(crate) fn main(self) -> Result<ExitCode, Refused> {
         if self.list {
-            let names: String = Machine::names().flat_map(|name| [name, "\n"]).collect();
-            return outputs::print(&names).map(|()| ExitCode::SUCCESS);
+            return outputs::print(&list()).map(|()| ExitCode::SUCCESS);
+        }
+        if self.describe {
+            let machine = self.machine.as_ref().expect("clap requires it");
+            let text = overrides::apply(&description(machine)?, &self.overrides)?;
+            return outputs::print(&text).map(|()| ExitCode::SUCCESS);
         }
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let request = self.request()?;
@@ -339,6 +348,15 @@ fn data(text: &str) -> Result<Data, &'static str> {
         "sizes" => Ok(Data::Sizes),
         _ => Err("real or sizes"),
     }
+}
+
+fn list() -> String {
+    let width = Machine::names().map(str::len).max().unwrap_or(0);
+    let about = |name| {
+        let text = Machine::bundled(name).expect("it is bundled");
+        Machine::parse(text).expect("bundled descriptions are valid").about().to_owned()
+    };
+    Machine::names().map(|name| format!("{name:width$}  {}\n", about(name))).collect()
 }
 
 /// Returns the text of a machine description, bundled or from a file.

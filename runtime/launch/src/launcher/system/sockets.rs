@@ -1,6 +1,6 @@
 //! Sockets that are bound, and whose address reaches its own host, before any rank starts.
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
 use std::net::{IpAddr, UdpSocket};
 
 use pelago_base::Duration;
@@ -25,10 +25,22 @@ pub(crate) fn bind_reachable(ip: IpAddr, count: u32) -> Result<(u16, Vec<UdpSock
         }
     };
     let (port, sockets) = bound.map_err(|error| LaunchError::Sockets(count, ip, error))?;
-    // A datagram to the socket itself, which no rank receives.
-    let way = UdpSocket::bind((ip, 0)).and_then(|socket| socket.send_to(&[], socket.local_addr()?));
-    way.map_err(|error| LaunchError::Unreachable(ip, error))?;
+    reach_itself(ip, || clock.now() < end).map_err(|error| LaunchError::Unreachable(ip, error))?;
     Ok((port, sockets))
+}
+
+/// Sends datagrams from a socket of its own to itself until one arrives. The system accepts those for an interface that is down, and drops them.
+fn reach_itself(ip: IpAddr, mut goes_on: impl FnMut() -> bool) -> Result<(), Error> {
+    let socket = UdpSocket::bind((ip, 0))?;
+    socket.set_read_timeout(Some(ADDRESS_PAUSE.into()))?;
+    loop {
+        socket.send_to(&[], socket.local_addr()?)?;
+        match socket.recv_from(&mut []) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && goes_on() => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(Error::other("the system drops them")),
+            answer => return answer.map(drop),
+        }
+    }
 }
 
 fn pause(pause: Duration) {
