@@ -33,3 +33,7 @@ impl AsMut<dyn Transport> for TrustedTransport {
         self.0.as_mut()
     }
 }
+
+pelago_base::debug! {
+    TrustedTransport[][] {}
+}

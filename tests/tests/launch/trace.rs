@@ -67,7 +67,8 @@ fn a_signal_ends_the_command_while_it_writes_the_trace() {
         std::thread::sleep(Duration::from_millis(5));
         ended = launcher.try_wait().unwrap();
     }
-    let _ = launcher.kill();
+    let _unless_it_has_ended = launcher.kill();
+    launcher.wait().unwrap();
     assert_eq!(ended.and_then(|status| status.code()), Some(130));
     wait_until_gone(&mark);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "the parts of the ranks are gone");

@@ -16,7 +16,7 @@ const OTHER: Rank = Rank::new(2);
 fn requests_to_a_failed_rank_are_withdrawn() {
     let host = Arc::new(HostMemory::create(&HostPlan::local(3, Some(1 << 20))).unwrap().0);
     host.set_fault_tolerant();
-    [ASKER, LOST, OTHER].into_iter().for_each(|rank| host.join(rank));
+    [ASKER, LOST, OTHER].into_iter().for_each(|rank| assert!(host.join(rank)));
     let [mut asker, mut lost, mut other] =
         [ASKER, LOST, OTHER].map(|rank| Shm::new(host.clone(), rank, CopyBy::ProgressThread, true));
     let place = |rank| host.reach().addresses().encode(rank, SegmentId::REGISTERED_FIRST, 0).unwrap();
