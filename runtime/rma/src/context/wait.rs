@@ -213,13 +213,6 @@ impl Context {
 
     #[cold]
     fn block_parked<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
-        let found = self.park_until(wanted, ready);
-        // Otherwise, operations that have completed would count as in flight while the thread waits in another context.
-        self.shared.tally(self.engine.borrow_mut().take_tally());
-        found
-    }
-
-    fn park_until<T>(&self, wanted: Wanted, ready: &mut dyn FnMut() -> Result<Option<T>>) -> Result<T> {
         let Wanted { what, limit, on, word, rings_nobody, .. } = wanted;
         let [mut pause, pause_max] = POLL_PAUSES;
         let shared = self.shared();

@@ -432,9 +432,6 @@ impl Engine {
     pub(crate) fn progress(&mut self, shared: &Shared) -> bool {
         // Because of the wrap-around, a peer that was full 2^32 - 1 rounds ago is polled one round late.
         self.round = self.round.wrapping_add(1).max(1);
-        if self.round.is_multiple_of(TALLY_ROUNDS) {
-            shared.tally(self.take_tally());
-        }
         let mut completed = std::mem::take(&mut self.completed);
         let now = shared.clock.now();
         self.latest = self.latest.map(|_| now);
@@ -448,6 +445,11 @@ impl Engine {
         if !self.unposted.is_empty() {
             moved |= self.post_listed(shared);
             self.release(shared);
+        }
+        // A context that does not sleep again must not seem to have operations in flight.
+        let is_over = self.tallied_in_flight > 0 && self.order.live() == 0;
+        if is_over || self.round.is_multiple_of(TALLY_ROUNDS) {
+            shared.tally(self.take_tally());
         }
         moved
     }
