@@ -160,6 +160,25 @@ fn what_is_waited_for_is_said() {
     assert_eq!(world.quiet(), Ok(()));
 }
 
+/// A rank that sleeps with an operation in flight is no part of a deadlock.
+#[test]
+fn operations_in_flight_are_reported_before_a_sleep_and_after_their_end() {
+    let (world, script) = job();
+    let local = world.alloc_individual::<u64>(1).unwrap();
+    let in_flight = || script.lock().unwrap().in_flight;
+    let sleep = || world.wait_until(local.local(), 0, |value| value == 1).map(drop).unwrap_err();
+    for rank in 1..=2 {
+        let _not_waited_for = world.put(word(rank), &[1]).unwrap();
+    }
+    assert_eq!((sleep(), in_flight()), (Error::Fault(Fault::Deadlock), 2));
+    script.lock().unwrap().complete(0, Ok(0));
+    world.progress();
+    assert_eq!((sleep(), in_flight()), (Error::Fault(Fault::Deadlock), 1));
+    script.lock().unwrap().complete(1, Ok(0));
+    world.progress();
+    assert_eq!(in_flight(), 0, "although this context does not sleep again");
+}
+
 /// An operation that may change memory for which another rank waits wakes that rank, if the network does not do so itself (T10).
 #[test]
 fn targets_are_notified_where_writes_wake_nobody() {

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use pelago_base::{AddressLayout, Duration, GlobalAddress, Instant, Rank, SegmentId};
+use pelago_base::{AddressLayout, Counters, Duration, GlobalAddress, Instant, Rank, SegmentId};
 use pelago_memory::{Reach, Region};
 use pelago_platform::{
     Activity, Address, Bootstrap, BootstrapError, Capabilities, Clock, Completion, ConnectError, Endpoint, Failure, Fault, Flags,
-    For, Network, Operation, PostError, Rail, RegisterError, Registry, Token, Transfer, Transport, TrustedTransport, TwoSided,
-    VirtualTime, Wait, WaitPolicy, Woken,
+    For, Network, Operation, PostError, Rail, RegisterError, Registry, Reports, Tally, Token, Transfer, Transport,
+    TrustedTransport, TwoSided, VirtualTime, Wait, WaitPolicy, WaitSite, Woken,
 };
 use pelago_rma::{GlobalPtr, Parts, World};
 
@@ -119,6 +119,8 @@ pub(crate) struct Script {
     pub(crate) said: Vec<Said>,
     /// Number of yields of the rank.
     pub(crate) given_way: u32,
+    /// Number of operations in flight according to the reports.
+    pub(crate) in_flight: i32,
     /// The current time: a sleep with a deadline advances it to the deadline.
     pub(crate) now: Instant,
     /// The time at which the transport wants to make progress.
@@ -502,6 +504,10 @@ impl Wait for Restless {
         self.tell(Said::Does(activity));
     }
 
+    fn reports(&self) -> Option<&dyn Reports> {
+        Some(self)
+    }
+
     fn fault(&self) -> Option<Fault> {
         self.0.lock().unwrap().fault
     }
@@ -512,6 +518,22 @@ impl Wait for Restless {
 
     fn failed_peer(&self, known: usize) -> Option<Rank> {
         self.0.lock().unwrap().lost.get(known).copied()
+    }
+}
+
+impl Reports for Restless {
+    fn show(&self, _site: &WaitSite) -> Option<u8> {
+        None
+    }
+
+    fn hide(&self, _place: Option<u8>, _site: &WaitSite) {}
+
+    fn tally(&self, tally: &Tally) {
+        self.0.lock().unwrap().in_flight += tally.in_flight;
+    }
+
+    fn counters(&self) -> Counters {
+        Counters::default()
     }
 }
 
