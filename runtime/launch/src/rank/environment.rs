@@ -390,6 +390,7 @@ impl LaunchSettings {
 }
 
 /// Returns the time for which every rank has to wait before a deadlock is declared; `None` is never.
+#[cfg(feature = "launcher")]
 pub(crate) fn deadlock_after(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Duration>, LaunchSettingsError> {
     Variables(variable).deadlock_after()
 }
