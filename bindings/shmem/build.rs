@@ -1,5 +1,6 @@
 //! Gives the shared library an soname with the major version, so that linked programs find a compatible version, and creates a link of that name
-//! in the build folders. Excludes the unused ciphers of the C code that authenticates datagrams.
+//! in the build folders. Binds the library's calls of its own functions, so that `pshmem_x` jumps to the library's `shmem_x` also where a program defines
+//! another `shmem_x`. Excludes the unused ciphers of the C code that authenticates datagrams.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -12,6 +13,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let name = format!("libsma.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{name}");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     // Only with optimization: otherwise, wrappers of all ciphers are linked, too. Selecting the implementation of 128L again instead has no effect.
     if std::env::var("PROFILE").is_ok_and(|profile| profile == "release") {
         for cipher in UNUSED_CIPHERS {

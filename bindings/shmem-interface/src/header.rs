@@ -1,7 +1,10 @@
-//! `shmem.h`: prototypes, C11 generics, C++ overloads.
+//! `shmem.h`: prototypes, accesses to words of mapped PEs, C11 generics, C++ overloads.
 
 use crate::routines::{FAMILIES, Family, OLDEST, PLAIN, Routine, names, with_type};
 use crate::types::{Type, distinct};
+
+/// Maximum size of a word, which a processor accesses as a whole.
+const WORD_BYTES_MAX: u32 = 8;
 
 const BEGIN: &str = r#"/* OpenSHMEM 1.6. Generated from the table in bindings/shmem-interface; renew it by
  * PELAGO_RENEW_DOCUMENTS=1 cargo test -p pelago-shmem-interface
@@ -108,6 +111,164 @@ extern "C" {
     result pshmem_##name parameters;
 "#;
 
+/// Accesses to one word of a PE of this host, compiled into the program. `struct sma_window` is the beginning of `pelago_memory::Window`.
+const WORDS: &str = r#"
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(SHMEM_NO_INLINE)
+/* With optimization for speed, a program accesses single words of PEs of its host itself, by the default context. A routine of the library is called for
+ * all other words, and if its address is taken. With SHMEM_NO_INLINE it is always called. Programs do not use names that begin with sma_. */
+#define SMA_INLINE extern __inline__ __attribute__((__gnu_inline__, __always_inline__))
+
+/* Symmetric memory of the PEs of this host. */
+struct sma_window {
+    uintptr_t start;
+    size_t open;
+    char *heaps;
+    size_t span;
+    char *bells;
+    size_t bell_span;
+    uint32_t first;
+    uint32_t count;
+};
+struct sma_word {
+    void *at;
+    uint32_t *bell;
+};
+extern struct sma_window *sma_windows[2];
+void sma_wake(const void *dest, size_t bytes, int pe);
+
+SMA_INLINE int sma_find_by(int number, const void *address, size_t bytes, int pe, struct sma_word *word)
+{
+    struct sma_window *window = __atomic_load_n(&sma_windows[number], __ATOMIC_ACQUIRE);
+    size_t inside;
+    uint32_t local;
+    if (!window)
+        return 0;
+    inside = (uintptr_t)address - window->start;
+    local = (uint32_t)pe - window->first;
+    if (inside % bytes != 0 || inside >= __atomic_load_n(&window->open, __ATOMIC_ACQUIRE) || local >= window->count)
+        return 0;
+    word->at = window->heaps + local * window->span + inside;
+    word->bell = (uint32_t *)(void *)(window->bells + local * window->bell_span);
+    return 1;
+}
+
+SMA_INLINE int sma_find(const void *address, size_t bytes, int pe, struct sma_word *word)
+{
+    return sma_find_by(0, address, bytes, pe, word) || sma_find_by(1, address, bytes, pe, word);
+}
+
+/* Wakes the PE if it sleeps until memory changes. */
+SMA_INLINE void sma_ring(const struct sma_word *word, const void *dest, size_t bytes, int pe)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(word->bell, __ATOMIC_RELAXED) & 1, 0))
+        sma_wake(dest, bytes, pe);
+}
+
+#define SMA_STORE(T, name)                                                    \
+    void sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE void shmem_##name(T *dest, T value, int pe)                    \
+    {                                                                         \
+        struct sma_word word;                                                 \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                           \
+            __atomic_store((T *)word.at, &value, __ATOMIC_RELEASE);           \
+            sma_ring(&word, dest, sizeof(T), pe);                             \
+        } else {                                                              \
+            sma_called_##name(dest, value, pe);                               \
+        }                                                                     \
+    }
+
+#define SMA_LOAD(T, name, order)                                          \
+    T sma_called_##name(const T *source, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE T shmem_##name(const T *source, int pe)                    \
+    {                                                                     \
+        struct sma_word word;                                             \
+        T value;                                                          \
+        if (!sma_find(source, sizeof(T), pe, &word))                      \
+            return sma_called_##name(source, pe);                         \
+        __atomic_load((T *)word.at, &value, order);                       \
+        return value;                                                     \
+    }
+
+#define SMA_UPDATE(T, name, operation)                                         \
+    void sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name);  \
+    SMA_INLINE void shmem_##name(T *dest, T value, int pe)                     \
+    {                                                                          \
+        struct sma_word word;                                                  \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                            \
+            (void)__atomic_##operation((T *)word.at, value, __ATOMIC_SEQ_CST); \
+            sma_ring(&word, dest, sizeof(T), pe);                              \
+        } else {                                                               \
+            sma_called_##name(dest, value, pe);                                \
+        }                                                                      \
+    }
+
+#define SMA_FETCH(T, name, operation)                                        \
+    T sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name);   \
+    SMA_INLINE T shmem_##name(T *dest, T value, int pe)                      \
+    {                                                                        \
+        struct sma_word word;                                                \
+        T found;                                                             \
+        if (!sma_find(dest, sizeof(T), pe, &word))                           \
+            return sma_called_##name(dest, value, pe);                       \
+        found = __atomic_##operation((T *)word.at, value, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                                \
+        return found;                                                        \
+    }
+
+#define SMA_SWAP(T, name)                                                  \
+    T sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE T shmem_##name(T *dest, T value, int pe)                    \
+    {                                                                      \
+        struct sma_word word;                                              \
+        T found;                                                           \
+        if (!sma_find(dest, sizeof(T), pe, &word))                         \
+            return sma_called_##name(dest, value, pe);                     \
+        __atomic_exchange((T *)word.at, &value, &found, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                              \
+        return found;                                                      \
+    }
+
+#define SMA_INCREMENT(T, name)                                           \
+    void sma_called_##name(T *dest, int pe) __asm__("shmem_" #name);     \
+    SMA_INLINE void shmem_##name(T *dest, int pe)                        \
+    {                                                                    \
+        struct sma_word word;                                            \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                      \
+            (void)__atomic_fetch_add((T *)word.at, 1, __ATOMIC_SEQ_CST); \
+            sma_ring(&word, dest, sizeof(T), pe);                        \
+        } else {                                                         \
+            sma_called_##name(dest, pe);                                 \
+        }                                                                \
+    }
+
+#define SMA_FETCH_INCREMENT(T, name)                                   \
+    T sma_called_##name(T *dest, int pe) __asm__("shmem_" #name);      \
+    SMA_INLINE T shmem_##name(T *dest, int pe)                         \
+    {                                                                  \
+        struct sma_word word;                                          \
+        T found;                                                       \
+        if (!sma_find(dest, sizeof(T), pe, &word))                     \
+            return sma_called_##name(dest, pe);                        \
+        found = __atomic_fetch_add((T *)word.at, 1, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                          \
+        return found;                                                  \
+    }
+
+#define SMA_COMPARE_SWAP(T, name)                                                                             \
+    T sma_called_##name(T *dest, T cond, T value, int pe) __asm__("shmem_" #name);                            \
+    SMA_INLINE T shmem_##name(T *dest, T cond, T value, int pe)                                               \
+    {                                                                                                         \
+        struct sma_word word;                                                                                 \
+        if (!sma_find(dest, sizeof(T), pe, &word))                                                            \
+            return sma_called_##name(dest, cond, value, pe);                                                  \
+        (void)__atomic_compare_exchange_n((T *)word.at, &cond, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                                                                 \
+        return cond;                                                                                          \
+    }
+
+"#;
+
 /// Returns the text of the header.
 pub fn header() -> String {
     let mut text = BEGIN.to_owned();
@@ -130,11 +291,41 @@ pub fn header() -> String {
             text += &format!("SMA_ROUTINE({result}, {name}, ({parameters}))\n");
         }
     }
-    text += "\n#ifdef __cplusplus\n}\n#endif\n";
+    text += WORDS;
+    text.extend(FAMILIES.iter().flat_map(accesses));
+    text += "#endif\n\n#ifdef __cplusplus\n}\n#endif\n";
     text += &generics();
     text += &overloads();
     text += "\n#endif\n";
     text
+}
+
+/// Returns the calls of the macros of [`WORDS`] for the routines of a family.
+fn accesses(family: &Family) -> Vec<String> {
+    let (export, operator) = family.export;
+    let (access, more) = match (export.strip_prefix("old_").unwrap_or(export), operator) {
+        ("p", _) | ("update", "Swap") => ("STORE", ""),
+        ("g", _) => ("LOAD", ", __ATOMIC_ACQUIRE"),
+        ("load", _) => ("LOAD", ", __ATOMIC_SEQ_CST"),
+        ("fetch", "Swap") => ("SWAP", ""),
+        ("increment", _) => ("INCREMENT", ""),
+        ("fetch_increment", _) => ("FETCH_INCREMENT", ""),
+        ("compare_swap", _) => ("COMPARE_SWAP", ""),
+        (combine @ ("update" | "fetch"), operator) => {
+            let access = if combine == "update" { "UPDATE" } else { "FETCH" };
+            let more = match operator {
+                "Add" => ", fetch_add",
+                "And" => ", fetch_and",
+                "Or" => ", fetch_or",
+                "Xor" => ", fetch_xor",
+                _ => unreachable!("{operator} is no operator of an atomic"),
+            };
+            (access, more)
+        }
+        _ => return Vec::new(),
+    };
+    let words = family.types.iter().filter(|of| of.bytes <= WORD_BYTES_MAX);
+    words.map(|of| format!("SMA_{access}({}, {}_{}{more})\n", of.c, of.name, family.name)).collect()
 }
 
 fn generic_families() -> impl Iterator<Item = &'static Family> {

@@ -2082,6 +2082,382 @@ SMA_ROUTINE(void, longdouble_prod_to_all, (long double *dest, const long double 
 SMA_ROUTINE(void, complexd_prod_to_all, (sma_complexd *dest, const sma_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, sma_complexd *pWrk, long *pSync))
 SMA_ROUTINE(void, complexf_prod_to_all, (sma_complexf *dest, const sma_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, sma_complexf *pWrk, long *pSync))
 
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(SHMEM_NO_INLINE)
+/* With optimization for speed, a program accesses single words of PEs of its host itself, by the default context. A routine of the library is called for
+ * all other words, and if its address is taken. With SHMEM_NO_INLINE it is always called. Programs do not use names that begin with sma_. */
+#define SMA_INLINE extern __inline__ __attribute__((__gnu_inline__, __always_inline__))
+
+/* Symmetric memory of the PEs of this host. */
+struct sma_window {
+    uintptr_t start;
+    size_t open;
+    char *heaps;
+    size_t span;
+    char *bells;
+    size_t bell_span;
+    uint32_t first;
+    uint32_t count;
+};
+struct sma_word {
+    void *at;
+    uint32_t *bell;
+};
+extern struct sma_window *sma_windows[2];
+void sma_wake(const void *dest, size_t bytes, int pe);
+
+SMA_INLINE int sma_find_by(int number, const void *address, size_t bytes, int pe, struct sma_word *word)
+{
+    struct sma_window *window = __atomic_load_n(&sma_windows[number], __ATOMIC_ACQUIRE);
+    size_t inside;
+    uint32_t local;
+    if (!window)
+        return 0;
+    inside = (uintptr_t)address - window->start;
+    local = (uint32_t)pe - window->first;
+    if (inside % bytes != 0 || inside >= __atomic_load_n(&window->open, __ATOMIC_ACQUIRE) || local >= window->count)
+        return 0;
+    word->at = window->heaps + local * window->span + inside;
+    word->bell = (uint32_t *)(void *)(window->bells + local * window->bell_span);
+    return 1;
+}
+
+SMA_INLINE int sma_find(const void *address, size_t bytes, int pe, struct sma_word *word)
+{
+    return sma_find_by(0, address, bytes, pe, word) || sma_find_by(1, address, bytes, pe, word);
+}
+
+/* Wakes the PE if it sleeps until memory changes. */
+SMA_INLINE void sma_ring(const struct sma_word *word, const void *dest, size_t bytes, int pe)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(__atomic_load_n(word->bell, __ATOMIC_RELAXED) & 1, 0))
+        sma_wake(dest, bytes, pe);
+}
+
+#define SMA_STORE(T, name)                                                    \
+    void sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE void shmem_##name(T *dest, T value, int pe)                    \
+    {                                                                         \
+        struct sma_word word;                                                 \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                           \
+            __atomic_store((T *)word.at, &value, __ATOMIC_RELEASE);           \
+            sma_ring(&word, dest, sizeof(T), pe);                             \
+        } else {                                                              \
+            sma_called_##name(dest, value, pe);                               \
+        }                                                                     \
+    }
+
+#define SMA_LOAD(T, name, order)                                          \
+    T sma_called_##name(const T *source, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE T shmem_##name(const T *source, int pe)                    \
+    {                                                                     \
+        struct sma_word word;                                             \
+        T value;                                                          \
+        if (!sma_find(source, sizeof(T), pe, &word))                      \
+            return sma_called_##name(source, pe);                         \
+        __atomic_load((T *)word.at, &value, order);                       \
+        return value;                                                     \
+    }
+
+#define SMA_UPDATE(T, name, operation)                                         \
+    void sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name);  \
+    SMA_INLINE void shmem_##name(T *dest, T value, int pe)                     \
+    {                                                                          \
+        struct sma_word word;                                                  \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                            \
+            (void)__atomic_##operation((T *)word.at, value, __ATOMIC_SEQ_CST); \
+            sma_ring(&word, dest, sizeof(T), pe);                              \
+        } else {                                                               \
+            sma_called_##name(dest, value, pe);                                \
+        }                                                                      \
+    }
+
+#define SMA_FETCH(T, name, operation)                                        \
+    T sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name);   \
+    SMA_INLINE T shmem_##name(T *dest, T value, int pe)                      \
+    {                                                                        \
+        struct sma_word word;                                                \
+        T found;                                                             \
+        if (!sma_find(dest, sizeof(T), pe, &word))                           \
+            return sma_called_##name(dest, value, pe);                       \
+        found = __atomic_##operation((T *)word.at, value, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                                \
+        return found;                                                        \
+    }
+
+#define SMA_SWAP(T, name)                                                  \
+    T sma_called_##name(T *dest, T value, int pe) __asm__("shmem_" #name); \
+    SMA_INLINE T shmem_##name(T *dest, T value, int pe)                    \
+    {                                                                      \
+        struct sma_word word;                                              \
+        T found;                                                           \
+        if (!sma_find(dest, sizeof(T), pe, &word))                         \
+            return sma_called_##name(dest, value, pe);                     \
+        __atomic_exchange((T *)word.at, &value, &found, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                              \
+        return found;                                                      \
+    }
+
+#define SMA_INCREMENT(T, name)                                           \
+    void sma_called_##name(T *dest, int pe) __asm__("shmem_" #name);     \
+    SMA_INLINE void shmem_##name(T *dest, int pe)                        \
+    {                                                                    \
+        struct sma_word word;                                            \
+        if (sma_find(dest, sizeof(T), pe, &word)) {                      \
+            (void)__atomic_fetch_add((T *)word.at, 1, __ATOMIC_SEQ_CST); \
+            sma_ring(&word, dest, sizeof(T), pe);                        \
+        } else {                                                         \
+            sma_called_##name(dest, pe);                                 \
+        }                                                                \
+    }
+
+#define SMA_FETCH_INCREMENT(T, name)                                   \
+    T sma_called_##name(T *dest, int pe) __asm__("shmem_" #name);      \
+    SMA_INLINE T shmem_##name(T *dest, int pe)                         \
+    {                                                                  \
+        struct sma_word word;                                          \
+        T found;                                                       \
+        if (!sma_find(dest, sizeof(T), pe, &word))                     \
+            return sma_called_##name(dest, pe);                        \
+        found = __atomic_fetch_add((T *)word.at, 1, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                          \
+        return found;                                                  \
+    }
+
+#define SMA_COMPARE_SWAP(T, name)                                                                             \
+    T sma_called_##name(T *dest, T cond, T value, int pe) __asm__("shmem_" #name);                            \
+    SMA_INLINE T shmem_##name(T *dest, T cond, T value, int pe)                                               \
+    {                                                                                                         \
+        struct sma_word word;                                                                                 \
+        if (!sma_find(dest, sizeof(T), pe, &word))                                                            \
+            return sma_called_##name(dest, cond, value, pe);                                                  \
+        (void)__atomic_compare_exchange_n((T *)word.at, &cond, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+        sma_ring(&word, dest, sizeof(T), pe);                                                                 \
+        return cond;                                                                                          \
+    }
+
+SMA_STORE(float, float_p)
+SMA_STORE(double, double_p)
+SMA_STORE(char, char_p)
+SMA_STORE(signed char, schar_p)
+SMA_STORE(short, short_p)
+SMA_STORE(int, int_p)
+SMA_STORE(long, long_p)
+SMA_STORE(long long, longlong_p)
+SMA_STORE(unsigned char, uchar_p)
+SMA_STORE(unsigned short, ushort_p)
+SMA_STORE(unsigned int, uint_p)
+SMA_STORE(unsigned long, ulong_p)
+SMA_STORE(unsigned long long, ulonglong_p)
+SMA_STORE(int8_t, int8_p)
+SMA_STORE(int16_t, int16_p)
+SMA_STORE(int32_t, int32_p)
+SMA_STORE(int64_t, int64_p)
+SMA_STORE(uint8_t, uint8_p)
+SMA_STORE(uint16_t, uint16_p)
+SMA_STORE(uint32_t, uint32_p)
+SMA_STORE(uint64_t, uint64_p)
+SMA_STORE(size_t, size_p)
+SMA_STORE(ptrdiff_t, ptrdiff_p)
+SMA_LOAD(float, float_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(double, double_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(char, char_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(signed char, schar_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(short, short_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(int, int_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(long, long_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(long long, longlong_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(unsigned char, uchar_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(unsigned short, ushort_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(unsigned int, uint_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(unsigned long, ulong_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(unsigned long long, ulonglong_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(int8_t, int8_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(int16_t, int16_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(int32_t, int32_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(int64_t, int64_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(uint8_t, uint8_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(uint16_t, uint16_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(uint32_t, uint32_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(uint64_t, uint64_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(size_t, size_g, __ATOMIC_ACQUIRE)
+SMA_LOAD(ptrdiff_t, ptrdiff_g, __ATOMIC_ACQUIRE)
+SMA_UPDATE(int, int_atomic_add, fetch_add)
+SMA_UPDATE(long, long_atomic_add, fetch_add)
+SMA_UPDATE(long long, longlong_atomic_add, fetch_add)
+SMA_UPDATE(unsigned int, uint_atomic_add, fetch_add)
+SMA_UPDATE(unsigned long, ulong_atomic_add, fetch_add)
+SMA_UPDATE(unsigned long long, ulonglong_atomic_add, fetch_add)
+SMA_UPDATE(int32_t, int32_atomic_add, fetch_add)
+SMA_UPDATE(int64_t, int64_atomic_add, fetch_add)
+SMA_UPDATE(uint32_t, uint32_atomic_add, fetch_add)
+SMA_UPDATE(uint64_t, uint64_atomic_add, fetch_add)
+SMA_UPDATE(size_t, size_atomic_add, fetch_add)
+SMA_UPDATE(ptrdiff_t, ptrdiff_atomic_add, fetch_add)
+SMA_INCREMENT(int, int_atomic_inc)
+SMA_INCREMENT(long, long_atomic_inc)
+SMA_INCREMENT(long long, longlong_atomic_inc)
+SMA_INCREMENT(unsigned int, uint_atomic_inc)
+SMA_INCREMENT(unsigned long, ulong_atomic_inc)
+SMA_INCREMENT(unsigned long long, ulonglong_atomic_inc)
+SMA_INCREMENT(int32_t, int32_atomic_inc)
+SMA_INCREMENT(int64_t, int64_atomic_inc)
+SMA_INCREMENT(uint32_t, uint32_atomic_inc)
+SMA_INCREMENT(uint64_t, uint64_atomic_inc)
+SMA_INCREMENT(size_t, size_atomic_inc)
+SMA_INCREMENT(ptrdiff_t, ptrdiff_atomic_inc)
+SMA_FETCH(int, int_atomic_fetch_add, fetch_add)
+SMA_FETCH(long, long_atomic_fetch_add, fetch_add)
+SMA_FETCH(long long, longlong_atomic_fetch_add, fetch_add)
+SMA_FETCH(unsigned int, uint_atomic_fetch_add, fetch_add)
+SMA_FETCH(unsigned long, ulong_atomic_fetch_add, fetch_add)
+SMA_FETCH(unsigned long long, ulonglong_atomic_fetch_add, fetch_add)
+SMA_FETCH(int32_t, int32_atomic_fetch_add, fetch_add)
+SMA_FETCH(int64_t, int64_atomic_fetch_add, fetch_add)
+SMA_FETCH(uint32_t, uint32_atomic_fetch_add, fetch_add)
+SMA_FETCH(uint64_t, uint64_atomic_fetch_add, fetch_add)
+SMA_FETCH(size_t, size_atomic_fetch_add, fetch_add)
+SMA_FETCH(ptrdiff_t, ptrdiff_atomic_fetch_add, fetch_add)
+SMA_FETCH_INCREMENT(int, int_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(long, long_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(long long, longlong_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(unsigned int, uint_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(unsigned long, ulong_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(unsigned long long, ulonglong_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(int32_t, int32_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(int64_t, int64_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(uint32_t, uint32_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(uint64_t, uint64_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(size_t, size_atomic_fetch_inc)
+SMA_FETCH_INCREMENT(ptrdiff_t, ptrdiff_atomic_fetch_inc)
+SMA_COMPARE_SWAP(int, int_atomic_compare_swap)
+SMA_COMPARE_SWAP(long, long_atomic_compare_swap)
+SMA_COMPARE_SWAP(long long, longlong_atomic_compare_swap)
+SMA_COMPARE_SWAP(unsigned int, uint_atomic_compare_swap)
+SMA_COMPARE_SWAP(unsigned long, ulong_atomic_compare_swap)
+SMA_COMPARE_SWAP(unsigned long long, ulonglong_atomic_compare_swap)
+SMA_COMPARE_SWAP(int32_t, int32_atomic_compare_swap)
+SMA_COMPARE_SWAP(int64_t, int64_atomic_compare_swap)
+SMA_COMPARE_SWAP(uint32_t, uint32_atomic_compare_swap)
+SMA_COMPARE_SWAP(uint64_t, uint64_atomic_compare_swap)
+SMA_COMPARE_SWAP(size_t, size_atomic_compare_swap)
+SMA_COMPARE_SWAP(ptrdiff_t, ptrdiff_atomic_compare_swap)
+SMA_LOAD(float, float_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(double, double_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(int, int_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(long, long_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(long long, longlong_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(unsigned int, uint_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(unsigned long, ulong_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(unsigned long long, ulonglong_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(int32_t, int32_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(int64_t, int64_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(uint32_t, uint32_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(uint64_t, uint64_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(size_t, size_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(ptrdiff_t, ptrdiff_atomic_fetch, __ATOMIC_SEQ_CST)
+SMA_STORE(float, float_atomic_set)
+SMA_STORE(double, double_atomic_set)
+SMA_STORE(int, int_atomic_set)
+SMA_STORE(long, long_atomic_set)
+SMA_STORE(long long, longlong_atomic_set)
+SMA_STORE(unsigned int, uint_atomic_set)
+SMA_STORE(unsigned long, ulong_atomic_set)
+SMA_STORE(unsigned long long, ulonglong_atomic_set)
+SMA_STORE(int32_t, int32_atomic_set)
+SMA_STORE(int64_t, int64_atomic_set)
+SMA_STORE(uint32_t, uint32_atomic_set)
+SMA_STORE(uint64_t, uint64_atomic_set)
+SMA_STORE(size_t, size_atomic_set)
+SMA_STORE(ptrdiff_t, ptrdiff_atomic_set)
+SMA_SWAP(float, float_atomic_swap)
+SMA_SWAP(double, double_atomic_swap)
+SMA_SWAP(int, int_atomic_swap)
+SMA_SWAP(long, long_atomic_swap)
+SMA_SWAP(long long, longlong_atomic_swap)
+SMA_SWAP(unsigned int, uint_atomic_swap)
+SMA_SWAP(unsigned long, ulong_atomic_swap)
+SMA_SWAP(unsigned long long, ulonglong_atomic_swap)
+SMA_SWAP(int32_t, int32_atomic_swap)
+SMA_SWAP(int64_t, int64_atomic_swap)
+SMA_SWAP(uint32_t, uint32_atomic_swap)
+SMA_SWAP(uint64_t, uint64_atomic_swap)
+SMA_SWAP(size_t, size_atomic_swap)
+SMA_SWAP(ptrdiff_t, ptrdiff_atomic_swap)
+SMA_UPDATE(unsigned int, uint_atomic_and, fetch_and)
+SMA_UPDATE(unsigned long, ulong_atomic_and, fetch_and)
+SMA_UPDATE(unsigned long long, ulonglong_atomic_and, fetch_and)
+SMA_UPDATE(int32_t, int32_atomic_and, fetch_and)
+SMA_UPDATE(int64_t, int64_atomic_and, fetch_and)
+SMA_UPDATE(uint32_t, uint32_atomic_and, fetch_and)
+SMA_UPDATE(uint64_t, uint64_atomic_and, fetch_and)
+SMA_UPDATE(unsigned int, uint_atomic_or, fetch_or)
+SMA_UPDATE(unsigned long, ulong_atomic_or, fetch_or)
+SMA_UPDATE(unsigned long long, ulonglong_atomic_or, fetch_or)
+SMA_UPDATE(int32_t, int32_atomic_or, fetch_or)
+SMA_UPDATE(int64_t, int64_atomic_or, fetch_or)
+SMA_UPDATE(uint32_t, uint32_atomic_or, fetch_or)
+SMA_UPDATE(uint64_t, uint64_atomic_or, fetch_or)
+SMA_UPDATE(unsigned int, uint_atomic_xor, fetch_xor)
+SMA_UPDATE(unsigned long, ulong_atomic_xor, fetch_xor)
+SMA_UPDATE(unsigned long long, ulonglong_atomic_xor, fetch_xor)
+SMA_UPDATE(int32_t, int32_atomic_xor, fetch_xor)
+SMA_UPDATE(int64_t, int64_atomic_xor, fetch_xor)
+SMA_UPDATE(uint32_t, uint32_atomic_xor, fetch_xor)
+SMA_UPDATE(uint64_t, uint64_atomic_xor, fetch_xor)
+SMA_FETCH(unsigned int, uint_atomic_fetch_and, fetch_and)
+SMA_FETCH(unsigned long, ulong_atomic_fetch_and, fetch_and)
+SMA_FETCH(unsigned long long, ulonglong_atomic_fetch_and, fetch_and)
+SMA_FETCH(int32_t, int32_atomic_fetch_and, fetch_and)
+SMA_FETCH(int64_t, int64_atomic_fetch_and, fetch_and)
+SMA_FETCH(uint32_t, uint32_atomic_fetch_and, fetch_and)
+SMA_FETCH(uint64_t, uint64_atomic_fetch_and, fetch_and)
+SMA_FETCH(unsigned int, uint_atomic_fetch_or, fetch_or)
+SMA_FETCH(unsigned long, ulong_atomic_fetch_or, fetch_or)
+SMA_FETCH(unsigned long long, ulonglong_atomic_fetch_or, fetch_or)
+SMA_FETCH(int32_t, int32_atomic_fetch_or, fetch_or)
+SMA_FETCH(int64_t, int64_atomic_fetch_or, fetch_or)
+SMA_FETCH(uint32_t, uint32_atomic_fetch_or, fetch_or)
+SMA_FETCH(uint64_t, uint64_atomic_fetch_or, fetch_or)
+SMA_FETCH(unsigned int, uint_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(unsigned long, ulong_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(unsigned long long, ulonglong_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(int32_t, int32_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(int64_t, int64_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(uint32_t, uint32_atomic_fetch_xor, fetch_xor)
+SMA_FETCH(uint64_t, uint64_atomic_fetch_xor, fetch_xor)
+SMA_UPDATE(int, int_add, fetch_add)
+SMA_UPDATE(long, long_add, fetch_add)
+SMA_UPDATE(long long, longlong_add, fetch_add)
+SMA_INCREMENT(int, int_inc)
+SMA_INCREMENT(long, long_inc)
+SMA_INCREMENT(long long, longlong_inc)
+SMA_FETCH(int, int_fadd, fetch_add)
+SMA_FETCH(long, long_fadd, fetch_add)
+SMA_FETCH(long long, longlong_fadd, fetch_add)
+SMA_FETCH_INCREMENT(int, int_finc)
+SMA_FETCH_INCREMENT(long, long_finc)
+SMA_FETCH_INCREMENT(long long, longlong_finc)
+SMA_COMPARE_SWAP(int, int_cswap)
+SMA_COMPARE_SWAP(long, long_cswap)
+SMA_COMPARE_SWAP(long long, longlong_cswap)
+SMA_LOAD(float, float_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(double, double_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(int, int_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(long, long_fetch, __ATOMIC_SEQ_CST)
+SMA_LOAD(long long, longlong_fetch, __ATOMIC_SEQ_CST)
+SMA_STORE(float, float_set)
+SMA_STORE(double, double_set)
+SMA_STORE(int, int_set)
+SMA_STORE(long, long_set)
+SMA_STORE(long long, longlong_set)
+SMA_SWAP(float, float_swap)
+SMA_SWAP(double, double_swap)
+SMA_SWAP(int, int_swap)
+SMA_SWAP(long, long_swap)
+SMA_SWAP(long long, longlong_swap)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

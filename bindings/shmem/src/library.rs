@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use pelago::{Context, ContextFactory, GlobalAddress, GlobalPtr, Job, Pod, Rank, Result};
@@ -142,6 +142,12 @@ impl Process {
 
 static PROCESSES: PerRank<Process> = PerRank::new(Process::new(), Process::new);
 
+/// The windows of this process for programs that access words themselves (`struct sma_window` in `shmem.h`); null before the first initialization,
+/// and in simulations.
+#[allow(non_upper_case_globals, reason = "a name in C")]
+#[unsafe(no_mangle)]
+pub(crate) static sma_windows: [AtomicPtr<Window>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+
 /// Returns the state of this process, or of the running simulated rank.
 pub(crate) fn process() -> &'static Process {
     PROCESSES.get()
@@ -231,9 +237,14 @@ impl Library {
     }
 
     /// Sets the number of initializations without a matching finalization; opens the windows if it is not 0, else closes them.
-    pub(crate) fn set_depth(&self, depth: u32) {
+    pub(crate) fn set_depth(&'static self, depth: u32) {
         self.depth.store(depth, Ordering::Release);
-        self.direct.iter().for_each(|window| window.open(depth > 0));
+        for (window, shown) in self.direct.iter().zip(&sma_windows) {
+            window.open(depth > 0);
+            if !self.is_simulated {
+                shown.store(std::ptr::from_ref(window).cast_mut(), Ordering::Release);
+            }
+        }
     }
 
     /// Returns the area of the symmetric heap.

@@ -63,6 +63,16 @@ pub(crate) fn write_mapped(library: &Library, to: GlobalAddress, rank: u32, from
     true
 }
 
+/// Wakes the waits of a PE for `bytes` bytes at `dest`, which this process has written in mapped memory.
+pub(crate) fn wake(routine: &str, dest: *const c_void, bytes: usize, pe: c_int) {
+    let library = library(routine);
+    let rank = library.rank(routine, DEFAULT, pe);
+    let written = library.reach.cells(library.global(routine, "dest", dest as usize, bytes, rank), bytes as u64);
+    if let (Some(written), Some(bell)) = (written, library.reach.bell(Rank::new(rank))) {
+        bell.ring_for(written.pointer().as_ptr(), bytes);
+    }
+}
+
 /// Puts elements of `ELEMENT` bytes.
 #[inline]
 pub(crate) fn put<const ELEMENT: usize>(

@@ -149,6 +149,27 @@ fn sessions_aggregate_operations() {
     assert!(batched < 160 && alone > 180, "100 times three operations: {alone} datagrams, {batched} in a session");
 }
 
+/// Programs compiled with optimization access words of mapped PEs without a call, and wake PEs that wait for these words; other words, and all words of
+/// programs that ask for calls, are accessed by the library.
+#[test]
+fn words_of_mapped_pes_are_accessed_without_a_call() {
+    const CALLS: &str = "-DSHMEM_NO_INLINE";
+    for (flags, called) in [(&[][..], ["NONE", "OTHERS", "ALL"]), (&[CALLS], ["ALL"; 3]), (&["-Os"], ["ALL"; 3])] {
+        let built = program("words.c", flags, &format!("words{}", flags.concat()));
+        for (transport, called) in TRANSPORTS.iter().zip(called) {
+            for ranks in [1_u32, 3] {
+                let ended = run(ranks, transport, &built, &[&ranks.to_string(), called]);
+                let said = String::from_utf8_lossy(&ended.stderr);
+                assert!(ended.status.success() && said.is_empty(), "{flags:?}, {ranks} PEs, {transport}: {said}");
+                assert_eq!(ended.stdout, b"good\n".repeat(ranks as usize), "{flags:?}, {ranks} PEs, {transport}");
+            }
+        }
+    }
+    for group in ["transfers", "atomics", "waits", "threads"] {
+        conforms_as(group, &[CALLS], &format!("{group}-called"), &["shm", "udp"], &[1, 3]);
+    }
+}
+
 /// Variables of an executable that is not position-independent are symmetric as well.
 #[test]
 fn executables_at_fixed_addresses_have_symmetric_variables() {

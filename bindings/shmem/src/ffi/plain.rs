@@ -32,6 +32,15 @@ pub struct SessionConfig {
     total_ops: usize,
 }
 
+/// Wakes a PE whose memory the program has written itself: what `shmem.h` compiles into programs calls it if the PE sleeps.
+///
+/// # Safety
+/// `bytes` bytes of that PE, at the symmetric address `dest`, are mapped.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sma_wake(dest: *const c_void, bytes: usize, pe: c_int) {
+    transfer::wake("shmem.h", dest, bytes, pe);
+}
+
 export! { fn shmem_init() {
     lifecycle::init("shmem_init", 0);
 }}

@@ -17,17 +17,21 @@ use crate::{Mapping, Pod};
 ///
 /// Invariant **M9**: `bytes`, a multiple of 8, from `heaps` on lie in the symmetric heap of the first rank, and `span` bytes further in that of
 /// the next; `heaps` and `start` are multiples of 8.
+///
+/// The fields up to `count` are those of `struct sma_window` in the header of OpenSHMEM, by which C programs access words themselves: a library
+/// that changes them must not run programs that were compiled with the present header.
+#[repr(C)]
 pub struct Window {
     start: usize,
     /// Number of accessible bytes: `bytes` while the window is open, else 0.
     open: AtomicUsize,
-    bytes: usize,
     heaps: *mut u8,
     span: usize,
-    first: u32,
-    count: u32,
     controls: *mut u8,
     control_bytes: usize,
+    first: u32,
+    count: u32,
+    bytes: usize,
     _mapping: Arc<Mapping>,
 }
 
@@ -47,14 +51,14 @@ impl Reach {
         Window {
             start,
             open: AtomicUsize::new(0),
-            bytes,
             // SAFETY: M6; an offset lies in the heap.
             heaps: unsafe { self.symmetric.1.add(offset as usize) },
             span: self.addresses.segment_bytes() as usize + self.gap,
-            first: self.first,
-            count: self.count,
             controls: self.controls,
             control_bytes: self.control_bytes,
+            first: self.first,
+            count: self.count,
+            bytes,
             _mapping: self.mapping.clone(),
         }
     }
