@@ -72,6 +72,12 @@ fn what_is_installed_compiles_and_runs_programs() {
         let ended = tool("oshrun").args(["-n", "3"]).arg(&program).output().expect("oshrun");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
+    // The folder of the commands in the Debian package.
+    let folder = prefix.join("lib/pelago/bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(prefix.join("bin/oshcc"), folder.join("oshcc")).unwrap();
+    let built = tool("../lib/pelago/bin/oshcc").arg(&source).arg("-o").arg(&program).output().expect("oshcc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     for (option, flag) in [("-showme:compile", "-I"), ("-showme:link", "-lsma"), ("-showme", "program.c")] {
         let shown = tool("oshcc").args([option, "program.c"]).output().expect("oshcc");
         assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains(flag), "{option}");
