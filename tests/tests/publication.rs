@@ -38,6 +38,19 @@ fn published_crates_describe_themselves() {
     }
 }
 
+/// The texts of the licences are parts of every package, as the licences demand.
+#[test]
+fn published_crates_contain_their_licences() {
+    let is_published = |package: &&Value| package["publish"].is_null() || package["name"] == "pelago-python";
+    for package in metadata(&["--no-deps"]).iter().filter(is_published) {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let same = std::fs::read(folder.join(name)).is_ok_and(|text| text == std::fs::read(root().join(name)).unwrap());
+            assert!(same, "{}: ln -s {}", folder.display(), root().join(name).display());
+        }
+    }
+}
+
 /// Whether an SPDX expression of alternatives and conjunctions can be satisfied by these licences.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     expression.replace('/', " OR ").split(" AND ").all(|part| {
