@@ -19,7 +19,7 @@ debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 || { tail "$roo
 mount -t proc proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount --rbind --make-rslave /dev "$root/dev" 2>/dev/null || mount --bind /dev "$root/dev"
-inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"; }
+inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/usr/lib/pelago/bin "$@"; }
 # A command that must succeed; shows its last line.
 last() { inside "$@" >"$root.log" 2>&1 || { tail "$root.log"; exit 1; }; tail -1 "$root.log"; }
 # What every form of the command does.

@@ -38,6 +38,19 @@ fn published_crates_describe_themselves() {
     }
 }
 
+/// The texts of the licences are parts of every package, as the licences demand.
+#[test]
+fn published_crates_contain_their_licences() {
+    let is_published = |package: &&Value| package["publish"].is_null() || package["name"] == "pelago-python";
+    for package in metadata(&["--no-deps"]).iter().filter(is_published) {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+        for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+            let same = std::fs::read(folder.join(name)).is_ok_and(|text| text == std::fs::read(root().join(name)).unwrap());
+            assert!(same, "{}: ln -s {}", folder.display(), root().join(name).display());
+        }
+    }
+}
+
 /// Whether an SPDX expression of alternatives and conjunctions can be satisfied by these licences.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     expression.replace('/', " OR ").split(" AND ").all(|part| {
@@ -98,6 +111,25 @@ fn documents_of_a_release_are_there() {
     let rust = metadata(&["--no-deps"])[0]["rust_version"].as_str().unwrap().to_owned();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert!(readme.contains(&format!("| Rust | {rust} or later |")), "README.md states the minimum Rust version, {rust}");
+}
+
+/// Debian refuses a package with a file that another package has. Those of Open MPI have the commands of OpenSHMEM and their manual pages.
+#[test]
+fn the_debian_package_has_no_file_of_open_mpi() {
+    let manifest: toml::Table = std::fs::read_to_string(root().join("tools/cli/Cargo.toml")).unwrap().parse().unwrap();
+    let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array().unwrap();
+    let text = |asset: &toml::Value, at: usize| asset[at].as_str().unwrap().to_owned();
+    for (from, to, names) in [
+        ("stage/gnu/bin/", "usr/bin/", ["oshcc", "oshc++", "oshcxx", "oshrun"]),
+        ("stage/gnu/share/man/man1/", "usr/share/man/man1/", ["oshcc.1", "oshc++.1", "oshcxx.1", "oshrun.1"]),
+    ] {
+        for name in names {
+            let takes = |pattern: &str| pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start));
+            let of_name = |asset: &&toml::Value| text(asset, 0).split_once(from).is_some_and(|(_, pattern)| takes(pattern));
+            let places: Vec<String> = assets.iter().filter(of_name).map(|asset| text(asset, 1)).collect();
+            assert!(places.len() == 1 && places[0] != to, "{name}: {places:?}");
+        }
+    }
 }
 
 /// A replacement for Spack, which reads the recipe, runs its `install`, and prints its declarations and calls.

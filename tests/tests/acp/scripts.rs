@@ -85,6 +85,28 @@ fn the_compiler_shows_its_command_and_takes_the_libraries_of_the_original_for_it
     assert_eq!((shown("acpcc", &["-showme:compile"]), shown("acpcc", &["-showme:link"])), (compile, link));
 }
 
+/// `make CC=acpcc` tells the script, too, which compiler it has.
+#[test]
+fn the_compiler_of_the_environment_may_have_options_or_be_the_script_itself() {
+    let of = |script_name: &str, variable: &str, value: &str| {
+        let ended = script(script_name).env(variable, value).args(["-showme", "-c", "a.c"]).output().unwrap();
+        String::from_utf8(ended.stdout).unwrap().split(" -I").next().unwrap().to_owned()
+    };
+    for own in ["acpcc", "acpgcc", "/opt/acp/bin/acpcc", "acpcc -std=gnu11", "ccache acpcc"] {
+        assert_eq!(of("acpcc", "CC", own), "cc", "{own}");
+    }
+    for own in ["acpc++", "acpg++", "acpcxx -std=gnu++17"] {
+        assert_eq!(of("acpc++", "CXX", own), "c++", "{own}");
+    }
+    for other in ["gcc", "gcc -std=gnu11"] {
+        assert_eq!(of("acpcc", "CC", other), other);
+    }
+    let output = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("acpcc-with-options.o");
+    let source = bindings().join("tests/c/interface.c");
+    let built = script("acpcc").env("CC", "cc -std=c11").args(["-c", "-o"]).arg(&output).arg(source).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
 #[test]
 fn starter_memory_has_the_size_that_is_asked_for() {
     let program = compiled("acpcc", "bad.c", "acpcc-bad");

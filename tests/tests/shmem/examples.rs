@@ -72,10 +72,26 @@ fn what_is_installed_compiles_and_runs_programs() {
         let ended = tool("oshrun").args(["-n", "3"]).arg(&program).output().expect("oshrun");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     }
+    // The folder of the commands in the Debian package.
+    let folder = prefix.join("lib/pelago/bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(prefix.join("bin/oshcc"), folder.join("oshcc")).unwrap();
+    let built = tool("../lib/pelago/bin/oshcc").arg(&source).arg("-o").arg(&program).output().expect("oshcc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     for (option, flag) in [("-showme:compile", "-I"), ("-showme:link", "-lsma"), ("-showme", "program.c")] {
         let shown = tool("oshcc").args([option, "program.c"]).output().expect("oshcc");
         assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains(flag), "{option}");
     }
+    // `make CC=oshcc` tells the script, too, which compiler it has.
+    for (named, runs) in
+        [("oshcc", "cc -I"), ("oshcc -std=gnu11", "cc -I"), ("ccache oshcc", "cc -I"), ("gcc -std=c11", "gcc -std=c11 -I")]
+    {
+        let shown = tool("oshcc").env("CC", named).args(["-showme", "program.c"]).output().expect("oshcc");
+        assert!(String::from_utf8_lossy(&shown.stdout).starts_with(runs), "{named}");
+    }
+    let built = tool("oshcc").env("CC", "cc -std=c11").arg("-c").arg(&source).arg("-o").arg(prefix.join("program.o")).output();
+    let built = built.expect("oshcc");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let shown = tool("oshrun").args(["-np", "5", "-showme", "a b"]).output().expect("oshrun");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.ends_with("'run' '-n' '5' 'a b'\n"), "{shown}");
@@ -91,5 +107,53 @@ fn what_is_installed_compiles_and_runs_programs() {
         let text = String::from_utf8_lossy(&flags.stdout).into_owned();
         assert!(flags.status.success() && text.contains("-lsma") && text.contains("/include"), "{text}");
     }
-    assert!(prefix.join("lib/cmake/OpenSHMEM/OpenSHMEMConfig.cmake").exists() && prefix.join("share/man/man1/oshcc.1").exists());
+    assert!(prefix.join("share/man/man1/oshcc.1").exists());
+}
+
+/// Programs that run have the library and the command open.
+#[test]
+fn an_installation_replaces_files_and_overwrites_none() {
+    let prefix = install("replaced");
+    let version = env!("CARGO_PKG_VERSION");
+    for name in [&*format!("lib/libsma.so.{version}"), "bin/pelago", "bin/oshrun"] {
+        let (file, kept) = (prefix.join(name), prefix.join("kept"));
+        std::fs::hard_link(&file, &kept).unwrap();
+        let ended = Command::new(bindings().join("install")).arg(&prefix).arg(prefix.join("../built")).output().expect("install");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let inode = |file: &Path| std::os::unix::fs::MetadataExt::ino(&file.metadata().unwrap());
+        assert_ne!(inode(&file), inode(&kept), "{name}");
+        std::fs::remove_file(kept).unwrap();
+    }
+}
+
+/// The package of `CMake` is found below a link as well (`/lib` is one to `/usr/lib`), and by the version of the standard.
+#[test]
+fn cmake_finds_what_is_installed() {
+    if lacks("cmake") {
+        return;
+    }
+    let prefix = install("found");
+    let project = prefix.join("project");
+    let linked = prefix.join("linked");
+    std::fs::create_dir_all(&linked).unwrap();
+    std::os::unix::fs::symlink("../lib", linked.join("lib")).unwrap();
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::copy(bindings().join("examples/heat.c"), project.join("heat.c")).unwrap();
+    let configures = |prefix: &Path, version: &str| {
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.16)\nproject(heat C)\nfind_package(OpenSHMEM {version} CONFIG REQUIRED)\n\
+             add_executable(heat heat.c)\ntarget_link_libraries(heat OpenSHMEM::sma m)\n"
+        );
+        std::fs::write(project.join("CMakeLists.txt"), text).unwrap();
+        let _ = std::fs::remove_dir_all(project.join("build"));
+        let mut cmake = Command::new("cmake");
+        cmake.current_dir(&project).args(["-S", ".", "-B", "build"]).arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+        cmake.output().expect("cmake").status.success()
+    };
+    for (version, is_there) in [("", true), ("1.5", true), ("1.6 EXACT", true), ("1.7", false), ("2", false)] {
+        assert_eq!(configures(&prefix, version), is_there, "version {version}");
+    }
+    assert!(configures(&linked, "1.6"));
+    let built = Command::new("cmake").current_dir(&project).args(["--build", "build"]).output().expect("cmake");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }

@@ -110,11 +110,12 @@ fn describe(command: &Path, tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the command for a reproducible archive: entries are sorted, without a user, and have the time of the last commit.
+/// Returns the command for a reproducible archive: entries are sorted, without a user, and have the time of the last commit; everybody may read them,
+/// whatever the mask of the user who builds them.
 fn tarball(tree: &Path, name: &str, archive: &Path) -> Command {
     let committed = said_by(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()));
     let mut tar = Command::new("tar");
-    tar.args(["--create", "--gzip", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--create", "--gzip", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
     tar.arg(format!("--mtime=@{}", committed.as_deref().unwrap_or("0"))).arg(format!("--transform=s,^[.],{name},"));
     tar.arg("--file").arg(archive).arg("--directory").arg(tree).arg(".");
     tar
@@ -132,9 +133,11 @@ fn call(command: &mut Command) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
-    /// Two archives of equal trees made at different times are equal.
+    /// Two archives of equal trees made at different times, and with different masks, are equal.
     #[test]
     fn archives_are_reproducible() {
         let folder = root().join("target/release-archives");
@@ -142,6 +145,8 @@ mod tests {
         let archives = ["one", "other"].map(|tree| {
             fs::create_dir_all(folder.join(tree).join("bin")).unwrap();
             fs::write(folder.join(tree).join("bin/pelago"), "text").unwrap();
+            let mode = if tree == "one" { 0o644 } else { 0o600 };
+            fs::set_permissions(folder.join(tree).join("bin/pelago"), fs::Permissions::from_mode(mode)).unwrap();
             let archive = folder.join(format!("{tree}.tar.gz"));
             call(&mut tarball(&folder.join(tree), "pelago-1", &archive)).unwrap();
             archive
