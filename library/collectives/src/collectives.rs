@@ -483,7 +483,8 @@ impl<'w> Collectives<'w> {
         }
         if size_of::<T>() == 0 || size_of::<T>() > self.plan_bytes / 64 || align_of::<T>() > 32 {
             return Err(Error::Invalid(
-                "an element of a collective operation has at least one byte, and at most 1/64 of the memory of a plan",
+                "an element of a collective operation has at least one byte, at most 1/64 of the memory of a plan, and an alignment of at \
+                 most 32 bytes",
             ));
         }
         Ok(Key { operation, count, value_bytes: size_of::<T>(), commutes })

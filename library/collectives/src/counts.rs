@@ -193,7 +193,8 @@ impl<'w> Collectives<'w> {
         let (bytes, words) = layout(size, bytes_max, self.is_mapped());
         if size_of::<T>() == 0 || size_of::<T>() > bytes || align_of::<T>() > 32 {
             return Err(Error::Invalid(
-                "an element of an operation with counts has at least one byte, and fits a fragment of a stream",
+                "an element of an operation with counts has at least one byte, fits a fragment of a stream, and has an alignment of at most 32 \
+                 bytes",
             ));
         }
         if member.streams.borrow().is_some() {

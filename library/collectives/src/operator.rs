@@ -10,6 +10,9 @@ use crate::schedule::Side;
 ///
 /// An operator is associative, or as nearly as floating-point arithmetic is: algorithms differ in their bracketing. They exchange operands only if it
 /// [commutes](Self::commutes): otherwise the left operand comes from members before those of the right one.
+///
+/// If an operator panics and the program catches the panic, the operation cannot continue, and each later call for it returns an error; so does each later
+/// operation of its plan. After a panic in an operation with counts, no such operation of the team succeeds, on any member.
 pub trait Operator<T> {
     /// Returns the combination of both values.
     fn combine(&self, left: T, right: T) -> T;

@@ -12,17 +12,21 @@ pub(crate) struct PlanState {
     cursor: Cursor,
     /// Whether a run has begun and has not completed.
     busy: bool,
+    /// Whether a run is advancing. It stays so if its operator panics: part of a message is then combined already.
+    advances: bool,
 }
+
+const FAILED: Error = Error::Invalid("an operation of the plan has failed, or was forgotten before its end");
 
 impl PlanState {
     pub(crate) fn new(layout: Layout) -> Self {
-        Self { layout, cursor: Cursor::default(), busy: false }
+        Self { layout, cursor: Cursor::default(), busy: false, advances: false }
     }
 
     /// Begins a run.
     pub(crate) fn begin(&mut self) -> Result<()> {
         if self.busy {
-            return Err(Error::Invalid("an operation of the plan has failed, or was forgotten before its end"));
+            return Err(FAILED);
         }
         self.busy = true;
         Ok(())
@@ -41,8 +45,12 @@ impl PlanState {
         fold: &dyn Fold<T>,
         wait: bool,
     ) -> Result<bool> {
+        if core::mem::replace(&mut self.advances, true) {
+            return Err(FAILED);
+        }
         let mut executor = Executor::new(context, &self.layout, &mut ends, fold);
         let ended = executor.advance(&mut self.cursor, wait);
+        self.advances = false;
         self.busy = !matches!(ended, Ok(true));
         ended
     }

@@ -479,6 +479,24 @@ fn numbers_are_claimed_once() {
     });
 }
 
+/// All of the rest at once, and numbers up to the largest: the sum of concurrent claims does not wrap.
+#[test]
+fn large_numbers_are_claimed_once() {
+    const NUMBERS: u64 = 995;
+    for (first, count) in [(5, u64::MAX), (5, 1 << 63), (u64::MAX - NUMBERS, 7), (u64::MAX - NUMBERS, u64::MAX)] {
+        on_every_platform(&[1, 4], |world, _| {
+            let (tasks, done) = (Counter::new(world, HOME, first).unwrap(), Counter::new(world, HOME, 0).unwrap());
+            world.barrier().unwrap();
+            while let Some(some) = tasks.claim(count, first + NUMBERS).unwrap() {
+                assert!(some.start >= first && some.end <= first + NUMBERS);
+                done.add(some.end - some.start).unwrap();
+            }
+            world.barrier().unwrap();
+            assert_eq!(done.value().unwrap(), NUMBERS, "from {first} on, {count} at a time");
+        });
+    }
+}
+
 /// An abort discards the private copy: all data is fetched, not only the blocks that others have changed since.
 #[test]
 fn what_was_aborted_is_brought_whole() {

@@ -108,7 +108,7 @@ impl<'w, T: Pod, const D: usize> Field<'w, T, D> {
         let place = nodes.place(world.rank());
         let layout = array.layout(place);
         // All ranks fail together: otherwise the others would wait for this rank.
-        let mut lacking = [u64::from(memory.bytes() < (layout.length() * size_of::<T>()) as u64)];
+        let mut lacking = [u64::from(memory.bytes() < (layout.length() as u64).saturating_mul(size_of::<T>() as u64))];
         world.allreduce(&mut lacking, |one, other| one + other)?;
         if lacking[0] > 0 {
             return Err(Error::Invalid("the memory of a device is smaller than the block and its halo"));
@@ -315,7 +315,7 @@ impl<'f, T: Pod, const D: usize> View<'f, T, D> {
     pub fn row(&self, at: [isize; D], length: usize) -> &'f [T] {
         let first = self.layout.index(at).unwrap_or_else(|| panic!("{at:?} is outside the halo"));
         let mut last = at;
-        last[D - 1] += length.max(1) as isize - 1;
+        last[D - 1] = last[D - 1].saturating_add_unsigned(length.max(1) - 1);
         assert!(self.layout.index(last).is_some(), "{length} cells from {at:?} on reach past the halo");
         let is_free = self.under_way == 0 || self.under_way & self.layout.directions_of_row(at, length.max(1)) == 0;
         assert!(is_free, "the halo in {length} cells from {at:?} on is under way");

@@ -3,7 +3,7 @@
 use pelago_rma::{Context, Error, Pod, Result};
 
 use super::schedule::{Messages, Source};
-use super::streams::{Fragment, Streams};
+use super::streams::{Broken, Fragment, Streams};
 use crate::executor::MemberContext;
 use crate::operator::Fold;
 use crate::schedule::Side;
@@ -55,6 +55,22 @@ impl Exchange {
         member: &MemberContext<'_>,
         context: &Context,
         streams: &mut Streams,
+        buffers: Buffers<'_, T>,
+    ) -> Result<(bool, bool)> {
+        if streams.enter() {
+            streams.tell_broken(context, Broken::Panicked, member.team.iter())?;
+            return Err(error_of(Broken::Panicked));
+        }
+        let advanced = self.go_on(member, context, streams, buffers);
+        streams.leave();
+        advanced
+    }
+
+    fn go_on<T: Pod>(
+        &mut self,
+        member: &MemberContext<'_>,
+        context: &Context,
+        streams: &mut Streams,
         mut buffers: Buffers<'_, T>,
     ) -> Result<(bool, bool)> {
         let mut any = false;
@@ -81,8 +97,8 @@ impl Exchange {
             }
             if !moved {
                 member.is_whole()?;
-                if streams.is_broken(context) {
-                    return Err(disagreement());
+                if let Some(broken) = streams.broken(context) {
+                    return Err(error_of(broken));
                 }
                 return Ok((any, false));
             }
@@ -158,8 +174,8 @@ impl Exchange {
             let length = fragment.min(receive.block.count - progress.values);
             let is_last = progress.values + length == receive.block.count;
             if !Streams::is(said, Fragment { kind: self.messages.kind, bytes: length * size_of::<T>(), is_last }) {
-                streams.tell_broken(context, member.team.iter())?;
-                return Err(disagreement());
+                streams.tell_broken(context, Broken::Different, member.team.iter())?;
+                return Err(error_of(Broken::Different));
             }
             let landed = streams.landed::<T>(context, receive.from, length);
             let into = &mut output[progress.values..progress.values + length];
@@ -182,6 +198,11 @@ impl Exchange {
     }
 }
 
-fn disagreement() -> Error {
-    Error::Disagreement("the counts of a collective operation, or in the order of operations")
+fn error_of(broken: Broken) -> Error {
+    match broken {
+        Broken::Different => Error::Disagreement("the counts of a collective operation, or in the order of operations"),
+        Broken::Panicked => Error::Invalid(
+            "the operator of a member has panicked: no operation with counts of the team, and none in flight, can continue",
+        ),
+    }
 }

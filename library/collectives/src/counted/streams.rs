@@ -4,7 +4,7 @@
 //!
 //! | words | for |
 //! |---|---|
-//! | a line | whether a member has detected different counts |
+//! | a line | whether a member has detected different counts, or its operator has panicked |
 //! | one for each member | credits: how many fragments of this member that one has taken |
 //! | for each member and slot, a line | the flag of a fragment; behind it the values, if they fit |
 //! | for each member and slot, a room | where longer fragments land |
@@ -69,6 +69,17 @@ pub(crate) struct Streams {
     /// Number of fragments put to each member, and taken from each.
     sent: Box<[u64]>,
     taken: Box<[u64]>,
+    /// Whether an operation is advancing. It stays so if its operator panics: part of a fragment is then combined already.
+    advances: bool,
+}
+
+/// What keeps the streams from further operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// A member has detected different counts.
+    Different = 1,
+    /// An operator has panicked.
+    Panicked,
 }
 
 /// Returns the bytes of a fragment, and the words of all streams together.
@@ -87,7 +98,7 @@ impl Streams {
     /// Makes streams in memory whose flags are zero.
     pub(crate) fn new(words: Words, me: u32, size: u32, fragment_bytes: usize, captured: usize) -> Self {
         let [sent, taken] = [(); 2].map(|()| vec![0; size as usize].into_boxed_slice());
-        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken }
+        Self { words, me, size, room: fragment_bytes / 8, captured, sent, taken, advances: false }
     }
 
     /// Clears the words that other members write and this member polls.
@@ -102,16 +113,30 @@ impl Streams {
         self.room * 8 / size_of::<T>()
     }
 
-    /// Whether a member has detected different counts.
-    pub(crate) fn is_broken(&self, context: &Context) -> bool {
-        self.words.local(context).load(0) != 0
+    /// Marks that an operation is advancing; returns whether an earlier one has panicked.
+    pub(crate) fn enter(&mut self) -> bool {
+        core::mem::replace(&mut self.advances, true)
     }
 
-    /// Notifies all members that counts differ.
-    pub(crate) fn tell_broken(&self, context: &Context, members: impl Iterator<Item = Rank>) -> Result<()> {
+    /// Marks that no operation is advancing.
+    pub(crate) fn leave(&mut self) {
+        self.advances = false;
+    }
+
+    /// What a member has told of.
+    pub(crate) fn broken(&self, context: &Context) -> Option<Broken> {
+        match self.words.local(context).load(0) {
+            0 => None,
+            told if told == Broken::Panicked as u64 => Some(Broken::Panicked),
+            _ => Some(Broken::Different),
+        }
+    }
+
+    /// Notifies all members.
+    pub(crate) fn tell_broken(&self, context: &Context, broken: Broken, members: impl Iterator<Item = Rank>) -> Result<()> {
         for rank in members {
-            // No member writes another value there.
-            context.put(self.words.at(context, rank, 0), &[1])?;
+            // Whichever value remains, no further operation succeeds.
+            context.put(self.words.at(context, rank, 0), &[broken as u64])?;
         }
         Ok(())
     }

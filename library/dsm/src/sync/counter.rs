@@ -72,7 +72,7 @@ impl<'w> Counter<'w> {
     /// Claims up to `count` of the next numbers below `end`; `None` if all are claimed. No number is claimed twice. The call reads the number
     /// before it adds `count`, so that calls that find none do not let the number grow.
     ///
-    /// Cost: two round trips to the home.
+    /// Cost: two round trips to the home; more if `end` is so large that the additions of all ranks could pass 2⁶⁴ and ranks claim at the same time.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -81,11 +81,22 @@ impl<'w> Counter<'w> {
     /// `count` is 0.
     pub fn claim(&self, count: u64, end: u64) -> Result<Option<Range<u64>>> {
         assert!(count > 0, "nobody claims nothing");
-        if self.value()? >= end {
-            return Ok(None);
+        loop {
+            let first = self.value()?;
+            if first >= end {
+                return Ok(None);
+            }
+            let count = count.min(end - first);
+            // All ranks may add at the same time: the number must not wrap, as it would then be claimed again.
+            let all = count.checked_mul(self.world.size().into()).and_then(|all| end.checked_add(all));
+            if all.is_some() {
+                let start = self.add(count)?;
+                return Ok((start < end).then(|| start..end.min(start + count)));
+            }
+            if self.compare_swap(first, first + count)? == first {
+                return Ok(Some(first..first + count));
+            }
         }
-        let start = self.add(count)?;
-        Ok((start < end).then(|| start..end.min(start.saturating_add(count))))
     }
 
     /// The rank that holds the number.

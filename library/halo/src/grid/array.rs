@@ -29,12 +29,13 @@ impl<const D: usize> Template<D> {
     /// The template of `cells` on `nodes`.
     ///
     /// # Errors
-    /// A dimension has fewer cells than parts.
+    /// A dimension has fewer cells than parts; a block has more cells than memory can have.
     pub fn new(cells: [usize; D], nodes: Nodes<D>) -> Result<Self, GridError> {
-        match (0..D).find(|&d| cells[d] < nodes.parts()[d]) {
-            Some(dimension) => Err(GridError::Cells { dimension, parts: nodes.parts()[dimension], cells: cells[dimension] }),
-            None => Ok(Self { cells, nodes }),
+        if let Some(dimension) = (0..D).find(|&d| cells[d] < nodes.parts()[d]) {
+            return Err(GridError::Cells { dimension, parts: nodes.parts()[dimension], cells: cells[dimension] });
         }
+        check_memory::<D>(std::array::from_fn(|d| Some(cells[d].div_ceil(nodes.parts()[d]))))?;
+        Ok(Self { cells, nodes })
     }
 
     /// Number of cells in each dimension.
@@ -96,9 +97,8 @@ impl<const D: usize> Array<D> {
                 return Err(GridError::Shadow { dimension, width, cells });
             }
         }
-        let lengths = (0..D).map(|d| array.part_cells_max(d).checked_add(widths[d][0])?.checked_add(widths[d][1]));
-        let cells = lengths.into_iter().try_fold(1usize, |cells, length| cells.checked_mul(length?));
-        if cells.is_some_and(|cells| cells <= isize::MAX as usize) { Ok(array) } else { Err(GridError::Overflow) }
+        check_memory::<D>(std::array::from_fn(|d| array.part_cells_max(d).checked_add(widths[d][0])?.checked_add(widths[d][1])))?;
+        Ok(array)
     }
 
     /// Number of cells in each dimension.
@@ -144,6 +144,13 @@ impl<const D: usize> Array<D> {
         let first = inside(self.template.first_of_part(dimension, part));
         [first, inside(self.template.first_of_part(dimension, part + 1)) - first]
     }
+}
+
+/// Checks that cells of so many in each dimension, `None` if they cannot be counted, can lie in memory. Dimensions without cells count as well: strides
+/// are products of the lengths of the others.
+fn check_memory<const D: usize>(lengths: [Option<usize>; D]) -> Result<(), GridError> {
+    let cells = lengths.into_iter().try_fold(1usize, |cells, length| cells.checked_mul(length?.max(1)));
+    if cells.is_some_and(|cells| cells <= isize::MAX as usize) { Ok(()) } else { Err(GridError::Overflow) }
 }
 
 #[cfg(test)]
@@ -195,6 +202,12 @@ mod tests {
         assert_eq!(open.array().shadow([[0, 3], [9, 9]]), Err(GridError::Shadow { dimension: 0, width: 3, cells: 2 }));
         assert!(open.array().shadow([[2, 1], [9, 9]]).is_ok(), "nobody is asked for a shadow where nothing is cut");
         assert_eq!(open.array().shadow([[0, 0], [usize::MAX, 1]]), Err(GridError::Overflow));
+        let alone = Nodes::new([1, 1], [false; 2]).unwrap();
+        assert_eq!(Template::new([1 << 33, 1 << 31], alone), Err(GridError::Overflow), "2⁶⁴ cells, which wrap to none");
+        assert_eq!(Template::new([usize::MAX, 1], alone), Err(GridError::Overflow));
+        assert!(Template::new([1 << 33, 1 << 31], Nodes::new([4, 1], [false; 2]).unwrap()).is_ok(), "2⁶² cells in each block");
+        let empty = Template::new([5, 4], alone).unwrap().align([5, 0], [0, 0]).unwrap();
+        assert_eq!(empty.shadow([[usize::MAX / 2, 0], [0, 3]]), Err(GridError::Overflow), "a stride of memory without cells");
         let ring = template([5, 4], [2, 1], true);
         assert_eq!(ring.array().shadow([[0, 0], [5, 0]]), Err(GridError::Shadow { dimension: 1, width: 5, cells: 4 }));
         assert_eq!(ring.align([5, 3], [0, 0]).unwrap().shadow([[1, 1], [1, 0]]), Err(GridError::Periodic { dimension: 1 }));

@@ -1,0 +1,95 @@
+//! An operator panics in the middle of a message and the program catches the panic: values that are combined already are not combined again, so that no
+//! call returns a wrong result.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use pelago_base::Rank;
+use pelago_collectives::{Collectives, Settings, Started};
+use pelago_rma::{Error, Result, World};
+use pelago_test_support::threads::on_every_platform;
+
+/// The member whose operator panics: the root of the reductions.
+const VICTIM: Rank = Rank::new(0);
+const COUNT: usize = 100;
+
+fn team(world: &World) -> Collectives<'_> {
+    Collectives::new(world, &Settings { memory_bytes: 1 << 20, ..Settings::default() }).unwrap()
+}
+
+/// An operator that panics at its third call, at the victim.
+fn operator(world: &World) -> impl Fn(u64, u64) -> u64 + 'static {
+    let (panics, calls) = (world.rank() == VICTIM, Cell::new(0));
+    move |left, right| {
+        if panics && calls.replace(calls.get() + 1) == 2 {
+            resume_unwind(Box::new("the operator"));
+        }
+        left + right
+    }
+}
+
+/// The result of a call, or `None` if it panicked.
+fn caught<R>(call: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(call)).ok()
+}
+
+/// The result of an operation whose start or later calls may panic; `None` if the start did.
+fn ended<'c, 'w: 'c>(start: impl FnOnce() -> Result<Started<'c, 'w, u64>>) -> Option<Result<Vec<u64>>> {
+    let mut started = caught(start)?.unwrap();
+    loop {
+        match caught(|| started.test()) {
+            Some(Ok(true)) => return Some(started.wait()),
+            Some(Err(error)) => return Some(Err(error)),
+            Some(Ok(false)) | None => std::thread::yield_now(),
+        }
+    }
+}
+
+fn is_refused<R>(ended: &Result<R>) -> bool {
+    matches!(ended, Err(Error::Invalid(_)))
+}
+
+#[test]
+fn an_operation_with_counts_fails_on_all_members() {
+    on_every_platform(&[2, 4], |world, platform| {
+        for is_started in [false, true] {
+            let (all, size) = (team(world), world.size() as usize);
+            let (values, counts) = (vec![1_u64; COUNT * size], vec![COUNT; size]);
+            let mut own = vec![0_u64; COUNT];
+            let first = if is_started {
+                ended(|| all.start_reduce_scatterv(values.clone(), &counts, operator(world)))
+            } else {
+                caught(|| all.reduce_scatterv(&values, &counts, &mut own, operator(world)).map(|()| own.clone()))
+            };
+            match &first {
+                Some(Ok(sums)) => {
+                    assert_ne!(world.rank(), VICTIM, "{platform:?}, started: {is_started}");
+                    assert_eq!(*sums, [size as u64; COUNT], "{platform:?}, started: {is_started}");
+                }
+                Some(refused) => assert!(is_refused(refused), "{platform:?}, started: {is_started}: {refused:?}"),
+                None => assert_eq!(world.rank(), VICTIM),
+            }
+            for _ in 0..2 {
+                let later = all.reduce_scatterv(&values, &counts, &mut own, |left, right| left + right);
+                assert!(is_refused(&later), "{platform:?}, started: {is_started}: {later:?} {own:?}");
+            }
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_started_operation_fails_at_the_member() {
+    on_every_platform(&[2, 4], |world, platform| {
+        let (all, me) = (team(world), world.rank());
+        let first = ended(|| all.start_reduce(VICTIM.number(), vec![1; COUNT], operator(world)));
+        let later = all.reduce(VICTIM.number(), &mut [1_u64; COUNT], |left, right| left + right);
+        if me == VICTIM {
+            assert!(first.as_ref().is_none_or(is_refused), "{platform:?}: {first:?}");
+            assert!(is_refused(&later), "{platform:?}: {later:?}");
+        } else {
+            assert_eq!((first, later), (Some(Ok(Vec::new())), Ok(())), "{platform:?}");
+        }
+        world.barrier().unwrap();
+    });
+}
