@@ -149,12 +149,13 @@ acp_segbuf_t acp_create_dst_segbuf(int src_rank, void *buf, size_t segsize, size
 int acp_connect_segbuf(acp_segbuf_t segbuf);
 int acp_isconnected_segbuf(acp_segbuf_t segbuf);
 
-/* The destination has read the segment at the head, which is free again; the source sends the segment at the tail. 0, or 1 if no segment has
- * come, or none is free. */
+/* acp_ready_segbuf, called by the destination: it has read the segment at the head, which is free again. acp_ack_segbuf, called by the source: sends the
+ * segment at the tail. 0, or 1 if no segment has come, or none is free. */
 int acp_ready_segbuf(acp_segbuf_t segbuf);
 int acp_ack_segbuf(acp_segbuf_t segbuf);
 
-/* 0 if the source may write the segment at the tail, or the destination may read the one at the head; else 1. */
+/* acp_isready_segbuf, called by the source: 0 if it may write the segment at the tail, else 1. acp_isacked_segbuf, called by the destination: 0 if it may read
+ * the segment at the head, else 1. Segments lie at the number of the head or tail, modulo `segnum`. */
 int acp_isready_segbuf(acp_segbuf_t segbuf);
 int acp_isacked_segbuf(acp_segbuf_t segbuf);
 

@@ -1,12 +1,30 @@
 /* Initialization that nests, queries, the symmetric heap. */
+#define _GNU_SOURCE
 #include "check.h"
+
+#include <sys/mman.h>
+
+enum { PAGES = 4096, PAGE_BYTES = 4096 };
 
 static long initialized_static = 42;
 static long zero_static;
+static char large_static[PAGES * PAGE_BYTES] __attribute__((aligned(PAGE_BYTES)));
+
+/* How many pages of the large array have memory. */
+static int pages_in_use(void) {
+    static unsigned char is_in_use[PAGES];
+    int sum = 0;
+    if (mincore(large_static, sizeof large_static, is_in_use))
+        return PAGES;
+    for (int i = 0; i < PAGES; i++)
+        sum += is_in_use[i] & 1;
+    return sum;
+}
 
 int main(int count, char **arguments) {
     int is_initialized = 7, provided = -1, major = 0, minor = 0;
     char name[SHMEM_MAX_NAME_LEN];
+    large_static[5 * PAGE_BYTES + 4095] = 5;
     shmem_query_initialized(&is_initialized);
     if (is_initialized)
         return 1;
@@ -35,7 +53,13 @@ int main(int count, char **arguments) {
     CHECK(shmem_ptr(&initialized_static, me) == &initialized_static);
     long *reached = shmem_ptr(&initialized_static, (me + 1) % n);
     CHECK(reached == NULL || *reached == 42);
+    CHECK(large_static[5 * PAGE_BYTES + 4095] == 5 && large_static[PAGE_BYTES] == 0 && large_static[sizeof large_static - 1] == 0);
     shmem_barrier_all();
+    shmem_putmem(&large_static[9 * PAGE_BYTES], name, 1, (me + 1) % n);
+    shmem_barrier_all();
+    CHECK(large_static[9 * PAGE_BYTES] == name[0]);
+    /* Pages that the program has not used take no memory. */
+    CHECK(pages_in_use() < PAGES / 2);
 
     /* The heap. */
     CHECK(shmem_malloc(0) == NULL && shmem_calloc(0, 8) == NULL);

@@ -59,7 +59,8 @@ impl Context {
     /// Cost: mapped source: no packing, one copy. Other sources: one operation of a transport that
     /// [takes blocks](pelago_platform::Capabilities::blocks_max), else one for each block of `from`; unpacked.
     ///
-    /// The blocks of `from_shape` lie in one heap or registered region, gaps included.
+    /// The blocks of `from_shape` lie in one heap or registered region, gaps included. To continue before the blocks have arrived, use
+    /// [`copy_strided`](Self::copy_strided) to memory of this rank that others can access.
     ///
     /// # Errors
     /// The shapes differ, or `into_shape` extends past `into`; otherwise as [`get`](Self::get).
