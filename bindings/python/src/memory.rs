@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pelago::cuda::CudaMemory;
-use pelago::{Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Ordered, Rank as Number, Word};
+use pelago::{
+    Accumulation, Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Number as Accumulated, Ordered, Rank as Number, Word,
+};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -161,6 +163,21 @@ fn apply<'w, T: Word>(world: &'w Context, at: GlobalPtr<T>, operator: &str, oper
     }?)
 }
 
+/// Accumulates values with the elements from `at` on, or with those at the indices `places`.
+fn accumulate<T: Accumulated>(
+    world: &Context,
+    at: GlobalAddress,
+    accumulation: Accumulation,
+    values: &Bytes,
+    places: Option<&[u64]>,
+) -> Result<(), Fail> {
+    let (at, values) = (GlobalPtr::<T>::from_address(at).map_err(pelago::Error::from)?, values.to_values::<T>());
+    Ok(match places {
+        Some(places) => world.accumulate_indexed(at, places, accumulation, &values)?,
+        None => world.accumulate_all(at, accumulation, &values)?,
+    })
+}
+
 /// Keeps a handle and returns its number; `None` if the operation completed when it was issued.
 fn keep<'w>(rank: &Rank<'_, 'w>, handle: pelago::Handle<'w>) -> Option<u64> {
     (!handle.was_done_at_once()).then(|| rank.handles.insert(handle))
@@ -259,6 +276,39 @@ impl Memory {
             Ok(keep(me, handle))
         })?;
         Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    /// Accumulates elements of the type `dtype` with those from `offset` on, or with those at the indices `places` from there, all of which lie in `bytes`
+    /// bytes.
+    fn accumulate(
+        &self,
+        py: Python<'_>,
+        place: (u32, usize, usize),
+        (dtype, operator): (&str, &str),
+        values: &Bound<'_, PyAny>,
+        places: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (rank, offset, bytes) = place;
+        let (values, number) = (Bytes::of(values)?, self.check(rank, offset, bytes)?);
+        let places = places.map(Bytes::of).transpose()?.map(|places| places.to_values::<u64>());
+        let accumulation = match operator {
+            "sum" => Accumulation::Sum,
+            "min" => Accumulation::Min,
+            "max" => Accumulation::Max,
+            _ => return Err(Fail::Value(format!("there is no accumulation {operator:?}: sum, min, max")).into()),
+        };
+        Ok(self.link.call(py, |me| {
+            let (world, at, places): (&Context, _, _) = (me.world, address(me, number, rank, offset)?, places.as_deref());
+            match dtype {
+                "int32" => accumulate::<i32>(world, at, accumulation, &values, places),
+                "uint32" => accumulate::<u32>(world, at, accumulation, &values, places),
+                "int64" => accumulate::<i64>(world, at, accumulation, &values, places),
+                "uint64" => accumulate::<u64>(world, at, accumulation, &values, places),
+                "float32" => accumulate::<f32>(world, at, accumulation, &values, places),
+                "float64" => accumulate::<f64>(world, at, accumulation, &values, places),
+                _ => Err(Fail::Value(format!("no accumulation of {dtype}"))),
+            }
+        })?)
     }
 
     /// Waits until the comparison of a word of this rank with `value` holds. Returns the word.

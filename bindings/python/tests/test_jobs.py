@@ -111,6 +111,45 @@ ATOMICS = """
     pelago.run(main)
 """
 
+ACCUMULATIONS = """
+    import numpy as np, pelago
+
+    def main(world):
+        me, size = world.rank, world.size
+        right = (me + 1) % size
+        every = range(size)
+        for dtype in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64):
+            array = world.array((3, 100), dtype)
+            array.local[:] = 7
+            world.barrier()
+            for rank in every:
+                array.accumulate(rank, np.arange(90, dtype=dtype) + dtype(me), index=5)
+                array.accumulate(rank, [me + 1, me + 2, me + 3], index=100, op="max")
+                array.accumulate(rank, me + 3, 110, "min")
+                array.accumulate(rank, np.full(4, 2, dtype), places=np.array([299, 250, 299, 251]))
+                array.accumulate(rank, me, places=[260, 261], op="sum")
+                array.accumulate(rank, [], places=[])
+            world.barrier()
+            mine = array.local.reshape(-1)
+            expected = np.full(300, 7, dtype)
+            expected[5:95] += (np.arange(90) * size + sum(every)).astype(dtype)
+            expected[100:103] = np.maximum(7, np.arange(3) + size)
+            expected[110] = 3
+            for place in (299, 250, 299, 251):
+                expected[place] += 2 * size
+            expected[260:262] += sum(every)
+            assert np.array_equal(mine, expected), (dtype, mine, expected)
+            world.barrier()
+        signed = world.array(2, np.int32)
+        signed.accumulate(right, [-5, -6], op="min")
+        world.flush(right)
+        world.barrier()
+        assert list(signed.local) == [-5, -6]
+        print("good")
+
+    pelago.run(main)
+"""
+
 ORDER = """
     import numpy as np, pelago
 

@@ -12,6 +12,10 @@ import numpy.typing as npt
 from pelago import _pelago
 
 
+# The types of elements that can be accumulated.
+_ACCUMULATED = ("int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
 def plain(dtype: npt.DTypeLike) -> np.dtype[Any]:
     """The dtype, if its elements are nothing but bytes."""
     found = np.dtype(dtype)
@@ -177,6 +181,40 @@ class SymmetricArray:
     def set(self, rank: int, index: int, value: int) -> _pelago.Handle:
         """Writes a word as one, without waiting."""
         return self._memory.apply((rank, self._offset(index), self._width()), "set", self._bits(value))
+
+    def accumulate(
+        self, rank: int, values: npt.ArrayLike, index: int = 0, op: str = "sum", places: npt.ArrayLike | None = None
+    ) -> None:
+        """Stores the `"sum"`, `"min"` or `"max"` of each value and an element of `rank` there: of the elements from `index` on, or of those at the flat
+        indices `places`, which may repeat. A single value is taken for all places.
+
+        Each change is atomic, not all together: several ranks may accumulate with the same elements. Elements are integers or floating-point numbers of 32
+        or 64 bits; a floating-point sum depends on the order of the ranks. Complete after a barrier, :meth:`World.quiet` or :meth:`World.flush`.
+        """
+        if self._dtype.name not in _ACCUMULATED or not self._dtype.isnative:
+            raise TypeError(f"no accumulation of {self._dtype}: {', '.join(_ACCUMULATED)}")
+        data, offset, chosen = elements(values, self._dtype), self._offset(index), None
+        last = integer(index) + data.size
+        if places is not None:
+            if index != 0:
+                raise ValueError("the indices of places are counted from the first element: give no index")
+            chosen = np.asarray(places)
+            if chosen.size and chosen.dtype.kind not in "iu":
+                raise TypeError(f"places are whole numbers, not {chosen.dtype}")
+            if data.ndim == 0:
+                data = np.full(chosen.shape, data)
+            if chosen.shape != data.shape:
+                raise ValueError(f"values of shape {data.shape} for places of shape {chosen.shape}")
+            if chosen.size and chosen.min() < 0:
+                raise IndexError(f"element {chosen.min()} of {self._size}")
+            last = int(chosen.max()) + 1 if chosen.size else 0
+            chosen = np.ascontiguousarray(chosen, dtype=np.uint64)
+        if last > self._size:
+            raise IndexError(f"element {last - 1} of {self._size}")
+        if data.size:
+            place = (rank, offset, last * self._dtype.itemsize - offset)
+            numbers = None if chosen is None else as_bytes(chosen)
+            self._memory.accumulate(place, (self._dtype.name, op), as_bytes(data), numbers)
 
     def wait_until(self, index: int, comparison: str, value: int, timeout: float | None = None) -> int:
         """Waits until the word of this rank at `index` compares with `value` (`"=="`, `"!="`, `"<"`, `"<="`, `">"`, `">="`); returns it.
