@@ -154,6 +154,16 @@ fn wrong_descriptions_are_explained_in_a_line() {
     assert!(replaced("\"star\"", "\"knot\"").contains("unknown variant `knot`, expected one of"));
     assert!(replaced("kind = \"infiniband-rc\"", "kind = \"token-ring\"").contains("unknown variant `token-ring`"));
     assert!(replaced("cable_ns = 0.6", "cable_ns = \"short\"").contains("invalid type: string"));
+    let failure = |until: &str| {
+        let text = Machine::bundled("rx200-qdr").unwrap();
+        format!("{text}\n[[rail.failure]]\nlink = [0, 1]\nat_ns = 2e4\nuntil_ns = {until}")
+    };
+    for until in ["1e4", "2e4"] {
+        let nanoseconds: f64 = until.parse().unwrap();
+        let expected = format!("rail.failure.until_ns = {nanoseconds}: must be later than at_ns, which is 20000");
+        assert_eq!(error(|_| failure(until)), expected);
+    }
+    assert!(Machine::parse(&failure("20000.5")).is_ok());
     assert!(error(|_| "name = [".into()).starts_with("line 1: "));
     assert!(error(|_| "name = \"empty\"".into()).starts_with("rail: there must be at least one"));
     let shared = |from: &str, to: &str| {

@@ -156,8 +156,13 @@ impl RailSpec {
         }
         for failure in &self.failure {
             delay("failure.at_ns", failure.at_ns)?;
-            delay("failure.until_ns", failure.until_ns.unwrap_or(0.0))?;
             delay("failure.detection_ns", failure.detection_ns)?;
+            let Some(until) = failure.until_ns else { continue };
+            delay("failure.until_ns", until)?;
+            if until <= failure.at_ns {
+                let allowed = format!("later than at_ns, which is {}", failure.at_ns);
+                return Err(MachineError::value("failure.until_ns", until, &allowed));
+            }
         }
         match &self.congestion {
             _ if self.congestion.is_some() && self.host_link().gb_per_s == f64::INFINITY => {

@@ -262,12 +262,12 @@ impl Flow {
 
     fn increase(&mut self, dcqcn: &Dcqcn) {
         let [fewer, more] = [self.increases[0].min(self.increases[1]), self.increases[0].max(self.increases[1])];
-        if fewer > dcqcn.recoveries {
-            self.rate_target += dcqcn.hyper;
-        } else if more > dcqcn.recoveries {
-            self.rate_target += dcqcn.additive;
-        }
-        self.rate_target = self.rate_target.min(dcqcn.rate_max);
+        let step = match dcqcn.recoveries {
+            recoveries if fewer > recoveries => dcqcn.hyper,
+            recoveries if more > recoveries => dcqcn.additive,
+            _ => 0,
+        };
+        self.rate_target = self.rate_target.saturating_add(step).min(dcqcn.rate_max);
         self.rate = (self.rate + self.rate_target).div_ceil(2);
     }
 }
@@ -334,6 +334,28 @@ mod tests {
         (0..6).for_each(|_| flow.sends(&control, now, law.increase_bytes));
         assert_eq!(flow.rate_target - by_time, 5 * law.additive + law.hyper);
         assert!(matches!(flow.turn(&control, now), Turn::At(next) if next > now));
+    }
+
+    /// Increases by `inf`, which a description may have, go to the rate of the link at once.
+    #[test]
+    fn increases_without_a_limit_lead_to_the_rate_of_the_link() {
+        let step = f64::INFINITY;
+        let spec = DcqcnSpec { additive_gb_per_s: step, hyper_gb_per_s: step, recoveries: 1, ..DcqcnSpec::default() };
+        let control = Control::new(&CongestionSpec::Dcqcn(spec), 5.0);
+        let Control::Dcqcn(law) = control else { panic!() };
+        let mut flow = control.flow();
+        let cut = |flow: &mut Flow| {
+            (0..2).for_each(|_| flow.notified(&control, MICROSECOND));
+            assert_eq!(flow.rate_target, 2_500_000_000);
+        };
+        cut(&mut flow);
+        flow.turn(&control, 120 * MICROSECOND);
+        assert_eq!(flow.rate_target, 5_000_000_000, "additive, after two increases by time");
+        flow = control.flow();
+        cut(&mut flow);
+        flow.increases[1] = 2;
+        flow.turn(&control, 120 * MICROSECOND);
+        assert_eq!((flow.increases[0], flow.rate_target), (2, law.rate_max), "hyper, after two by time and two by bytes");
     }
 
     #[test]
