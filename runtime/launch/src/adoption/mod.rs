@@ -154,7 +154,7 @@ pub enum AdoptionError {
     #[error("cannot draw the key of the job: {0}")]
     Key(std::io::Error),
     /// The ranks cannot reach each other over UDP.
-    #[error("cannot bind {0} UDP sockets to {1}: {2}")]
+    #[error("cannot bind {0} UDP sockets to {1}: {2}; {remedy}", remedy = udp_ports::remedy(.2))]
     Sockets(u32, IpAddr, std::io::Error),
     /// The system refuses a call.
     #[error("the system refuses {0}: {1}")]

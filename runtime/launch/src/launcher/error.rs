@@ -11,6 +11,7 @@ use crate::launcher::cluster::{HOST_COMMAND, HostListError};
 use crate::launcher::limits::DOWN_BYTES_MAX;
 use crate::launcher::system::call_error::SystemCallError;
 use crate::launcher::system::program;
+use crate::system::udp_ports;
 
 /// A job could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,7 @@ pub enum LaunchError {
         allowed: u64,
     },
     /// The ranks cannot reach each other over UDP.
-    #[error("cannot bind {0} UDP sockets to {1}: {2}; {hint}", hint = socket_hint(.2))]
+    #[error("cannot bind {0} UDP sockets to {1}: {2}; {hint}", hint = udp_ports::remedy(.2))]
     Sockets(u32, IpAddr, std::io::Error),
     /// The memory of the job cannot be created.
     #[error(transparent)]
@@ -89,16 +90,6 @@ impl LaunchError {
             }
             Err(error) => error,
         }
-    }
-}
-
-/// Returns the remedy for sockets that cannot be bound.
-fn socket_hint(error: &std::io::Error) -> &'static str {
-    match error.kind() {
-        std::io::ErrorKind::AddrNotAvailable => {
-            "the address is not, or not yet, one that this machine may use: an interface that has just come up needs some seconds"
-        }
-        _ => "start fewer ranks, or let them use shared memory (--transport shm)",
     }
 }
 

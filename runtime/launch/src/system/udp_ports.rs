@@ -44,6 +44,20 @@ fn follow(ip: IpAddr, first: UdpSocket, port: u16, count: u32) -> std::io::Resul
     Ok(Some(sockets))
 }
 
+/// Returns the remedy for sockets that cannot be bound.
+pub(crate) fn remedy(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::AddrNotAvailable => {
+            "the address is not, or not yet, one that this machine may use: an interface that has just come up needs some seconds"
+        }
+        ErrorKind::AddrInUse => {
+            "the ranks of a host need consecutive ports, the first of them from those that the system gives to programs: allow more \
+             (sysctl net.ipv4.ip_local_port_range), start fewer ranks, or use shared memory (--transport shm) if there is one host"
+        }
+        _ => "start fewer ranks, or let them use shared memory (--transport shm)",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +98,13 @@ mod tests {
             held[0].try_clone()
         });
         assert_eq!((error.unwrap_err().kind(), attempts), (ErrorKind::AddrInUse, BIND_ATTEMPTS_MAX));
+    }
+
+    #[test]
+    fn ports_that_are_not_free_have_another_remedy_than_an_address_that_is_not_here() {
+        let texts =
+            [ErrorKind::AddrInUse, ErrorKind::AddrNotAvailable, ErrorKind::PermissionDenied].map(|kind| remedy(&kind.into()));
+        assert!(texts[0].contains("ip_local_port_range") && texts[1].contains("address") && texts[2].contains("fewer ranks"));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct JobControl {
     pub(crate) hosts: AtomicU32,
     /// Number of entries in each rank's table of registered regions, which follow the table of hosts.
     pub(crate) regions: AtomicU32,
+    /// The PID namespace of the process that created the file: its number, or 0 if that is unknown.
+    pub(crate) processes: AtomicU64,
     /// See [`JobControl::fault`].
     fault: AtomicU32,
     /// Number of arrivals of ranks of this host at meetings so far: the barriers by which ranks start and end together.
@@ -97,7 +99,7 @@ pub struct RankControl {
     /// Rung when a request was put into the inbox.
     pub(crate) progress_thread_bell: Doorbell,
     stage: AtomicU32,
-    /// The process ID of the rank.
+    /// The process ID of the rank in the PID namespace of the job; 0 if the rank is in another one.
     pub(crate) process: AtomicU32,
     /// Number of the rank's threads that wait in the library now.
     pub waiting: AtomicU32,
@@ -162,7 +164,7 @@ impl RankControl {
         joined
     }
 
-    /// The process ID of the process that has joined as the rank; 0 before.
+    /// The process ID of the process that has joined as the rank; 0 before, and if it is in another PID namespace than the creator of the memory.
     pub fn process(&self) -> u32 {
         self.process.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use pelago_base::limits::RANKS_PER_HOST_MAX;
 use pelago_base::{AddressLayout, LayoutError, Rank};
 use pelago_memory::{Cells, Mapping, MappingError, Reach, ReachLayout, memory_file};
 use pelago_platform::Fault;
-use rustix::fs::fstat;
+use rustix::fs::{fstat, stat};
 use rustix::io::Errno;
 
 use crate::HostPlan;
@@ -22,7 +22,7 @@ use crate::host::region_table::{self, RegionTable};
 use crate::limits::HOST_REGIONS_MAX;
 
 /// "pelago" and the version of the layout.
-const MAGIC: u64 = 0x7065_6c61_676f_0007;
+const MAGIC: u64 = 0x7065_6c61_676f_0008;
 
 /// Heaps begin at a multiple of the largest page that the kernel may give them.
 const HEAPS_ALIGN: usize = 2 << 20;
@@ -36,6 +36,8 @@ const HEAPS_GAP: usize = HEAPS_ALIGN;
 pub struct HostMemory {
     reach: Reach,
     layout: HostLayout,
+    /// Whether this process is in the PID namespace of the process that created the memory: only then, both mean the same by the number of a process.
+    sees_processes: bool,
     /// Device memory that ranks of this process have registered.
     devices: Mutex<pelago_memory::Regions>,
     /// Device memory of other processes that is open in this one.
@@ -102,8 +104,9 @@ impl HostMemory {
             Errno::FBIG => HostMemoryError::FileTooLong(bytes),
             error => error.into(),
         })?;
-        let host = Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout);
+        let host = Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout, true);
         let job = host.job();
+        job.processes.store(pid_namespace(), Ordering::Relaxed);
         job.ranks.store(plan.ranks, Ordering::Relaxed);
         job.first.store(plan.first.number(), Ordering::Relaxed);
         job.count.store(plan.count, Ordering::Relaxed);
@@ -144,14 +147,17 @@ impl HostMemory {
         if layout.reach.bytes() > bytes {
             return Err(HostMemoryError::Foreign);
         }
-        Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout))
+        let namespace = pid_namespace();
+        let sees_processes = namespace != 0 && namespace == job.processes.load(Ordering::Relaxed);
+        Ok(Self::over(Mapping::shared(&file, layout.reach.bytes() as usize)?, layout, sees_processes))
     }
 
-    fn over(mapping: Mapping, layout: HostLayout) -> Self {
+    fn over(mapping: Mapping, layout: HostLayout, sees_processes: bool) -> Self {
         // Every process that maps the memory may ring. Without membarrier, sleeping threads poll instead: they wake later, but miss no ring.
         let _supported = pelago_sync::asymmetric::register();
         let devices = Mutex::new(pelago_memory::Regions::new(layout.reach.addresses));
-        Self { reach: Reach::new(Arc::new(mapping), layout.reach), layout, devices, imports: Imports::default() }
+        let reach = Reach::new(Arc::new(mapping), layout.reach);
+        Self { reach, layout, sees_processes, devices, imports: Imports::default() }
     }
 
     /// The heaps and doorbells.
@@ -238,7 +244,14 @@ impl HostMemory {
 
     /// Records that this process is `rank` from now on; returns `false` if a process has been this rank before.
     pub fn join(&self, rank: Rank) -> bool {
-        self.control(rank).is_none_or(|control| control.join(std::process::id()))
+        let process = if self.sees_processes { std::process::id() } else { 0 };
+        self.control(rank).is_none_or(|control| control.join(process))
+    }
+
+    /// The process ID of a rank, by which this process can reach its memory; `None` if one of the two is in another PID namespace.
+    pub(crate) fn process(&self, control: &RankControl) -> Option<u32> {
+        let process = control.process();
+        (self.sees_processes && process != 0).then_some(process)
     }
 
     /// Records that `rank` has finished normally.
@@ -365,6 +378,11 @@ pub(crate) fn words(words: &[AtomicU64]) -> Cells<'_> {
     unsafe { Cells::new(std::ptr::NonNull::from(words).cast(), size_of_val(words)) }
 }
 
+/// Returns the number of this process's PID namespace; 0 if the system does not tell it.
+fn pid_namespace() -> u64 {
+    stat("/proc/self/ns/pid").map_or(0, |namespace| namespace.st_ino)
+}
+
 fn layout(
     ranks: u32,
     first: Rank,
@@ -415,6 +433,19 @@ mod tests {
         made.fail(Fault::Aborted);
         assert_eq!(attached.job().fault(), Some(Fault::PeerLost(Rank::new(2))), "the first fault stays");
         assert_eq!(attached.control(Rank::new(2)).unwrap().stage(), RankStage::Failed);
+    }
+
+    /// In another PID namespace, the number of a process means another process.
+    #[test]
+    fn a_rank_in_another_pid_namespace_is_not_reached_by_its_process() {
+        let (host, file) = local(2);
+        let ranks = [0, 1].map(Rank::new);
+        assert!(HostMemory::attach(&file).unwrap().join(ranks[0]));
+        host.job().processes.fetch_xor(1, Ordering::Relaxed);
+        let stranger = HostMemory::attach(&file).unwrap();
+        assert!(stranger.join(ranks[1]));
+        assert_eq!(ranks.map(|rank| host.process(host.control(rank).unwrap())), [Some(std::process::id()), None]);
+        assert_eq!(ranks.map(|rank| stranger.process(host.control(rank).unwrap())), [None, None]);
     }
 
     #[test]

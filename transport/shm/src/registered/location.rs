@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 
 use pelago_base::{GlobalAddress, Rank};
 use pelago_memory::{Cells, DeviceRange, Region};
@@ -23,7 +22,8 @@ pub(crate) enum MemoryLocation<'a> {
     Imported { memory: Region<'static>, _pass: Pass<'a> },
     /// In another process's memory.
     There { process: u32, address: u64, bytes: u64, _pass: Pass<'a> },
-    /// Accessible only to its owner, another process: it is memory of a device, or registrations change too fast to be read.
+    /// Accessible only to its owner, another process: it is memory of a device, registrations change too fast to be read, or the number of the process
+    /// means another one here.
     Unknown,
 }
 
@@ -108,8 +108,10 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
         if let Some(memory) = found {
             return Ok(MemoryLocation::Device { memory, _pass: pass });
         }
-        let process = control.process.load(Ordering::Relaxed);
-        let read = |address, into: &mut [u8]| cross_memory_attach::read(process, address, Cells::from_mut(into)).is_ok();
+        let read = |address, into: &mut [u8]| {
+            let process = host.process(control);
+            process.is_some_and(|process| cross_memory_attach::read(process, address, Cells::from_mut(into)).is_ok())
+        };
         let opened = exported.filter(|_| owner != me).and_then(|exported| host.imports().open(owner, exported, read));
         let imported = opened.and_then(|memory| Region::Device(DeviceRange::whole(memory)).part(inside, bytes));
         return Ok(imported.map_or(MemoryLocation::Unknown, |memory| MemoryLocation::Imported { memory, _pass: pass }));
@@ -120,7 +122,10 @@ pub(crate) fn locate(host: &HostMemory, me: Rank, address: GlobalAddress, bytes:
         let cells = unsafe { Cells::new(pointer, bytes as usize) };
         return Ok(MemoryLocation::Here { cells, _pass: Some(pass) });
     }
-    Ok(MemoryLocation::There { process: control.process.load(Ordering::Relaxed), address: start, bytes, _pass: pass })
+    Ok(match host.process(control) {
+        Some(process) => MemoryLocation::There { process, address: start, bytes, _pass: pass },
+        None => MemoryLocation::Unknown,
+    })
 }
 
 /// Copies between two places of equal length.

@@ -25,13 +25,13 @@ pub(crate) fn bind_reachable(ip: IpAddr, count: u32) -> Result<(u16, Vec<UdpSock
         }
     };
     let (port, sockets) = bound.map_err(|error| LaunchError::Sockets(count, ip, error))?;
-    reach_itself(ip, || clock.now() < end).map_err(|error| LaunchError::Unreachable(ip, error))?;
+    let probe = UdpSocket::bind((ip, 0)).map_err(|error| LaunchError::Sockets(count + 1, ip, error))?;
+    reach_itself(&probe, || clock.now() < end).map_err(|error| LaunchError::Unreachable(ip, error))?;
     Ok((port, sockets))
 }
 
-/// Sends datagrams from a socket of its own to itself until one arrives. The system accepts those for an interface that is down, and drops them.
-fn reach_itself(ip: IpAddr, mut goes_on: impl FnMut() -> bool) -> Result<(), Error> {
-    let socket = UdpSocket::bind((ip, 0))?;
+/// Sends datagrams from a socket to itself until one arrives. The system accepts those for an interface that is down, and drops them.
+fn reach_itself(socket: &UdpSocket, mut goes_on: impl FnMut() -> bool) -> Result<(), Error> {
     socket.set_read_timeout(Some(ADDRESS_PAUSE.into()))?;
     loop {
         socket.send_to(&[], socket.local_addr()?)?;
