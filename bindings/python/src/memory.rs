@@ -172,10 +172,11 @@ fn accumulate<T: Accumulated>(
     places: Option<&[u64]>,
 ) -> Result<(), Fail> {
     let (at, values) = (GlobalPtr::<T>::from_address(at).map_err(pelago::Error::from)?, values.to_values::<T>());
-    Ok(match places {
+    match places {
         Some(places) => world.accumulate_indexed(at, places, accumulation, &values)?,
         None => world.accumulate_all(at, accumulation, &values)?,
-    })
+    }
+    Ok(())
 }
 
 /// Keeps a handle and returns its number; `None` if the operation completed when it was issued.
@@ -284,11 +285,11 @@ impl Memory {
         &self,
         py: Python<'_>,
         place: (u32, usize, usize),
-        (dtype, operator): (&str, &str),
+        kind: (&str, &str),
         values: &Bound<'_, PyAny>,
         places: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let (rank, offset, bytes) = place;
+        let ((rank, offset, bytes), (dtype, operator)) = (place, kind);
         let (values, number) = (Bytes::of(values)?, self.check(rank, offset, bytes)?);
         let places = places.map(Bytes::of).transpose()?.map(|places| places.to_values::<u64>());
         let accumulation = match operator {
