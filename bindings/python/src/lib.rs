@@ -7,6 +7,7 @@
 //! | `run` | `run(f)`: executes this process as one rank; in a simulation, a Python thread for each rank |
 //! | `world`, `team`, `mailbox`, `grid`, `map` | classes for the operations of a single rank, of a team, and on distributed objects |
 //! | `memory` | class: memory that all ranks reach, exported to NumPy |
+//! | `get` | class: a get that the program waits for later |
 //! | `device`, `dlpack` | memory of GPUs that all ranks reach; exchange of tensors with other libraries |
 //! | `link` | access of a Python object to its rank, which belongs to one thread |
 //! | `rank` | the objects of a rank, by number, and its waits, which check for signals |
@@ -20,6 +21,7 @@ mod buffer;
 mod device;
 mod dlpack;
 mod fail;
+mod get;
 mod grid;
 mod limits;
 mod link;
@@ -37,6 +39,8 @@ mod world;
 mod _pelago {
     #[pymodule_export]
     use crate::fail::{JobError, PeerLost, PelagoError};
+    #[pymodule_export]
+    use crate::get::Get;
     #[pymodule_export]
     use crate::grid::Grid;
     #[pymodule_export]

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pelago::cuda::CudaMemory;
 use pelago::{
-    Accumulation, Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Number as Accumulated, Ordered, Rank as Number, Word,
+    Accumulation, Context, DeviceMemory, Fetch, GlobalAddress, GlobalPtr, Number as Accumulated, Ordered, Rank as Number, Shape,
+    Word,
 };
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -19,6 +20,7 @@ use pyo3::prelude::*;
 use crate::buffer::Bytes;
 use crate::dlpack;
 use crate::fail::Fail;
+use crate::get::Get;
 use crate::link::{Link, check_rank};
 use crate::rank::{Garbage, Rank, duration};
 
@@ -93,6 +95,18 @@ impl Memory {
 fn address(rank: &Rank<'_, '_>, number: u64, at: u32, offset: usize) -> Result<GlobalAddress, Fail> {
     let start = rank.memories.with(number, |memory| Ok(memory.start(Number::new(at))))?;
     Ok(GlobalAddress::from_bits(start.bits() + offset as u64))
+}
+
+/// Bytes of a block; numbers and strides of blocks in three dimensions, the slowest first.
+type Blocks = (u64, [u64; 3], [u64; 3]);
+
+fn shape((block, counts, strides): Blocks) -> Shape {
+    Shape { block, counts, strides }
+}
+
+/// Returns the number of bytes from the first to past the last of a shape.
+fn extent(shape: Shape) -> Result<usize, Fail> {
+    Ok(shape.extent().map_err(pelago::Error::from)? as usize)
 }
 
 /// Returns the order of an operation that executes after the operation with handle `after`.
@@ -242,6 +256,57 @@ impl Memory {
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// Puts packed blocks to those of `part` from `offset` on.
+    #[pyo3(signature = (rank, offset, part, data, after=None))]
+    fn put_part(
+        &self,
+        py: Python<'_>,
+        rank: u32,
+        offset: usize,
+        part: Blocks,
+        data: &Bound<'_, PyAny>,
+        after: Option<PyRef<'_, Handle>>,
+    ) -> PyResult<Handle> {
+        let (data, shape) = (Bytes::of(data)?, shape(part));
+        let number = self.check(rank, offset, extent(shape)?)?;
+        let after = after.and_then(|after| after.number);
+        let kept = self.link.call(py, |me| {
+            let to = GlobalPtr::<u8>::from_address(address(me, number, rank, offset)?).map_err(pelago::Error::from)?;
+            let (world, bytes): (&Context, Vec<u8>) = (me.world, data.to_values());
+            let handle = match ordered(me, after)? {
+                Some(ordered) => ordered.put_strided(to, shape, &bytes, shape.packed())?,
+                None => world.put_strided(to, shape, &bytes, shape.packed())?,
+            };
+            Ok(keep(me, handle))
+        })?;
+        Ok(Handle { link: self.link.clone(), number: kept })
+    }
+
+    /// Gets the blocks of `part` from `offset` on, packed.
+    fn get_part(&self, py: Python<'_>, rank: u32, offset: usize, part: Blocks, into: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (into, shape) = (Bytes::writable(into)?, shape(part));
+        let number = self.check(rank, offset, extent(shape)?)?;
+        self.link.call(py, |me| {
+            let from = GlobalPtr::<u8>::from_address(address(me, number, rank, offset)?).map_err(pelago::Error::from)?;
+            let mut bytes = vec![0_u8; into.len()];
+            me.world.get_strided(from, shape, &mut bytes, shape.packed())?;
+            into.write(&bytes);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Starts a get that is waited for later.
+    fn start_get(&self, py: Python<'_>, rank: u32, offset: usize, bytes: usize) -> PyResult<Get> {
+        let number = self.check(rank, offset, bytes)?;
+        let kept = self.link.call(py, |me| {
+            let from = GlobalPtr::<u8>::from_address(address(me, number, rank, offset)?).map_err(pelago::Error::from)?;
+            let world: &Context = me.world;
+            Ok(me.gets.insert(world.start_get(from, bytes)?))
+        })?;
+        Ok(Get::new(self.link.clone(), kept))
     }
 
     fn atomic(&self, py: Python<'_>, place: (u32, usize, usize), operator: &str, operand: u64, expected: u64) -> PyResult<u64> {

@@ -7,7 +7,7 @@ use std::time::{Duration as Pause, Instant};
 use pelago::collectives::{Collectives, Settings};
 use pelago::containers::GlobalHeap;
 use pelago::messaging::Mailbox;
-use pelago::{Duration, Error, Handle, Result, World};
+use pelago::{Duration, Error, Handle, PendingGet, Result, World};
 use pyo3::Python;
 
 use crate::fail::Fail;
@@ -37,6 +37,7 @@ pub(crate) struct Rank<'a, 'w> {
     all: OnceCell<&'a Collectives<'w>>,
     pub(crate) memories: Table<Area<'w>>,
     pub(crate) handles: Table<Handle<'w>>,
+    pub(crate) gets: Table<PendingGet<'w, u8>>,
     pub(crate) teams: Table<&'a Collectives<'w>>,
     pub(crate) mailboxes: Table<Ends<'a, 'w>>,
     pub(crate) grids: Table<Box<dyn AnyGrid + 'w>>,
@@ -48,6 +49,7 @@ pub(crate) struct Rank<'a, 'w> {
 pub(crate) enum Garbage {
     Memory(u64),
     Handle(u64),
+    Get(u64),
     Grid(u64),
     Map(u64),
 }
@@ -61,6 +63,7 @@ impl<'a, 'w> Rank<'a, 'w> {
             all: OnceCell::new(),
             memories: Table::default(),
             handles: Table::default(),
+            gets: Table::default(),
             teams: Table::default(),
             mailboxes: Table::default(),
             grids: Table::default(),
@@ -73,6 +76,7 @@ impl<'a, 'w> Rank<'a, 'w> {
         match garbage {
             Garbage::Memory(number) => drop(self.memories.take(number)),
             Garbage::Handle(number) => drop(self.handles.take(number)),
+            Garbage::Get(number) => drop(self.gets.take(number)),
             Garbage::Grid(number) => drop(self.grids.take(number)),
             Garbage::Map(number) => drop(self.maps.take(number)),
         }

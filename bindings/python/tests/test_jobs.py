@@ -150,6 +150,66 @@ ACCUMULATIONS = """
     pelago.run(main)
 """
 
+PARTS = """
+    import random
+    import numpy as np, pelago
+
+    def main(world):
+        me, size = world.rank, world.size
+        right, left = (me + 1) % size, (me - 1) % size
+        chance = random.Random(11)
+
+        def index_of(shape):
+            def one(length):
+                kind = chance.randrange(4)
+                if kind == 0:
+                    return chance.randrange(-length, length)
+                if kind == 1:
+                    return slice(None)
+                begin, end = sorted((chance.randrange(length + 1), chance.randrange(length + 1)))
+                return slice(begin, end, chance.choice((None, 1, 2, 3)))
+            chosen = [one(length) for length in shape]
+            if chance.random() < 0.3:
+                place = chance.randrange(len(chosen))
+                chosen[place:] = [...] if chance.random() < 0.5 else [..., one(shape[-1])]
+            return tuple(chosen) if len(chosen) > 1 or not isinstance(chosen[0], slice) else chosen[0]
+
+        for dtype in (np.int8, np.float64, np.complex128):
+            for shape in ((7,), (5, 6), (3, 4, 5), (2, 3, 4, 3)):
+                array, model = world.array(shape, dtype), np.zeros(shape, dtype)
+                for _ in range(12):
+                    index = index_of(shape)
+                    values = np.asarray(chance.randrange(100) + np.arange(model[index].size).reshape(model[index].shape)).astype(dtype)
+                    array.put(right, values, index).wait()
+                    model[index] = values
+                    seen = array.get(right, index)
+                    assert seen.shape == values.shape and np.array_equal(seen, values), (index, seen, values)
+                    out = np.empty_like(values)
+                    assert array.get(right, index, out=out) is out and np.array_equal(out, values)
+                world.barrier()
+                assert np.array_equal(array.local, model), (shape, dtype)
+                world.barrier()
+        table, flag = world.array((4, 4), np.int64), world.array(1, np.int64)
+        sent = table.put(right, 9, np.s_[:, 1])
+        flag.put(right, 1, after=table.put(right, [1, 2, 3, 4], np.s_[2, :], after=sent))
+        flag.wait_until(0, "==", 1)
+        assert list(table.local[:, 1]) == [9, 9, 2, 9] and list(table.local[2]) == [1, 2, 3, 4]
+        world.barrier()
+        every = [table.start_get(rank, 8, 4) for rank in range(size)] + [table.start_get(right), table.start_get(left, 16)]
+        for get in every[:size]:
+            assert list(get.wait()) == [1, 2, 3, 4] and get.test() and get.wait() is get.wait()
+        assert every[size].wait().shape == (16,) and every[size + 1].wait().shape == (0,)
+        last = table.start_get(left, 1, 1)
+        while not last.test():
+            pass
+        assert last.wait()[0] == 9
+        table.start_get(right)
+        world.barrier()
+        print("good")
+
+    pelago.run(main)
+"""
+
 ORDER = """
     import numpy as np, pelago
 
@@ -323,8 +383,8 @@ MAPS = """
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize(
     "program",
-    [ARRAYS, VALUES, ATOMICS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
-    ids=["arrays", "values", "atomics", "order", "collectives", "mailboxes", "grids", "maps"],
+    [ARRAYS, VALUES, ATOMICS, ACCUMULATIONS, PARTS, ORDER, COLLECTIVES, MAILBOXES, GRIDS, MAPS],
+    ids=["arrays", "values", "atomics", "accumulations", "parts", "order", "collectives", "mailboxes", "grids", "maps"],
 )
 def test_groups(job, program, ranks):
     assert job.lines(program, ranks=ranks) == ["good"] * ranks

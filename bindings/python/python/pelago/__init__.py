@@ -15,7 +15,7 @@
 `pelago run -n 4 python3 program.py` starts four ranks, `pelago sim` simulates them, and `python3 program.py` is a job of one.
 """
 
-from pelago._array import SymmetricArray
+from pelago._array import PendingGet, SymmetricArray
 from pelago._device import DeviceArray
 from pelago._grid import Grid
 from pelago._map import GlobalMap
@@ -33,6 +33,7 @@ __all__ = [
     "Mailbox",
     "PeerLost",
     "PelagoError",
+    "PendingGet",
     "SymmetricArray",
     "Team",
     "World",

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pelago import _pelago
+from pelago._part import Index, part
 
 
 # The types of elements that can be accumulated.
@@ -61,6 +62,26 @@ def shape_of(shape: int | tuple[int, ...]) -> tuple[tuple[int, ...], int]:
     if any(length < 0 for length in lengths):
         raise ValueError(f"an array has no negative lengths: {lengths}")
     return lengths, math.prod(lengths)
+
+
+class PendingGet:
+    """A get that the program waits for later; returned by :meth:`SymmetricArray.start_get`. If nobody waits, the elements are discarded."""
+
+    def __init__(self, get: _pelago.Get, count: int, dtype: np.dtype[Any]) -> None:
+        self._get, self._count, self._dtype = get, count, dtype
+        self._values: npt.NDArray[Any] | None = None
+
+    def wait(self) -> npt.NDArray[Any]:
+        """Waits for the elements, and returns them; the same array again in a second call."""
+        if self._values is None:
+            values = np.empty(self._count, self._dtype)
+            self._get.wait(as_bytes(values))
+            self._values = values
+        return self._values
+
+    def test(self) -> bool:
+        """Whether the elements have arrived."""
+        return self._values is not None or self._get.test()
 
 
 class SymmetricArray:
@@ -116,34 +137,65 @@ class SymmetricArray:
         self._memory.free()
 
     def put(
-        self, rank: int, values: npt.ArrayLike, index: int = 0, after: _pelago.Handle | None = None
+        self, rank: int, values: npt.ArrayLike, index: Index = 0, after: _pelago.Handle | None = None
     ) -> _pelago.Handle:
-        """Writes elements of `rank` from `index` on; behind the operation `after`, if one is given. `values` may be changed when the call returns."""
+        """Writes elements of `rank` from the flat index `index` on, or those that slices select (``np.s_[1:, 0]``; row 2 is ``np.s_[2, :]``); behind the
+        operation `after`, if one is given. `values` may be changed when the call returns. For slices, they have the shape of the part, or are a single value.
+        """
         data = elements(values, self._dtype)
-        return self._memory.put(rank, self._offset(index), as_bytes(data), after)
+        if not isinstance(index, (slice, tuple)):
+            return self._memory.put(rank, self._offset(index), as_bytes(data), after)
+        first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
+        if data.ndim == 0:
+            data = np.full(shape, data)
+        if data.shape != shape:
+            raise ValueError(f"values of shape {data.shape} for a part of shape {shape}")
+        return self._memory.put_part(rank, first, blocks, as_bytes(data), after)
 
     def get(
-        self, rank: int, index: int = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
+        self, rank: int, index: Index = 0, count: int | None = None, out: npt.NDArray[Any] | None = None
     ) -> npt.NDArray[Any]:
-        """Reads `count` elements of `rank` from `index` on, by default all that follow; into `out`, if it is given."""
+        """Reads `count` elements of `rank` from the flat index `index` on, by default all that follow, or the elements that slices select (``np.s_[1:, 0]``);
+        into `out`, if it is given.
+        """
+        if isinstance(index, (slice, tuple)):
+            if count is not None:
+                raise ValueError("slices say how many elements there are: give no count")
+            first, blocks, shape = part(index, self._shape, self._dtype.itemsize)
+            out = np.empty(shape, self._dtype) if out is None else self._room(out)
+            if out.shape != shape:
+                raise ValueError(f"a part of shape {shape} into an array of shape {out.shape}")
+            self._memory.get_part(rank, first, blocks, as_bytes(out))
+            return out
         offset = self._offset(index)
         if out is None:
-            left = self._size - index
-            wanted = left if count is None else integer(count)
-            if not 0 <= wanted <= left:
-                raise IndexError(f"{wanted} elements from element {index} of {self._size}")
-            out = np.empty(wanted, self._dtype)
-        else:
-            if not isinstance(out, np.ndarray):
-                raise TypeError(f"the elements are read into an array, not {type(out).__name__}")
-            if out.dtype != self._dtype:
-                raise TypeError(f"an array of {out.dtype} where {self._dtype} is needed")
-            if not (out.flags.c_contiguous and out.flags.writeable):
-                raise ValueError("the array to read into must be C-contiguous and writable")
-            if count is not None and count != out.size:
-                raise ValueError(f"{count} elements into an array of {out.size}")
-        if out.size:
+            out = np.empty(self._count(index, count), self._dtype)
+        elif count is not None and count != self._room(out).size:
+            raise ValueError(f"{count} elements into an array of {out.size}")
+        if self._room(out).size:
             self._memory.get(rank, offset, as_bytes(out))
+        return out
+
+    def start_get(self, rank: int, index: int = 0, count: int | None = None) -> PendingGet:
+        """Starts to read `count` elements of `rank` from the flat index `index` on, by default all that follow. Several gets take one round trip together."""
+        offset, wanted = self._offset(index), self._count(index, count)
+        return PendingGet(self._memory.start_get(rank, offset, wanted * self._dtype.itemsize), wanted, self._dtype)
+
+    def _count(self, index: int, count: int | None) -> int:
+        left = self._size - index
+        wanted = left if count is None else integer(count)
+        if not 0 <= wanted <= left:
+            raise IndexError(f"{wanted} elements from element {index} of {self._size}")
+        return wanted
+
+    def _room(self, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The array to read into, if it can be."""
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"the elements are read into an array, not {type(out).__name__}")
+        if out.dtype != self._dtype:
+            raise TypeError(f"an array of {out.dtype} where {self._dtype} is needed")
+        if not (out.flags.c_contiguous and out.flags.writeable):
+            raise ValueError("the array to read into must be C-contiguous and writable")
         return out
 
     def fetch(self, rank: int, index: int = 0) -> int:
