@@ -136,13 +136,14 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
     ("rail.failure.detection_ns", Nanoseconds),
-    ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"])),
+    ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "graph"])),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
     ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
     ("rail.topology.dimensions", List("numbers")),
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),
+    ("rail.topology.links_per_pair", List("numbers")),
     ("rail.topology.deadlock", Word(&["dateline", "bubble"])),
     ("rail.topology.routers_per_group", Count(U32)),
     ("rail.topology.global_links_per_router", Count(U32)),
@@ -211,7 +212,7 @@ mod tests {
         }
         assert_eq!(of_controls, known("rail.congestion"));
         let mut of_topologies = BTreeSet::from(["type".to_owned()]);
-        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"] {
+        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "graph"] {
             of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
         }
         assert_eq!(of_topologies, known("rail.topology"));
@@ -230,7 +231,7 @@ mod tests {
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
                 "rail.topology.routes" => {
-                    vec![(STAR, format!("type = \"fat-tree\"\n{unknown}")), (STAR, format!("type = \"dragonfly\"\n{unknown}"))]
+                    ["fat-tree", "dragonfly", "hyperx"].map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}"))).into()
                 }
                 _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
                 _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],

@@ -9,7 +9,7 @@
 //! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
 //! number.
 
-use super::{Hop, Link, Path, Queues, RoutingHeader, bounded, routers_for};
+use super::{Hop, Link, Queues, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
@@ -136,11 +136,7 @@ impl Dragonfly {
             return local(to % self.routers);
         }
         let detour = header.via % self.groups;
-        let detours = match header.path {
-            Path::Detour => true,
-            Path::Usual => false,
-            Path::Open => self.routes == DragonflyRoutes::Valiant,
-        };
+        let detours = header.path.detours(self.routes == DragonflyRoutes::Valiant);
         let goal = if detours && header.stage == 0 && detour != group { detour } else { home };
         let global = self.global(group, goal, header.salt % self.copies);
         let exit = global / self.globals;

@@ -10,6 +10,7 @@ mod fat_tree;
 mod fit;
 mod graph;
 mod grid;
+mod hyperx;
 mod places;
 mod regions;
 #[cfg(test)]
@@ -17,12 +18,13 @@ mod tests;
 
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
-use crate::machine::topologies::{MeshSpec, TopologySpec, TorusSpec};
+use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
 
 use dragonfly::Dragonfly;
 use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
+use hyperx::Hyperx;
 
 /// The part of a packet that routers read.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +53,20 @@ pub(crate) enum Path {
     Open,
     /// The usual route.
     Usual,
-    /// A detour: in a dragonfly through the group that `via` names, in a fat tree over the up links that `salt` selects.
+    /// A detour: in a dragonfly through the group that `via` names, in a HyperX through the router that `via` names, in a fat tree over the up links
+    /// that `salt` selects.
     Detour,
+}
+
+impl Path {
+    /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
+    fn detours(self, by_default: bool) -> bool {
+        match self {
+            Self::Detour => true,
+            Self::Usual => false,
+            Self::Open => by_default,
+        }
+    }
 }
 
 /// The next hop of a packet.
@@ -103,6 +117,7 @@ pub(crate) enum Topology {
     FatTree(FatTree),
     Grid(Grid),
     Dragonfly(Dragonfly),
+    Hyperx(Hyperx),
     Graph(Graph),
 }
 
@@ -118,6 +133,7 @@ impl Topology {
             TopologySpec::Ring(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 1)?),
             TopologySpec::DoubleRing(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 2)?),
             TopologySpec::Dragonfly(spec) => Self::Dragonfly(Dragonfly::new(spec, rail, nodes)?),
+            TopologySpec::Hyperx(spec) => Self::Hyperx(Hyperx::new(spec, rail, nodes)?),
             TopologySpec::Graph(spec) => Self::Graph(Graph::new(spec, rail, nodes)?),
         };
         let least = topology.vcs_min();
@@ -134,7 +150,9 @@ impl Topology {
     pub(crate) fn larger(rail: &RailSpec, nodes: u32) -> Option<(&'static str, String)> {
         let (key, value) = match &rail.topology {
             TopologySpec::FatTree(spec) => ("down", spec.larger(nodes * rail.count)?),
-            TopologySpec::Torus(TorusSpec { dimensions, .. }) | TopologySpec::Mesh(MeshSpec { dimensions, .. }) => {
+            TopologySpec::Torus(TorusSpec { dimensions, .. })
+            | TopologySpec::Mesh(MeshSpec { dimensions, .. })
+            | TopologySpec::Hyperx(HyperxSpec { dimensions, .. }) => {
                 // 0 stands for as many as the nodes need.
                 ("dimensions", format!("{:?}", vec![0; dimensions.len()]))
             }
@@ -151,6 +169,7 @@ impl Topology {
             Self::Star | Self::FatTree(_) => 1,
             Self::Grid(grid) => grid.vcs_min(),
             Self::Dragonfly(dragonfly) => dragonfly.vcs_min(),
+            Self::Hyperx(hyperx) => hyperx.vcs_min(),
             Self::Graph(graph) => graph.vcs_min(),
         }
     }
@@ -167,6 +186,7 @@ impl Topology {
             Self::FatTree(tree) => tree.router(terminal),
             Self::Grid(grid) => grid.router(terminal),
             Self::Dragonfly(dragonfly) => dragonfly.router(terminal),
+            Self::Hyperx(hyperx) => hyperx.router(terminal),
             Self::Graph(graph) => graph.router(terminal),
         }
     }
@@ -178,6 +198,7 @@ impl Topology {
             Self::FatTree(tree) => tree.links(),
             Self::Grid(grid) => grid.links(),
             Self::Dragonfly(dragonfly) => dragonfly.links(),
+            Self::Hyperx(hyperx) => hyperx.links(),
             Self::Graph(graph) => graph.links(),
         }
     }
@@ -189,6 +210,7 @@ impl Topology {
             Self::FatTree(tree) => tree.link_count(),
             Self::Grid(grid) => grid.link_count(),
             Self::Dragonfly(dragonfly) => dragonfly.link_count(),
+            Self::Hyperx(hyperx) => hyperx.link_count(),
             Self::Graph(graph) => graph.link_count(),
         }
     }
@@ -197,6 +219,7 @@ impl Topology {
     pub(crate) fn adapts(&self) -> Option<Queues> {
         match self {
             Self::Dragonfly(dragonfly) => dragonfly.adapts(),
+            Self::Hyperx(hyperx) => hyperx.adapts(),
             _ => None,
         }
     }
@@ -206,6 +229,7 @@ impl Topology {
         match self {
             Self::FatTree(_) => true,
             Self::Dragonfly(dragonfly) => dragonfly.has_detours(),
+            Self::Hyperx(hyperx) => hyperx.has_detours(),
             _ => false,
         }
     }
@@ -237,6 +261,7 @@ impl Topology {
             Self::FatTree(tree) => tree.route(at, header, vcs),
             Self::Grid(grid) => grid.route(at, header, vcs),
             Self::Dragonfly(dragonfly) => dragonfly.route(at, header, vcs),
+            Self::Hyperx(hyperx) => hyperx.route(at, header, vcs),
             Self::Graph(graph) => graph.route(at, header, vcs),
         }
     }

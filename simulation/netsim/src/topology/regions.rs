@@ -1,7 +1,7 @@
 //! The division of a network's routers into regions.
 
 use super::{Link, Topology};
-use crate::machine::topologies::{DragonflyRoutes, FatTreeRoutes, TopologySpec};
+use crate::machine::topologies::{DirectRoutes, DragonflyRoutes, FatTreeRoutes, TopologySpec};
 
 /// Parts of the neighbours, in percent, beyond which a router without terminals belongs to the region of these neighbours.
 const MOST: usize = 75;
@@ -15,6 +15,7 @@ impl Topology {
         match spec {
             TopologySpec::FatTree(tree) => tree.routes == FatTreeRoutes::Adaptive,
             TopologySpec::Dragonfly(dragonfly) => matches!(dragonfly.routes, DragonflyRoutes::UgalL | DragonflyRoutes::UgalG),
+            TopologySpec::Hyperx(hyperx) => hyperx.routes == DirectRoutes::UgalL,
             _ => false,
         }
     }
@@ -81,7 +82,8 @@ fn neighbours(links: &[Link], routers: usize) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::topology::tests::topology;
+    use super::*;
+    use crate::topology::tests::{rail, topology};
 
     fn regions(text: &str, terminals: u32, weights: &[u32]) -> Vec<u8> {
         topology(terminals, 3, text).unwrap().regions(terminals, weights)
@@ -104,6 +106,23 @@ mod tests {
         let count = |region| regions.iter().filter(|&&of| of == region).count();
         assert_eq!([0, 1, 2].map(count), [6, 12, 12]);
         assert!(regions.is_sorted(), "{regions:?}");
+    }
+
+    #[test]
+    fn a_hyperx_is_divided_into_planes() {
+        let regions = regions(r#"type = "hyperx", dimensions = [3, 2, 4], nodes_per_router = 2"#, 48, &[1, 1]);
+        assert_eq!(regions, [[0; 12], [1; 12]].concat());
+    }
+
+    #[test]
+    fn routes_by_queues_keep_a_network_in_one_region() {
+        for (text, chooses) in [
+            (r#"type = "hyperx", dimensions = [3], routes = "valiant""#, false),
+            (r#"type = "hyperx", dimensions = [3], routes = "ugal-l""#, true),
+        ] {
+            let machine = rail(4, text).unwrap();
+            assert_eq!(Topology::chooses_by_queues(&machine.rails[0].topology), chooses, "{text}");
+        }
     }
 
     /// A graph may have routers that no terminal reaches by a neighbour.
