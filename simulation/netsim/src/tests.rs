@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::netsim::Netsim;
 use crate::operation::{NetworkOperation, Notice};
 
-const TOPOLOGIES: [&str; 16] = [
+const TOPOLOGIES: [&str; 18] = [
     r#"type = "star""#,
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2]"#,
     r#"type = "fat-tree", down = [4, 16], up = [3], routes = "random""#,
@@ -24,10 +24,12 @@ const TOPOLOGIES: [&str; 16] = [
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2], routes = "adaptive""#,
     r#"type = "hyperx", dimensions = [3, 2, 2], nodes_per_router = 2, links_per_pair = [1, 2, 1], routes = "valiant""#,
     r#"type = "hyperx", dimensions = [5], nodes_per_router = 5, routes = "ugal-l""#,
+    r#"type = "slim-fly", q = 3, nodes_per_router = 2"#,
+    r#"type = "slim-fly", q = 4, routes = "ugal-l""#,
 ];
 
 /// Number of virtual channels that each topology needs.
-const VCS: [u8; 16] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2];
+const VCS: [u8; 18] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
 const EXTRAS: [[&str; 3]; 6] = [
@@ -196,7 +198,7 @@ fn operations_posted_at_once_take_one_event_in_the_queue() {
 }
 
 /// Kinds of networks that can be divided: topology, and number of virtual channels.
-const DIVISIBLE: [(&str, u8); 10] = [
+const DIVISIBLE: [(&str, u8); 11] = [
     (TOPOLOGIES[1], 1),
     (TOPOLOGIES[2], 1),
     (TOPOLOGIES[3], 2),
@@ -207,6 +209,7 @@ const DIVISIBLE: [(&str, u8); 10] = [
     (TOPOLOGIES[9], 3),
     (TOPOLOGIES[10], 3),
     (TOPOLOGIES[14], 2),
+    (TOPOLOGIES[16], 3),
 ];
 
 /// A machine that can be divided, whose buffers hold one or two packets.

@@ -42,6 +42,32 @@ fn a_put_crosses_a_hyperx_in_a_link_per_dimension() {
     }
 }
 
+#[test]
+fn a_put_crosses_a_slim_fly_in_at_most_two_links() {
+    // Routers 0 and 1 are in a group, in which 1, 4 (but not 2, 3) are the differences of linked routers; y = m·x + c links 0 with (m, 0).
+    for (to, links) in [(1, 1), (4, 1), (2, 2), (3, 2), (5, 2), (24, 2), (25, 1), (45, 1), (26, 2), (49, 2)] {
+        assert_eq!(put("type = \"slim-fly\"\nq = 5", 50, 0, to), formula(links), "to {to}");
+    }
+}
+
+/// Fifty routers of four nodes each. All nodes of a router of the first kind send to the router of the next group with the same number, to which one
+/// minimal route leads, over group 0 of the other kind. The other nodes send to nodes of their routers.
+#[test]
+fn a_slim_fly_detours_an_adversary() {
+    let next_group = |node: u32, _: &mut Rng| if node < 100 { (node + 20) % 100 } else { node ^ 1 };
+    let of = |routes, load, target: fn(u32, &mut Rng) -> u32| {
+        let text = format!("type = \"slim-fly\"\nq = 5\nnodes_per_router = 4\nroutes = \"{routes}\"");
+        measure(&machine(&text, 2, 4, 64, FLITS), 200, load, FLITS, WINDOW, target, |node| node < 100).throughput
+    };
+    let [minimal, valiant, local] = ROUTES.map(|routes| of(routes, 0.6, next_group));
+    println!("slim fly, next group, offered 0.6: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}");
+    assert!((minimal / 0.25 - 1.0).abs() < 0.02, "a quarter of a link for each of four nodes: {minimal}");
+    assert!(valiant > 1.2 * minimal && local > 1.2 * minimal);
+    let [minimal, valiant, local] = ROUTES.map(|routes| of(routes, 0.7, |_, random| random.u32(..200)));
+    println!("slim fly, uniform, offered 0.7: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}");
+    assert!(minimal > 0.65 && valiant < 0.6 && local > 0.6);
+}
+
 const ROUTES: [&str; 3] = ["minimal", "valiant", "ugal-l"];
 
 /// Eight routers of four nodes each, all linked with each other. If each node of a router sends to another router, no two packets share a link. If
@@ -87,6 +113,7 @@ fn networks_have_room_after_the_change_that_is_named() {
     for (topology, change) in [
         ("type = \"hyperx\"\ndimensions = [4, 3]", "rail.topology.dimensions=[0, 0]"),
         ("type = \"hyperx\"\ndimensions = [5]", "rail.topology.dimensions=[0]"),
+        ("type = \"slim-fly\"\nq = 5\nnodes_per_router = 4", "rail.topology.q=13"),
     ] {
         let larger = machine(topology, 2, 4, 64, FLITS).larger(1000);
         let named: Vec<String> = larger.iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -136,7 +136,10 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
     ("rail.failure.detection_ns", Nanoseconds),
-    ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "graph"])),
+    (
+        "rail.topology.type",
+        Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "slim-fly", "graph"]),
+    ),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
     ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
@@ -144,6 +147,7 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),
     ("rail.topology.links_per_pair", List("numbers")),
+    ("rail.topology.q", Count(U32)),
     ("rail.topology.deadlock", Word(&["dateline", "bubble"])),
     ("rail.topology.routers_per_group", Count(U32)),
     ("rail.topology.global_links_per_router", Count(U32)),
@@ -212,7 +216,7 @@ mod tests {
         }
         assert_eq!(of_controls, known("rail.congestion"));
         let mut of_topologies = BTreeSet::from(["type".to_owned()]);
-        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "graph"] {
+        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "slim-fly", "graph"] {
             of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
         }
         assert_eq!(of_topologies, known("rail.topology"));
@@ -230,9 +234,9 @@ mod tests {
                 "rail.topology.type" => vec![(STAR, unknown)],
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
-                "rail.topology.routes" => {
-                    ["fat-tree", "dragonfly", "hyperx"].map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}"))).into()
-                }
+                "rail.topology.routes" => ["fat-tree", "dragonfly", "hyperx", "slim-fly"]
+                    .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))
+                    .into(),
                 _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
                 _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],
             };

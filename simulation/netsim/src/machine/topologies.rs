@@ -17,6 +17,7 @@ pub(crate) enum TopologySpec {
     DoubleRing(RingSpec),
     Dragonfly(DragonflySpec),
     Hyperx(HyperxSpec),
+    SlimFly(SlimFlySpec),
     /// An arbitrary graph.
     Graph(GraphSpec),
 }
@@ -126,6 +127,18 @@ pub(crate) struct HyperxSpec {
     /// Number of links between each pair of routers of a row, for each dimension; one if absent.
     #[serde(default)]
     pub(crate) links_per_pair: Option<Vec<u32>>,
+    #[serde(default)]
+    pub(crate) routes: DirectRoutes,
+}
+
+/// The description of a slim fly.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SlimFlySpec {
+    /// Number of groups of either kind, and of routers of a group.
+    pub(crate) q: u32,
+    #[serde(default = "one")]
+    pub(crate) nodes_per_router: u32,
     #[serde(default)]
     pub(crate) routes: DirectRoutes,
 }

@@ -7,12 +7,14 @@
 
 mod dragonfly;
 mod fat_tree;
+mod field;
 mod fit;
 mod graph;
 mod grid;
 mod hyperx;
 mod places;
 mod regions;
+mod slim_fly;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
 use hyperx::Hyperx;
+use slim_fly::SlimFly;
 
 /// The part of a packet that routers read.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +56,8 @@ pub(crate) enum Path {
     Open,
     /// The usual route.
     Usual,
-    /// A detour: in a dragonfly through the group that `via` names, in a HyperX through the router that `via` names, in a fat tree over the up links
-    /// that `salt` selects.
+    /// A detour: in a dragonfly through the group that `via` names, in a HyperX and a slim fly through the router that `via` names, in a fat tree over
+    /// the up links that `salt` selects.
     Detour,
 }
 
@@ -118,6 +121,7 @@ pub(crate) enum Topology {
     Grid(Grid),
     Dragonfly(Dragonfly),
     Hyperx(Hyperx),
+    SlimFly(SlimFly),
     Graph(Graph),
 }
 
@@ -134,6 +138,7 @@ impl Topology {
             TopologySpec::DoubleRing(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 2)?),
             TopologySpec::Dragonfly(spec) => Self::Dragonfly(Dragonfly::new(spec, rail, nodes)?),
             TopologySpec::Hyperx(spec) => Self::Hyperx(Hyperx::new(spec, rail, nodes)?),
+            TopologySpec::SlimFly(spec) => Self::SlimFly(SlimFly::new(spec, rail, nodes)?),
             TopologySpec::Graph(spec) => Self::Graph(Graph::new(spec, rail, nodes)?),
         };
         let least = topology.vcs_min();
@@ -157,6 +162,7 @@ impl Topology {
                 ("dimensions", format!("{:?}", vec![0; dimensions.len()]))
             }
             TopologySpec::Dragonfly(spec) => spec.larger(nodes)?,
+            TopologySpec::SlimFly(spec) => ("q", spec.larger(nodes)?),
             TopologySpec::Graph(spec) => ("nodes_per_router", spec.larger(nodes)?),
             _ => return None,
         };
@@ -170,6 +176,7 @@ impl Topology {
             Self::Grid(grid) => grid.vcs_min(),
             Self::Dragonfly(dragonfly) => dragonfly.vcs_min(),
             Self::Hyperx(hyperx) => hyperx.vcs_min(),
+            Self::SlimFly(slim_fly) => slim_fly.vcs_min(),
             Self::Graph(graph) => graph.vcs_min(),
         }
     }
@@ -187,6 +194,7 @@ impl Topology {
             Self::Grid(grid) => grid.router(terminal),
             Self::Dragonfly(dragonfly) => dragonfly.router(terminal),
             Self::Hyperx(hyperx) => hyperx.router(terminal),
+            Self::SlimFly(slim_fly) => slim_fly.router(terminal),
             Self::Graph(graph) => graph.router(terminal),
         }
     }
@@ -199,6 +207,7 @@ impl Topology {
             Self::Grid(grid) => grid.links(),
             Self::Dragonfly(dragonfly) => dragonfly.links(),
             Self::Hyperx(hyperx) => hyperx.links(),
+            Self::SlimFly(slim_fly) => slim_fly.links(),
             Self::Graph(graph) => graph.links(),
         }
     }
@@ -211,6 +220,7 @@ impl Topology {
             Self::Grid(grid) => grid.link_count(),
             Self::Dragonfly(dragonfly) => dragonfly.link_count(),
             Self::Hyperx(hyperx) => hyperx.link_count(),
+            Self::SlimFly(slim_fly) => slim_fly.link_count(),
             Self::Graph(graph) => graph.link_count(),
         }
     }
@@ -220,6 +230,7 @@ impl Topology {
         match self {
             Self::Dragonfly(dragonfly) => dragonfly.adapts(),
             Self::Hyperx(hyperx) => hyperx.adapts(),
+            Self::SlimFly(slim_fly) => slim_fly.adapts(),
             _ => None,
         }
     }
@@ -230,6 +241,7 @@ impl Topology {
             Self::FatTree(_) => true,
             Self::Dragonfly(dragonfly) => dragonfly.has_detours(),
             Self::Hyperx(hyperx) => hyperx.has_detours(),
+            Self::SlimFly(slim_fly) => slim_fly.has_detours(),
             _ => false,
         }
     }
@@ -262,6 +274,7 @@ impl Topology {
             Self::Grid(grid) => grid.route(at, header, vcs),
             Self::Dragonfly(dragonfly) => dragonfly.route(at, header, vcs),
             Self::Hyperx(hyperx) => hyperx.route(at, header, vcs),
+            Self::SlimFly(slim_fly) => slim_fly.route(at, header, vcs),
             Self::Graph(graph) => graph.route(at, header, vcs),
         }
     }

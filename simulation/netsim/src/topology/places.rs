@@ -11,7 +11,7 @@ const SWITCHES: [&str; 3] = ["leaf switch", "spine switch", "core switch"];
 
 impl Machine {
     /// Returns the placement of `ranks` ranks, `per_node` consecutive ones on a node: the levels of a fat tree or a dragonfly, the rows of a
-    /// HyperX, the coordinates in a torus, a mesh or a ring, else the nodes. If there are several rails, the first one whose topology is neither a star nor a graph decides.
+    /// HyperX, the groups of a slim fly, the coordinates in a torus, a mesh or a ring, else the nodes. If there are several rails, the first one whose topology is neither a star nor a graph decides.
     pub fn topology(&self, ranks: u32, per_node: u32) -> pelago_base::Topology {
         let (per_node, nodes) = (per_node.max(1), ranks.div_ceil(per_node.max(1)));
         let has_routers = |rail: &&RailSpec| !matches!(rail.topology, TopologySpec::Star {} | TopologySpec::Graph(_));
@@ -60,6 +60,10 @@ impl Places {
                 let row = spec.nodes_per_router.saturating_mul(hyperx.row());
                 Self::Nodes(vec![("router", spec.nodes_per_router), ("row of routers", row)])
             }),
+            TopologySpec::SlimFly(spec) => {
+                let group = spec.nodes_per_router.saturating_mul(spec.q);
+                Self::Nodes(vec![("router", spec.nodes_per_router), ("group of routers", group)])
+            }
             TopologySpec::Torus(spec) => grid(Grid::torus(spec, rail, nodes), spec.nodes_per_router),
             TopologySpec::Mesh(spec) => grid(Grid::mesh(spec, rail, nodes), spec.nodes_per_router),
             TopologySpec::Ring(spec) => grid(Grid::ring(spec, rail, nodes, 1), spec.nodes_per_router),
@@ -92,6 +96,7 @@ mod tests {
                 r#"type = "hyperx", dimensions = [4, 0], nodes_per_router = 3"#,
                 [("host", 100), ("router", 34), ("row of routers", 9)],
             ),
+            (r#"type = "slim-fly", q = 5, nodes_per_router = 4"#, [("host", 100), ("router", 25), ("group of routers", 5)]),
             (r#"type = "hyperx", dimensions = [0]"#, [("host", 100), ("router", 100), ("row of routers", 1)]),
         ] {
             assert_eq!(rail(4, text).unwrap().topology(200, 2).levels(), levels, "{text}");

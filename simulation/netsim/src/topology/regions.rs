@@ -16,6 +16,7 @@ impl Topology {
             TopologySpec::FatTree(tree) => tree.routes == FatTreeRoutes::Adaptive,
             TopologySpec::Dragonfly(dragonfly) => matches!(dragonfly.routes, DragonflyRoutes::UgalL | DragonflyRoutes::UgalG),
             TopologySpec::Hyperx(hyperx) => hyperx.routes == DirectRoutes::UgalL,
+            TopologySpec::SlimFly(slim_fly) => slim_fly.routes == DirectRoutes::UgalL,
             _ => false,
         }
     }
@@ -119,6 +120,8 @@ mod tests {
         for (text, chooses) in [
             (r#"type = "hyperx", dimensions = [3], routes = "valiant""#, false),
             (r#"type = "hyperx", dimensions = [3], routes = "ugal-l""#, true),
+            (r#"type = "slim-fly", q = 3"#, false),
+            (r#"type = "slim-fly", q = 3, routes = "ugal-l""#, true),
         ] {
             let machine = rail(4, text).unwrap();
             assert_eq!(Topology::chooses_by_queues(&machine.rails[0].topology), chooses, "{text}");

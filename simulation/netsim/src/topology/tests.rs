@@ -198,6 +198,46 @@ fn hyperx_networks() {
     );
 }
 
+#[test]
+fn slim_flies() {
+    for (q, degree) in [(3_u32, 5), (4, 6), (5, 7), (7, 11), (8, 12), (9, 13), (11, 17), (13, 19), (16, 24)] {
+        let routers = 2 * q * q;
+        let text = format!("type = \"slim-fly\", q = {q}");
+        assert_eq!(shape(1, &text), (routers as usize, u64::from(routers * degree), 2), "{text}");
+        let topology = topology(1, 2, &text).unwrap();
+        let links: BTreeSet<(u32, u32)> = topology.links().iter().map(|link| (link.from, link.to)).collect();
+        assert_eq!(links.len(), (routers * degree) as usize, "{text}: no two links lead to the same router");
+        assert!(links.iter().all(|&(from, to)| links.contains(&(to, from))), "{text}: links lead both ways");
+    }
+    assert_eq!(sound(18, 2, r#"type = "slim-fly", q = 3"#), 2);
+    assert_eq!(sound(32, 5, r#"type = "slim-fly", q = 4"#), 2);
+    assert_eq!(sound(100, 2, r#"type = "slim-fly", q = 5, nodes_per_router = 2"#), 2);
+    assert_eq!(sound(128, 3, r#"type = "slim-fly", q = 8"#), 2);
+    assert_eq!(sound(162, 2, r#"type = "slim-fly", q = 9"#), 2);
+    for routes in ["valiant", "ugal-l"] {
+        assert_eq!(sound(18, 4, &format!("type = \"slim-fly\", q = 3, routes = \"{routes}\"")), 4);
+        assert_eq!(sound(60, 6, &format!("type = \"slim-fly\", q = 7, routes = \"{routes}\"")), 4);
+    }
+    let error = |nodes, text: &str| topology(nodes, 1, &format!("type = \"slim-fly\", {text}")).unwrap_err().to_string();
+    assert_eq!(error(19, "q = 3"), "nodes = 19: do not fit in the 18 routers of rail.topology.q = 3");
+    let field = |q: &str, such: &str| {
+        assert_eq!(
+            error(4, &format!("q = {q}")),
+            format!("rail.topology.q = {q}: must be a power of a prime number, at least 3, such as {such}")
+        );
+    };
+    [("0", "3"), ("2", "3"), ("6", "5 or 7"), ("10", "9 or 11"), ("15", "13 or 16"), ("100", "97 or 101")]
+        .into_iter()
+        .for_each(|(q, such)| field(q, such));
+    assert_eq!(error(4, "q = 449"), "rail.topology: too many links; at most 268435456 are possible");
+    assert_eq!(error(4, "q = 4294967295"), "rail.topology: too many links; at most 268435456 are possible");
+    assert_eq!(error(4, "q = 3, nodes_per_router = 0"), "rail.topology.nodes_per_router = 0: must be at least 1");
+    assert_eq!(
+        error(4, "q = 3"),
+        "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2"
+    );
+}
+
 /// With one virtual channel, the two parts of Valiant's routes can wait for each other.
 #[test]
 fn valiants_routes_over_one_virtual_channel_can_deadlock() {
@@ -218,6 +258,7 @@ fn more_nodes_fit_at_a_router_than_there_are() {
         r#"type = "double-ring""#,
         r#"type = "dragonfly", routers_per_group = 2, global_links_per_router = 1"#,
         r#"type = "hyperx", dimensions = [2]"#,
+        r#"type = "slim-fly", q = 3"#,
         r#"type = "graph", links = [[0, 1]]"#,
     ] {
         for nodes_per_router in [4, 1 << 31, u32::MAX] {
