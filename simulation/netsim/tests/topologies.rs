@@ -68,6 +68,34 @@ fn a_slim_fly_detours_an_adversary() {
     assert!(minimal > 0.65 && valiant < 0.6 && local > 0.6);
 }
 
+const PLUS: &str =
+    "type = \"dragonfly-plus\"\nnodes_per_router = 2\nleaves_per_group = 2\nspines_per_group = 2\nglobal_links_per_spine = 2";
+
+/// Up, to the other group, and down; in a group, up and down.
+#[test]
+fn a_put_crosses_a_dragonfly_plus_in_three_links() {
+    for (to, links) in [(1, 0), (2, 2), (3, 2), (4, 3), (7, 3), (19, 3)] {
+        assert_eq!(put(PLUS, 20, 0, to), formula(links), "to {to}");
+    }
+}
+
+/// Five groups of four nodes each, all of which send to the next group: their minimal routes share one link.
+#[test]
+fn a_dragonfly_plus_detours_an_adversary() {
+    let next_group = |node: u32, random: &mut Rng| (node / 4 + 1) % 5 * 4 + random.u32(..4);
+    let [minimal, valiant, local, global] =
+        ["minimal", "valiant", "ugal-l", "ugal-g"].map(|routes| throughput(PLUS, routes, 2, 20, 0.6, next_group));
+    println!(
+        "dragonfly+, next group, offered 0.6: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}, ugal-g {global:.3}"
+    );
+    assert!((minimal / 0.25 - 1.0).abs() < 0.02, "a quarter of a link for each of four nodes: {minimal}");
+    assert!(valiant > 1.2 * minimal && local > 1.2 * minimal && global > 1.2 * minimal);
+    let [minimal, valiant, local] =
+        ROUTES.map(|routes| throughput(PLUS, routes, 2, 20, 0.7, |_, random: &mut Rng| random.u32(..20)));
+    println!("dragonfly+, uniform, offered 0.7: minimal {minimal:.3}, valiant {valiant:.3}, ugal-l {local:.3}");
+    assert!(minimal > 0.65 && valiant < 0.65 && local > 0.6);
+}
+
 const ROUTES: [&str; 3] = ["minimal", "valiant", "ugal-l"];
 
 /// Eight routers of four nodes each, all linked with each other. If each node of a router sends to another router, no two packets share a link. If
@@ -114,6 +142,7 @@ fn networks_have_room_after_the_change_that_is_named() {
         ("type = \"hyperx\"\ndimensions = [4, 3]", "rail.topology.dimensions=[0, 0]"),
         ("type = \"hyperx\"\ndimensions = [5]", "rail.topology.dimensions=[0]"),
         ("type = \"slim-fly\"\nq = 5\nnodes_per_router = 4", "rail.topology.q=13"),
+        (PLUS, "rail.topology.global_links_per_spine=125"),
     ] {
         let larger = machine(topology, 2, 4, 64, FLITS).larger(1000);
         let named: Vec<String> = larger.iter().map(|(key, value)| format!("{key}={value}")).collect();

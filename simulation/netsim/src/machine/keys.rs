@@ -138,7 +138,19 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.failure.detection_ns", Nanoseconds),
     (
         "rail.topology.type",
-        Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "slim-fly", "graph"]),
+        Word(&[
+            "star",
+            "fat-tree",
+            "torus",
+            "mesh",
+            "ring",
+            "double-ring",
+            "dragonfly",
+            "dragonfly-plus",
+            "hyperx",
+            "slim-fly",
+            "graph",
+        ]),
     ),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
@@ -151,6 +163,9 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.topology.deadlock", Word(&["dateline", "bubble"])),
     ("rail.topology.routers_per_group", Count(U32)),
     ("rail.topology.global_links_per_router", Count(U32)),
+    ("rail.topology.leaves_per_group", Count(U32)),
+    ("rail.topology.spines_per_group", Count(U32)),
+    ("rail.topology.global_links_per_spine", Count(U32)),
     ("rail.topology.groups", Count(U32)),
     ("rail.topology.links", List("[router, router] pairs")),
     ("rail.topology.attach", List("numbers")),
@@ -216,7 +231,9 @@ mod tests {
         }
         assert_eq!(of_controls, known("rail.congestion"));
         let mut of_topologies = BTreeSet::from(["type".to_owned()]);
-        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "hyperx", "slim-fly", "graph"] {
+        for kind in
+            ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly", "graph"]
+        {
             of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
         }
         assert_eq!(of_topologies, known("rail.topology"));
@@ -234,7 +251,7 @@ mod tests {
                 "rail.topology.type" => vec![(STAR, unknown)],
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
-                "rail.topology.routes" => ["fat-tree", "dragonfly", "hyperx", "slim-fly"]
+                "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
                     .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))
                     .into(),
                 _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],

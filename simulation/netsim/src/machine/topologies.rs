@@ -16,6 +16,7 @@ pub(crate) enum TopologySpec {
     /// Two rings, with a link between each pair of corresponding routers.
     DoubleRing(RingSpec),
     Dragonfly(DragonflySpec),
+    DragonflyPlus(DragonflyPlusSpec),
     Hyperx(HyperxSpec),
     SlimFly(SlimFlySpec),
     /// An arbitrary graph.
@@ -112,8 +113,25 @@ pub(crate) enum DragonflyRoutes {
     Valiant,
     /// The minimal or Valiant's route, by the queues of the first router.
     UgalL,
-    /// The minimal or Valiant's route, by the queues of all links of the first group to other groups.
+    /// The minimal or Valiant's route, by the queues of the links of the first group to other groups.
     UgalG,
+}
+
+/// The description of a dragonfly+.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DragonflyPlusSpec {
+    /// Number of nodes of a leaf router.
+    pub(crate) nodes_per_router: u32,
+    pub(crate) leaves_per_group: u32,
+    pub(crate) spines_per_group: u32,
+    /// Number of links of each spine to other groups.
+    pub(crate) global_links_per_spine: u32,
+    /// Number of groups; as many as the nodes need if absent.
+    #[serde(default)]
+    pub(crate) groups: Option<u32>,
+    #[serde(default)]
+    pub(crate) routes: DragonflyRoutes,
 }
 
 /// The description of a HyperX.

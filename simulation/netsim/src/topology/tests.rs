@@ -142,6 +142,45 @@ fn dragonflies() {
     assert_eq!(error, "rail.topology.groups = 10: 73 nodes need at least 10, the links between groups allow 9");
 }
 
+#[test]
+fn dragonflies_plus() {
+    // Each group has three leaf routers and two spines with two links to other groups each.
+    let text = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 3, spines_per_group = 2, global_links_per_spine = 2"#;
+    assert_eq!(shape(30, text), (5 * (3 + 2), 5 * (2 * 3 * 2 + 2 * 2), 4));
+    assert_eq!(sound(30, 1, text), 3);
+    assert_eq!(sound(6, 1, text), 2);
+    assert_eq!(sound(30, 2, &format!("{text}, routes = \"valiant\"")), 6);
+    assert_eq!(sound(12, 1, &format!("{text}, routes = \"valiant\"")), 3);
+    for (nodes, vcs, routes) in [(30, 2, "ugal-l"), (29, 5, "ugal-g")] {
+        assert_eq!(sound(nodes, vcs, &format!("{text}, routes = \"{routes}\"")), 6);
+    }
+    // With as many links of each spine as there are other groups, every spine leads to every group.
+    let full = r#"type = "dragonfly-plus", nodes_per_router = 1, leaves_per_group = 3, spines_per_group = 3, global_links_per_spine = 4, groups = 5"#;
+    assert_eq!(shape(15, full), (5 * 6, 5 * (2 * 9 + 3 * 4), 3));
+    assert_eq!(sound(15, 2, &format!("{full}, routes = \"valiant\"")), 4);
+    let error = |nodes, text: &str| topology(nodes, 1, text).unwrap_err().to_string();
+    assert_eq!(error(31, text), "rail.topology.groups = 6: 31 nodes need at least 6, the links between groups allow 5");
+    assert_eq!(
+        error(4, &text.replace("spines_per_group = 2", "spines_per_group = 0")),
+        "rail.topology: leaves_per_group = 3, spines_per_group = 0, global_links_per_spine = 2: each must be at least 1"
+    );
+    assert_eq!(
+        error(4, &text.replace("nodes_per_router = 2", "nodes_per_router = 0")),
+        "rail.topology.nodes_per_router = 0: must be at least 1"
+    );
+    assert_eq!(
+        error(
+            4,
+            &text.replace("spines_per_group = 2", "spines_per_group = 4294967295").replace("spine = 2", "spine = 4294967295")
+        ),
+        "rail.topology: too many links; at most 268435456 are possible"
+    );
+    assert_eq!(
+        error(30, &format!("{text}, routes = \"valiant\"")),
+        "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2"
+    );
+}
+
 /// The numbers of routers and of links, and the diameter.
 fn shape(nodes: u32, text: &str) -> (usize, u64, usize) {
     let topology = topology(nodes, 16, text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -257,6 +296,7 @@ fn more_nodes_fit_at_a_router_than_there_are() {
         r#"type = "ring""#,
         r#"type = "double-ring""#,
         r#"type = "dragonfly", routers_per_group = 2, global_links_per_router = 1"#,
+        r#"type = "dragonfly-plus", leaves_per_group = 2, spines_per_group = 1, global_links_per_spine = 1"#,
         r#"type = "hyperx", dimensions = [2]"#,
         r#"type = "slim-fly", q = 3"#,
         r#"type = "graph", links = [[0, 1]]"#,
