@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::netsim::Netsim;
 use crate::operation::{NetworkOperation, Notice};
 
-const TOPOLOGIES: [&str; 14] = [
+const TOPOLOGIES: [&str; 20] = [
     r#"type = "star""#,
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2]"#,
     r#"type = "fat-tree", down = [4, 16], up = [3], routes = "random""#,
@@ -22,10 +22,16 @@ const TOPOLOGIES: [&str; 14] = [
     r#"type = "dragonfly", nodes_per_router = 1, routers_per_group = 3, global_links_per_router = 3, routes = "ugal-l""#,
     r#"type = "dragonfly", nodes_per_router = 2, routers_per_group = 2, global_links_per_router = 3, routes = "ugal-g""#,
     r#"type = "fat-tree", down = [3, 3, 8], up = [2, 2], routes = "adaptive""#,
+    r#"type = "hyperx", dimensions = [3, 2, 2], nodes_per_router = 2, links_per_pair = [1, 2, 1], routes = "valiant""#,
+    r#"type = "hyperx", dimensions = [5], nodes_per_router = 5, routes = "ugal-l""#,
+    r#"type = "slim-fly", q = 3, nodes_per_router = 2"#,
+    r#"type = "slim-fly", q = 4, routes = "ugal-l""#,
+    r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 2, spines_per_group = 3, global_links_per_spine = 2, routes = "valiant""#,
+    r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 2, spines_per_group = 3, global_links_per_spine = 2, routes = "ugal-l""#,
 ];
 
 /// Number of virtual channels that each topology needs.
-const VCS: [u8; 14] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1];
+const VCS: [u8; 20] = [1, 1, 1, 2, 2, 1, 2, 1, 1, 3, 3, 3, 3, 1, 2, 2, 2, 4, 2, 2];
 
 /// Features of current networks: keys of the NIC, of the router, and of the rail.
 const EXTRAS: [[&str; 3]; 6] = [
@@ -194,7 +200,7 @@ fn operations_posted_at_once_take_one_event_in_the_queue() {
 }
 
 /// Kinds of networks that can be divided: topology, and number of virtual channels.
-const DIVISIBLE: [(&str, u8); 9] = [
+const DIVISIBLE: [(&str, u8); 12] = [
     (TOPOLOGIES[1], 1),
     (TOPOLOGIES[2], 1),
     (TOPOLOGIES[3], 2),
@@ -204,6 +210,9 @@ const DIVISIBLE: [(&str, u8); 9] = [
     (TOPOLOGIES[8], 2),
     (TOPOLOGIES[9], 3),
     (TOPOLOGIES[10], 3),
+    (TOPOLOGIES[14], 2),
+    (TOPOLOGIES[16], 3),
+    (TOPOLOGIES[18], 2),
 ];
 
 /// A machine that can be divided, whose buffers hold one or two packets.

@@ -305,6 +305,11 @@ fn an_all_to_all_outlives_a_failed_link_by_other_routes() {
         ("type = \"fat-tree\", down = [4, 4], up = [4]", 16),
         ("type = \"fat-tree\", down = [4, 4], up = [4], routes = \"adaptive\"", 16),
         (
+            "type = \"dragonfly-plus\", nodes_per_router = 2, leaves_per_group = 2, spines_per_group = 2, global_links_per_spine = 2",
+            10,
+        ),
+        ("type = \"hyperx\", dimensions = [5], nodes_per_router = 2, routes = \"ugal-l\"", 10),
+        (
             "type = \"dragonfly\", nodes_per_router = 1, routers_per_group = 2, global_links_per_router = 2, routes = \"ugal-l\"",
             10,
         ),

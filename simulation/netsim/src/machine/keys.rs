@@ -136,16 +136,36 @@ pub const KEYS: &[(&str, Quantity)] = &[
     ("rail.failure.at_ns", Nanoseconds),
     ("rail.failure.until_ns", Nanoseconds),
     ("rail.failure.detection_ns", Nanoseconds),
-    ("rail.topology.type", Word(&["star", "fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"])),
+    (
+        "rail.topology.type",
+        Word(&[
+            "star",
+            "fat-tree",
+            "torus",
+            "mesh",
+            "ring",
+            "double-ring",
+            "dragonfly",
+            "dragonfly-plus",
+            "hyperx",
+            "slim-fly",
+            "graph",
+        ]),
+    ),
     ("rail.topology.down", List("numbers")),
     ("rail.topology.up", List("numbers")),
     ("rail.topology.routes", Word(&["destination", "random", "adaptive", "minimal", "valiant", "ugal-l", "ugal-g"])),
     ("rail.topology.dimensions", List("numbers")),
     ("rail.topology.rings", List("true or false")),
     ("rail.topology.nodes_per_router", Count(U32)),
+    ("rail.topology.links_per_pair", List("numbers")),
+    ("rail.topology.q", Count(U32)),
     ("rail.topology.deadlock", Word(&["dateline", "bubble"])),
     ("rail.topology.routers_per_group", Count(U32)),
     ("rail.topology.global_links_per_router", Count(U32)),
+    ("rail.topology.leaves_per_group", Count(U32)),
+    ("rail.topology.spines_per_group", Count(U32)),
+    ("rail.topology.global_links_per_spine", Count(U32)),
     ("rail.topology.groups", Count(U32)),
     ("rail.topology.links", List("[router, router] pairs")),
     ("rail.topology.attach", List("numbers")),
@@ -211,7 +231,9 @@ mod tests {
         }
         assert_eq!(of_controls, known("rail.congestion"));
         let mut of_topologies = BTreeSet::from(["type".to_owned()]);
-        for kind in ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "graph"] {
+        for kind in
+            ["fat-tree", "torus", "mesh", "ring", "double-ring", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly", "graph"]
+        {
             of_topologies.extend(accepted("rx200-qdr", STAR, &format!("type = \"{kind}\"\nno_such = 1")));
         }
         assert_eq!(of_topologies, known("rail.topology"));
@@ -229,9 +251,9 @@ mod tests {
                 "rail.topology.type" => vec![(STAR, unknown)],
                 "rail.congestion.control" => vec![("[rail.topology]", format!("[rail.congestion]\n{unknown}\n[rail.topology]"))],
                 "rail.topology.deadlock" => vec![(STAR, format!("type = \"ring\"\n{unknown}"))],
-                "rail.topology.routes" => {
-                    vec![(STAR, format!("type = \"fat-tree\"\n{unknown}")), (STAR, format!("type = \"dragonfly\"\n{unknown}"))]
-                }
+                "rail.topology.routes" => ["fat-tree", "dragonfly", "dragonfly-plus", "hyperx", "slim-fly"]
+                    .map(|kind| (STAR, format!("type = \"{kind}\"\n{unknown}")))
+                    .into(),
                 _ if table == "node.software" => vec![("[[rail]]", format!("[{table}]\n{unknown}\n[[rail]]"))],
                 _ => vec![(&*format!("[{table}]").leak(), format!("[{table}]\n{unknown}"))],
             };

@@ -16,6 +16,9 @@ pub(crate) enum TopologySpec {
     /// Two rings, with a link between each pair of corresponding routers.
     DoubleRing(RingSpec),
     Dragonfly(DragonflySpec),
+    DragonflyPlus(DragonflyPlusSpec),
+    Hyperx(HyperxSpec),
+    SlimFly(SlimFlySpec),
     /// An arbitrary graph.
     Graph(GraphSpec),
 }
@@ -110,8 +113,63 @@ pub(crate) enum DragonflyRoutes {
     Valiant,
     /// The minimal or Valiant's route, by the queues of the first router.
     UgalL,
-    /// The minimal or Valiant's route, by the queues of all links of the first group to other groups.
+    /// The minimal or Valiant's route, by the queues of the links of the first group to other groups.
     UgalG,
+}
+
+/// The description of a dragonfly+.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DragonflyPlusSpec {
+    /// Number of nodes of a leaf router.
+    pub(crate) nodes_per_router: u32,
+    pub(crate) leaves_per_group: u32,
+    pub(crate) spines_per_group: u32,
+    /// Number of links of each spine to other groups.
+    pub(crate) global_links_per_spine: u32,
+    /// Number of groups; as many as the nodes need if absent.
+    #[serde(default)]
+    pub(crate) groups: Option<u32>,
+    #[serde(default)]
+    pub(crate) routes: DragonflyRoutes,
+}
+
+/// The description of a HyperX.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HyperxSpec {
+    /// Number of routers along each dimension, beginning with the one in which neighbours have consecutive numbers; 0 for as many as the nodes need.
+    pub(crate) dimensions: Vec<u32>,
+    #[serde(default = "one")]
+    pub(crate) nodes_per_router: u32,
+    /// Number of links between each pair of routers of a row, for each dimension; one if absent.
+    #[serde(default)]
+    pub(crate) links_per_pair: Option<Vec<u32>>,
+    #[serde(default)]
+    pub(crate) routes: DirectRoutes,
+}
+
+/// The description of a slim fly.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SlimFlySpec {
+    /// Number of groups of either kind, and of routers of a group.
+    pub(crate) q: u32,
+    #[serde(default = "one")]
+    pub(crate) nodes_per_router: u32,
+    #[serde(default)]
+    pub(crate) routes: DirectRoutes,
+}
+
+/// The route of a packet to another router.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DirectRoutes {
+    #[default]
+    Minimal,
+    Valiant,
+    /// The minimal or Valiant's route, by the queues of the first router.
+    UgalL,
 }
 
 /// The description of an arbitrary network.

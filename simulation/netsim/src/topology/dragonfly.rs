@@ -9,21 +9,27 @@
 //! are ordered by that number, those within groups before those between them; a packet takes at most one of each kind for each
 //! number.
 
-use super::{Hop, Link, Path, Queues, RoutingHeader, bounded, routers_for};
+use super::groups::Groups;
+use super::{Hop, Link, Queues, RoutingHeader, bounded, routers_for};
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::{DragonflyRoutes, DragonflySpec};
 
 impl DragonflySpec {
-    /// Returns a number of groups that makes room for `nodes` nodes, or, if the number of groups is not fixed, of links between groups.
     pub(super) fn larger(&self, nodes: u32) -> Option<(&'static str, String)> {
         let per_group = self.nodes_per_router.checked_mul(self.routers_per_group).filter(|&nodes| nodes > 0)?;
-        let needed = nodes.div_ceil(per_group);
-        let allowed = u64::from(self.routers_per_group) * u64::from(self.global_links_per_router) + 1;
-        match self.groups {
-            Some(_) if u64::from(needed) <= allowed => Some(("groups", needed.to_string())),
-            Some(_) => None,
-            None => Some(("global_links_per_router", (needed - 1).div_ceil(self.routers_per_group).to_string())),
+        let globals = ("global_links_per_router", self.global_links_per_router);
+        Groups::larger(nodes, per_group, self.groups, self.routers_per_group, globals)
+    }
+}
+
+impl DragonflyRoutes {
+    /// The queues by which the first router chooses a route; `None` if it does not choose.
+    pub(super) fn adapts(self) -> Option<Queues> {
+        match self {
+            Self::UgalL => Some(Queues::Local),
+            Self::UgalG => Some(Queues::Global),
+            Self::Minimal | Self::Valiant => None,
         }
     }
 }
@@ -33,11 +39,7 @@ pub(crate) struct Dragonfly {
     terminals_per_router: u32,
     /// Number of routers of a group.
     routers: u32,
-    /// Number of links of a router to other groups.
-    globals: u32,
-    groups: u32,
-    /// Number of links between each pair of groups.
-    copies: u32,
+    groups: Groups,
     routes: DragonflyRoutes,
 }
 
@@ -49,43 +51,34 @@ impl Dragonfly {
                 "rail.topology: routers_per_group = {routers}, global_links_per_router = {globals}: each must be at least 1"
             )));
         }
-        let needed = routers_for(nodes, nodes_per_router)?.div_ceil(routers);
-        let most = u64::from(routers) * u64::from(globals) + 1;
-        let groups = spec.groups.unwrap_or(needed);
-        if groups < needed || u64::from(groups) > most {
-            return Err(MachineError::new(format!(
-                "rail.topology.groups = {groups}: {nodes} nodes need at least {needed}, the links between groups allow {most}"
-            )));
-        }
-        bounded((u64::from(groups) * u64::from(routers)).checked_mul(u64::from(routers) + u64::from(globals)))?;
-        let copies = if groups > 1 { ((most - 1) / u64::from(groups - 1)) as u32 } else { 0 };
+        routers_for(nodes, nodes_per_router)?;
+        let nodes_per_group = u64::from(nodes_per_router) * u64::from(routers);
+        let groups = Groups::new(nodes, nodes_per_group, spec.groups, routers, globals)?;
+        let all = u64::from(groups.count) * u64::from(routers);
+        bounded(all.checked_mul(u64::from(routers) + u64::from(globals)))?;
         let terminals_per_router = nodes_per_router.min(nodes) * rail.count;
-        Ok(Self { terminals_per_router, routers, globals, groups, copies, routes })
+        Ok(Self { terminals_per_router, routers, groups, routes })
     }
 
     pub(crate) fn vcs_min(&self) -> u8 {
         match self.routes {
-            _ if self.groups == 1 => 1,
+            _ if self.groups.count == 1 => 1,
             DragonflyRoutes::Minimal => 2,
-            _ if self.groups == 2 => 2,
+            _ if self.groups.count == 2 => 2,
             _ => 3,
         }
     }
 
     pub(crate) fn adapts(&self) -> Option<Queues> {
-        match self.routes {
-            DragonflyRoutes::UgalL => Some(Queues::Local),
-            DragonflyRoutes::UgalG => Some(Queues::Global),
-            DragonflyRoutes::Minimal | DragonflyRoutes::Valiant => None,
-        }
+        self.routes.adapts()
     }
 
     pub(crate) fn has_detours(&self) -> bool {
-        self.routes != DragonflyRoutes::Minimal && self.groups > 2
+        self.routes != DragonflyRoutes::Minimal && self.groups.count > 2
     }
 
     pub(crate) fn is_global(&self, link: u32) -> bool {
-        link % (self.routers - 1 + self.globals) >= self.routers - 1
+        link % (self.routers - 1 + self.groups.globals) >= self.routers - 1
     }
 
     pub(crate) fn router(&self, terminal: u32) -> u32 {
@@ -94,30 +87,21 @@ impl Dragonfly {
 
     pub(crate) fn links(&self) -> Vec<Link> {
         let mut links = Vec::new();
-        for from in 0..self.groups * self.routers {
+        let globals = self.groups.globals;
+        for from in 0..self.groups.count * self.routers {
             let (group, place) = (from / self.routers, from % self.routers);
             let others = (0..self.routers).filter(|&other| other != place);
             links.extend(others.map(|other| Link { from, to: group * self.routers + other }));
-            links.extend((0..self.globals).map(|port| {
-                let global = place * self.globals + port;
-                if global >= self.copies * self.groups.saturating_sub(1) {
-                    return Link { from, to: from };
-                }
-                let (copy, index) = (global / (self.groups - 1), global % (self.groups - 1));
-                let there = index + u32::from(index >= group);
-                Link { from, to: there * self.routers + self.global(there, group, copy) / self.globals }
+            links.extend((0..globals).map(|port| {
+                let end = self.groups.end(group, place * globals + port);
+                Link { from, to: end.map_or(from, |(there, global)| there * self.routers + global / globals) }
             }));
         }
         links
     }
 
     pub(crate) fn link_count(&self) -> u64 {
-        u64::from(self.groups) * u64::from(self.routers) * u64::from(self.routers - 1 + self.globals)
-    }
-
-    /// Returns the number, among the links of a group to other groups, of a link to one other group.
-    fn global(&self, group: u32, to: u32, copy: u32) -> u32 {
-        copy * (self.groups - 1) + to - u32::from(to > group)
+        u64::from(self.groups.count) * u64::from(self.routers) * u64::from(self.routers - 1 + self.groups.globals)
     }
 
     #[inline]
@@ -127,7 +111,8 @@ impl Dragonfly {
             return Hop::out(vcs);
         }
         let (group, place) = (at / self.routers, at % self.routers);
-        let first_link = at * (self.routers - 1 + self.globals);
+        let globals = self.groups.globals;
+        let first_link = at * (self.routers - 1 + globals);
         let each = vcs / self.vcs_min();
         let vc = header.stage * each;
         let local = |other: u32| Hop::over(first_link + other - u32::from(other > place), vc, each);
@@ -135,19 +120,15 @@ impl Dragonfly {
         if group == home {
             return local(to % self.routers);
         }
-        let detour = header.via % self.groups;
-        let detours = match header.path {
-            Path::Detour => true,
-            Path::Usual => false,
-            Path::Open => self.routes == DragonflyRoutes::Valiant,
-        };
+        let detour = header.via % self.groups.count;
+        let detours = header.path.detours(self.routes == DragonflyRoutes::Valiant);
         let goal = if detours && header.stage == 0 && detour != group { detour } else { home };
-        let global = self.global(group, goal, header.salt % self.copies);
-        let exit = global / self.globals;
+        let global = self.groups.global(group, goal, header.salt);
+        let exit = global / globals;
         if exit != place {
             return local(exit);
         }
         header.stage += 1;
-        Hop::over(first_link + self.routers - 1 + global % self.globals, vc, each)
+        Hop::over(first_link + self.routers - 1 + global % globals, vc, each)
     }
 }

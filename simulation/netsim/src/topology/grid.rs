@@ -170,7 +170,7 @@ impl Grid {
 }
 
 /// Replaces the lengths that are 0 by sufficiently large ones that are as equal as possible.
-fn fitted(lengths: &[u32], needed: u32) -> Result<Vec<u32>, MachineError> {
+pub(super) fn fitted(lengths: &[u32], needed: u32) -> Result<Vec<u32>, MachineError> {
     let given =
         lengths.iter().filter(|&&length| length > 0).try_fold(1u64, |product, &length| product.checked_mul(length.into()));
     let mut rest = needed.div_ceil(bounded(given)?);

@@ -6,23 +6,31 @@
 //! tests walk all routes of small networks and search for a cycle.
 
 mod dragonfly;
+mod dragonfly_plus;
 mod fat_tree;
+mod field;
 mod fit;
 mod graph;
 mod grid;
+mod groups;
+mod hyperx;
 mod places;
 mod regions;
+mod slim_fly;
 #[cfg(test)]
 mod tests;
 
 use crate::machine::MachineError;
 use crate::machine::spec::RailSpec;
-use crate::machine::topologies::{MeshSpec, TopologySpec, TorusSpec};
+use crate::machine::topologies::{HyperxSpec, MeshSpec, TopologySpec, TorusSpec};
 
 use dragonfly::Dragonfly;
+use dragonfly_plus::DragonflyPlus;
 use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
+use hyperx::Hyperx;
+use slim_fly::SlimFly;
 
 /// The part of a packet that routers read.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +59,20 @@ pub(crate) enum Path {
     Open,
     /// The usual route.
     Usual,
-    /// A detour: in a dragonfly through the group that `via` names, in a fat tree over the up links that `salt` selects.
+    /// A detour: in a dragonfly and a dragonfly+ through the group that `via` names, in a HyperX and a slim fly through the router that `via` names, in a fat tree over
+    /// the up links that `salt` selects.
     Detour,
+}
+
+impl Path {
+    /// Whether the packet makes a detour; if the route is not chosen yet, whether it makes one `by_default`.
+    fn detours(self, by_default: bool) -> bool {
+        match self {
+            Self::Detour => true,
+            Self::Usual => false,
+            Self::Open => by_default,
+        }
+    }
 }
 
 /// The next hop of a packet.
@@ -103,6 +123,9 @@ pub(crate) enum Topology {
     FatTree(FatTree),
     Grid(Grid),
     Dragonfly(Dragonfly),
+    DragonflyPlus(DragonflyPlus),
+    Hyperx(Hyperx),
+    SlimFly(SlimFly),
     Graph(Graph),
 }
 
@@ -118,6 +141,9 @@ impl Topology {
             TopologySpec::Ring(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 1)?),
             TopologySpec::DoubleRing(spec) => Self::Grid(Grid::ring(spec, rail, nodes, 2)?),
             TopologySpec::Dragonfly(spec) => Self::Dragonfly(Dragonfly::new(spec, rail, nodes)?),
+            TopologySpec::DragonflyPlus(spec) => Self::DragonflyPlus(DragonflyPlus::new(spec, rail, nodes)?),
+            TopologySpec::Hyperx(spec) => Self::Hyperx(Hyperx::new(spec, rail, nodes)?),
+            TopologySpec::SlimFly(spec) => Self::SlimFly(SlimFly::new(spec, rail, nodes)?),
             TopologySpec::Graph(spec) => Self::Graph(Graph::new(spec, rail, nodes)?),
         };
         let least = topology.vcs_min();
@@ -134,11 +160,15 @@ impl Topology {
     pub(crate) fn larger(rail: &RailSpec, nodes: u32) -> Option<(&'static str, String)> {
         let (key, value) = match &rail.topology {
             TopologySpec::FatTree(spec) => ("down", spec.larger(nodes * rail.count)?),
-            TopologySpec::Torus(TorusSpec { dimensions, .. }) | TopologySpec::Mesh(MeshSpec { dimensions, .. }) => {
+            TopologySpec::Torus(TorusSpec { dimensions, .. })
+            | TopologySpec::Mesh(MeshSpec { dimensions, .. })
+            | TopologySpec::Hyperx(HyperxSpec { dimensions, .. }) => {
                 // 0 stands for as many as the nodes need.
                 ("dimensions", format!("{:?}", vec![0; dimensions.len()]))
             }
             TopologySpec::Dragonfly(spec) => spec.larger(nodes)?,
+            TopologySpec::DragonflyPlus(spec) => spec.larger(nodes)?,
+            TopologySpec::SlimFly(spec) => ("q", spec.larger(nodes)?),
             TopologySpec::Graph(spec) => ("nodes_per_router", spec.larger(nodes)?),
             _ => return None,
         };
@@ -151,6 +181,9 @@ impl Topology {
             Self::Star | Self::FatTree(_) => 1,
             Self::Grid(grid) => grid.vcs_min(),
             Self::Dragonfly(dragonfly) => dragonfly.vcs_min(),
+            Self::DragonflyPlus(plus) => plus.vcs_min(),
+            Self::Hyperx(hyperx) => hyperx.vcs_min(),
+            Self::SlimFly(slim_fly) => slim_fly.vcs_min(),
             Self::Graph(graph) => graph.vcs_min(),
         }
     }
@@ -167,6 +200,9 @@ impl Topology {
             Self::FatTree(tree) => tree.router(terminal),
             Self::Grid(grid) => grid.router(terminal),
             Self::Dragonfly(dragonfly) => dragonfly.router(terminal),
+            Self::DragonflyPlus(plus) => plus.router(terminal),
+            Self::Hyperx(hyperx) => hyperx.router(terminal),
+            Self::SlimFly(slim_fly) => slim_fly.router(terminal),
             Self::Graph(graph) => graph.router(terminal),
         }
     }
@@ -178,6 +214,9 @@ impl Topology {
             Self::FatTree(tree) => tree.links(),
             Self::Grid(grid) => grid.links(),
             Self::Dragonfly(dragonfly) => dragonfly.links(),
+            Self::DragonflyPlus(plus) => plus.links(),
+            Self::Hyperx(hyperx) => hyperx.links(),
+            Self::SlimFly(slim_fly) => slim_fly.links(),
             Self::Graph(graph) => graph.links(),
         }
     }
@@ -189,6 +228,9 @@ impl Topology {
             Self::FatTree(tree) => tree.link_count(),
             Self::Grid(grid) => grid.link_count(),
             Self::Dragonfly(dragonfly) => dragonfly.link_count(),
+            Self::DragonflyPlus(plus) => plus.link_count(),
+            Self::Hyperx(hyperx) => hyperx.link_count(),
+            Self::SlimFly(slim_fly) => slim_fly.link_count(),
             Self::Graph(graph) => graph.link_count(),
         }
     }
@@ -197,6 +239,9 @@ impl Topology {
     pub(crate) fn adapts(&self) -> Option<Queues> {
         match self {
             Self::Dragonfly(dragonfly) => dragonfly.adapts(),
+            Self::DragonflyPlus(plus) => plus.adapts(),
+            Self::Hyperx(hyperx) => hyperx.adapts(),
+            Self::SlimFly(slim_fly) => slim_fly.adapts(),
             _ => None,
         }
     }
@@ -206,13 +251,20 @@ impl Topology {
         match self {
             Self::FatTree(_) => true,
             Self::Dragonfly(dragonfly) => dragonfly.has_detours(),
+            Self::DragonflyPlus(plus) => plus.has_detours(),
+            Self::Hyperx(hyperx) => hyperx.has_detours(),
+            Self::SlimFly(slim_fly) => slim_fly.has_detours(),
             _ => false,
         }
     }
 
-    /// Whether a link leads to another group of a dragonfly.
+    /// Whether a link leads to another group of a dragonfly or a dragonfly+.
     pub(crate) fn is_global(&self, link: u32) -> bool {
-        matches!(self, Self::Dragonfly(dragonfly) if dragonfly.is_global(link))
+        match self {
+            Self::Dragonfly(dragonfly) => dragonfly.is_global(link),
+            Self::DragonflyPlus(plus) => plus.is_global(link),
+            _ => false,
+        }
     }
 
     /// Whether routers choose among up links.
@@ -237,6 +289,9 @@ impl Topology {
             Self::FatTree(tree) => tree.route(at, header, vcs),
             Self::Grid(grid) => grid.route(at, header, vcs),
             Self::Dragonfly(dragonfly) => dragonfly.route(at, header, vcs),
+            Self::DragonflyPlus(plus) => plus.route(at, header, vcs),
+            Self::Hyperx(hyperx) => hyperx.route(at, header, vcs),
+            Self::SlimFly(slim_fly) => slim_fly.route(at, header, vcs),
             Self::Graph(graph) => graph.route(at, header, vcs),
         }
     }

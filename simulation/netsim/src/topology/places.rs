@@ -1,6 +1,7 @@
 //! The placement of the ranks of a job in a machine.
 
 use super::grid::Grid;
+use super::hyperx::Hyperx;
 use crate::machine::Machine;
 use crate::machine::spec::RailSpec;
 use crate::machine::topologies::TopologySpec;
@@ -9,8 +10,8 @@ use crate::machine::topologies::TopologySpec;
 const SWITCHES: [&str; 3] = ["leaf switch", "spine switch", "core switch"];
 
 impl Machine {
-    /// Returns the placement of `ranks` ranks, `per_node` consecutive ones on a node: the levels of a fat tree or a dragonfly, the coordinates in a
-    /// torus, a mesh or a ring, else the nodes. If there are several rails, the first one whose topology is neither a star nor a graph decides.
+    /// Returns the placement of `ranks` ranks, `per_node` consecutive ones on a node: the levels of a fat tree, the groups of a dragonfly, a
+    /// dragonfly+ or a slim fly, the rows of a HyperX, the coordinates in a torus, a mesh or a ring, else the nodes. If there are several rails, the first one whose topology is neither a star nor a graph decides.
     pub fn topology(&self, ranks: u32, per_node: u32) -> pelago_base::Topology {
         let (per_node, nodes) = (per_node.max(1), ranks.div_ceil(per_node.max(1)));
         let has_routers = |rail: &&RailSpec| !matches!(rail.topology, TopologySpec::Star {} | TopologySpec::Graph(_));
@@ -55,6 +56,18 @@ impl Places {
                 let group = spec.nodes_per_router.saturating_mul(spec.routers_per_group);
                 Self::Nodes(vec![("router", spec.nodes_per_router), ("group of routers", group)])
             }
+            TopologySpec::DragonflyPlus(spec) => {
+                let group = spec.nodes_per_router.saturating_mul(spec.leaves_per_group);
+                Self::Nodes(vec![("leaf router", spec.nodes_per_router), ("group of routers", group)])
+            }
+            TopologySpec::Hyperx(spec) => Hyperx::new(spec, rail, nodes).map_or(Self::Nodes(Vec::new()), |hyperx| {
+                let row = spec.nodes_per_router.saturating_mul(hyperx.row());
+                Self::Nodes(vec![("router", spec.nodes_per_router), ("row of routers", row)])
+            }),
+            TopologySpec::SlimFly(spec) => {
+                let group = spec.nodes_per_router.saturating_mul(spec.q);
+                Self::Nodes(vec![("router", spec.nodes_per_router), ("group of routers", group)])
+            }
             TopologySpec::Torus(spec) => grid(Grid::torus(spec, rail, nodes), spec.nodes_per_router),
             TopologySpec::Mesh(spec) => grid(Grid::mesh(spec, rail, nodes), spec.nodes_per_router),
             TopologySpec::Ring(spec) => grid(Grid::ring(spec, rail, nodes, 1), spec.nodes_per_router),
@@ -66,6 +79,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::tests::rail;
 
     fn topology(machine: &str, ranks: u32) -> pelago_base::Topology {
         Machine::parse(Machine::bundled(machine).unwrap()).unwrap().topology(ranks, 2)
@@ -77,6 +91,24 @@ mod tests {
         assert_eq!(tree.levels(), [("host", 2050), ("leaf switch", 65), ("spine switch", 3), ("core switch", 1)]);
         assert_eq!(topology("dragonfly-slingshot", 4099).levels()[0], ("host", 2050));
         assert_eq!(topology("gigabit-ethernet", 5).levels(), [("host", 3)], "one switch");
+    }
+
+    #[test]
+    fn networks_of_routers_have_their_groups() {
+        for (text, levels) in [
+            (
+                r#"type = "hyperx", dimensions = [4, 0], nodes_per_router = 3"#,
+                [("host", 100), ("router", 34), ("row of routers", 9)],
+            ),
+            (
+                r#"type = "dragonfly-plus", nodes_per_router = 4, leaves_per_group = 3, spines_per_group = 3, global_links_per_spine = 3"#,
+                [("host", 100), ("leaf router", 25), ("group of routers", 9)],
+            ),
+            (r#"type = "slim-fly", q = 5, nodes_per_router = 4"#, [("host", 100), ("router", 25), ("group of routers", 5)]),
+            (r#"type = "hyperx", dimensions = [0]"#, [("host", 100), ("router", 100), ("row of routers", 1)]),
+        ] {
+            assert_eq!(rail(4, text).unwrap().topology(200, 2).levels(), levels, "{text}");
+        }
     }
 
     #[test]

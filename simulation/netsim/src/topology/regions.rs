@@ -1,7 +1,7 @@
 //! The division of a network's routers into regions.
 
 use super::{Link, Topology};
-use crate::machine::topologies::{DragonflyRoutes, FatTreeRoutes, TopologySpec};
+use crate::machine::topologies::{DirectRoutes, FatTreeRoutes, TopologySpec};
 
 /// Parts of the neighbours, in percent, beyond which a router without terminals belongs to the region of these neighbours.
 const MOST: usize = 75;
@@ -14,7 +14,10 @@ impl Topology {
     pub(crate) fn chooses_by_queues(spec: &TopologySpec) -> bool {
         match spec {
             TopologySpec::FatTree(tree) => tree.routes == FatTreeRoutes::Adaptive,
-            TopologySpec::Dragonfly(dragonfly) => matches!(dragonfly.routes, DragonflyRoutes::UgalL | DragonflyRoutes::UgalG),
+            TopologySpec::Dragonfly(dragonfly) => dragonfly.routes.adapts().is_some(),
+            TopologySpec::DragonflyPlus(plus) => plus.routes.adapts().is_some(),
+            TopologySpec::Hyperx(hyperx) => hyperx.routes == DirectRoutes::UgalL,
+            TopologySpec::SlimFly(slim_fly) => slim_fly.routes == DirectRoutes::UgalL,
             _ => false,
         }
     }
@@ -81,7 +84,8 @@ fn neighbours(links: &[Link], routers: usize) -> Vec<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::topology::tests::topology;
+    use super::*;
+    use crate::topology::tests::{rail, topology};
 
     fn regions(text: &str, terminals: u32, weights: &[u32]) -> Vec<u8> {
         topology(terminals, 3, text).unwrap().regions(terminals, weights)
@@ -104,6 +108,35 @@ mod tests {
         let count = |region| regions.iter().filter(|&&of| of == region).count();
         assert_eq!([0, 1, 2].map(count), [6, 12, 12]);
         assert!(regions.is_sorted(), "{regions:?}");
+    }
+
+    #[test]
+    fn a_hyperx_is_divided_into_planes() {
+        let regions = regions(r#"type = "hyperx", dimensions = [3, 2, 4], nodes_per_router = 2"#, 48, &[1, 1]);
+        assert_eq!(regions, [[0; 12], [1; 12]].concat());
+    }
+
+    const PLUS: &str = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 2, spines_per_group = 3, global_links_per_spine = 2"#;
+
+    /// The spines of a group belong to the region of its leaf routers.
+    #[test]
+    fn a_dragonfly_plus_is_divided_into_groups() {
+        assert_eq!(regions(PLUS, 24, &[1, 2]), [[0; 10].as_slice(), &[1; 20]].concat());
+    }
+
+    #[test]
+    fn routes_by_queues_keep_a_network_in_one_region() {
+        for (text, chooses) in [
+            (r#"type = "hyperx", dimensions = [3], routes = "valiant""#, false),
+            (r#"type = "hyperx", dimensions = [3], routes = "ugal-l""#, true),
+            (r#"type = "slim-fly", q = 3"#, false),
+            (PLUS, false),
+            (&format!(r#"{PLUS}, routes = "ugal-g""#), true),
+            (r#"type = "slim-fly", q = 3, routes = "ugal-l""#, true),
+        ] {
+            let machine = rail(4, text).unwrap();
+            assert_eq!(Topology::chooses_by_queues(&machine.rails[0].topology), chooses, "{text}");
+        }
     }
 
     /// A graph may have routers that no terminal reaches by a neighbour.

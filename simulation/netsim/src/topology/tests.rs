@@ -13,7 +13,7 @@ nic = { overhead_ns = 0, read_gb_per_s = inf, write_gb_per_s = inf, packet_bytes
 link = { gb_per_s = 1.0, cable_ns = 1.0 }
 "#;
 
-fn rail(vcs: u8, topology: &str) -> Result<Machine, MachineError> {
+pub(super) fn rail(vcs: u8, topology: &str) -> Result<Machine, MachineError> {
     let router = format!(
         "router = {{ routing_ns = 1, vc_allocation_ns = 1, switch_allocation_ns = 1, switch_ns = 1, \
          buffer_bytes = 256, vcs = {vcs} }}\n"
@@ -143,12 +143,162 @@ fn dragonflies() {
 }
 
 #[test]
+fn dragonflies_plus() {
+    // Each group has three leaf routers and two spines with two links to other groups each.
+    let text = r#"type = "dragonfly-plus", nodes_per_router = 2, leaves_per_group = 3, spines_per_group = 2, global_links_per_spine = 2"#;
+    assert_eq!(shape(30, text), (5 * (3 + 2), 5 * (2 * 3 * 2 + 2 * 2), 4));
+    assert_eq!(sound(30, 1, text), 3);
+    assert_eq!(sound(6, 1, text), 2);
+    assert_eq!(sound(30, 2, &format!("{text}, routes = \"valiant\"")), 6);
+    assert_eq!(sound(12, 1, &format!("{text}, routes = \"valiant\"")), 3);
+    for (nodes, vcs, routes) in [(30, 2, "ugal-l"), (29, 5, "ugal-g")] {
+        assert_eq!(sound(nodes, vcs, &format!("{text}, routes = \"{routes}\"")), 6);
+    }
+    // With as many links of each spine as there are other groups, every spine leads to every group.
+    let full = r#"type = "dragonfly-plus", nodes_per_router = 1, leaves_per_group = 3, spines_per_group = 3, global_links_per_spine = 4, groups = 5"#;
+    assert_eq!(shape(15, full), (5 * 6, 5 * (2 * 9 + 3 * 4), 3));
+    assert_eq!(sound(15, 2, &format!("{full}, routes = \"valiant\"")), 4);
+    let error = |nodes, text: &str| topology(nodes, 1, text).unwrap_err().to_string();
+    assert_eq!(error(31, text), "rail.topology.groups = 6: 31 nodes need at least 6, the links between groups allow 5");
+    assert_eq!(
+        error(4, &text.replace("spines_per_group = 2", "spines_per_group = 0")),
+        "rail.topology: leaves_per_group = 3, spines_per_group = 0, global_links_per_spine = 2: each must be at least 1"
+    );
+    assert_eq!(
+        error(4, &text.replace("nodes_per_router = 2", "nodes_per_router = 0")),
+        "rail.topology.nodes_per_router = 0: must be at least 1"
+    );
+    assert_eq!(
+        error(
+            4,
+            &text.replace("spines_per_group = 2", "spines_per_group = 4294967295").replace("spine = 2", "spine = 4294967295")
+        ),
+        "rail.topology: too many links; at most 268435456 are possible"
+    );
+    assert_eq!(
+        error(30, &format!("{text}, routes = \"valiant\"")),
+        "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2"
+    );
+}
+
+/// The numbers of routers and of links, and the diameter.
+fn shape(nodes: u32, text: &str) -> (usize, u64, usize) {
+    let topology = topology(nodes, 16, text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let mut neighbours = BTreeMap::<u32, Vec<u32>>::new();
+    topology.links().iter().for_each(|link| neighbours.entry(link.from).or_default().push(link.to));
+    let farthest = |&from: &u32| {
+        let (mut reached, mut border, mut distance) = (BTreeSet::from([from]), vec![from], 0);
+        while reached.len() < neighbours.len() {
+            border = border.iter().flat_map(|at| &neighbours[at]).copied().filter(|&next| reached.insert(next)).collect();
+            distance += 1;
+            assert!(!border.is_empty(), "{text}: not all routers are connected");
+        }
+        distance
+    };
+    (neighbours.len(), topology.link_count(), neighbours.keys().map(farthest).max().unwrap_or(0))
+}
+
+#[test]
+fn hyperx_networks() {
+    let plane = r#"type = "hyperx", dimensions = [4, 3], nodes_per_router = 2"#;
+    assert_eq!(shape(24, plane), (12, 12 * (3 + 2), 2));
+    assert_eq!(shape(24, &format!("{plane}, links_per_pair = [2, 5]")), (12, 12 * (2 * 3 + 5 * 2), 2));
+    assert_eq!(shape(16, r#"type = "hyperx", dimensions = [2, 2, 2, 2]"#), (16, 16 * 4, 4), "a hypercube");
+    assert_eq!(shape(9, r#"type = "hyperx", dimensions = [0]"#), (9, 9 * 8, 1), "a full mesh");
+    assert_eq!(shape(60, r#"type = "hyperx", dimensions = [0, 0, 0], nodes_per_router = 2"#), (36, 36 * (3 + 2 + 2), 3));
+    assert_eq!(sound(24, 1, plane), 2);
+    assert_eq!(sound(24, 3, &format!("{plane}, links_per_pair = [2, 5]")), 2);
+    for routes in ["valiant", "ugal-l"] {
+        assert_eq!(sound(24, 2, &format!("{plane}, routes = \"{routes}\"")), 4);
+        assert_eq!(sound(24, 5, &format!("{plane}, links_per_pair = [3, 1], routes = \"{routes}\"")), 4);
+        assert_eq!(sound(18, 2, &format!("type = \"hyperx\", dimensions = [3, 2, 3], routes = \"{routes}\"")), 6);
+        assert_eq!(sound(9, 2, &format!("type = \"hyperx\", dimensions = [9], routes = \"{routes}\"")), 2);
+        assert_eq!(sound(2, 1, &format!("type = \"hyperx\", dimensions = [2, 1], routes = \"{routes}\"")), 1);
+    }
+    let error = |nodes, text: &str| topology(nodes, 1, &format!("type = \"hyperx\", {text}")).unwrap_err().to_string();
+    assert_eq!(error(13, "dimensions = [4, 3]"), "nodes = 13: do not fit in the 12 routers of rail.topology.dimensions = [4, 3]");
+    assert_eq!(error(4, "dimensions = []"), "rail.topology.dimensions = []: must be 1 to 8 numbers");
+    assert_eq!(
+        error(4, "dimensions = [4, 3], links_per_pair = [1]"),
+        "rail.topology.links_per_pair = [1]: must be a number for each of 2 dimensions, each at least 1"
+    );
+    assert_eq!(
+        error(4, "dimensions = [4, 3], links_per_pair = [0, 1]"),
+        "rail.topology.links_per_pair = [0, 1]: must be a number for each of 2 dimensions, each at least 1"
+    );
+    assert_eq!(error(4, "dimensions = [4], nodes_per_router = 0"), "rail.topology.nodes_per_router = 0: must be at least 1");
+    let too_many = "rail.topology: too many links; at most 268435456 are possible";
+    for text in ["dimensions = [65536]", "dimensions = [2], links_per_pair = [4294967295]", "dimensions = [65536, 65536]"] {
+        assert_eq!(error(4, text), too_many, "{text}");
+    }
+    assert_eq!(
+        error(12, "dimensions = [4, 3], routes = \"valiant\""),
+        "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2"
+    );
+}
+
+#[test]
+fn slim_flies() {
+    for (q, degree) in [(3_u32, 5), (4, 6), (5, 7), (7, 11), (8, 12), (9, 13), (11, 17), (13, 19), (16, 24)] {
+        let routers = 2 * q * q;
+        let text = format!("type = \"slim-fly\", q = {q}");
+        assert_eq!(shape(1, &text), (routers as usize, u64::from(routers * degree), 2), "{text}");
+        let topology = topology(1, 2, &text).unwrap();
+        let links: BTreeSet<(u32, u32)> = topology.links().iter().map(|link| (link.from, link.to)).collect();
+        assert_eq!(links.len(), (routers * degree) as usize, "{text}: no two links lead to the same router");
+        assert!(links.iter().all(|&(from, to)| links.contains(&(to, from))), "{text}: links lead both ways");
+    }
+    assert_eq!(sound(18, 2, r#"type = "slim-fly", q = 3"#), 2);
+    assert_eq!(sound(32, 5, r#"type = "slim-fly", q = 4"#), 2);
+    assert_eq!(sound(100, 2, r#"type = "slim-fly", q = 5, nodes_per_router = 2"#), 2);
+    assert_eq!(sound(128, 3, r#"type = "slim-fly", q = 8"#), 2);
+    assert_eq!(sound(162, 2, r#"type = "slim-fly", q = 9"#), 2);
+    for routes in ["valiant", "ugal-l"] {
+        assert_eq!(sound(18, 4, &format!("type = \"slim-fly\", q = 3, routes = \"{routes}\"")), 4);
+        assert_eq!(sound(60, 6, &format!("type = \"slim-fly\", q = 7, routes = \"{routes}\"")), 4);
+    }
+    let error = |nodes, text: &str| topology(nodes, 1, &format!("type = \"slim-fly\", {text}")).unwrap_err().to_string();
+    assert_eq!(error(19, "q = 3"), "nodes = 19: do not fit in the 18 routers of rail.topology.q = 3");
+    let field = |q: &str, such: &str| {
+        assert_eq!(
+            error(4, &format!("q = {q}")),
+            format!("rail.topology.q = {q}: must be a power of a prime number, at least 3, such as {such}")
+        );
+    };
+    [("0", "3"), ("2", "3"), ("6", "5 or 7"), ("10", "9 or 11"), ("15", "13 or 16"), ("100", "97 or 101")]
+        .into_iter()
+        .for_each(|(q, such)| field(q, such));
+    assert_eq!(error(4, "q = 449"), "rail.topology: too many links; at most 268435456 are possible");
+    assert_eq!(error(4, "q = 4294967295"), "rail.topology: too many links; at most 268435456 are possible");
+    assert_eq!(error(4, "q = 3, nodes_per_router = 0"), "rail.topology.nodes_per_router = 0: must be at least 1");
+    assert_eq!(
+        error(4, "q = 3"),
+        "rail.router.vcs = 1: this topology needs at least 2 to be free of deadlock: set rail.router.vcs=2"
+    );
+}
+
+/// With one virtual channel, the two parts of Valiant's routes can wait for each other.
+#[test]
+fn valiants_routes_over_one_virtual_channel_can_deadlock() {
+    let topology = topology(9, 2, r#"type = "hyperx", dimensions = [9], routes = "valiant""#).unwrap();
+    let (waits, _) = walk(&topology, 9, 2);
+    let mut joined = BTreeMap::<Lane, BTreeSet<Lane>>::new();
+    waits
+        .iter()
+        .for_each(|(&(link, _), asked)| joined.entry((link, 0)).or_default().extend(asked.iter().map(|lane| (lane.0, 0))));
+    assert!(has_cycle(&joined));
+}
+
+#[test]
 fn more_nodes_fit_at_a_router_than_there_are() {
     for shape in [
         r#"type = "mesh", dimensions = [0, 2]"#,
         r#"type = "ring""#,
         r#"type = "double-ring""#,
         r#"type = "dragonfly", routers_per_group = 2, global_links_per_router = 1"#,
+        r#"type = "dragonfly-plus", leaves_per_group = 2, spines_per_group = 1, global_links_per_spine = 1"#,
+        r#"type = "hyperx", dimensions = [2]"#,
+        r#"type = "slim-fly", q = 3"#,
         r#"type = "graph", links = [[0, 1]]"#,
     ] {
         for nodes_per_router in [4, 1 << 31, u32::MAX] {
