@@ -46,9 +46,10 @@ pub mod names {
     pub const HEAP: &str = "PELAGO_HEAP";
     /// `1`: each rank writes every operation that passes through a transport to standard error.
     pub const TRACE: &str = "PELAGO_TRACE";
-    /// A folder of this host, where each rank writes its record for a trace, in a file with its number. Set by `pelago run --trace`.
+    /// A folder of this host, where each rank writes its record, in a file with its number. Set by `pelago run --trace`, `--record` and `--report`.
     pub const RECORD: &str = "PELAGO_RECORD";
-    /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`.
+    /// `1`: with [`RECORD`], all operations on memory of other ranks pass through a transport, and all waits are recorded. Set by `pelago run --record`
+    /// and `--report`.
     pub const RECORD_ALL: &str = "PELAGO_RECORD_ALL";
     /// With [`RECORD`], the ranks that record, and the period since they joined the job: a [`Sample`](pelago_base::Sample) as text. Set by
     /// `pelago run --sample`.
